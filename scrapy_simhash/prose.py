@@ -1,0 +1,346 @@
+"""The prose container: finds the element that holds a page's running text.
+
+A fingerprint needs other text than a reader does. The same article in another site's template
+must give nearly the same text, and two articles in one template must not look alike. So lines
+that read like prose vote for the elements around them, and what stands under the winner is the
+main text. The search works on one parsed tree and climbs or iterates, never recurses, so depth
+does it no harm.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from itertools import islice
+from typing import Any, NamedTuple
+
+from lxml import etree
+
+Element = Any  # lxml has no types of its own
+
+INLINE_TAGS = frozenset(
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q rp rt"
+    " ruby s samp small span strike strong sub sup time tt u var wbr".split()
+)
+#: Text directly inside these makes no block: it is not shown, or it is a label or a link.
+SILENT_TAGS = frozenset("a br button hr img noscript option script style textarea title".split())
+HIDDEN_TAGS = frozenset("noscript script style template title".split())
+HEADING_TAGS = frozenset("h1 h2 h3 h4 h5 h6".split())
+#: Whatever lies under these is furniture of the page.
+FURNITURE_TAGS = frozenset(
+    "aside button fieldset figcaption footer iframe input legend nav noscript object optgroup"
+    " option script select style svg template textarea title".split()
+)
+#: These, and sections, shape running text inside a container, so a vote passes them at full
+#: strength. Manuals nest them deeply: a definition in a list in a section in a section.
+FLOW_TAGS = INLINE_TAGS | frozenset("blockquote center dd dl li ol tbody tr ul".split())
+
+# Sizes are UTF-8 bytes, not words or characters: 80 bytes are about 80 Latin letters or 27 Han
+# characters, which say about as much.
+MIN_TEXT_NODE = 20  # characters; a block needs one such text node to be looked at
+MIN_LINE = 20
+#: (bytes, needs a mark): what a line needs to vote; the next is tried when too little is found.
+VOTER_RULES = ((80, True), (40, False), (MIN_LINE, False))
+ENOUGH = 160
+LEGAL_NOTICE = 600  # characters; a longer block is about more than the rights in the page
+
+MAX_LINK_SHARE = 0.4
+VOTE_LEVELS = 3
+VOTE_DECAY = 0.5
+MENDING_LEVELS = 5
+
+_CUT = "\0"  # the end of a line; no parsed tree contains it
+_MARK = re.compile(r"""[。！？；，]|, |[.!?](?=[\s"'”’»)\]]|$)""")
+_LEGAL = (
+    *("©", "(c)", "copyright", "rights reserved", "版权所有"),
+    *("free software", "public license", "any warranty", "licensed under"),
+)
+_FURNITURE = re.compile(r"caption|comment|cookie|consent|gdpr|disqus", re.IGNORECASE)
+_STRONG = re.compile(
+    r"(article|story|post|entry)[-_]?(body|content|text|copy)|(body|content)[-_]?(text|copy)"
+    r"|artibody|endtext|trs_editor|rich_media_content|markdown-body",
+    re.IGNORECASE,
+)
+_WEAK = re.compile(r"article|story|post|entry|content|body|text|main|blog", re.IGNORECASE)
+_DOUBTFUL = re.compile(
+    r"foot|side-?bar|related|recommend|teaser|widget|promo|newsletter|popup|modal", re.IGNORECASE
+)
+_SECTION = re.compile(r"\bsect(ion|\d)\b")
+
+
+class Role(NamedTuple):
+    """What the names of an element, and of those around it, say about its text."""
+
+    furniture: bool = False  # holds for all that lies under it
+    doubtful: bool = False  # holds for all that lies under it
+    prior: float = 1.0  # how much more a vote for this element counts
+
+
+class Block(NamedTuple):
+    """An element with lines of its own."""
+
+    element: Element
+    lines: list[str]
+    doubtful: bool
+
+
+def main_lines(root: Element) -> list[str]:
+    """Return the lines of a page's main text, in document order; none if there is no such text.
+
+    Args:
+        root: the root of a page parsed by lxml, without comments and processing instructions.
+    """
+    roles: dict[Element, Role] = {}
+    blocks = _blocks(_body(root), roles)
+    lines: list[str] = []
+    for least, needs_mark in VOTER_RULES:
+        lines = _container_lines(blocks, roles, least, needs_mark)
+        if sum(map(size, lines)) >= ENOUGH:
+            break
+    return lines
+
+
+def visible_text(root: Element, *, furniture: bool = True) -> str:
+    """Return all text that a page shows, or what of it lies outside the page's furniture.
+
+    Args:
+        root: the root of a page parsed by lxml, without comments and processing instructions.
+        furniture: whether navigation, footers, forms and the like are wanted.
+    """
+    pieces: list[str] = []
+    walk = etree.iterwalk(_body(root), events=("start", "end"))
+    for event, el in walk:
+        if event == "end":
+            if el.tag not in INLINE_TAGS:
+                pieces.append(_CUT)
+            if el.tail:
+                pieces.append(el.tail)
+        elif el.tag in HIDDEN_TAGS or (not furniture and _is_furniture(el)):
+            walk.skip_subtree()
+        else:
+            if el.tag not in INLINE_TAGS:
+                pieces.append(_CUT)
+            if el.text:
+                pieces.append(el.text)
+    lines = (" ".join(line.split()) for line in "".join(pieces).split(_CUT))
+    return "\n".join(filter(None, lines))
+
+
+def size(line: str) -> int:
+    """Return the length of a line in UTF-8 bytes."""
+    return len(line) if line.isascii() else len(line.encode("utf-8", "replace"))
+
+
+def _body(root: Element) -> Element:
+    body = root.find("body")
+    return root if body is None else body
+
+
+def _blocks(body: Element, roles: dict[Element, Role]) -> list[Block]:
+    blocks = []
+    for el in _text_holders(body):
+        role = _role(el, roles)
+        if role.furniture:
+            continue
+        lines = [line for line in _lines(el) if size(line) >= MIN_LINE]
+        if lines and not _is_legal_notice(lines):
+            blocks.append(Block(el, lines, role.doubtful))
+    return blocks
+
+
+def _text_holders(body: Element) -> dict[Element, None]:
+    """The elements, other than headings, that directly or inline hold a text node of some size.
+
+    A dict serves as an ordered set. It also keeps lxml's proxies alive, so that an element stays
+    the same key.
+    """
+    least = MIN_TEXT_NODE
+    found: dict[Element, None] = {}
+    # The one loop over all elements. Most long text nodes are indentation, hence isspace().
+    for el in body.iter():
+        if el.tag not in SILENT_TAGS:
+            text = el.text
+            if text and len(text) >= least and not text.isspace() and len(text.strip()) >= least:
+                found[el] = None
+        text = el.tail
+        if text and len(text) >= least and not text.isspace() and len(text.strip()) >= least:
+            up = el.getparent()
+            if up.tag not in SILENT_TAGS:
+                found[up] = None
+    holders: dict[Element, None] = {}
+    for el in found:
+        while el is not None and el.tag in INLINE_TAGS:
+            el = None if el.tag == "a" else el.getparent()
+        if el is not None and el.tag not in HEADING_TAGS:
+            holders[el] = None
+    return holders
+
+
+def _lines(block: Element) -> list[str]:
+    """A block's own text with that of its inline children, cut at breaks and nested blocks."""
+    if not len(block):
+        return [" ".join(block.text.split())]
+    pieces = [block.text or ""]
+    linked = 0  # characters inside links
+    links = 0  # links that are open here
+    stack: list[Any] = block[::-1]  # elements, the tails after them, and None where a link ends
+    while stack:
+        node = stack.pop()
+        if node is None:
+            links -= 1
+            continue
+        if isinstance(node, str):
+            text = node
+        else:
+            tag, text = node.tag, None
+            if node.tail:
+                stack.append(node.tail)
+            if tag in INLINE_TAGS:
+                text = node.text
+                if tag == "a":
+                    links += 1
+                    stack.append(None)
+                if len(node):
+                    stack.extend(node[::-1])
+            elif tag == "br" or tag not in SILENT_TAGS:
+                text = _CUT
+        if text:
+            pieces.append(text)
+            if links:
+                linked += len(text)
+    joined = "".join(pieces)
+    if linked and linked > MAX_LINK_SHARE * sum(map(len, joined.split())):
+        return []
+    return [" ".join(line.split()) for line in joined.split(_CUT)]
+
+
+def _is_legal_notice(lines: list[str]) -> bool:
+    if sum(map(len, lines)) > LEGAL_NOTICE:
+        return False
+    text = " ".join(lines).lower()
+    return any(words in text for words in _LEGAL)
+
+
+def _container_lines(
+    blocks: list[Block], roles: dict[Element, Role], least: int, needs_mark: bool
+) -> list[str]:
+    voters: dict[Element, list[str]] = {}
+    for block in blocks:
+        if block.doubtful and not needs_mark:
+            continue
+        lines = [
+            line
+            for line in block.lines
+            if size(line) >= least and (not needs_mark or _MARK.search(line))
+        ]
+        if lines:
+            voters[block.element] = lines
+    winner = _elect(voters, roles)
+    if winner is None:
+        return []
+    # An article that advertisements split has its parts beside the winner, made alike.
+    *_, top = winner, *islice(winner.iterancestors(), MENDING_LEVELS)
+    places = {top: "beside", winner: "inside"}
+    alike = {_signature(el) for el in voters if _place(el, places) == "inside"}
+    doubtful_too = _role(winner, roles).doubtful
+    found: list[str] = []
+    for block in blocks:
+        if block.doubtful and not doubtful_too:
+            continue
+        place = _place(block.element, places)
+        if place == "inside":
+            found += block.lines
+        elif place == "beside" and block.element in voters and _signature(block.element) in alike:
+            found += voters[block.element]
+    return found
+
+
+def _elect(voters: dict[Element, list[str]], roles: dict[Element, Role]) -> Element | None:
+    votes: dict[Element, float] = {}
+    for voter, lines in voters.items():
+        el = voter if len(lines) > 1 else voter.getparent()
+        vote = float(sum(map(size, lines)))
+        for _ in range(VOTE_LEVELS):
+            while el is not None and (el.tag in FLOW_TAGS or _is_section(el)):
+                el = el.getparent()
+            if el is None:
+                break
+            votes[el] = votes.get(el, 0.0) + vote
+            vote *= VOTE_DECAY
+            el = el.getparent()
+    return max(votes, key=lambda el: votes[el] * _prior(el, roles), default=None)
+
+
+def _prior(el: Element, roles: dict[Element, Role]) -> float:
+    role = _role(el, roles)
+    prior = role.prior
+    if role.doubtful:
+        prior *= 0.3
+    if el.get("itemprop") == "articleBody":
+        prior *= 9.0
+    if el.tag in ("article", "main"):
+        prior *= 2.0
+    return prior
+
+
+def _role(el: Element | None, roles: dict[Element, Role]) -> Role:
+    """The role of an element within those around it; ``roles`` remembers all on the way."""
+    path = []
+    while el is not None and el not in roles:
+        path.append(el)
+        el = el.getparent()
+    role = Role() if el is None else roles[el]
+    for el in reversed(path):
+        # The names of html and body describe the page as a whole.
+        own = Role() if el.tag in ("html", "body") else _own_role(el)
+        role = Role(
+            role.furniture or own.furniture or el.tag in FURNITURE_TAGS,
+            role.doubtful or own.doubtful,
+            own.prior,
+        )
+        roles[el] = role
+    return role
+
+
+def _own_role(el: Element) -> Role:
+    names = el.get("class", "")
+    # The id of a section is the slug of its heading: it tells the topic, not the role.
+    if not _is_section(el):
+        names = f"{names} {el.get('id', '')}"
+    return _role_of_names(names)
+
+
+@lru_cache(maxsize=8192)
+def _role_of_names(names: str) -> Role:
+    prior = 6.0 if _STRONG.search(names) else 2.0 if _WEAK.search(names) else 1.0
+    return Role(bool(_FURNITURE.search(names)), bool(_DOUBTFUL.search(names)), prior)
+
+
+def _is_section(el: Element) -> bool:
+    return el.tag == "section" or (el.tag == "div" and bool(_SECTION.search(el.get("class", ""))))
+
+
+def _is_furniture(el: Element) -> bool:
+    if el.tag in ("html", "body"):
+        return False
+    role = _own_role(el)
+    return role.furniture or role.doubtful or el.tag in FURNITURE_TAGS
+
+
+def _place(el: Element | None, places: dict[Element, str]) -> str:
+    """Where an element lies; ``places`` remembers all on the way."""
+    path = []
+    while el is not None and el not in places:
+        path.append(el)
+        el = el.getparent()
+    place = "outside" if el is None else places[el]
+    places.update(dict.fromkeys(path, place))
+    return place
+
+
+def _signature(el: Element) -> tuple[str | None, ...]:
+    """What two parts of one article have in common: the tags and classes that hold them."""
+    signature = [el.tag]
+    for up in islice(el.iterancestors(), 2):
+        signature += (up.tag, up.get("class"))
+    return tuple(signature)
