@@ -1,0 +1,50 @@
+# `make demo` and `make test` do all set-up: each makes what it needs and nothing else is typed.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint bench clean redis-server
+
+demo: $(VENV)/installed
+	cd example_project && ../$(BIN)/python -m example.demo
+
+test: $(VENV)/installed-test redis-server
+	$(BIN)/pytest
+
+lint: $(VENV)/installed-lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/installed-test
+	$(BIN)/python tests/benchmarks/extraction.py
+	$(BIN)/python tests/benchmarks/fingerprint.py
+	$(BIN)/python tests/benchmarks/index.py
+	$(BIN)/python tests/benchmarks/layout_recall.py
+	$(BIN)/python tests/benchmarks/docs_crawl.py
+
+# The tests want a real redis-server; where there is none and none may be installed, they take
+# fakeredis.
+redis-server:
+	@command -v redis-server >/dev/null || { \
+	    [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	    apt-get update -qq && apt-get install -qq -y redis-server >/dev/null; \
+	} || echo "no redis-server here: the tests use fakeredis"
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+$(VENV)/installed-test: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test]"
+	touch $@
+
+$(VENV)/installed-lint: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[lint]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

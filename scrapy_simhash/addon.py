@@ -1,0 +1,29 @@
+"""The one line: ``ADDONS = {"scrapy_simhash.Addon": 500}``."""
+
+from __future__ import annotations
+
+from scrapy.settings import BaseSettings
+
+from scrapy_simhash.downloadermiddlewares import NearDuplicateDownloaderMiddleware
+from scrapy_simhash.pipelines import NearDuplicatePipeline
+from scrapy_simhash.spidermiddlewares import NearDuplicateSpiderMiddleware
+
+
+class Addon:
+    """Puts the middlewares and the item pipeline in their places.
+
+    A component that the project has placed itself (or disabled with None) stays where it is.
+    """
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        """Add the components to the settings, at add-on priority."""
+        # After retry, redirects, decompression and the cache: final, decoded responses.
+        settings.setdefault_in_component_priority_dict(
+            "DOWNLOADER_MIDDLEWARES", NearDuplicateDownloaderMiddleware, 545
+        )
+        # Next to the engine: it counts what really goes on to the pipelines.
+        settings.setdefault_in_component_priority_dict(
+            "SPIDER_MIDDLEWARES", NearDuplicateSpiderMiddleware, 10
+        )
+        # Before anything stores an item.
+        settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", NearDuplicatePipeline, 50)

@@ -1,0 +1,298 @@
+"""The filter of one crawl: what its middlewares and its pipeline share.
+
+It runs the analysis and the index off the event loop, and follows each page that became an
+original until its callback and its items are done: then the page is confirmed, or released if
+something failed, so that no page is dropped in favour of one that was never delivered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar, TypeVar
+
+from scrapy import Request, Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import DontCloseSpider
+
+from scrapy_simhash.detector import NearDuplicateDetector, PageAnalysis, Verdict
+from scrapy_simhash.exceptions import SettingError
+from scrapy_simhash.index import Page, StoreUnavailable
+from scrapy_simhash.requests import request_from_json
+from scrapy_simhash.settings import FilterSettings
+from scrapy_simhash.worker import PageFailed, PageTimeout, WorkerProcess, analyse_body
+
+logger = logging.getLogger(__name__)
+
+# Confirmations are sent in batches; until then a page is provisional for others.
+FLUSH_SECONDS = 0.5
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How many callbacks and items of a key are on their way, and whether one failed."""
+
+    parts: int = 0
+    failed: bool = False
+
+
+class CrawlFilter:
+    """Decides about pages, and keeps the index true to what was delivered.
+
+    Args:
+        crawler: the crawl; its settings are read and checked here.
+
+    Raises:
+        SettingError: a setting cannot be used.
+    """
+
+    _filters: ClassVar[dict[Crawler, CrawlFilter]] = {}
+
+    def __init__(self, crawler: Crawler) -> None:
+        _need_asyncio(crawler)
+        self.settings = FilterSettings.from_settings(crawler.settings)
+        self._crawler = crawler
+        self._detector = NearDuplicateDetector(self.settings.recipe, self.settings.open_index())
+        count = max(1, self.settings.processes)
+        self._threads = ThreadPoolExecutor(count, thread_name_prefix="simhash")
+        self._workers: list[WorkerProcess] = []
+        self._own = threading.local()
+        self._progress: dict[str, _Progress] = {}
+        self._delivered: list[str] = []
+        self._failed: list[str] = []
+        self._upkeep: asyncio.Task[None] | None = None
+        self._patience: float | None = None
+        self._away = False
+        connect = crawler.signals.connect
+        connect(self._spider_opened, signal=signals.spider_opened)
+        connect(self._spider_idle, signal=signals.spider_idle)
+        connect(self._spider_closed, signal=signals.spider_closed)
+
+    @classmethod
+    def of(cls, crawler: Crawler) -> CrawlFilter:
+        """Return the filter of a crawl; all components of the crawl get the same."""
+        found = cls._filters.get(crawler)
+        if found is None:
+            found = cls._filters[crawler] = cls(crawler)
+        return found
+
+    @property
+    def spider(self) -> Spider:
+        """The spider that runs."""
+        assert self._crawler.spider is not None
+        return self._crawler.spider
+
+    def count(self, name: str, by: int = 1) -> None:
+        """Add to the stat ``simhash/<name>``."""
+        assert self._crawler.stats is not None
+        self._crawler.stats.inc_value(f"simhash/{name}", count=by)
+
+    async def check_body(
+        self,
+        body: bytes,
+        declared: str | None,
+        *,
+        url: str,
+        key: str,
+        scope: str,
+        request: str | None,
+    ) -> Verdict:
+        """Return the verdict on the body of a response; see ``NearDuplicateDetector.judge``."""
+        analyse = partial(self._analyse, body, declared, url)
+        return await self._off_loop(partial(self._check, analyse, key, scope, request))
+
+    async def check(self, analyse: Callable[[], PageAnalysis], *, key: str, scope: str) -> Verdict:
+        """Return the verdict on what ``analyse`` finds, which runs off the event loop."""
+        return await self._off_loop(partial(self._check, analyse, key, scope, None))
+
+    def _check(
+        self, analyse: Callable[[], PageAnalysis], key: str, scope: str, request: str | None
+    ) -> Verdict:
+        try:
+            analysis = analyse()
+        except PageTimeout as error:
+            logger.warning("SIMHASH_TIMEOUT: %s: %s; let through unchecked", key, error)
+            return Verdict("skipped", key, reason="timeout")
+        except Exception as error:  # noqa: BLE001 - an extractor of the user's may raise anything
+            detail = error if isinstance(error, PageFailed) else repr(error)
+            logger.error("The extractor failed on %s; let through unchecked: %s", key, detail)
+            return Verdict("skipped", key, reason="extractor_error")
+        try:
+            verdict = self._detector.judge(analysis, key=key, scope=scope, request=request)
+        except StoreUnavailable as error:
+            self._store_is_away(error)
+            return Verdict("skipped", key, reason="unavailable")
+        self._store_is_back()
+        return verdict
+
+    def _analyse(self, body: bytes, declared: str | None, url: str) -> PageAnalysis:
+        if not self.settings.processes:
+            return analyse_body(body, declared, url, self.settings.recipe)
+        # One child for each thread: a thread waits for its own, and only for its own.
+        worker: WorkerProcess | None = getattr(self._own, "worker", None)
+        if worker is None:
+            worker = WorkerProcess(self.settings.recipe, self.settings.timeout)
+            self._own.worker = worker
+            self._workers.append(worker)
+        return worker.analyse(body, declared, url)
+
+    async def _off_loop(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    # What became of the pages that the index holds for this crawl.
+
+    def begin(self, key: str) -> None:
+        """Note that a callback or an item of this key is on its way."""
+        self._progress.setdefault(key, _Progress()).parts += 1
+
+    def in_progress(self, key: str) -> bool:
+        """Return whether a callback or an item of this key is on its way."""
+        return key in self._progress
+
+    def end(self, key: str, *, failed: bool) -> None:
+        """Note that a callback or an item has ended; with the last, the key is settled."""
+        progress = self._progress.get(key)
+        if progress is None:
+            return
+        progress.parts -= 1
+        progress.failed = progress.failed or failed
+        if progress.parts == 0:
+            del self._progress[key]
+            (self._failed if progress.failed else self._delivered).append(key)
+
+    def crawl_again(self, pages: Iterable[Page]) -> int:
+        """Schedule pages that were handed back; return how many could be."""
+        count = 0
+        for page in pages:
+            if page.request is None:
+                continue
+            try:
+                request = request_from_json(page.request, self.spider)
+            except ValueError as error:
+                logger.warning("%s cannot be crawled again: %s", page.key, error)
+                continue
+            self._schedule(request)
+            count += 1
+        if count:
+            self.count("crawled_again", count)
+        return count
+
+    def _schedule(self, request: Request) -> None:
+        assert self._crawler.engine is not None
+        logger.debug("Crawling %s again: its original was not delivered", request.url)
+        self._crawler.engine.crawl(request)
+
+    # Upkeep.
+
+    def _flush(self) -> list[Page]:
+        """Confirm and release what has ended; return the pages that were handed back."""
+        delivered, self._delivered = self._delivered, []
+        failed, self._failed = self._failed, []
+        index = self._detector.index
+        try:
+            if delivered:
+                index.confirm(delivered)
+                delivered = []
+            return index.release(failed) if failed else []
+        except StoreUnavailable as error:
+            self._store_is_away(error)
+            self._delivered = delivered + self._delivered
+            self._failed = failed + self._failed
+            return []
+
+    def _renew(self, keys: list[str]) -> None:
+        try:
+            self._detector.index.renew(keys)
+        except StoreUnavailable as error:
+            self._store_is_away(error)
+
+    def _orphans(self) -> list[Page]:
+        try:
+            return self._detector.index.orphans()
+        except StoreUnavailable as error:
+            self._store_is_away(error)
+            return []
+
+    async def _keep_up(self) -> None:
+        renewed = time.monotonic()
+        while True:
+            await asyncio.sleep(FLUSH_SECONDS)
+            if self._delivered or self._failed:
+                self.crawl_again(await self._off_loop(self._flush))
+            if self._progress and time.monotonic() - renewed > self.settings.lease / 3:
+                renewed = time.monotonic()
+                await self._off_loop(partial(self._renew, list(self._progress)))
+
+    async def _spider_opened(self, spider: Spider) -> None:
+        self.crawl_again(await self._off_loop(self._orphans))
+        self._upkeep = asyncio.get_running_loop().create_task(self._keep_up())
+
+    def _spider_idle(self, spider: Spider) -> None:
+        # Nothing is on its way any more, so whatever has not ended never will: a page that
+        # another middleware dropped after us. And the loop has nothing else to do: no thread.
+        self._failed.extend(self._progress)
+        self._progress.clear()
+        if self.crawl_again([*self._flush(), *self._orphans()]):
+            self._patience = None
+            raise DontCloseSpider
+        try:
+            lease = self._detector.index.foreign_lease()
+        except StoreUnavailable as error:
+            self._store_is_away(error)
+            return
+        if lease is None:
+            return
+        # Another worker has pages in progress. It may be dead: stay as long as its leases last,
+        # to take over what it leaves; if it lives, it renews them and does not need us.
+        if self._patience is None:
+            self._patience = time.monotonic() + lease
+        if time.monotonic() <= self._patience:
+            raise DontCloseSpider
+
+    async def _spider_closed(self, spider: Spider) -> None:
+        del self._filters[self._crawler]
+        if self._upkeep is not None:
+            self._upkeep.cancel()
+        self._failed.extend(self._progress)
+        self._progress.clear()
+        left = await self._off_loop(self._flush)
+        if left:
+            logger.warning(
+                "%d pages that repeat a page which was not delivered were not crawled again, "
+                "because the crawl was stopped; a crawl that goes on with this index does so",
+                len(left),
+            )
+        await self._off_loop(self._detector.close)
+        self._threads.shutdown()
+        for worker in self._workers:
+            worker.close()
+
+    def _store_is_away(self, error: StoreUnavailable) -> None:
+        if not self._away:
+            self._away = True
+            logger.warning("%s. Pages are let through unchecked until it is back", error)
+
+    def _store_is_back(self) -> None:
+        if self._away:
+            self._away = False
+            logger.info("The index is back")
+
+
+def _need_asyncio(crawler: Crawler) -> None:
+    settings = crawler.settings
+    if settings.getbool("TWISTED_REACTOR_ENABLED", True):
+        from scrapy.utils.reactor import is_asyncio_reactor_installed
+
+        if not is_asyncio_reactor_installed():
+            raise SettingError(
+                "TWISTED_REACTOR: scrapy-simhash needs Scrapy's default, "
+                "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
+            )

@@ -1,0 +1,35 @@
+"""What the plugin raises into Scrapy."""
+
+from __future__ import annotations
+
+from scrapy.exceptions import DropItem, IgnoreRequest
+
+
+class SettingError(ValueError):
+    """A SIMHASH_* setting or meta key has a value that cannot be used; the message names it."""
+
+
+class NearDuplicatePage(IgnoreRequest):
+    """A downloaded page was dropped because it repeats one that was crawled before.
+
+    Attributes:
+        key: the key of the dropped page.
+        original: the key of the page that it repeats.
+        distance: their Hamming distance in bits.
+    """
+
+    def __init__(self, key: str, original: str, distance: int) -> None:
+        super().__init__(f"{key} repeats {original} (distance {distance})")
+        self.key = key
+        self.original = original
+        self.distance = distance
+
+
+class NearDuplicateItem(DropItem):
+    """An item was dropped because its text repeats an item or page seen before."""
+
+    def __init__(self, key: str, original: str, distance: int) -> None:
+        super().__init__(f"{key} repeats {original} (distance {distance})", log_level="DEBUG")
+        self.key = key
+        self.original = original
+        self.distance = distance

@@ -1,0 +1,48 @@
+"""What names a page in the index, and which pages are compared with each other."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from typing import Literal
+from urllib.parse import urlsplit
+
+import tldextract
+from w3lib.url import canonicalize_url
+
+Scope = Literal["global", "domain", "host"]
+SCOPES: tuple[Scope, ...] = ("global", "domain", "host")
+
+
+def page_key(url: str, method: str = "GET", body: bytes = b"") -> str:
+    """Return the key of a page: its canonical URL.
+
+    For anything but GET the method and a digest of the request body stand before it, since the
+    same URL then answers with different pages.
+    """
+    canonical = canonicalize_url(url)
+    if method == "GET":
+        return canonical
+    digest = hashlib.blake2b(body, digest_size=8).hexdigest()
+    return f"{method} {digest} {canonical}"
+
+
+def page_scope(url: str, scope: Scope) -> str:
+    """Return the name under which a page is compared: nothing, its domain or its host."""
+    if scope == "global":
+        return ""
+    host = (urlsplit(url).hostname or "").rstrip(".")
+    return host if scope == "host" else _domain(host)
+
+
+@functools.lru_cache(maxsize=4096)
+def _domain(host: str) -> str:
+    # An IP address or a bare host name has no registered domain and stands for itself.
+    return _suffixes()(host).top_domain_under_public_suffix or host
+
+
+@functools.cache
+def _suffixes() -> tldextract.TLDExtract:
+    # The list that comes with the package: fetching the current one would block the crawl, and
+    # two workers with different lists would put one page into two scopes.
+    return tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)

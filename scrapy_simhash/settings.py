@@ -1,0 +1,199 @@
+"""The only reader of the SIMHASH_* settings: each is checked, and an error names it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_args
+
+from scrapy.settings import BaseSettings
+from scrapy.utils.job import job_dir
+
+from scrapy_simhash.exceptions import SettingError
+from scrapy_simhash.extraction import load_extractor
+from scrapy_simhash.index import Index, StoreError, index_from_url
+from scrapy_simhash.keys import SCOPES, Scope
+from scrapy_simhash.recipe import Recipe, named_recipe
+
+Action = Literal["drop", "follow", "flag"]
+ACTIONS: tuple[Action, ...] = get_args(Action)
+
+#: Every setting of the plugin, with its default.
+DEFAULTS: dict[str, Any] = {
+    "SIMHASH_ENABLED": True,
+    "SIMHASH_ACTION": "drop",
+    "SIMHASH_SCOPE": "global",
+    "SIMHASH_INDEX_URL": None,
+    "SIMHASH_RECIPE": "default",
+    "SIMHASH_DISTANCE": None,
+    "SIMHASH_EXTRACTOR": None,
+    "SIMHASH_MIN_LENGTH": None,
+    "SIMHASH_SEED": None,
+    "SIMHASH_EXPECTED_PAGES": 1_000_000,
+    "SIMHASH_LEASE": 60.0,
+    "SIMHASH_MAX_BODY_SIZE": 4 * 1024 * 1024,
+    "SIMHASH_TIMEOUT": 10.0,
+    "SIMHASH_PROCESSES": 1,
+    "SIMHASH_ITEM_TEXT_FIELD": None,
+    "SIMHASH_ITEM_HTML_FIELD": None,
+    "SIMHASH_ITEM_KEY_FIELD": "url",
+}
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class FilterSettings:
+    """The checked settings of one crawl.
+
+    Attributes:
+        action: what happens to a near-duplicate page.
+        scope: which pages are compared.
+        recipe: from text to fingerprint.
+        index_url: where the index is.
+        expected_pages: how many pages a new index is planned for.
+        lease: seconds that a page in progress belongs to its worker.
+        max_body_size: bytes; larger pages are let through unchecked.
+        timeout: seconds that a page's analysis may take; then it is let through unchecked.
+        processes: worker processes for the analysis; 0 for a thread.
+        item_text_field: the item field with the text to compare, or None.
+        item_html_field: the item field with the HTML to compare, or None.
+        item_key_field: the item field that names the item.
+    """
+
+    action: Action
+    scope: Scope
+    recipe: Recipe
+    index_url: str
+    expected_pages: int
+    lease: float
+    max_body_size: int
+    timeout: float
+    processes: int
+    item_text_field: str | None
+    item_html_field: str | None
+    item_key_field: str
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> FilterSettings:
+        """Read and check every setting.
+
+        Raises:
+            SettingError: one line that names the setting and says what it may be.
+        """
+        _refuse_unknown(settings)
+        return cls(
+            action=checked_action(_get(settings, "SIMHASH_ACTION"), "SIMHASH_ACTION"),
+            scope=_one_of(_get(settings, "SIMHASH_SCOPE"), SCOPES, "SIMHASH_SCOPE"),
+            recipe=_recipe(settings),
+            index_url=_index_url(settings),
+            expected_pages=_number(settings, "SIMHASH_EXPECTED_PAGES", int, 1),
+            lease=_number(settings, "SIMHASH_LEASE", float, 1),
+            max_body_size=_number(settings, "SIMHASH_MAX_BODY_SIZE", int, 1),
+            timeout=_number(settings, "SIMHASH_TIMEOUT", float, 0.1),
+            processes=_number(settings, "SIMHASH_PROCESSES", int, 0),
+            item_text_field=_get(settings, "SIMHASH_ITEM_TEXT_FIELD"),
+            item_html_field=_get(settings, "SIMHASH_ITEM_HTML_FIELD"),
+            item_key_field=_get(settings, "SIMHASH_ITEM_KEY_FIELD"),
+        )
+
+    def open_index(self) -> Index:
+        """Open the index that the settings name.
+
+        Raises:
+            SettingError: the index cannot be used; names SIMHASH_INDEX_URL.
+        """
+        try:
+            return index_from_url(
+                self.index_url,
+                recipe=self.recipe.identity,
+                bits=self.recipe.bits,
+                distance=self.recipe.distance,
+                expected_pages=self.expected_pages,
+                lease=self.lease,
+            )
+        except (ValueError, StoreError) as error:
+            raise SettingError(f"SIMHASH_INDEX_URL: {error}") from None
+
+
+def checked_action(value: object, name: str) -> Action:
+    """Return an action, or raise a SettingError that says where it came from."""
+    return _one_of(value, ACTIONS, name)
+
+
+def _get(settings: BaseSettings, name: str) -> Any:
+    return settings.get(name, DEFAULTS[name])
+
+
+def _refuse_unknown(settings: BaseSettings) -> None:
+    # A misspelt setting that is silently ignored filters with values nobody asked for.
+    for name in settings:
+        if isinstance(name, str) and name.startswith("SIMHASH_") and name not in DEFAULTS:
+            known = ", ".join(DEFAULTS)
+            raise SettingError(f"{name}: there is no such setting; there are {known}")
+
+
+def _one_of(value: object, choices: tuple[T, ...], name: str) -> T:
+    for choice in choices:
+        if value == choice:
+            return choice
+    raise SettingError(f"{name}: {value!r} is none of {', '.join(map(str, choices))}")
+
+
+def _number(settings: BaseSettings, name: str, kind: Callable[[Any], T], least: float) -> T:
+    return _as_number(_get(settings, name), name, kind, least)
+
+
+def _as_number(value: Any, name: str, kind: Callable[[Any], T], least: float) -> T:
+    # Values given on the command line arrive as text.
+    try:
+        number: Any = kind(value)
+        if isinstance(value, bool) or not number >= least or number == float("inf"):
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
+        whole = "a whole number" if kind is int else "a number"
+        raise SettingError(f"{name}: {value!r} is not {whole} of at least {least:g}") from None
+    return kind(number)
+
+
+def _recipe(settings: BaseSettings) -> Recipe:
+    try:
+        recipe = named_recipe(_get(settings, "SIMHASH_RECIPE"))
+    except ValueError as error:
+        raise SettingError(f"SIMHASH_RECIPE: {error}") from None
+    changes: list[tuple[str, str, Any]] = []
+    distance = _get(settings, "SIMHASH_DISTANCE")
+    if distance is not None:
+        distance = _as_number(distance, "SIMHASH_DISTANCE", int, 0)
+        changes.append(("SIMHASH_DISTANCE", "distance", distance))
+    min_length = _get(settings, "SIMHASH_MIN_LENGTH")
+    if min_length is not None:
+        min_length = _as_number(min_length, "SIMHASH_MIN_LENGTH", int, 1)
+        changes.append(("SIMHASH_MIN_LENGTH", "min_length", min_length))
+    extractor = _get(settings, "SIMHASH_EXTRACTOR")
+    if extractor is not None:
+        changes.append(("SIMHASH_EXTRACTOR", "extractor", extractor))
+    seed = _get(settings, "SIMHASH_SEED")
+    if not isinstance(seed, str | None):
+        raise SettingError(f"SIMHASH_SEED: it is text, not {type(seed).__name__}")
+    changes.append(("SIMHASH_SEED", "seed", seed))
+    for name, field, value in changes:
+        try:
+            recipe = replace(recipe, **{field: value})
+            if field == "extractor":
+                load_extractor(value)
+        except (TypeError, ValueError) as error:
+            raise SettingError(f"{name}: {error}") from None
+    return recipe
+
+
+def _index_url(settings: BaseSettings) -> str:
+    url = _get(settings, "SIMHASH_INDEX_URL")
+    if url is not None:
+        return str(url)
+    # As Scrapy's own dupefilter: what was seen lasts as long as the job does.
+    folder = job_dir(settings)
+    if folder is None:
+        return "memory://"
+    return f"sqlite:///{Path(folder).absolute() / 'simhash.sqlite'}"

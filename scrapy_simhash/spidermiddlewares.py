@@ -1,0 +1,94 @@
+"""The spider middleware: knows when a page is done, and carries out ``follow``."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+from weakref import WeakSet
+
+from scrapy import Request, Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+from scrapy.http import Response
+
+from scrapy_simhash.crawl import CrawlFilter
+
+
+class NearDuplicateSpiderMiddleware:
+    """Confirms pages whose callback and items are done, releases those that failed.
+
+    Its place is next to the engine, where it sees what really goes on to the pipelines.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        if not crawler.settings.getbool("SIMHASH_ENABLED", True):
+            raise NotConfigured
+        self._filter = CrawlFilter.of(crawler)
+        self._ended: WeakSet[Response] = WeakSet()
+        connect = crawler.signals.connect
+        connect(self._item_done, signal=signals.item_scraped)
+        connect(self._item_done, signal=signals.item_dropped)
+        connect(self._item_failed, signal=signals.item_error)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> NearDuplicateSpiderMiddleware:
+        """Make the middleware of a crawl.
+
+        Raises:
+            SettingError: a setting cannot be used.
+        """
+        return cls(crawler)
+
+    async def process_spider_output(
+        self, response: Response, result: AsyncIterator[Any], spider: Spider | None = None
+    ) -> AsyncIterator[Any]:
+        """Pass on what a callback yields; of a duplicate to be followed, only the requests."""
+        page = _page(response)
+        key = _key_in_progress(page)
+        failed = True
+        try:
+            async for output in result:
+                if not isinstance(output, Request):
+                    if page.get("follow"):
+                        self._filter.count("items_dropped")
+                        continue
+                    if key is not None and self._filter.in_progress(key):
+                        self._filter.begin(key)
+                yield output
+            failed = False
+        finally:
+            # Also when the crawl gives the callback up half-way.
+            self._callback_ended(response, failed=failed)
+
+    def process_spider_exception(
+        self, response: Response, exception: Exception, spider: Spider | None = None
+    ) -> None:
+        """Release a page whose callback failed before it yielded anything."""
+        self._callback_ended(response, failed=True)
+
+    def _callback_ended(self, response: Response, *, failed: bool) -> None:
+        # A callback that fails half-way comes here twice: as output and as exception.
+        key = _key_in_progress(_page(response))
+        if key is not None and response not in self._ended:
+            self._ended.add(response)
+            self._filter.end(key, failed=failed)
+
+    def _item_done(self, response: Response | None) -> None:
+        self._item_ended(response, failed=False)
+
+    def _item_failed(self, response: Response | None) -> None:
+        self._item_ended(response, failed=True)
+
+    def _item_ended(self, response: Response | None, *, failed: bool) -> None:
+        # An item of a start method or an errback has no response.
+        if isinstance(response, Response) and (key := _key_in_progress(_page(response))):
+            self._filter.end(key, failed=failed)
+
+
+def _page(response: Response) -> dict[str, Any]:
+    page: dict[str, Any] = response.request.meta.get("simhash") or {} if response.request else {}
+    return page
+
+
+def _key_in_progress(page: dict[str, Any]) -> str | None:
+    return page["key"] if page.get("verdict") in ("unique", "revisit") else None

@@ -1,0 +1,144 @@
+"""A real crawl against a real server: what the tests of the Scrapy edge run on."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from scrapy import Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.utils.reactor import install_reactor
+
+# How long an example takes says nothing about what it does.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
+
+Answer = tuple[int, dict[str, str], bytes]
+
+
+class Site:
+    """A server on loopback whose pages a test writes: a body, an answer, or a function."""
+
+    def __init__(self) -> None:
+        self.pages: dict[str, bytes | Answer | Callable[[BaseHTTPRequestHandler], Answer]] = {}
+        self.hits: Counter[str] = Counter()
+        site = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                length = int(self.headers.get("Content-Length") or 0)
+                self.posted = self.rfile.read(length)
+                site.hits[self.path] += 1
+                answer = site.pages.get(self.path, (404, {}, b"not here"))
+                if callable(answer):
+                    answer = answer(self)
+                if isinstance(answer, bytes):
+                    answer = (200, {"Content-Type": "text/html; charset=utf-8"}, answer)
+                status, headers, body = answer
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            do_POST = do_GET
+
+            def log_message(self, *args: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
+        self._thread.start()
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    site = Site()
+    yield site
+    site.close()
+
+
+@dataclass
+class Crawl:
+    """What a crawl came to."""
+
+    items: list[Any] = field(default_factory=list)
+    stats: dict[str, Any] = field(default_factory=dict)
+    dropped: list[tuple[str, str, int]] = field(default_factory=list)
+
+    def stat(self, name: str) -> int:
+        return int(self.stats.get(f"simhash/{name}", 0))
+
+
+@pytest.fixture(scope="session")
+def reactor_loop() -> Iterator[asyncio.AbstractEventLoop]:
+    """The asyncio reactor, running in a thread for the whole session."""
+    install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
+    from twisted.internet import reactor
+
+    thread = threading.Thread(target=reactor.run, kwargs={"installSignalHandlers": False})
+    thread.start()
+    yield reactor._asyncioEventloop
+    reactor.callFromThread(reactor.stop)
+    thread.join()
+
+
+@pytest.fixture
+def crawl(reactor_loop: asyncio.AbstractEventLoop) -> Callable[..., Crawl]:
+    """Run a spider with the add-on; an exception at start-up is raised here."""
+
+    def run(
+        spider: type[Spider], *, settings: dict[str, Any] | None = None, **kwargs: Any
+    ) -> Crawl:
+        base: dict[str, Any] = {
+            "ADDONS": {"scrapy_simhash.Addon": 500},
+            "LOG_ENABLED": False,
+            "TELNETCONSOLE_ENABLED": False,
+            "ROBOTSTXT_OBEY": False,
+            "RETRY_TIMES": 1,
+            "DOWNLOAD_DELAY": 0,
+            # One thread in this process: starting a worker for each small crawl is slow.
+            "SIMHASH_PROCESSES": 0,
+        }
+        crawler = Crawler(spider, {**base, **(settings or {})})
+        outcome = Crawl()
+
+        def near_duplicate(verdict: Any) -> None:
+            outcome.dropped.append((verdict.key, verdict.original, verdict.distance))
+
+        def item_scraped(item: Any) -> None:
+            outcome.items.append(item)
+
+        from scrapy_simhash import signals as ours
+
+        crawler.signals.connect(near_duplicate, signal=ours.near_duplicate)
+        crawler.signals.connect(item_scraped, signal=signals.item_scraped)
+
+        async def go() -> None:
+            await crawler.crawl(**kwargs).asFuture(reactor_loop)
+
+        logging.getLogger("scrapy").setLevel(logging.DEBUG)
+        asyncio.run_coroutine_threadsafe(go(), reactor_loop).result(timeout=60)
+        assert crawler.stats is not None
+        outcome.stats = crawler.stats.get_stats()
+        return outcome
+
+    return run

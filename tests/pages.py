@@ -1,0 +1,44 @@
+"""Pages for tests: our own words, as many different ones as are asked for."""
+
+from __future__ import annotations
+
+import random
+
+_STEMS = "bar cel dor fen gal hol jin kel lum mor nav ost pel qua rin sol tam ulv wex yor"
+_ENDINGS = "a ent ick ow ing er ista um ed olin ara eth ops usk ant"
+_WORDS = [stem + ending for stem in _STEMS.split() for ending in _ENDINGS.split()]
+
+
+def article(seed: int, words: int = 220) -> str:
+    """Return a text of sentences that is unlike that of any other seed."""
+    chance = random.Random(seed)
+    sentences, left = [], words
+    while left > 0:
+        length = min(left, chance.randint(7, 16))
+        sentence = " ".join(chance.choices(_WORDS, k=length))
+        sentences.append(sentence.capitalize() + ".")
+        left -= length
+    return " ".join(sentences)
+
+
+def edited(text: str, seed: int, share: float = 0.02) -> str:
+    """Return the text with a share of its words changed."""
+    chance = random.Random(seed)
+    words = text.split()
+    for place in chance.sample(range(len(words)), max(1, int(len(words) * share))):
+        words[place] = chance.choice(_WORDS)
+    return " ".join(words)
+
+
+def html(text: str, *, title: str = "A page", links: tuple[str, ...] = (), top: str = "") -> bytes:
+    """Return a page around a text, in UTF-8."""
+    sentences = text.split(". ")
+    paragraphs = "".join(
+        f"<p>{'. '.join(sentences[at : at + 4])}.</p>" for at in range(0, len(sentences), 4)
+    )
+    anchors = "".join(f'<li><a href="{link}">{link}</a></li>' for link in links)
+    return (
+        f"<!doctype html><html><head><meta charset=utf-8><title>{title}</title></head><body>"
+        f"<nav><ul>{anchors}</ul></nav>{top}<main><h1>{title}</h1>{paragraphs}</main>"
+        "<footer>All the rest of it</footer></body></html>"
+    ).encode()

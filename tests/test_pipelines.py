@@ -1,0 +1,91 @@
+"""The item pipeline: items that carry the text themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scrapy import Spider
+
+from tests.pages import article, edited, html
+
+
+class Items(Spider):
+    """Yields the items it is given from one page that has nothing of its own to compare."""
+
+    name = "items"
+
+    def __init__(self, site: Any, items: list[dict[str, Any]]) -> None:
+        super().__init__()
+        site.pages["/list"] = html("A list.")
+        self.start_urls = [site.url + "/list"]
+        self.items = items
+
+    def parse(self, response: Any) -> Any:
+        yield from self.items
+
+
+TEXT = {"SIMHASH_ITEM_TEXT_FIELD": "text"}
+
+
+def urls(crawled: Any) -> list[str]:
+    return sorted(item["url"] for item in crawled.items)
+
+
+def test_item_that_repeats_another_is_dropped(crawl: Any, site: Any) -> None:
+    text = article(1)
+    items = [
+        {"url": "http://a.example/1", "text": text},
+        {"url": "http://b.example/1", "text": edited(text, 2)},
+        {"url": "http://a.example/2", "text": article(3)},
+    ]
+    crawled = crawl(Items, settings=TEXT, site=site, items=items)
+    assert len(crawled.items) == 2
+    assert "http://a.example/2" in urls(crawled)
+    assert crawled.stat("items_dropped") == 1
+
+
+def test_item_may_carry_html(crawl: Any, site: Any) -> None:
+    text = article(1)
+    items = [
+        {"url": "http://a.example/1", "body": html(text, title="One").decode()},
+        {"url": "http://b.example/1", "body": html(text, title="Two").decode()},
+    ]
+    crawled = crawl(Items, settings={"SIMHASH_ITEM_HTML_FIELD": "body"}, site=site, items=items)
+    assert len(crawled.items) == 1
+
+
+def test_item_whose_twin_could_not_be_stored_is_stored(crawl: Any, site: Any) -> None:
+    class Storage:
+        def process_item(self, item: Any, spider: Any = None) -> Any:
+            if item["url"] == "http://a.example/1":
+                raise RuntimeError("cannot store")
+            return item
+
+    text = article(1)
+    items = [
+        {"url": "http://a.example/1", "text": text},
+        {"url": "http://b.example/1", "text": text},
+    ]
+    settings = {**TEXT, "ITEM_PIPELINES": {Storage: 300}}
+    assert urls(crawl(Items, settings=settings, site=site, items=items)) == ["http://b.example/1"]
+
+
+def test_item_without_key_or_text_passes(crawl: Any, site: Any) -> None:
+    items = [{"url": "http://a.example/1"}, {"text": article(1)}, {"text": article(1)}]
+    crawled = crawl(Items, settings=TEXT, site=site, items=items)
+    assert len(crawled.items) == crawled.stat("items_skipped") == 3
+
+
+def test_item_of_a_page_that_has_its_verdict_passes(crawl: Any, site: Any) -> None:
+    site.pages = {"/page": html(article(1))}
+
+    class Page(Spider):
+        name = "page"
+        start_urls = (site.url + "/page",)
+
+        def parse(self, response: Any) -> Any:
+            yield {"url": response.url, "text": article(1)}
+
+    crawled = crawl(Page, settings=TEXT)
+    assert len(crawled.items) == 1
+    assert crawled.stat("items_dropped") == 0

@@ -1,0 +1,66 @@
+"""The README names everything there is, and nothing that there is not."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from scrapy_simhash.detector import SkipReason
+from scrapy_simhash.extraction import EXTRACTORS
+from scrapy_simhash.recipe import RECIPES
+from scrapy_simhash.settings import DEFAULTS
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text("utf-8")
+SOURCES = {path: path.read_text("utf-8") for path in (ROOT / "scrapy_simhash").rglob("*.py")}
+
+
+def counted() -> set[str]:
+    """The stats that the code counts under a literal name."""
+    names = {"responses"}
+    for source in SOURCES.values():
+        for node in ast.walk(ast.parse(source)):
+            if (
+                isinstance(node, ast.Call)
+                and ast.unparse(node.func) in ("self.count", "self._filter.count")
+                and node.args
+                and isinstance(node.args[0], ast.Constant)
+                and isinstance(node.args[0].value, str)
+            ):
+                names.add(node.args[0].value)
+    kinds = {"unique", "duplicate", "revisit", "skipped"}
+    return names | kinds | {f"skipped/{reason}" for reason in get_args(SkipReason)}
+
+
+def test_stats_are_those_of_the_code() -> None:
+    assert set(re.findall(r"`simhash/([\w/]+)`", README)) == counted()
+
+
+def test_settings_are_those_of_the_code() -> None:
+    assert set(re.findall(r"SIMHASH_[A-Z_]+", README)) == set(DEFAULTS)
+
+
+def test_meta_keys_are_those_of_the_code() -> None:
+    used = set()
+    for source in SOURCES.values():
+        used |= set(re.findall(r'request\.meta(?:\[|\.get\()"(\w+)"', source))
+        used |= set(re.findall(r'"(\w+)" in request\.meta', source))
+    table = README.split("### Request meta")[1].split("###")[0]
+    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == used
+
+
+@pytest.mark.parametrize("name", [*RECIPES, *EXTRACTORS])
+def test_recipes_and_extractors_are_named(name: str) -> None:
+    assert f"`{name}`" in README
+
+
+def test_commands_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    for target in re.findall(r"^make (\w+)", README, re.MULTILINE):
+        assert f"\n{target}:" in makefile
+    for path in re.findall(r"tests/benchmarks/\w+\.py", README + makefile):
+        assert (ROOT / path).is_file(), path

@@ -1,0 +1,75 @@
+"""The settings: what they default to, and one clear line for each that cannot be used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy import Spider
+from scrapy.settings import Settings
+
+from scrapy_simhash.exceptions import SettingError
+from scrapy_simhash.settings import FilterSettings
+
+
+def read(**settings: Any) -> FilterSettings:
+    return FilterSettings.from_settings(Settings(settings))
+
+
+def test_defaults_are_the_default_recipe_in_memory() -> None:
+    settings = read()
+    assert settings.recipe.name == "default"
+    assert settings.index_url == "memory://"
+    assert settings.action == "drop"
+
+
+def test_jobdir_holds_the_index_when_no_url_is_set(tmp_path: Path) -> None:
+    assert read(JOBDIR=str(tmp_path)).index_url == f"sqlite:///{tmp_path}/simhash.sqlite"
+
+
+def test_settings_from_the_command_line_are_text() -> None:
+    settings = read(SIMHASH_DISTANCE="7", SIMHASH_LEASE="5.5", SIMHASH_PROCESSES="2")
+    assert (settings.recipe.distance, settings.lease, settings.processes) == (7, 5.5, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("SIMHASH_ACTION", "discard", "drop, follow, flag"),
+        ("SIMHASH_SCOPE", "planet", "global, domain, host"),
+        ("SIMHASH_RECIPE", "soup", "classic"),
+        ("SIMHASH_EXTRACTOR", "magic", "prose"),
+        ("SIMHASH_EXTRACTOR", "nowhere.to.be_found", "nowhere"),
+        ("SIMHASH_DISTANCE", 256, "256"),
+        ("SIMHASH_DISTANCE", -1, "at least 0"),
+        ("SIMHASH_DISTANCE", "many", "whole number"),
+        ("SIMHASH_MIN_LENGTH", 0, "at least 1"),
+        ("SIMHASH_INDEX_URL", "mysql://localhost/x", "sqlite://"),
+        ("SIMHASH_INDEX_URL", "simhash.sqlite", "sqlite://"),
+        ("SIMHASH_INDEX_URL", "sqlite:////nowhere/at/all/index.sqlite", "/nowhere/at/all"),
+        ("SIMHASH_EXPECTED_PAGES", 0, "at least 1"),
+        ("SIMHASH_LEASE", "soon", "a number"),
+        ("SIMHASH_LEASE", float("nan"), "a number"),
+        ("SIMHASH_MAX_BODY_SIZE", True, "whole number"),
+        ("SIMHASH_TIMEOUT", 0, "at least 0.1"),
+        ("SIMHASH_PROCESSES", -1, "at least 0"),
+        ("SIMHASH_SEED", b"secret", "bytes"),
+        ("SIMHASH_DISTANSE", 3, "SIMHASH_DISTANCE"),
+    ],
+)
+def test_unusable_setting_is_named_in_one_line(name: str, value: Any, says: str) -> None:
+    with pytest.raises(SettingError) as caught:
+        read(**{name: value}).open_index()
+    message = str(caught.value)
+    assert message.startswith(name + ": ")
+    assert says in message
+    assert "\n" not in message
+
+
+def test_crawl_with_an_unusable_setting_does_not_start(crawl: Any) -> None:
+    class Idle(Spider):
+        name = "idle"
+
+    with pytest.raises(SettingError, match="SIMHASH_ACTION"):
+        crawl(Idle, settings={"SIMHASH_ACTION": "discard"})
