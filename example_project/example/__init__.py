@@ -1,0 +1,1 @@
+"""An ordinary Scrapy project whose crawls keep one copy of each page."""

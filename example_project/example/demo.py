@@ -1,0 +1,161 @@
+"""Crawls the generated newspapers and shows which page was dropped, as a repetition of which.
+
+Run from the project's folder: ``python -m example.demo``. The exit code is 1 when the crawl did
+not drop exactly what the generator planted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass, field
+from typing import Any
+
+from scrapy import signals
+from scrapy.crawler import CrawlerProcess
+from scrapy.http import HtmlResponse
+from scrapy.utils.project import get_project_settings
+
+from example.difference import difference, pad, paint
+from example.site.newsroom import NEAR_DUPLICATES, Newsroom
+from example.site.truth import judge
+from scrapy_simhash.extraction import extract
+from scrapy_simhash.signals import near_duplicate
+
+COLUMNS = 100
+BOLD, GOOD, BAD = "1", "32", "31"
+
+REASONS = {
+    "no_callback": "asked for by Scrapy itself (robots.txt)",
+    "status": "answered with something else than 200",
+    "not_html": "an image or a PDF",
+    "thin": "too little running text",
+    "too_short": "too short to compare",
+    "empty": "no text at all",
+}
+
+
+@dataclass
+class Crawl:
+    """What a crawl of the newsroom did."""
+
+    drops: list[tuple[str, str, int]] = field(default_factory=list)
+    delivered: list[str] = field(default_factory=list)
+    stats: dict[str, Any] = field(default_factory=dict)
+
+    def dropped(self, verdict: Any) -> None:
+        """Note a near-duplicate: the page, the original, the distance in bits."""
+        self.drops.append((verdict.key, verdict.original, verdict.distance))
+
+    def scraped(self, item: Any) -> None:
+        """Note a page that reached the spider."""
+        self.delivered.append(item["url"])
+
+
+def crawl() -> Crawl:
+    """Run the newsroom spider as ``scrapy crawl newsroom`` would, with a quiet log."""
+    settings = get_project_settings()
+    settings.set("LOG_LEVEL", "WARNING", priority="cmdline")
+    process = CrawlerProcess(settings)
+    crawler = process.create_crawler("newsroom")
+    done = Crawl()
+    crawler.signals.connect(done.dropped, signal=near_duplicate)
+    crawler.signals.connect(done.scraped, signal=signals.item_scraped)
+    process.crawl(crawler)
+    process.start()
+    assert crawler.stats is not None
+    done.stats = crawler.stats.get_stats()
+    return done
+
+
+def table(site: Newsroom, drops: list[tuple[str, str, int]], colour: bool) -> list[str]:
+    """Return the lines of the table: each dropped page, and below it the text that differs."""
+    lines = [
+        paint(
+            pad("kind", 18) + pad("dropped page", 31) + pad("repeats", 31) + "distance",
+            BOLD,
+            colour,
+        ),
+        "─" * COLUMNS,
+    ]
+    kinds = [*NEAR_DUPLICATES.values(), *sorted({page.kind for page in site.pages.values()})]
+    for dropped, original, distance in sorted(
+        drops, key=lambda drop: (kinds.index(_kind(site, *drop[:2])), drop)
+    ):
+        kind = _kind(site, dropped, original)
+        row = pad(kind, 18) + pad(_short(dropped), 31) + pad(_short(original), 31)
+        lines.append(paint(row + f"{distance:>3} bits", BOLD, colour))
+        before, after = main_text(site, original), main_text(site, dropped)
+        if before == after:
+            lines.append("    the text is the same, the template is another")
+        else:
+            lines += ["    " + line for line in difference(before, after, COLUMNS - 4, 2, colour)]
+    return lines
+
+
+def summary(stats: dict[str, Any]) -> list[str]:
+    """Return the lines that account for every response."""
+
+    def count(name: str) -> int:
+        return int(stats.get(f"simhash/{name}", 0))
+
+    lines = [
+        f"{count('responses'):>5} responses",
+        f"{count('unique'):>5} kept: nothing like them was crawled before",
+        f"{count('dropped'):>5} dropped: they repeat a page that was kept",
+        f"{count('revisit'):>5} kept: the same address again, which never repeats itself",
+        f"{count('skipped'):>5} let through without comparing:",
+    ]
+    prefix = "simhash/skipped/"
+    reasons = {name[len(prefix) :]: n for name, n in stats.items() if name.startswith(prefix)}
+    for reason, number in sorted(reasons.items(), key=lambda pair: -pair[1]):
+        lines.append(f"{number:>11} {REASONS.get(reason, reason)}")
+    return lines
+
+
+def main_text(site: Newsroom, url: str) -> str:
+    """Return the text of a page that the plugin compares."""
+    text: str = extract(html(site, url), "prose").text
+    return text
+
+
+def html(site: Newsroom, url: str) -> str:
+    """Return a page as a browser decodes it."""
+    return HtmlResponse(url, body=site.pages[url].answer.body).text
+
+
+def main() -> int:
+    """Crawl, print the table, and return the exit code."""
+    site = Newsroom()
+    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    print(f"Crawling {len(site.fronts)} made-up newspapers, {len(site.pages)} addresses ...\n")
+    done = crawl()
+    drops = {dropped: original for dropped, original, _ in done.drops}
+    verdict = judge(site, drops, set(done.delivered))
+    print(*table(site, done.drops, colour), "", *summary(done.stats), "", sep="\n")
+    for mistake in verdict.mistakes[:20]:
+        print(paint(f"wrong: {mistake}", BAD, colour))
+    print(
+        paint(
+            f"{verdict.right} of {verdict.planted} planted near-duplicates dropped,"
+            f" {verdict.wrong} other pages dropped",
+            BAD if verdict.mistakes else GOOD,
+            colour,
+        )
+    )
+    return 1 if verdict.mistakes else 0
+
+
+def _kind(site: Newsroom, dropped: str, original: str) -> str:
+    # Where the original came second, the page that it repeats says how they differ.
+    kinds = [site.pages[dropped].kind, site.pages[original].kind]
+    named = [NEAR_DUPLICATES[kind] for kind in kinds if kind in NEAR_DUPLICATES]
+    return named[0] if named else kinds[0]
+
+
+def _short(url: str) -> str:
+    return url.removeprefix("http://")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,15 @@
+"""Settings of the example, as `scrapy startproject` writes them, and one line more."""
+
+BOT_NAME = "example"
+SPIDER_MODULES = ["example.spiders"]
+NEWSPIDER_MODULE = "example.spiders"
+
+# The one line: each page is kept once.
+ADDONS = {"scrapy_simhash.Addon": 500}
+
+ROBOTSTXT_OBEY = True
+LOG_LEVEL = "INFO"
+FEED_EXPORT_ENCODING = "utf-8"
+
+# The example crawls pages served on loopback; a crawl of the web does not need this.
+DOWNLOADER_MIDDLEWARES = {"example.middlewares.LoopbackMiddleware": 740}

@@ -1,0 +1,1 @@
+"""The site that the example crawls: fictional newspapers with planted near-duplicates."""

@@ -1,0 +1,328 @@
+"""The example project: its crawl held against what its generator planted."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from w3lib.url import canonicalize_url
+
+EXAMPLE = Path(__file__).resolve().parents[1] / "example_project"
+# The default recipe takes 48 of 256 bits; the generator must not plant anything near that line.
+SURELY_NEAR, SURELY_FAR = 44, 60
+
+
+@pytest.fixture(scope="module")
+def example() -> Iterator[None]:
+    """The example's modules can be imported."""
+    sys.path.insert(0, str(EXAMPLE))
+    yield
+    sys.path.remove(str(EXAMPLE))
+    for name in [name for name in sys.modules if name.split(".")[0] == "example"]:
+        del sys.modules[name]
+
+
+@pytest.fixture(scope="module")
+def site(example: None) -> Any:
+    from example.site.newsroom import Newsroom
+
+    return Newsroom()
+
+
+def run(*arguments: str, timeout: int = 120) -> subprocess.CompletedProcess[str]:
+    """Run Python in the example's folder; one process for each crawl, as for a user."""
+    environment = {**os.environ, "PYTHONPATH": str(EXAMPLE.parent), "NO_COLOR": "1"}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=EXAMPLE,
+        env=environment,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=timeout,
+    )
+
+
+CRAWL = """
+import json
+from example.demo import crawl
+done = crawl()
+plain = {name: value for name, value in done.stats.items() if isinstance(value, int)}
+print(json.dumps({"drops": done.drops, "delivered": done.delivered, "stats": plain}))
+"""
+
+
+@pytest.fixture(scope="module")
+def crawl() -> dict[str, Any]:
+    done = run("-c", CRAWL)
+    assert done.returncode == 0, done.stderr
+    # Warnings and errors of the crawl are on stderr: there must be none.
+    assert done.stderr == ""
+    return json.loads(done.stdout)
+
+
+def test_the_site_is_the_same_each_time_and_its_addresses_are_canonical(site: Any) -> None:
+    """The truth holds by address, so addresses must be what the index calls the pages."""
+    from example.site.newsroom import Newsroom
+
+    again = Newsroom()
+    assert {url: page.answer for url, page in site.pages.items()} == {
+        url: page.answer for url, page in again.pages.items()
+    }
+    assert all(canonicalize_url(url) == url for url in site.pages)
+
+
+def test_planted_pages_are_near_and_all_others_are_far(site: Any) -> None:
+    """The plan is sound: fingerprints within a cluster are near, all others far apart."""
+    from example.demo import html
+
+    from scrapy_simhash.detector import analyse_html
+    from scrapy_simhash.fingerprint import hamming_distance
+    from scrapy_simhash.recipe import named_recipe
+
+    recipe = named_recipe("default")
+    pages = []
+    for page in site.pages.values():
+        if page.answer.content_type == "text/html" and page.answer.status == 200:
+            fingerprint = analyse_html(html(site, page.url), recipe).fingerprint
+            if fingerprint is not None:
+                pages.append((page.cluster, page.url, fingerprint.value))
+    assert len(pages) >= 80
+    for (a_cluster, a_url, a), (b_cluster, b_url, b) in combinations(pages, 2):
+        distance = hamming_distance(a, b)
+        if a_cluster and a_cluster == b_cluster:
+            assert distance <= SURELY_NEAR, (a_url, b_url)
+        else:
+            assert distance >= SURELY_FAR, (a_url, b_url)
+
+
+def test_every_planted_near_duplicate_is_dropped_and_nothing_else(
+    site: Any, crawl: dict[str, Any]
+) -> None:
+    """Of each cluster one page is kept, each other names one of its own; all else is kept."""
+    from example.site.truth import judge
+
+    drops = {dropped: original for dropped, original, _ in crawl["drops"]}
+    verdict = judge(site, drops, set(crawl["delivered"]))
+
+    assert verdict.mistakes == []
+    assert (verdict.right, verdict.planted, verdict.wrong) == (20, 20, 0)
+
+
+def test_the_named_original_was_delivered(crawl: dict[str, Any]) -> None:
+    """A page is only ever dropped in favour of one that the spider has got."""
+    assert {original for _, original, _ in crawl["drops"]} <= set(crawl["delivered"])
+
+
+def test_what_only_looks_repeated_reaches_the_spider(site: Any, crawl: dict[str, Any]) -> None:
+    """Short pages, listings, one template, files, redirects, retries: each is delivered."""
+    delivered = set(crawl["delivered"])
+    for kind in ("short", "listing", "same template", "image", "PDF", "behind a redirect",
+                 "unavailable first", "live"):  # fmt: skip
+        urls = {page.url for page in site.pages.values() if page.kind == kind}
+        assert urls, kind
+        assert urls <= delivered, kind
+    live = [url for url in crawl["delivered"] if url.endswith("/live")]
+    assert len(live) == 2 * len(set(live)), "the same address again is delivered again"
+
+
+def test_the_counts_add_up(site: Any, crawl: dict[str, Any]) -> None:
+    """Every response has one verdict, every skipped one a reason."""
+    stats = crawl["stats"]
+    counts = {
+        name: stats.get(f"simhash/{name}", 0)
+        for name in ("unique", "duplicate", "revisit", "skipped")
+    }
+    skipped = sum(n for name, n in stats.items() if name.startswith("simhash/skipped/"))
+
+    assert (
+        stats["simhash/responses"] == sum(counts.values()) == stats["response_received_count"] + 20
+    )
+    assert skipped == counts["skipped"]
+    assert counts["duplicate"] == stats["simhash/dropped"] == len(crawl["drops"]) == 20
+    assert counts["revisit"] == len(site.fronts)
+
+
+def test_a_wrong_crawl_is_told_from_a_right_one(site: Any) -> None:
+    """The judge sees a page kept twice, a wrong original, a lost page and a wrong drop."""
+    from example.site.truth import judge
+
+    whole = {url for url, page in site.pages.items() if page.kind not in ("redirect", "missing")}
+    first, second = sorted(site.clusters().values(), key=sorted)[:2]
+    alone = next(page.url for page in site.pages.values() if page.kind == "same template")
+
+    assert len(judge(site, {}, whole).mistakes) == len(site.clusters())
+    assert judge(site, {max(first): max(second)}, whole).wrong == 1
+    assert judge(site, {alone: max(first)}, whole - {alone}).wrong == 1
+    assert f"{alone} was lost" in judge(site, {}, whole - {alone}).mistakes
+
+
+def test_the_demo_prints_the_table_and_the_check(site: Any) -> None:
+    """``make demo`` shows each drop with its original, distance and difference, and ends well."""
+    done = run("-m", "example.demo")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = re.findall(
+        r"^(\w+ \w+) +(\S+\.test/\S*) +(\S+\.test/\S*) +(\d+) bits$", done.stdout, re.M
+    )
+    assert len(rows) == 20
+    assert {kind for kind, *_ in rows} == {
+        "mirror site", "syndicated copy", "injected ads", "changed counters", "small edits"
+    }  # fmt: skip
+    assert "{+" in done.stdout
+    last = done.stdout.splitlines()[-1]
+    assert last == "20 of 20 planted near-duplicates dropped, 0 other pages dropped"
+
+
+def test_differences_fit_the_terminal(example: None) -> None:
+    """A line of changes is no wider than asked for, Han characters taking two columns."""
+    from example.difference import difference, width
+
+    before = "".join(f"第{n}次会议在{n}号楼举行，到会的人不多。" for n in range(40))
+    after = before.replace("会议", "聚会").replace("人", "人们")
+    for columns in (60, 100):
+        lines = difference(before, after, columns, 2, colour=False)
+        assert len(lines) == 2
+        assert all(width(line) <= columns for line in lines)
+        assert "[-会议-]{+聚会+}" in lines[0]
+        assert re.search(r"\(and \d+ more\)$", lines[1])
+
+
+PAGE = "<html><body><article><h1>{0}</h1><p>{1}</p></article></body></html>"
+
+
+def page(site: Any, place: int) -> str:
+    """One of the generator's articles, as HTML."""
+    articles = [page for page in site.pages.values() if page.kind == "article"]
+    return articles[place].answer.body.decode("utf-8")
+
+
+def kept(*arguments: str, tmp_path: Path) -> list[dict[str, str]]:
+    """What the pages spider keeps."""
+    out = tmp_path / "kept.jsonl"
+    options = [option for argument in arguments for option in ("-a", argument)]
+    done = run("-m", "scrapy", "crawl", "pages", *options, "-O", str(out))
+    assert done.returncode == 0, done.stderr
+    assert "ERROR" not in done.stderr
+    return [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+
+
+def by_url(items: list[dict[str, str]]) -> dict[str, str]:
+    return {item["url"]: item["html"] for item in items}
+
+
+def test_the_pages_spider_keeps_one_copy_of_each_page_of_a_folder(
+    site: Any, tmp_path: Path
+) -> None:
+    """A folder is served and crawled; what its pages link to only with follow=1."""
+    folder = tmp_path / "saved pages"
+    (folder / "old").mkdir(parents=True)
+    (folder / "one.html").write_text(page(site, 0), encoding="utf-8")
+    (folder / "old" / "one.html").write_text(page(site, 0), encoding="utf-8")
+    (folder / "two.html").write_text(page(site, 1), encoding="utf-8")
+
+    urls = {item["url"] for item in kept(f"pages={folder}", tmp_path=tmp_path)}
+
+    assert len(urls) == 2
+    assert "http://pages.test/two.html" in urls
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "jsonl.xz"])
+def test_the_pages_spider_reads_what_it_wrote(site: Any, tmp_path: Path, suffix: str) -> None:
+    """Pages come from JSON lines, with or without an address; kept ones can be crawled again."""
+    lines = [
+        {"id": "a/1", "url": "https://news.test/a", "html": page(site, 0)},
+        {"id": "a/2", "html": page(site, 0)},
+        {"id": "a/3", "html": page(site, 1)},
+    ]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    docs = tmp_path / f"docs.{suffix}"
+    with (lzma.open if suffix.endswith("xz") else open)(docs, "wt", encoding="utf-8") as file:
+        file.write(text)
+
+    first = kept(f"pages={docs}", tmp_path=tmp_path)
+    assert len(first) == 2
+    assert {item["url"] for item in first} < {
+        "http://news.test/a", "http://pages.test/a/2", "http://pages.test/a/3"
+    }  # fmt: skip
+    (tmp_path / "kept.jsonl").rename(tmp_path / "again.jsonl")
+    assert by_url(kept(f"pages={tmp_path / 'again.jsonl'}", tmp_path=tmp_path)) == by_url(first)
+
+
+def test_the_pages_spider_follows_links_over_saved_pages(tmp_path: Path) -> None:
+    """With follow=1, links (https ones too) lead to further saved pages, and to no other host."""
+    folder = tmp_path / "site"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "start.html").write_text(
+        '<a href="https://pages.test/sub/">in</a> <a href="http://elsewhere.test/">out</a>'
+    )
+    (folder / "sub" / "index.html").write_text("<p>hello</p>")
+
+    urls = [item["url"] for item in kept(f"pages={folder}", "follow=1", tmp_path=tmp_path)]
+
+    assert sorted(urls) == [
+        "http://pages.test/start.html",
+        "http://pages.test/sub/",
+        "http://pages.test/sub/index.html",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "needs either -a pages=PATH or -a start_urls=URL,URL"),
+        (["pages=x", "start_urls=y"], "needs either -a pages=PATH or -a start_urls=URL,URL"),
+        (["pages=nowhere"], "pages: nowhere is neither a folder nor a .jsonl or .jsonl.xz file"),
+        (["pages=example/spiders"], "pages: example/spiders holds no .html file"),
+        (["start_urls=example.com"], "start_urls: 'example.com' is no http(s)://host/ address"),
+        (["start_urls=http://a.test/", "follow=yes"], "follow is 0 or 1, not 'yes'"),
+    ],
+)
+def test_a_bad_argument_is_one_clear_error(
+    example: None, arguments: list[str], message: str
+) -> None:
+    """What is wrong with the arguments of the pages spider is said in one line."""
+    from example.spiders.pages import PagesSpider
+    from scrapy.exceptions import UsageError
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(EXAMPLE)
+        with pytest.raises(UsageError) as raised:
+            PagesSpider(**dict(argument.split("=", 1) for argument in arguments))
+    assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "holds no page"),
+        (b"{\n", "line 1: not a JSON object"),
+        (b'{"id": "1"}\n', "line 1: a page needs html"),
+        (b'{"html": "x"}\n', "line 1: a page needs html"),
+        (b'{"id": 1, "html": "x"}\n', "line 1: a page needs html"),
+        (b"[1]\n", "line 1: a page needs html"),
+        (b'{"id": "1", "html": "x"}\n{"id": "1", "html": "y"}\n', "line 2: http://pages.test/1"),
+        (b"\xff\xfe\n", "can't decode"),
+    ],
+)
+def test_a_bad_file_of_pages_is_one_clear_error(
+    example: None, tmp_path: Path, content: bytes, message: str
+) -> None:
+    """A file of pages that cannot be read is refused with its name and line."""
+    from example.pagefiles import PageFilesError, open_pages
+
+    docs = tmp_path / "docs.jsonl"
+    docs.write_bytes(content)
+    with pytest.raises(PageFilesError, match=re.escape(message)):
+        open_pages(docs)
+    (tmp_path / "docs.jsonl.xz").write_bytes(b"no xz")
+    with pytest.raises(PageFilesError, match=r"docs\.jsonl\.xz"):
+        open_pages(tmp_path / "docs.jsonl.xz")
