@@ -23,7 +23,7 @@ from scrapy.exceptions import DontCloseSpider
 
 from scrapy_simhash.detector import NearDuplicateDetector, PageAnalysis, Verdict
 from scrapy_simhash.exceptions import SettingError
-from scrapy_simhash.index import Page, StoreUnavailable
+from scrapy_simhash.index import Page, StoreError
 from scrapy_simhash.requests import request_from_json
 from scrapy_simhash.settings import FilterSettings
 from scrapy_simhash.worker import PageFailed, PageTimeout, WorkerProcess, analyse_body
@@ -32,6 +32,8 @@ logger = logging.getLogger(__name__)
 
 # Confirmations are sent in batches; until then a page is provisional for others.
 FLUSH_SECONDS = 0.5
+# A store that fails may take seconds to say so; in between, pages are not made to wait for it.
+RETRY_SECONDS = 10.0
 
 T = TypeVar("T")
 
@@ -70,7 +72,7 @@ class CrawlFilter:
         self._failed: list[str] = []
         self._upkeep: asyncio.Task[None] | None = None
         self._patience: float | None = None
-        self._away = False
+        self._away_until: float | None = None
         connect = crawler.signals.connect
         connect(self._spider_opened, signal=signals.spider_opened)
         connect(self._spider_idle, signal=signals.spider_idle)
@@ -125,9 +127,11 @@ class CrawlFilter:
             detail = error if isinstance(error, PageFailed) else repr(error)
             logger.error("The extractor failed on %s; let through unchecked: %s", key, detail)
             return Verdict("skipped", key, reason="extractor_error")
+        if self._away_until is not None and time.monotonic() < self._away_until:
+            return Verdict("skipped", key, reason="unavailable")
         try:
             verdict = self._detector.judge(analysis, key=key, scope=scope, request=request)
-        except StoreUnavailable as error:
+        except Exception as error:  # noqa: BLE001 - no fault of the index may cost a page
             self._store_is_away(error)
             return Verdict("skipped", key, reason="unavailable")
         self._store_is_back()
@@ -202,7 +206,7 @@ class CrawlFilter:
                 index.confirm(delivered)
                 delivered = []
             return index.release(failed) if failed else []
-        except StoreUnavailable as error:
+        except StoreError as error:
             self._store_is_away(error)
             self._delivered = delivered + self._delivered
             self._failed = failed + self._failed
@@ -211,13 +215,13 @@ class CrawlFilter:
     def _renew(self, keys: list[str]) -> None:
         try:
             self._detector.index.renew(keys)
-        except StoreUnavailable as error:
+        except StoreError as error:
             self._store_is_away(error)
 
     def _orphans(self) -> list[Page]:
         try:
             return self._detector.index.orphans()
-        except StoreUnavailable as error:
+        except StoreError as error:
             self._store_is_away(error)
             return []
 
@@ -245,7 +249,7 @@ class CrawlFilter:
             raise DontCloseSpider
         try:
             lease = self._detector.index.foreign_lease()
-        except StoreUnavailable as error:
+        except StoreError as error:
             self._store_is_away(error)
             return
         if lease is None:
@@ -275,14 +279,18 @@ class CrawlFilter:
         for worker in self._workers:
             worker.close()
 
-    def _store_is_away(self, error: StoreUnavailable) -> None:
-        if not self._away:
-            self._away = True
-            logger.warning("%s. Pages are let through unchecked until it is back", error)
+    def _store_is_away(self, error: Exception) -> None:
+        if self._away_until is None:
+            logger.warning(
+                "The index fails, and pages are let through unchecked until it is back: %s",
+                error,
+                exc_info=None if isinstance(error, StoreError) else error,
+            )
+        self._away_until = time.monotonic() + RETRY_SECONDS
 
     def _store_is_back(self) -> None:
-        if self._away:
-            self._away = False
+        if self._away_until is not None:
+            self._away_until = None
             logger.info("The index is back")
 
 

@@ -70,9 +70,8 @@ class NearDuplicateDownloaderMiddleware:
         return response
 
     async def _verdict(self, request: Request, response: Response, action: Action) -> Verdict:
-        key = request.meta.get("simhash_key") or page_key(
-            response.url, request.method, request.body
-        )
+        own_key = request.meta.get("simhash_key")
+        key = str(own_key) if own_key else page_key(response.url, request.method, request.body)
         reason = self._reason_to_skip(request, response)
         if reason is not None:
             return Verdict("skipped", key, reason=reason)

@@ -104,6 +104,13 @@ class Recipe:
             return Analysis(None, len(normal))
         return Analysis(self._fingerprint(text, normal), len(normal))
 
+    def exact_fingerprint(self, text: str) -> Fingerprint:
+        """Return a digest that only the same normalised text has; other texts are far from it."""
+        key = key_from_seed(self.seed) if self.seed else b""
+        normal = normalise(text).encode("utf-8", "surrogatepass")
+        digest = blake2b(normal, digest_size=self.bits // 8, key=key, person=b"exact text")
+        return Fingerprint(int.from_bytes(digest.digest(), "big"), self.bits)
+
     def _fingerprint(self, text: str, normal: str) -> Fingerprint:
         if self.spec.kind == "characters" and self.hash == "karp-rabin":
             weighting = None if self.spec.weights == "binary" else self.spec.weigh

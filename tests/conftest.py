@@ -135,7 +135,8 @@ def crawl(reactor_loop: asyncio.AbstractEventLoop) -> Callable[..., Crawl]:
         async def go() -> None:
             await crawler.crawl(**kwargs).asFuture(reactor_loop)
 
-        logging.getLogger("scrapy").setLevel(logging.DEBUG)
+        for name in ("scrapy", "scrapy_simhash"):
+            logging.getLogger(name).setLevel(logging.DEBUG)
         asyncio.run_coroutine_threadsafe(go(), reactor_loop).result(timeout=60)
         assert crawler.stats is not None
         outcome.stats = crawler.stats.get_stats()

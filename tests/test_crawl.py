@@ -11,7 +11,7 @@ from scrapy import Request, Spider
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 
-from scrapy_simhash.index import StoreUnavailable
+from scrapy_simhash.index import StoreDamaged, StoreUnavailable
 from scrapy_simhash.index.memory import MemoryIndex
 from tests.pages import article, edited, html
 
@@ -349,17 +349,37 @@ def test_page_that_a_later_middleware_drops_is_not_left_in_the_index(
     assert paths(crawled) == ["/second"]
 
 
-def test_store_that_is_down_costs_no_page(
-    crawl: Any, twins: Any, monkeypatch: Any, caplog: Any
+@pytest.mark.parametrize("error", [StoreUnavailable, StoreDamaged, RuntimeError])
+def test_store_that_fails_costs_no_page(
+    crawl: Any, twins: Any, monkeypatch: Any, caplog: Any, error: type[Exception]
 ) -> None:
     def unavailable(*args: Any, **kwargs: Any) -> Any:
-        raise StoreUnavailable("the store is away")
+        raise error("the store is away")
 
     for method in ("claim", "confirm", "release", "orphans", "foreign_lease"):
         monkeypatch.setattr(MemoryIndex, method, unavailable)
     crawled = crawl(Pages, site=twins, paths=["/first", "/second", "/other"])
     assert len(crawled.items) == crawled.stat("skipped/unavailable") == 3
-    assert caplog.text.count("the store is away") == 1
+    warnings = [r for r in caplog.records if "the store is away" in r.getMessage()]
+    assert len(warnings) == 1
+
+
+def test_store_that_comes_back_is_asked_again(
+    crawl: Any, twins: Any, monkeypatch: Any, caplog: Any
+) -> None:
+    claim = MemoryIndex.claim
+
+    def unavailable(*args: Any, **kwargs: Any) -> Any:
+        monkeypatch.setattr(MemoryIndex, "claim", claim)
+        raise StoreUnavailable("the store is away")
+
+    monkeypatch.setattr("scrapy_simhash.crawl.RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(MemoryIndex, "claim", unavailable)
+    crawled = crawl(
+        Pages, settings=ONE_AT_A_TIME, site=twins, paths=["/other", "/first", "/second"]
+    )
+    assert paths(crawled) == ["/other", "/first"]
+    assert "The index is back" in caplog.text
 
 
 def test_extractor_that_fails_costs_no_page(crawl: Any, twins: Any, caplog: Any) -> None:
