@@ -1,0 +1,84 @@
+"""The index of fingerprints: one contract, several stores, chosen by a URL."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from scrapy_simhash.blocks import Layout
+from scrapy_simhash.index.base import (
+    DEFAULT_LEASE,
+    MAX_HANDOVERS,
+    Claim,
+    Entry,
+    Index,
+    Match,
+    Outcome,
+    Page,
+    StoreDamaged,
+    StoreError,
+    StoreMismatch,
+    StoreUnavailable,
+)
+from scrapy_simhash.index.memory import MemoryIndex
+from scrapy_simhash.index.sqlite import SqliteIndex
+
+__all__ = [
+    "DEFAULT_LEASE",
+    "MAX_HANDOVERS",
+    "Claim",
+    "Entry",
+    "Index",
+    "Match",
+    "Outcome",
+    "Page",
+    "StoreDamaged",
+    "StoreError",
+    "StoreMismatch",
+    "StoreUnavailable",
+    "index_from_url",
+]
+
+_URLS = "memory://, sqlite:///relative/path or sqlite:////absolute/path"
+
+
+def index_from_url(
+    url: str,
+    *,
+    recipe: str,
+    bits: int,
+    distance: int,
+    expected_pages: int = 1_000_000,
+    lease: float = DEFAULT_LEASE,
+    layout: Layout | None = None,
+) -> Index:
+    """Open the index that a URL names; make it if there is none.
+
+    Args:
+        url: ``memory://``, ``sqlite:///relative/path`` or ``sqlite:////absolute/path``; what a
+            URL reserves is percent-encoded in the path.
+        recipe: identity of the recipe that makes the fingerprints.
+        bits: width of the fingerprints: 64, 128 or 256.
+        distance: k, 0 <= k < bits; pages within k bits match.
+        expected_pages: what the layout of a new index is planned for; a stored layout stays.
+        lease: seconds that a provisional entry or a hand-over belongs to its worker.
+        layout: of a new index instead of the planned one; a stored one must be the same.
+
+    Raises:
+        ValueError: the URL is of no known form, or no layout can be planned.
+        StoreError: the index cannot be opened or does not fit; see :mod:`.base`.
+    """
+    scheme, host, path, query, fragment = urlsplit(url)
+    arguments: dict[str, Any] = {
+        "recipe": recipe,
+        "bits": bits,
+        "distance": distance,
+        "expected_pages": expected_pages,
+        "lease": lease,
+        "layout": layout,
+    }
+    if scheme == "memory" and not (host or path or query or fragment):
+        return MemoryIndex(**arguments)
+    if scheme == "sqlite" and len(path) > 1 and not (host or query or fragment):
+        return SqliteIndex(unquote(path[1:]), **arguments)
+    raise ValueError(f"no index at {url!r}: the URL must be {_URLS}")

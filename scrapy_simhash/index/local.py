@@ -1,0 +1,356 @@
+"""The life of a claim over a log on this machine, with the buckets in this process's RAM.
+
+The log is the store's; :class:`LocalIndex` follows it into RAM and decides under the store's
+write lock. Fingerprints in RAM are a superset of the log: an entry that was deleted is noticed
+and forgotten when its record is read.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import socket
+import threading
+import time
+import weakref
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from scrapy_simhash.blocks import Layout
+from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.index.base import (
+    MAX_HANDOVERS,
+    Claim,
+    Entry,
+    Index,
+    Match,
+    Outcome,
+    Page,
+    StoreDamaged,
+)
+from scrapy_simhash.index.buckets import Neighbours
+from scrapy_simhash.index.log import Log, Record, Row, Waiting
+
+logger = logging.getLogger(__name__)
+
+# Seconds for which a process found alive is not looked for again.
+_ALIVE_FOR = 1.0
+# Rows of the log that are followed or yielded at a time.
+_BATCH = 1 << 16
+
+# The workers of this process whose index is open: any other of this process is dead.
+_open: set[str] = set()
+
+
+class _Found(NamedTuple):
+    distance: int
+    record: Record
+    living: bool
+
+    @property
+    def match(self) -> Match:
+        provisional = self.record.worker is not None
+        return Match(self.record.key, self.distance, self.record.time, provisional)
+
+
+class LocalIndex(Log, Index):
+    """An index whose log a subclass stores.
+
+    Args:
+        layout: how the fingerprints are cut and probed.
+        distance: k, at most the layout's.
+        lease: seconds that a provisional entry or a hand-over belongs to its worker.
+    """
+
+    def __init__(self, layout: Layout, distance: int, lease: float) -> None:
+        self.layout = layout
+        self.distance = distance
+        self.lease = lease
+        self._scopes: dict[str, Neighbours] = {}
+        self._seen = 0
+        self._enlist()
+
+    def _enlist(self) -> None:
+        """Become a worker of this process."""
+        self._lock = threading.RLock()
+        self._worker = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+        self._alive: dict[str, float] = {}
+        _open.add(self._worker)
+        weakref.finalize(self, _open.discard, self._worker)
+
+    # The contract.
+
+    def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:  # noqa: D102
+        with self._lock:
+            self._follow()
+            near = self._neighbours(scope).find(fingerprint, self.distance)
+            return [found.match for found in self._read(scope, near, time.time())]
+
+    def claim(  # noqa: D102
+        self,
+        key: str,
+        fingerprint: Fingerprint,
+        *,
+        scope: str = "",
+        request: str | None = None,
+        now: float | None = None,
+    ) -> Claim:
+        now = time.time() if now is None else now
+        with self._lock:
+            self._follow()
+            neighbours = self._neighbours(scope)
+            near = neighbours.find(fingerprint, self.distance)
+            compared = len(neighbours)
+            if near:
+                claim = self._settled(key, self._read(scope, near, now))
+                if claim and not self._is_waiting(key):
+                    return claim
+            with self._transaction():
+                self._follow()
+                # Whatever came meanwhile is compared exactly: no race admits two.
+                near = sorted(near + neighbours.scan(fingerprint, self.distance, compared))
+                found = self._read(scope, near, now)
+                self._drop_waiting(key)
+                claim = self._settled(key, found) or self._joined(key, found, request, now)
+                if claim:
+                    return claim
+                row = Row(0, scope, fingerprint.to_bytes())
+                position = self._insert(key, row, now)
+                self._set_lease(Record(position, key, now, self._worker, now + self.lease, request))
+                handed_back = self._replace(found, position, now)
+            neighbours.add(position, fingerprint.value)
+            self._seen = position
+            return Claim(Outcome.ORIGINAL, handed_back=tuple(handed_back))
+
+    def _settled(self, key: str, found: list[_Found]) -> Claim | None:
+        """Return the answer to a claim that changes no entry; None if there is none."""
+        own = [f.record for f in found if f.record.key == key]
+        matches = tuple(f.match for f in found if f.living or f.record.key == key)
+        if own:
+            settled = all(record.worker is None for record in own)
+            return Claim(Outcome.REVISIT, matches) if settled else None
+        if any(not match.provisional for match in matches):
+            return Claim(Outcome.DUPLICATE, matches)
+        return None
+
+    def _joined(
+        self, key: str, found: list[_Found], request: str | None, now: float
+    ) -> Claim | None:
+        """Take over the own provisional entry, or wait on another's; None if there is neither."""
+        own = [f.record for f in found if f.record.key == key]
+        living = [f for f in found if f.living or f.record.key == key]
+        matches = tuple(f.match for f in living)
+        for record in own:
+            if record.worker is not None:
+                self._set_lease(
+                    record._replace(
+                        worker=self._worker,
+                        expires=now + self.lease,
+                        request=record.request if request is None else request,
+                    )
+                )
+        if own:
+            return Claim(Outcome.REVISIT, matches)
+        if not living:
+            return None
+        if request is not None:
+            self._put_waiting(Waiting(key, request, living[0].record.position))
+        return Claim(Outcome.DUPLICATE, matches, waiting=request is not None)
+
+    def _replace(self, found: list[_Found], position: int, now: float) -> list[Page]:
+        """Delete the expired entries in a new one's way; return the pages handed back."""
+        pages: list[Page] = []
+        for record in (f.record for f in found):
+            pages += self._hand_over(record.position, now)
+            self._delete(record.key, record.position)
+            if record.request is not None:
+                self._put_waiting(Waiting(record.key, record.request, position))
+        return pages
+
+    def confirm(self, keys: Iterable[str]) -> None:  # noqa: D102
+        with self._lock, self._transaction():
+            for key in keys:
+                self._end_leases(key)
+
+    def release(self, keys: Iterable[str], *, now: float | None = None) -> list[Page]:  # noqa: D102
+        now = time.time() if now is None else now
+        pages: list[Page] = []
+        with self._lock, self._transaction():
+            for key in keys:
+                for record in self._provisional(key):
+                    if record.worker == self._worker:
+                        pages += self._hand_over(record.position, now)
+                        self._delete(record.key, record.position)
+        return pages
+
+    def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:  # noqa: D102
+        now = time.time() if now is None else now
+        with self._lock, self._transaction():
+            for key in keys:
+                for record in self._provisional(key):
+                    if record.worker == self._worker:
+                        self._set_lease(record._replace(expires=now + self.lease))
+
+    def orphans(self, *, now: float | None = None) -> list[Page]:  # noqa: D102
+        now = time.time() if now is None else now
+        with self._lock:
+            if not any(self._lost(now)):
+                return []
+            pages: list[Page] = []
+            with self._transaction():
+                entries, handed_over = self._lost(now)
+                for waiting in handed_over:
+                    pages += self._take_over(waiting, now)
+                for record in entries:
+                    pages += self._hand_over(record.position, now)
+                    self._delete(record.key, record.position)
+                    if record.request is not None:
+                        pages += self._take_over(Waiting(record.key, record.request), now)
+            return list({page.key: page for page in pages}.values())
+
+    def foreign_lease(self, *, now: float | None = None) -> float | None:  # noqa: D102
+        now = time.time() if now is None else now
+        with self._lock:
+            leases = [(r.worker, r.expires) for r in self._provisional()]
+            leases += [(w.worker, w.expires) for w in self._waiting_on(None)]
+            left = [
+                expires - now if expires and self._lives(worker, expires, now) else 0.0
+                for worker, expires in leases
+                if worker != self._worker
+            ]
+        return max(left, default=None)
+
+    def remove(self, key: str) -> int:  # noqa: D102
+        with self._lock, self._transaction():
+            positions = self._positions(key)
+            for position in positions:
+                for waiting in self._waiting_on(position):
+                    # Nobody's lease, so that orphans() hands it to whoever asks first.
+                    self._put_waiting(waiting._replace(original=None))
+                self._delete(key, position)
+        return len(positions)
+
+    def clear(self) -> None:  # noqa: D102
+        with self._lock:
+            with self._transaction():
+                self._wipe()
+            self._scopes.clear()
+
+    def __iter__(self) -> Iterator[Entry]:
+        position = 0
+        while True:
+            with self._lock:
+                rows = self._rows(position, _BATCH)
+                records = {r.position: r for r in self._records([row.position for row in rows])}
+            for position, scope, value in rows:
+                if record := records.get(position):
+                    fingerprint = Fingerprint(int.from_bytes(value, "big"), self.layout.bits)
+                    provisional = record.worker is not None
+                    yield Entry(record.key, fingerprint, scope, record.time, provisional)
+            if len(rows) < _BATCH:
+                return
+
+    def close(self) -> None:  # noqa: D102
+        _open.discard(self._worker)
+
+    # Following the log.
+
+    def _neighbours(self, scope: str) -> Neighbours:
+        neighbours = self._scopes.get(scope)
+        if neighbours is None:
+            neighbours = self._scopes[scope] = Neighbours(self.layout)
+        return neighbours
+
+    def _follow(self) -> None:
+        """Take what the log holds since the last look into RAM."""
+        while rows := self._rows(self._seen, _BATCH):
+            scopes: dict[str, list[Row]] = {}
+            for row in rows:
+                scopes.setdefault(row.scope, []).append(row)
+            for scope, entries in scopes.items():
+                packed = b"".join(entry.value for entry in entries)
+                if len(packed) * 8 != len(entries) * self.layout.bits:
+                    raise StoreDamaged(
+                        f"{self._path} is damaged: a fingerprint is not {self.layout.bits} bits"
+                    )
+                words = np.frombuffer(packed, ">u8").astype(np.uint64)
+                positions = np.array([entry.position for entry in entries])
+                self._neighbours(scope).extend(positions, words.reshape(len(entries), -1))
+            self._seen = rows[-1].position
+
+    def _read(self, scope: str, near: list[tuple[int, int]], now: float) -> list[_Found]:
+        """Return the records of the entries found, nearest first, then oldest."""
+        if not near:
+            return []
+        records = {r.position: r for r in self._records([position for _, position in near])}
+        if gone := [position for _, position in near if position not in records]:
+            self._neighbours(scope).forget(gone)
+        return [
+            _Found(distance, record, self._lives(record.worker, record.expires, now))
+            for distance, position in near
+            if (record := records.get(position))
+        ]
+
+    # Leases.
+
+    def _lost(self, now: float) -> tuple[list[Record], list[Waiting]]:
+        """Return the provisional entries and the hand-overs whose lease ran out or worker died."""
+        return (
+            [r for r in self._provisional() if not self._lives(r.worker, r.expires, now)],
+            [w for w in self._waiting_on(None) if not self._lives(w.worker, w.expires, now)],
+        )
+
+    def _lives(self, worker: str | None, expires: float | None, now: float) -> bool:
+        """Return whether an entry is confirmed, or its lease runs and its worker lives."""
+        if worker is None or expires is None or worker == self._worker:
+            return expires is None or expires > now
+        return expires > now and self._is_alive(worker)
+
+    def _is_alive(self, worker: str) -> bool:
+        """Return False if the worker ran on this machine and does no more."""
+        host, pid, _ = worker.rsplit(":", 2)
+        if host != socket.gethostname():
+            return True
+        if int(pid) == os.getpid():
+            return worker in _open
+        if self._alive.get(worker, 0.0) < time.monotonic():
+            try:
+                os.kill(int(pid), 0)
+            except ProcessLookupError:
+                return False
+            except PermissionError:  # another user's
+                pass
+            self._alive[worker] = time.monotonic() + _ALIVE_FOR
+        return True
+
+    def _hand_over(self, original: int, now: float) -> list[Page]:
+        """Hand the pages that wait on an entry to this worker."""
+        pages: list[Page] = []
+        for waiting in self._waiting_on(original):
+            pages += self._take_over(waiting, now)
+        return pages
+
+    def _take_over(self, waiting: Waiting, now: float) -> list[Page]:
+        """Lease a page to this worker; return it unless it was handed over too often."""
+        if waiting.handovers >= MAX_HANDOVERS:
+            self._drop_waiting(waiting.key)
+            logger.warning(
+                "%s was handed over %d times and never claimed: given up",
+                waiting.key,
+                waiting.handovers,
+            )
+            return []
+        self._put_waiting(
+            Waiting(
+                waiting.key,
+                waiting.request,
+                None,
+                waiting.handovers + 1,
+                self._worker,
+                now + self.lease,
+            )
+        )
+        return [Page(waiting.key, waiting.request)]

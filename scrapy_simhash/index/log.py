@@ -1,0 +1,115 @@
+"""The log of a local index: what a store on this machine keeps, act by act."""
+
+from __future__ import annotations
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Row(NamedTuple):
+    """What the log says of an entry."""
+
+    position: int
+    scope: str
+    value: bytes
+
+
+class Record(NamedTuple):
+    """What is read of an entry that matched; worker and expires are None once confirmed."""
+
+    position: int
+    key: str
+    time: float
+    worker: str | None
+    expires: float | None
+    request: str | None
+
+
+class Waiting(NamedTuple):
+    """A page that waits on a provisional entry, or, handed over, on its worker.
+
+    Attributes:
+        original: position of the entry; None when handed over.
+        handovers: how often it was handed over since it last claimed.
+        worker: who has it, when handed over.
+        expires: when that lease runs out.
+    """
+
+    key: str
+    request: str
+    original: int | None = None
+    handovers: int = 0
+    worker: str = ""
+    expires: float = 0.0
+
+
+class Log(ABC):
+    """What :class:`~.local.LocalIndex` asks of a store.
+
+    A read sees what was committed, in a transaction also what was written there; writes happen
+    in a transaction only.
+
+    Attributes:
+        _path: what the store is called in messages.
+    """
+
+    _path: Path
+
+    @abstractmethod
+    def _transaction(self) -> contextlib.AbstractContextManager[None]:
+        """Hold the store's write lock; undo everything when left by an exception."""
+
+    @abstractmethod
+    def _rows(self, after: int, limit: int) -> list[Row]:
+        """Return the entries after a position, in order."""
+
+    @abstractmethod
+    def _records(self, positions: Sequence[int]) -> list[Record]:
+        """Return the entries at these positions, in any order, without the deleted ones."""
+
+    @abstractmethod
+    def _provisional(self, key: str | None = None) -> list[Record]:
+        """Return the provisional entries, of a key or all."""
+
+    @abstractmethod
+    def _positions(self, key: str) -> list[int]:
+        """Return where the entries of a key are."""
+
+    @abstractmethod
+    def _insert(self, key: str, row: Row, now: float) -> int:
+        """Append a confirmed entry; return its position (the row's is not used)."""
+
+    @abstractmethod
+    def _delete(self, key: str, position: int) -> None:
+        """Delete an entry, and its lease if it is provisional."""
+
+    @abstractmethod
+    def _set_lease(self, record: Record) -> None:
+        """Make an entry provisional, or renew it: worker, expires and request are taken over."""
+
+    @abstractmethod
+    def _end_leases(self, key: str) -> None:
+        """Make the provisional entries of a key final; forget the pages that wait on them."""
+
+    @abstractmethod
+    def _put_waiting(self, waiting: Waiting) -> None:
+        """Note a page as waiting or handed over, instead of what was noted of its key."""
+
+    @abstractmethod
+    def _is_waiting(self, key: str) -> bool:
+        """Return whether a page is waiting or handed over."""
+
+    @abstractmethod
+    def _drop_waiting(self, key: str) -> None:
+        """Forget that a page is waiting or handed over."""
+
+    @abstractmethod
+    def _waiting_on(self, original: int | None) -> list[Waiting]:
+        """Return the pages that wait on an entry; for None, those handed over."""
+
+    @abstractmethod
+    def _wipe(self) -> None:
+        """Delete everything but the header; positions still only grow."""

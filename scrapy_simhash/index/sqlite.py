@@ -1,0 +1,304 @@
+"""The index in a SQLite file: several processes of one machine, restarts, kill -9."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from scrapy_simhash.blocks import Layout, plan_layout
+from scrapy_simhash.index.base import (
+    DEFAULT_LEASE,
+    StoreDamaged,
+    StoreMismatch,
+    StoreUnavailable,
+)
+from scrapy_simhash.index.local import LocalIndex
+from scrapy_simhash.index.log import Record, Row, Waiting
+
+# "simh", so that a file of ours is told from other SQLite files.
+APPLICATION_ID = 0x73696D68
+FORMAT = 1
+# Seconds to wait for another process's write lock.
+BUSY_TIMEOUT = 5.0
+# Parameters in one statement that every build of SQLite allows.
+_PARAMETERS = 500
+
+# Leases are apart from the entries: an entry's row is never written again, so the log is as
+# compact as it can be, and the few leases are found without an index on every key.
+_SCHEMA = (
+    f"PRAGMA application_id = {APPLICATION_ID}",
+    f"PRAGMA user_version = {FORMAT}",
+    "CREATE TABLE header (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    """CREATE TABLE entries (
+        position INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL, value BLOB NOT NULL,
+        key TEXT NOT NULL, time REAL NOT NULL)""",
+    """CREATE TABLE leases (
+        key TEXT, position INTEGER, worker TEXT NOT NULL, expires REAL NOT NULL, request TEXT,
+        PRIMARY KEY (key, position)) WITHOUT ROWID""",
+    """CREATE TABLE waiting (
+        key TEXT PRIMARY KEY, request TEXT NOT NULL, original INTEGER,
+        handovers INTEGER NOT NULL, worker TEXT NOT NULL, expires REAL NOT NULL) WITHOUT ROWID""",
+    "CREATE INDEX waiting_by_original ON waiting (original)",
+)
+
+
+_RECORD = "SELECT position, key, time, worker, expires, request FROM entries"
+
+
+class SqliteIndex(LocalIndex):
+    """An index in a SQLite file.
+
+    Args:
+        path: the file; it is made if missing, its folder is not.
+        recipe: identity of the recipe that makes the fingerprints.
+        bits: width of the fingerprints.
+        distance: k; pages within k bits match.
+        expected_pages: what the layout of a new index is planned for.
+        lease: seconds that a provisional entry or a hand-over belongs to its worker.
+        layout: of a new index instead of the planned one; a stored one must be the same.
+
+    Raises:
+        StoreMismatch: the file was made by another recipe, width, layout or version.
+        StoreDamaged: the file is not an index, or is damaged.
+        StoreUnavailable: the file cannot be opened or written.
+        ValueError: no layout can be planned.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        recipe: str,
+        bits: int,
+        distance: int,
+        expected_pages: int = 1_000_000,
+        lease: float = DEFAULT_LEASE,
+        layout: Layout | None = None,
+    ) -> None:
+        self._path = Path(path).absolute()
+        self._closed = False
+        self._inherited: list[sqlite3.Connection] = []
+        self._connect()
+        try:
+            planned = layout or plan_layout(bits, distance, expected_pages)
+            stored = self._header({"recipe": recipe, "layout": str(planned)})
+            used = self._agreed(stored, recipe, bits, distance, layout)
+            super().__init__(used, distance, lease)
+            self._write_ahead()
+            self._follow()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    # Opening.
+
+    def _connect(self) -> None:
+        if not self._path.parent.is_dir():
+            raise StoreUnavailable(f"cannot open {self._path}: {self._path.parent} is no folder")
+        self._pid = os.getpid()
+        with self._translated():
+            self._connection = sqlite3.connect(
+                self._path, BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
+            )
+            # In WAL mode this survives kill -9; only a power cut may lose the last claims.
+            self._connection.execute("PRAGMA synchronous = NORMAL")
+
+    def _header(self, new: dict[str, str]) -> dict[str, str]:
+        """Return the stored header; a new file gets the one given. Nothing else is changed."""
+        with self._transaction():
+            ((application,),) = self._run("PRAGMA application_id")
+            ((version,),) = self._run("PRAGMA user_version")
+            ((tables,),) = self._run("SELECT count(*) FROM sqlite_master")
+            if not tables and not application:
+                for statement in _SCHEMA:
+                    self._run(statement)
+                for item in new.items():
+                    self._run("INSERT INTO header VALUES (?, ?)", item)
+                return new
+            if application != APPLICATION_ID:
+                raise StoreDamaged(
+                    f"{self._path} is a SQLite file of another program: use another file"
+                )
+            if version != FORMAT:
+                raise StoreMismatch(
+                    f"{self._path} has format {version}, this version of scrapy-simhash reads "
+                    f"{FORMAT}: use the version that made it, or another file"
+                )
+            return dict(self._run("SELECT name, value FROM header"))
+
+    def _agreed(
+        self,
+        stored: dict[str, str],
+        recipe: str,
+        bits: int,
+        distance: int,
+        layout: Layout | None,
+    ) -> Layout:
+        """Return the stored layout, if the index can be used as asked."""
+        try:
+            used, made_by = Layout.parse(stored["layout"]), stored["recipe"]
+        except (KeyError, ValueError) as error:
+            raise StoreDamaged(f"{self._path} has a damaged header: {error}") from error
+        for what, there, asked in (
+            ("recipe", made_by, recipe),
+            ("bits", used.bits, bits),
+            ("layout", used, layout or used),
+        ):
+            if there != asked:
+                raise StoreMismatch(
+                    f"{self._path} was made with the {what} {there}, not {asked}: "
+                    f"use the same {what} or another file, or delete this one to start anew"
+                )
+        if distance > used.distance:
+            raise StoreMismatch(
+                f"{self._path} was made for distance {used.distance}, not {distance}: use a "
+                "smaller distance or another file, or delete this one to start anew"
+            )
+        return used
+
+    def _write_ahead(self) -> None:
+        """Switch to WAL mode; SQLite does not wait by itself for others that do so just now."""
+        deadline = time.monotonic() + BUSY_TIMEOUT
+        while True:
+            try:
+                self._run("PRAGMA journal_mode = WAL")
+            except StoreUnavailable:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+            else:
+                return
+
+    def close(self) -> None:
+        """Close the file. Closing twice does no harm."""
+        with self._lock:
+            super().close()
+            self._closed = True
+            if self._pid == os.getpid():
+                self._connection.close()
+
+    # Talking to SQLite.
+
+    def _after_fork(self) -> None:
+        """Open the file anew: a connection must not cross a fork, nor be closed behind it."""
+        self._inherited.append(self._connection)
+        self._connect()
+        self._enlist()
+
+    @contextlib.contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            if str(error).startswith("no such"):
+                raise StoreDamaged(f"{self._path} is not a complete index: {error}") from error
+            raise StoreUnavailable(f"cannot use {self._path}: {error}") from error
+        except sqlite3.DatabaseError as error:
+            raise StoreDamaged(
+                f"{self._path} is damaged or not an index: {error}; use another file, or delete "
+                "this one to start anew"
+            ) from error
+
+    def _run(self, sql: str, parameters: Sequence[object] = ()) -> list[Any]:
+        if self._closed:
+            raise StoreUnavailable(f"the index {self._path} is closed")
+        if self._pid != os.getpid():
+            self._after_fork()
+        try:
+            return self._connection.execute(sql, parameters).fetchall()
+        except sqlite3.Error:
+            with self._translated():
+                raise
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._run("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._run("COMMIT")
+        except BaseException:
+            # After some errors SQLite has rolled back by itself.
+            if self._connection.in_transaction:
+                self._connection.rollback()
+            raise
+
+    # The primitives.
+
+    def _rows(self, after: int, limit: int) -> list[Row]:
+        rows = self._run(
+            "SELECT position, scope, value FROM entries WHERE position > ? "
+            "ORDER BY position LIMIT ?",
+            (after, limit),
+        )
+        return list(map(Row._make, rows))
+
+    def _records(self, positions: Sequence[int]) -> list[Record]:
+        records: list[Record] = []
+        for start in range(0, len(positions), _PARAMETERS):
+            some = positions[start : start + _PARAMETERS]
+            sql = f"{_RECORD} LEFT JOIN leases USING (key, position) WHERE position IN (%s)"
+            records += map(Record._make, self._run(sql % ",".join("?" * len(some)), some))
+        return records
+
+    def _provisional(self, key: str | None = None) -> list[Record]:
+        # CROSS JOIN: the few leases first, whatever SQLite thinks of their number.
+        sql = (
+            "SELECT position, key, time, worker, expires, request FROM leases "
+            "CROSS JOIN entries USING (key, position)"
+        )
+        if key is None:
+            return list(map(Record._make, self._run(sql)))
+        return list(map(Record._make, self._run(f"{sql} WHERE leases.key = ?", (key,))))
+
+    def _positions(self, key: str) -> list[int]:
+        return [row[0] for row in self._run("SELECT position FROM entries WHERE key = ?", (key,))]
+
+    def _insert(self, key: str, row: Row, now: float) -> int:
+        self._run(
+            "INSERT INTO entries (scope, value, key, time) VALUES (?, ?, ?, ?)",
+            (row.scope, row.value, key, now),
+        )
+        ((position,),) = self._run("SELECT last_insert_rowid()")
+        return int(position)
+
+    def _delete(self, key: str, position: int) -> None:
+        self._run("DELETE FROM entries WHERE position = ?", (position,))
+        self._run("DELETE FROM leases WHERE key = ? AND position = ?", (key, position))
+
+    def _set_lease(self, record: Record) -> None:
+        lease = (record.key, record.position, record.worker, record.expires, record.request)
+        self._run("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?)", lease)
+
+    def _end_leases(self, key: str) -> None:
+        self._run(
+            "DELETE FROM waiting WHERE original IN (SELECT position FROM leases WHERE key = ?)",
+            (key,),
+        )
+        self._run("DELETE FROM leases WHERE key = ?", (key,))
+
+    def _put_waiting(self, waiting: Waiting) -> None:
+        self._run("INSERT OR REPLACE INTO waiting VALUES (?, ?, ?, ?, ?, ?)", waiting)
+
+    def _is_waiting(self, key: str) -> bool:
+        return bool(self._run("SELECT 1 FROM waiting WHERE key = ?", (key,)))
+
+    def _drop_waiting(self, key: str) -> None:
+        self._run("DELETE FROM waiting WHERE key = ?", (key,))
+
+    def _waiting_on(self, original: int | None) -> list[Waiting]:
+        rows = self._run("SELECT * FROM waiting WHERE original IS ? ORDER BY key", (original,))
+        return list(map(Waiting._make, rows))
+
+    def _wipe(self) -> None:
+        for table in ("entries", "leases", "waiting"):
+            self._run(f"DELETE FROM {table}")  # noqa: S608 (names from the line above)
+
+    def __len__(self) -> int:
+        with self._lock:
+            ((count,),) = self._run("SELECT count(*) FROM entries")
+        return int(count)
