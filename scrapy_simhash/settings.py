@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
+from urllib.parse import quote
 
 from scrapy.settings import BaseSettings
 from scrapy.utils.job import job_dir
@@ -196,4 +197,4 @@ def _index_url(settings: BaseSettings) -> str:
     folder = job_dir(settings)
     if folder is None:
         return "memory://"
-    return f"sqlite:///{Path(folder).absolute() / 'simhash.sqlite'}"
+    return "sqlite:///" + quote(str(Path(folder).absolute() / "simhash.sqlite"))

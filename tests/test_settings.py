@@ -25,7 +25,9 @@ def test_defaults_are_the_default_recipe_in_memory() -> None:
 
 
 def test_jobdir_holds_the_index_when_no_url_is_set(tmp_path: Path) -> None:
-    assert read(JOBDIR=str(tmp_path)).index_url == f"sqlite:///{tmp_path}/simhash.sqlite"
+    job = tmp_path / "crawl #1"
+    read(JOBDIR=str(job)).open_index().close()
+    assert (job / "simhash.sqlite").is_file()
 
 
 def test_settings_from_the_command_line_are_text() -> None:
