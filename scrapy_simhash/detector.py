@@ -13,17 +13,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Literal
+from urllib.parse import urlsplit
 
 from scrapy_simhash.extraction import extract
 from scrapy_simhash.fingerprint import Fingerprint
 from scrapy_simhash.index import Claim, Index, Outcome, Page
+from scrapy_simhash.marks import hidden_content, numbers, title
 from scrapy_simhash.recipe import Recipe
 
 Kind = Literal["unique", "duplicate", "revisit", "skipped"]
 
 #: Why a page was not compared with anything.
 SkipReason = Literal[
-    # Nothing to read; less than the minimum length.
+    # Nothing to read; a text without a page around it that is below the minimum length.
     "empty",
     "too_short",
     # Asked for by the request's meta, or fetched by a component for itself.
@@ -74,10 +76,11 @@ class PageAnalysis:
     """The fingerprint of a page, or the reason why there is none.
 
     Attributes:
-        fingerprint: of the main text; or, for an exact analysis, the digest of all text.
+        fingerprint: of the main text; for an exact analysis, a digest of all that tells it apart.
         reason: why there is no fingerprint.
-        exact: the page has no main text that tells it from others of its template, so that only
-            a page with the very same text repeats it.
+        exact: there is too little running text to tell the page from others of its template, so
+            that only a page with the very same text, title, data and images repeats it; one
+            with a short text, only on the same host.
     """
 
     fingerprint: Fingerprint | None
@@ -91,24 +94,41 @@ def analyse_html(html: str, recipe: Recipe, url: str | None = None) -> PageAnaly
     Args:
         html: the decoded page; the caller bounds its size.
         recipe: names the extractor and everything after it.
-        url: the page's address, for extractors that want it.
+        url: the page's address; without it a short page repeats none.
 
     Raises:
         Exception: whatever an extractor given by import path raises.
     """
     extraction = extract(html, recipe.extractor, url=url)
-    if not extraction.text.strip():
+    text = extraction.text
+    if not text.strip():
         return PageAnalysis(None, "empty")
-    analysis = analyse_text(extraction.text, recipe)
-    if extraction.thin and analysis.fingerprint is not None:
-        return PageAnalysis(recipe.exact_fingerprint(extraction.text), exact=True)
-    return analysis
+    fingerprint = recipe.analyse(text).fingerprint
+    if fingerprint is None:
+        if url is None:
+            return PageAnalysis(None, "too_short")
+        host = urlsplit(url).netloc
+        digest = recipe.exact_fingerprint(text, hidden_content(html), host)
+        return PageAnalysis(digest, exact=True)
+    if extraction.thin:
+        return PageAnalysis(recipe.exact_fingerprint(text, hidden_content(html)), exact=True)
+    if recipe.tell_apart:
+        marks = {"numbers": numbers(text), "title": title(html)}
+        fingerprint = recipe.marked(fingerprint, *(marks[name] for name in recipe.tell_apart))
+    return PageAnalysis(fingerprint)
 
 
 def analyse_text(text: str, recipe: Recipe) -> PageAnalysis:
-    """Fingerprint a text, unless it is shorter than the recipe's minimum length."""
+    """Fingerprint a text, unless it is shorter than the recipe's minimum length.
+
+    A text has no title: of what a recipe tells pages apart by, only the numbers count.
+    """
     fingerprint = recipe.analyse(text).fingerprint
-    return PageAnalysis(fingerprint, None if fingerprint else "too_short")
+    if fingerprint is None:
+        return PageAnalysis(None, "too_short")
+    if "numbers" in recipe.tell_apart:
+        fingerprint = recipe.marked(fingerprint, numbers(text))
+    return PageAnalysis(fingerprint)
 
 
 class NearDuplicateDetector:
@@ -163,9 +183,6 @@ class NearDuplicateDetector:
         """
         if analysis.fingerprint is None:
             return Verdict("skipped", key, reason=analysis.reason)
-        if analysis.exact:
-            # Digests and simhashes are never compared with each other.
-            scope = f"={scope}"
         claim = self.index.claim(key, analysis.fingerprint, scope=scope, request=request)
         return _verdict(key, analysis.fingerprint, claim)
 

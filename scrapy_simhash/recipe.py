@@ -8,6 +8,7 @@ from hashlib import blake2b
 from scrapy_simhash.features import FeatureSpec
 from scrapy_simhash.fingerprint import BITS, Fingerprint, simhash, simhash_ngrams
 from scrapy_simhash.hashing import check_hash, key_from_seed
+from scrapy_simhash.marks import MARKS
 from scrapy_simhash.normalisation import normalise
 
 # Versions of this package's own algorithms, as they stand in the identity. Raise one when the
@@ -46,6 +47,7 @@ class Recipe:
         seed: a secret that changes every hash; None or empty: no seed.
         extractor: the name of the extractor of the main text.
         min_length: texts with fewer characters after normalisation have no fingerprint; at least 1.
+        tell_apart: which of ``scrapy_simhash.marks.MARKS`` must be the same in near-duplicates.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Recipe:
     seed: str | bytes | None = field(default=None, repr=False)
     extractor: str = "prose"
     min_length: int = 100
+    tell_apart: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.seed, str | bytes | None):
@@ -71,6 +74,9 @@ class Recipe:
             raise ValueError(f"min_length must be at least 1, not {self.min_length}")
         if not self.extractor or not self.extractor.isprintable() or " " in self.extractor:
             raise ValueError(f"{self.extractor!r} is not the name of an extractor")
+        for mark in self.tell_apart:
+            if mark not in MARKS:
+                raise ValueError(f"pages are told apart by {' or '.join(MARKS)}, not by {mark!r}")
         check_hash(self.hash, self.bits)
 
     @property
@@ -83,10 +89,11 @@ class Recipe:
         seed = "none"
         if self.seed:
             seed = blake2b(b"identity", digest_size=4, key=key_from_seed(self.seed)).hexdigest()
+        apart = f" apart={'+'.join(self.tell_apart)}" if self.tell_apart else ""
         return (
             f"{_versioned('simhash')} bits={self.bits} extractor={_versioned(self.extractor)} "
             f"features={_versioned(self.spec.kind)} n={self.spec.n} weights={self.spec.weights} "
-            f"hash={_versioned(self.hash)} seed={seed}"
+            f"hash={_versioned(self.hash)} seed={seed}{apart}"
         )
 
     def features(self, text: str) -> dict[str, float]:
@@ -104,12 +111,27 @@ class Recipe:
             return Analysis(None, len(normal))
         return Analysis(self._fingerprint(text, normal), len(normal))
 
-    def exact_fingerprint(self, text: str) -> Fingerprint:
-        """Return a digest that only the same normalised text has; other texts are far from it."""
+    def exact_fingerprint(self, text: str, *marks: str) -> Fingerprint:
+        """Return a digest that only the same normalised text with the same marks has.
+
+        It is far from every other digest and from every simhash.
+        """
+        return Fingerprint(self._digest("text", normalise(text), *marks), self.bits)
+
+    def marked(self, fingerprint: Fingerprint, *marks: str) -> Fingerprint:
+        """Return a fingerprint that is as far from others of the same marks as without them.
+
+        From those of other marks it is as far as two random fingerprints are.
+        """
+        return replace(fingerprint, value=fingerprint.value ^ self._digest("marks", *marks))
+
+    def _digest(self, *parts: str) -> int:
         key = key_from_seed(self.seed) if self.seed else b""
-        normal = normalise(text).encode("utf-8", "surrogatepass")
-        digest = blake2b(normal, digest_size=self.bits // 8, key=key, person=b"exact text")
-        return Fingerprint(int.from_bytes(digest.digest(), "big"), self.bits)
+        digest = blake2b(digest_size=self.bits // 8, key=key)
+        for part in parts:
+            data = part.encode("utf-8", "surrogatepass")
+            digest.update(len(data).to_bytes(8, "big") + data)
+        return int.from_bytes(digest.digest(), "big")
 
     def _fingerprint(self, text: str, normal: str) -> Fingerprint:
         if self.spec.kind == "characters" and self.hash == "karp-rabin":
@@ -146,6 +168,7 @@ def named_recipe(
     seed: str | bytes | None = None,
     extractor: str | None = None,
     min_length: int | None = None,
+    tell_apart: tuple[str, ...] | None = None,
 ) -> Recipe:
     """Return one of ``RECIPES``, with every value replaced that is given here.
 
@@ -160,5 +183,6 @@ def named_recipe(
         "seed": seed,
         "extractor": extractor,
         "min_length": min_length,
+        "tell_apart": tell_apart,
     }
     return replace(RECIPES[name], **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]

@@ -31,6 +31,7 @@ DEFAULTS: dict[str, Any] = {
     "SIMHASH_EXTRACTOR": None,
     "SIMHASH_MIN_LENGTH": None,
     "SIMHASH_SEED": None,
+    "SIMHASH_TELL_APART": [],
     "SIMHASH_EXPECTED_PAGES": 1_000_000,
     "SIMHASH_LEASE": 60.0,
     "SIMHASH_MAX_BODY_SIZE": 4 * 1024 * 1024,
@@ -175,6 +176,8 @@ def _recipe(settings: BaseSettings) -> Recipe:
     extractor = _get(settings, "SIMHASH_EXTRACTOR")
     if extractor is not None:
         changes.append(("SIMHASH_EXTRACTOR", "extractor", extractor))
+    apart = settings.getlist("SIMHASH_TELL_APART", DEFAULTS["SIMHASH_TELL_APART"])
+    changes.append(("SIMHASH_TELL_APART", "tell_apart", tuple(apart)))
     seed = _get(settings, "SIMHASH_SEED")
     if not isinstance(seed, str | None):
         raise SettingError(f"SIMHASH_SEED: it is text, not {type(seed).__name__}")

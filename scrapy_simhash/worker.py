@@ -139,6 +139,7 @@ class WorkerProcess:
                     "extractor": recipe.extractor,
                     "min_length": recipe.min_length,
                     "seed": recipe.seed,
+                    "tell_apart": recipe.tell_apart,
                 },
             },
             b"",
@@ -155,7 +156,8 @@ def main() -> None:
         header, _ = _read(pages)
     except EOFError:
         return
-    recipe = replace(named_recipe(header["name"]), **header["values"])
+    values = {**header["values"], "tell_apart": tuple(header["values"]["tell_apart"])}
+    recipe = replace(named_recipe(header["name"]), **values)
     timeout = header["timeout"]
     with open(os.devnull, "w") as nowhere:  # noqa: PTH123 - faulthandler wants a descriptor
         while True:

@@ -15,10 +15,11 @@ PACKAGE = Path(__file__).parent.parent / "scrapy_simhash"
 FLOORS = [
     {"normalisation", "hashing"},
     {"fingerprint"},
-    {"blocks", "segmentation", "prose", "charset"},
+    {"blocks", "segmentation", "prose", "charset", "marks"},
     {"features", "extraction"},
     {"recipe", "index"},
-    {"keys", "detector"},
+    {"keys", "detector", "datasets"},
+    {"evaluation", "kinds"},
     {"worker", "exceptions", "signals"},
     {"settings", "requests"},
     {"crawl"},

@@ -57,6 +57,7 @@ def test_settings_from_the_command_line_are_text() -> None:
         ("SIMHASH_TIMEOUT", 0, "at least 0.1"),
         ("SIMHASH_PROCESSES", -1, "at least 0"),
         ("SIMHASH_SEED", b"secret", "bytes"),
+        ("SIMHASH_TELL_APART", "price", "numbers or title"),
         ("SIMHASH_DISTANSE", 3, "SIMHASH_DISTANCE"),
     ],
 )

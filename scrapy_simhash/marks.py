@@ -1,0 +1,62 @@
+"""What tells two pages apart whose texts do not.
+
+Marks are compared exactly: :meth:`scrapy_simhash.recipe.Recipe.analyse` mixes them into the
+fingerprint, so that pages with different marks are far from each other.
+"""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+from scrapy_simhash.normalisation import normalise
+
+#: What a recipe can be asked to tell pages apart by.
+MARKS = ("numbers", "title")
+
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_TAG = re.compile(r"<[^>]*>")
+_TITLE = re.compile(r"<title[^>]*>(.*?)</title", re.DOTALL | re.IGNORECASE)
+_HEADING = re.compile(r"<h1[^>]*>(.*?)</h1", re.DOTALL | re.IGNORECASE)
+# Between a page's own title and the name of its site.
+_SEPARATOR = re.compile(r"\s[-\u2013\u2014|\u00b7:\u00bb]\s|[|_\u00bb]|\u2014\u2014")
+# Data that a script turns into the page: what it shows is not in its text.
+_DATA = re.compile(
+    r"<script[^>]*type\s*=\s*[\"']?application/(?:ld\+)?json[^>]*>(.*?)</script"
+    r"|<script[^>]*>([^<]*(?:__NEXT_DATA__|__NUXT__|_STATE__|window\.__)[^<]*)",
+    re.DOTALL | re.IGNORECASE,
+)
+_IMAGE = re.compile(r"<img[^>]*?\ssrc\s*=\s*[\"']?([^\"'\s>?#]+)", re.IGNORECASE)
+
+
+def numbers(text: str) -> str:
+    """Return the different numbers of a text, in no order of the text's."""
+    return " ".join(sorted(set(_NUMBER.findall(text))))
+
+
+def title(html: str) -> str:
+    """Return what a page calls itself, without the name of its site.
+
+    The first ``<h1>`` that has a text; else the longest part of the ``<title>``.
+    """
+    for heading in _HEADING.findall(html):
+        if words := normalise(_text(heading)):
+            return words
+    found = _TITLE.search(html)
+    parts = _SEPARATOR.split(_text(found.group(1))) if found else []
+    return max(map(normalise, parts), key=len, default="")
+
+
+def hidden_content(html: str) -> str:
+    """Return what a page has beside its text: its title, embedded data and images' names.
+
+    Pages drawn by a script, and galleries, may all show the same words.
+    """
+    found = _TITLE.search(html)
+    data = ["".join(groups) for groups in _DATA.findall(html)]
+    images = [source.rsplit("/", 1)[-1] for source in _IMAGE.findall(html)]
+    return "\0".join([found.group(1) if found else "", *data, *images])
+
+
+def _text(markup: str) -> str:
+    return unescape(_TAG.sub(" ", markup))
