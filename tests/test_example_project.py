@@ -184,7 +184,7 @@ def test_the_demo_prints_the_table_and_the_check(site: Any) -> None:
 
 def test_differences_fit_the_terminal(example: None) -> None:
     """A line of changes is no wider than asked for, Han characters taking two columns."""
-    from example.difference import difference, width
+    from scrapy_simhash.difference import difference, width
 
     before = "".join(f"第{n}次会议在{n}号楼举行，到会的人不多。" for n in range(40))
     after = before.replace("会议", "聚会").replace("人", "人们")

@@ -13,13 +13,13 @@ PACKAGE = Path(__file__).parent.parent / "scrapy_simhash"
 
 # From the ground up: a module may import those before it, never those after it.
 FLOORS = [
-    {"normalisation", "hashing"},
+    {"normalisation", "hashing", "difference"},
     {"fingerprint"},
     {"blocks", "segmentation", "prose", "charset", "marks"},
     {"features", "extraction"},
     {"recipe", "index"},
     {"keys", "detector", "datasets"},
-    {"evaluation", "kinds"},
+    {"evaluation", "kinds", "tuning"},
     {"worker", "exceptions", "signals"},
     {"settings", "requests"},
     {"crawl"},
