@@ -266,13 +266,13 @@ def test_the_pages_spider_follows_links_over_saved_pages(tmp_path: Path) -> None
     )
     (folder / "sub" / "index.html").write_text("<p>hello</p>")
 
-    urls = [item["url"] for item in kept(f"pages={folder}", "follow=1", tmp_path=tmp_path)]
+    urls = {item["url"] for item in kept(f"pages={folder}", "follow=1", tmp_path=tmp_path)}
 
-    assert sorted(urls) == [
-        "http://pages.test/start.html",
-        "http://pages.test/sub/",
-        "http://pages.test/sub/index.html",
-    ]
+    # The folder and its index are one page under two addresses.
+    assert urls - {"http://pages.test/sub/", "http://pages.test/sub/index.html"} == {
+        "http://pages.test/start.html"
+    }
+    assert len(urls) == 2
 
 
 @pytest.mark.parametrize(
