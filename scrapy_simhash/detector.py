@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Literal
 from urllib.parse import urlsplit
 
-from scrapy_simhash.extraction import extract
+from scrapy_simhash.extraction import Extraction, extract
 from scrapy_simhash.fingerprint import Fingerprint
 from scrapy_simhash.index import Claim, Index, Outcome, Page
 from scrapy_simhash.marks import hidden_content, numbers, title
@@ -99,7 +99,13 @@ def analyse_html(html: str, recipe: Recipe, url: str | None = None) -> PageAnaly
     Raises:
         Exception: whatever an extractor given by import path raises.
     """
-    extraction = extract(html, recipe.extractor, url=url)
+    return analyse_extraction(extract(html, recipe.extractor, url=url), html, recipe, url)
+
+
+def analyse_extraction(
+    extraction: Extraction, html: str, recipe: Recipe, url: str | None = None
+) -> PageAnalysis:
+    """Fingerprint what an extractor took from a page; see :func:`analyse_html`."""
     text = extraction.text
     if not text.strip():
         return PageAnalysis(None, "empty")

@@ -88,7 +88,7 @@ class FilterSettings:
         return cls(
             action=checked_action(_get(settings, "SIMHASH_ACTION"), "SIMHASH_ACTION"),
             scope=_one_of(_get(settings, "SIMHASH_SCOPE"), SCOPES, "SIMHASH_SCOPE"),
-            recipe=_recipe(settings),
+            recipe=recipe_from_settings(settings),
             index_url=_index_url(settings),
             expected_pages=_number(settings, "SIMHASH_EXPECTED_PAGES", int, 1),
             lease=_number(settings, "SIMHASH_LEASE", float, 1),
@@ -159,7 +159,12 @@ def _as_number(value: Any, name: str, kind: Callable[[Any], T], least: float) ->
     return kind(number)
 
 
-def _recipe(settings: BaseSettings) -> Recipe:
+def recipe_from_settings(settings: BaseSettings) -> Recipe:
+    """Return the recipe that the settings describe.
+
+    Raises:
+        SettingError: one line that names the setting and says what it may be.
+    """
     try:
         recipe = named_recipe(_get(settings, "SIMHASH_RECIPE"))
     except ValueError as error:

@@ -109,8 +109,8 @@ def estimate(
 ) -> Estimate:
     """Estimate the precision at a distance and minimum length.
 
-    Each band's share of near-duplicates has the posterior of its answers under Jeffreys' prior,
-    Beta(1/2 + yes, 1/2 + no); a band without answers may be anything.
+    Among the pairs of a band that were not judged, the share of near-duplicates has the posterior
+    of the answers under Jeffreys' prior, Beta(1/2 + yes, 1/2 + no).
 
     Args:
         pairs: all pairs up to the greatest distance of interest.
@@ -127,7 +127,8 @@ def estimate(
         told = [answers[key] for pair in here if (key := (pair.first, pair.second)) in answers]
         yes = sum(told)
         answered += len(told)
-        right += len(here) * random.beta(0.5 + yes, 0.5 + len(told) - yes, _DRAWS)
+        share = random.beta(0.5 + yes, 0.5 + len(told) - yes, _DRAWS)
+        right += yes + random.binomial(len(here) - len(told), share)
     low, median, high = _percentiles(right / len(taken)) if taken else (0.0, 0.0, 0.0)
     return Estimate(distance, min_length, len(taken), answered, median, low, high)
 

@@ -24,7 +24,7 @@ FLOORS = [
     {"settings", "requests"},
     {"crawl"},
     {"downloadermiddlewares", "spidermiddlewares", "pipelines"},
-    {"addon"},
+    {"addon", "commands"},
 ]
 FLOOR = {module: number for number, floor in enumerate(FLOORS) for module in floor}
 SCRAPY_EDGE = {
@@ -36,6 +36,7 @@ SCRAPY_EDGE = {
     "spidermiddlewares",
     "pipelines",
     "addon",
+    "commands",
 }
 FILES = sorted(PACKAGE.rglob("*.py"))
 

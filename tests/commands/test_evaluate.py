@@ -1,0 +1,278 @@
+"""`scrapy simhash evaluate`: what it prints, writes and refuses."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy.settings import Settings
+
+from scrapy_simhash.commands import SUBCOMMANDS, SimhashCommand
+from scrapy_simhash.commands.output import ProgressBar
+from tests.pages import article, edited
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Path:
+    """Two near-duplicates, a pair that is wrongly labelled as such, and a text like no other."""
+    folder = tmp_path / "set"
+    folder.mkdir()
+    texts = {"a": article(1), "b": edited(article(1), 2), "c": article(3), "d": article(4)}
+    lines = [json.dumps({"id": name, "text": text}) for name, text in texts.items()]
+    (folder / "docs.jsonl").write_text("\n".join(lines))
+    (folder / "pairs.tsv").write_text(
+        "a\tb\tlabel\na\tb\tduplicate/copy\nc\td\tduplicate/none\na\tc\tnegative/other\n"
+    )
+    return folder
+
+
+def simhash(*arguments: object, settings: dict[str, Any] | None = None) -> int:
+    """Run the command as Scrapy does, and return the exit status."""
+    command = SimhashCommand()
+    command.settings = Settings(settings)
+    parser = argparse.ArgumentParser(usage=f"scrapy simhash {command.syntax()}")
+    command.add_options(parser)
+    options, rest = parser.parse_known_args([str(argument) for argument in arguments])
+    command.process_options(rest, options)
+    command.run(rest, options)
+    return command.exitcode
+
+
+def evaluate(*arguments: object, settings: dict[str, Any] | None = None) -> int:
+    return simhash("evaluate", "--processes", 1, "--no-rivals", *arguments, settings=settings)
+
+
+def scrapy(*arguments: object, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "scrapy", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder)
+
+
+def test_recipes_stand_side_by_side(dataset: Path, capsys: Any) -> None:
+    recipes = ("--recipe", "default", "--recipe", "classic", "--recipe", "default")
+    assert evaluate(dataset, *recipes) == 0
+    printed = capsys.readouterr()
+    rows = [line.split() for line in printed.out.split("\n\n")[0].splitlines()]
+    assert rows[0][:9] == "set method k precision recall F1 found missed false".split()
+    assert [row[:3] for row in rows[1:]] == [["set", "default", "48"], ["set", "classic", "3"]]
+    assert rows[1][3:9] == ["1.0000", "0.5000", "0.6666", "1", "1", "0"]
+    assert "copy" in printed.out
+    assert printed.err == ""
+
+
+def test_several_sets_are_measured_in_turn(dataset: Path, capsys: Any) -> None:
+    other = dataset.with_name("other")
+    other.mkdir()
+    for name in ("docs.jsonl", "pairs.tsv"):
+        (other / name).write_bytes((dataset / name).read_bytes())
+    assert evaluate(other, dataset) == 0
+    rows = capsys.readouterr().out.split("\n\n")[0].splitlines()[1:]
+    assert [row.split()[:2] for row in rows] == [["other", "default"], ["set", "default"]]
+
+
+def test_settings_of_the_project_say_what_is_measured(dataset: Path, capsys: Any) -> None:
+    settings = {"SIMHASH_RECIPE": "compact", "SIMHASH_DISTANCE": 20}
+    assert evaluate(dataset, "--json", "-", settings=settings) == 0
+    (result,) = json.loads(capsys.readouterr().out)["results"]
+    assert (result["name"], result["distance"]) == ("compact", 20)
+    assert evaluate(dataset, "--json", "-", "--distance", 21, settings=settings) == 0
+    (result,) = json.loads(capsys.readouterr().out)["results"]
+    assert (result["name"], result["distance"]) == ("compact", 21)
+    assert evaluate(dataset, "--json", "-", "-s", "SIMHASH_RECIPE=classic") == 0
+    (result,) = json.loads(capsys.readouterr().out)["results"]
+    assert result["name"] == "classic"
+
+
+def test_wrong_pairs_and_distances_are_printed_when_asked_for(dataset: Path, capsys: Any) -> None:
+    assert evaluate(dataset, "--recipe", "classic") == 0
+    assert "missed pairs" not in capsys.readouterr().out
+    assert evaluate(dataset, "--recipe", "classic", "--show", 5, "--per-distance") == 0
+    out = capsys.readouterr().out
+    assert "missed pairs" in out
+    assert out.split("set, classic\n")[1].splitlines()[17].split()[0] == "16"
+
+
+def test_rivals_that_are_not_installed_are_named(
+    dataset: Path, monkeypatch: Any, capsys: Any
+) -> None:
+    monkeypatch.setattr("scrapy_simhash.evaluation.rivals.is_installed", lambda rival: False)
+    assert simhash("evaluate", dataset, "--processes", 1) == 0
+    assert "datasketch is not installed" in capsys.readouterr().out
+
+
+def test_rivals_stand_in_the_same_table(dataset: Path, capsys: Any) -> None:
+    pytest.importorskip("simhash")
+    assert simhash("evaluate", dataset, "--processes", 1) == 0
+    assert "simhash (PyPI)" in capsys.readouterr().out.split("\n\n")[0]
+
+
+def test_json_file_is_replaced_whole(dataset: Path, tmp_path: Path) -> None:
+    written = tmp_path / "results.json"
+    written.write_text("old")
+    assert evaluate(dataset, "--json", written) == 0
+    (result,) = json.loads(written.read_text())["results"]
+    assert result["judgement"]["score"]["found"] == 1
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["results.json", "set"]
+
+
+def test_file_that_cannot_be_written_leaves_the_old_one(
+    dataset: Path, tmp_path: Path, monkeypatch: Any, capsys: Any
+) -> None:
+    def full(self: Path, data: bytes) -> int:
+        self.write_text("half of it")
+        raise OSError(28, "No space left on device")
+
+    written = tmp_path / "results.json"
+    written.write_text("old")
+    monkeypatch.setattr(Path, "write_bytes", full)
+    assert evaluate(dataset, "--json", written) == 2
+    assert capsys.readouterr().err.endswith("results.json: No space left on device\n")
+    assert written.read_text() == "old"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["results.json", "set"]
+
+
+def test_plot_is_written(dataset: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    assert evaluate(dataset, "--plot", tmp_path / "plot.svg") == 0
+    assert (tmp_path / "plot.svg").read_bytes().startswith(b"<?xml")
+
+
+def test_plot_without_matplotlib_says_what_to_install(
+    dataset: Path, tmp_path: Path, monkeypatch: Any, capsys: Any
+) -> None:
+    monkeypatch.setattr("scrapy_simhash.commands.evaluate.find_spec", lambda name: None)
+    assert evaluate(dataset, "--plot", tmp_path / "plot.svg") == 2
+    assert "pip install 'scrapy-simhash[evaluation]'" in capsys.readouterr().err
+
+
+BAD: dict[str, tuple[list[object], str]] = {
+    "no such folder": (["/no/where"], "/no/where: there is no such folder"),
+    "no such recipe": (["SET", "--recipe", "best"], "unknown recipe 'best'"),
+    "distance too large": (["SET", "--distance", 65], "between 0 and 64"),
+    "no such extractor": (["SET", "--extractor", "a.b"], "no extractor 'a.b'"),
+    "no such option": (["SET", "--bogus"], "unrecognized arguments: --bogus"),
+    "plot of another kind": (["SET", "--plot", "x.pdf"], "a plot is .svg or .png"),
+    "no folder for the plot": (["SET", "--plot", "/no/x.svg"], "there is no folder /no"),
+    "no folder for the JSON": (["SET", "--json", "/no/x.json"], "there is no folder /no"),
+    "JSON into a folder": (["SET", "--json", "SET"], "it is a folder"),
+    "bad setting": (["SET", "-s", "SIMHASH_RECIPE=x"], "SIMHASH_RECIPE: unknown recipe 'x'"),
+}
+
+
+@pytest.mark.parametrize("arguments", BAD)
+def test_bad_input_is_one_line_and_status_2(dataset: Path, capsys: Any, arguments: str) -> None:
+    given, complaint = BAD[arguments]
+    assert evaluate(*(dataset if value == "SET" else value for value in given)) == 2
+    printed = capsys.readouterr()
+    assert complaint in printed.err
+    assert printed.err.startswith("scrapy simhash evaluate: error: ")
+    assert printed.err.count("\n") == 1
+    assert printed.out == ""
+
+
+@pytest.mark.parametrize("arguments", [["--processes", "0"], ["--show", "-1"], ["--distance", "x"]])
+def test_bad_number_is_refused(dataset: Path, arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        evaluate(dataset, *arguments)
+    assert end.value.code == 2
+
+
+def test_installed_command_is_found_with_and_without_a_project(dataset: Path) -> None:
+    for folder in (dataset.parent, ROOT / "example_project"):
+        done = scrapy("simhash", "evaluate", dataset, "--no-rivals", "--json", "-", folder=folder)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert json.loads(done.stdout)["results"][0]["name"] == "default"
+
+
+def test_help_names_every_subcommand_and_teaches_each(tmp_path: Path) -> None:
+    done = scrapy("simhash", "--help", folder=tmp_path)
+    assert done.returncode == 0
+    assert all(f"\n    {name} " in done.stdout for name in SUBCOMMANDS)
+    done = scrapy("simhash", "evaluate", "--help", folder=tmp_path)
+    assert done.returncode == 0
+    assert done.stdout.startswith("usage: scrapy simhash evaluate ")
+    assert "\n    scrapy simhash evaluate sets/news\n" in done.stdout
+    assert "-s NAME=VALUE" in done.stdout
+    done = scrapy("simhash", folder=tmp_path)
+    assert done.returncode == 2
+    assert "the following arguments are required: SUBCOMMAND" in done.stderr
+
+
+def test_scrapy_start_up_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, scrapy_simhash.commands; heavy = ('numpy', 'matplotlib', 'trafilatura', "
+        "'scrapy_simhash.evaluation', 'scrapy_simhash.detector', 'scrapy_simhash.settings'); "
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+SLOW = """
+import pathlib, time
+
+def extract(html):
+    pathlib.Path("begun").touch()
+    time.sleep(0.1)
+    return html
+"""
+
+
+def test_ctrl_c_ends_all_processes_and_leaves_no_file(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    folder = tmp_path / "set"
+    folder.mkdir()
+    lines = [json.dumps({"id": str(n), "html": article(n)}) for n in range(2000)]
+    (folder / "docs.jsonl").write_text("\n".join(lines))
+    (folder / "pairs.tsv").write_text("a\tb\tlabel\n")
+    arguments = "evaluate set --extractor slow.extract --processes 2 --json out.json".split()
+    with subprocess.Popen(
+        [sys.executable, "-m", "scrapy", "simhash", *arguments],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as child:
+        while not (tmp_path / "begun").exists():
+            assert child.poll() is None
+            time.sleep(0.05)
+        # What a terminal does: the signal goes to the whole group.
+        os.killpg(child.pid, signal.SIGINT)
+        # Returns once no process holds the pipes any more.
+        out, err = child.communicate(timeout=30)
+    assert (child.returncode, out) == (130, "")
+    assert err == "scrapy simhash evaluate: interrupted\n"
+    assert not (tmp_path / "out.json").exists()
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_bar_is_drawn_on_a_terminal_and_erased() -> None:
+    stream = Terminal()
+    with ProgressBar("work", stream) as progress:
+        progress(1, 4)
+        progress(4, 4)
+    assert "work [#######" in stream.getvalue()
+    assert "4/4" in stream.getvalue()
+    assert stream.getvalue().endswith("\r\x1b[K")
+
+
+def test_progress_bar_is_silent_elsewhere() -> None:
+    stream = io.StringIO()
+    with ProgressBar("work", stream) as progress:
+        progress(1, 1)
+    assert stream.getvalue() == ""
