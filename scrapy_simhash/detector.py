@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from scrapy_simhash.extraction import Extraction, extract
 from scrapy_simhash.fingerprint import Fingerprint
 from scrapy_simhash.index import Claim, Index, Outcome, Page
-from scrapy_simhash.marks import hidden_content, numbers, title
+from scrapy_simhash.marks import hidden_content, numbers, steady_text, title
 from scrapy_simhash.recipe import Recipe
 
 Kind = Literal["unique", "duplicate", "revisit", "skipped"]
@@ -79,8 +79,8 @@ class PageAnalysis:
         fingerprint: of the main text; for an exact analysis, a digest of all that tells it apart.
         reason: why there is no fingerprint.
         exact: there is too little running text to tell the page from others of its template, so
-            that only a page with the very same text, title, data and images repeats it; one
-            with a short text, only on the same host.
+            that only a page with the very same text (but for its own address, and ids), title,
+            data and images repeats it; one with a short text, only on the same host.
     """
 
     fingerprint: Fingerprint | None
@@ -110,18 +110,21 @@ def analyse_extraction(
     if not text.strip():
         return PageAnalysis(None, "empty")
     fingerprint = recipe.analyse(text).fingerprint
-    if fingerprint is None:
-        if url is None:
-            return PageAnalysis(None, "too_short")
-        host = urlsplit(url).netloc
-        digest = recipe.exact_fingerprint(text, hidden_content(html), host)
-        return PageAnalysis(digest, exact=True)
-    if extraction.thin:
-        return PageAnalysis(recipe.exact_fingerprint(text, hidden_content(html)), exact=True)
+    if fingerprint is None or extraction.thin:
+        return _analyse_exactly(steady_text(text, url), html, recipe, url)
     if recipe.tell_apart:
         marks = {"numbers": numbers(text), "title": title(html)}
         fingerprint = recipe.marked(fingerprint, *(marks[name] for name in recipe.tell_apart))
     return PageAnalysis(fingerprint)
+
+
+def _analyse_exactly(text: str, html: str, recipe: Recipe, url: str | None) -> PageAnalysis:
+    host = ""
+    if recipe.analyse(text).fingerprint is None:
+        if url is None:
+            return PageAnalysis(None, "too_short")
+        host = urlsplit(url).netloc
+    return PageAnalysis(recipe.exact_fingerprint(text, hidden_content(html), host), exact=True)
 
 
 def analyse_text(text: str, recipe: Recipe) -> PageAnalysis:

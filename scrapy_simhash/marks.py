@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from html import unescape
+from urllib.parse import unquote, urlsplit
 
 from scrapy_simhash.normalisation import normalise
 
@@ -26,6 +27,8 @@ _DATA = re.compile(
     r"|<script[^>]*>([^<]*(?:__NEXT_DATA__|__NUXT__|_STATE__|window\.__)[^<]*)",
     re.DOTALL | re.IGNORECASE,
 )
+# A hash, a session or a request's id.
+_ID = re.compile(r"\b(?=[a-f]*[0-9])[0-9a-f]{16,}\b", re.IGNORECASE)
 _IMAGE = re.compile(r"<img[^>]*?\ssrc\s*=\s*[\"']?([^\"'\s>?#]+)", re.IGNORECASE)
 
 
@@ -45,6 +48,17 @@ def title(html: str) -> str:
     found = _TITLE.search(html)
     parts = _SEPARATOR.split(_text(found.group(1))) if found else []
     return max(map(normalise, parts), key=len, default="")
+
+
+def steady_text(text: str, url: str | None) -> str:
+    """Return a text without what an error page or a wall puts in anew: its address, and ids."""
+    if url is not None:
+        parts = urlsplit(url)
+        for path in (unquote(parts.path), parts.path):
+            # With its slash: a name alone may be what the page is about.
+            if len(path) > 1:
+                text = text.replace(path, " ")
+    return _ID.sub(" ", text)
 
 
 def hidden_content(html: str) -> str:

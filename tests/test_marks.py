@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.marks import hidden_content, numbers, title
+from scrapy_simhash.marks import hidden_content, numbers, steady_text, title
 
 
 def test_numbers_are_a_set() -> None:
@@ -52,6 +52,20 @@ def test_hidden_content_tells_pages_apart(one: str, other: str) -> None:
 def test_hidden_content_sees_through_scripts_of_the_moment() -> None:
     one, other = (f"<script>var t = {n}; track(t)</script><img src=/x.gif?t={n}>" for n in (1, 2))
     assert hidden_content(one) == hidden_content(other)
+
+
+@pytest.mark.parametrize(
+    ("text", "steady"),
+    [
+        ("No page /a/b here", True),
+        ("Ray ID: 166d5a830415012e", True),
+        ("Ray ID: 166d5a830415012e-ua48", True),
+        ("No page b here", False),
+        ("Order 166 of feedface", False),
+    ],
+)
+def test_steady_text_leaves_out_its_own_address_and_ids(text: str, steady: bool) -> None:
+    assert (steady_text(text, "http://x.test/a/b?c") != text) == steady
 
 
 @given(st.text())

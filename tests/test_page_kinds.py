@@ -90,6 +90,13 @@ def test_the_same_wall_on_one_site_is_kept_once(checked: Callable[..., object], 
     assert checked(page(WALLS[wall], "Blue mug"), "http://shop.test/c")[0] == "unique"
 
 
+def test_soft_404_that_shows_the_address_is_kept_once(checked: Callable[..., object]) -> None:
+    for number, verdict in enumerate(("unique", "duplicate", "duplicate")):
+        path = f"/{'deeper/' * number}page"
+        wall = page(f"<p>There is no {path} here. Request 4f3a{number}c2b1a0d9e8f7.</p>")
+        assert checked(wall, "http://shop.test" + path)[0] == verdict  # type: ignore[index]
+
+
 def test_short_page_repeats_only_on_its_own_host(checked: Callable[..., object]) -> None:
     """Many sites say that they are moving house; each says it of itself."""
     notice = "<html><title>Moved</title><body><p>We are moving house.</p></body></html>"
