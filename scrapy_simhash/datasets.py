@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from scrapy_simhash.charset import decode_html
+from scrapy_simhash.extraction import extract
 
 Label = Literal["duplicate", "ambiguous"]
 
@@ -164,7 +165,7 @@ def _documents(path: Path) -> Iterator[Document]:
 def _document(entry: Any, where: str) -> Document:
     if not isinstance(entry, dict):
         raise DatasetError(f"{where}: not a JSON object")
-    for name in ("id", "url", "lang", "body", *_CONTENT):
+    for name in ("id", "url", "lang", "body", "body_html", *_CONTENT):
         if not isinstance(entry.get(name), str | None):
             raise DatasetError(f"{where}: {name} must be text, not {type(entry[name]).__name__}")
     if not (entry.get("id") or "").isprintable() or not entry.get("id"):
@@ -180,6 +181,8 @@ def _document(entry: Any, where: str) -> Document:
         except ValueError:
             raise DatasetError(f"{where}: html_base64 is not base64") from None
     values = {name: entry.get(name) for name in ("text", "url", "lang", "body")}
+    if entry.get("body_html") is not None:
+        values["body"] = extract(entry["body_html"], "text").text
     return Document(entry["id"], html, **values)
 
 

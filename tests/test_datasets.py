@@ -158,3 +158,10 @@ def test_damaged_archive_is_named(tmp_path: Path) -> None:
         (tmp_path / "docs.jsonl.xz").write_bytes(damaged)
         with pytest.raises(DatasetError, match=r"docs\.jsonl\.xz, after line \d+: damaged"):
             read_dataset(tmp_path)
+
+
+def test_body_as_html_is_read_as_text(tmp_path: Path) -> None:
+    page = {"id": "a", "html": "<p>x</p>", "body_html": "<p>The <b>body</b></p><p>of it</p>"}
+    (tmp_path / "docs.jsonl").write_text(json.dumps(page))
+    [document] = read_pages(tmp_path)
+    assert document.body == "The body\nof it"

@@ -1,0 +1,173 @@
+"""Which recipe is the best: features, weights, bits and extractors on every set.
+
+    python tests/benchmarks/recipes.py            # a sample of each set and one choice at a time
+    python tests/benchmarks/recipes.py --full     # all of it, and every combination
+
+Needs ../shared/data. Prints one Markdown table. Pages are judged as a crawl does, thin ones by
+their digest. *P / R* are precision and recall over all pairs of a set at the recipe's distance k;
+*kinds* are the five kinds of near-duplicates, with negatives, made from ``articles-html``. *F1*
+is the mean over the sets, at the recipe's k and at the best one. *ms* is the median CPU time of a
+page of ``kinds``, extraction and fingerprint.
+*Skew* is how many more unrelated texts of ``news-en`` share a 16-bit block than would by chance.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import mean, median
+from zlib import crc32
+
+import numpy as np
+
+from scrapy_simhash.datasets import Dataset, Document, read_dataset
+from scrapy_simhash.evaluation import Analysed, analyse_document
+from scrapy_simhash.evaluation.pairs import Fingerprints
+from scrapy_simhash.evaluation.scores import Judgement, judge
+from scrapy_simhash.extraction import EXTRACTORS
+from scrapy_simhash.features import FeatureSpec
+from scrapy_simhash.fingerprint import BITS
+from scrapy_simhash.kinds import make_kinds
+from scrapy_simhash.recipe import RECIPES, Recipe
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+SAMPLE = 5  # every fifth page
+FEW_LABELS = 100  # so many labelled pairs are kept all
+SAMPLED_KINDS = 60
+
+FEATURES = [
+    *(FeatureSpec("characters", n, weights) for n in (4, 5, 6) for weights in ("binary", "sqrt")),
+    FeatureSpec("characters", 5, "frequency"),
+    *(FeatureSpec("words", n, weights) for n in (1, 2, 3) for weights in ("binary", "sqrt")),
+    FeatureSpec("words", 1, "frequency"),
+    FeatureSpec("keywords", 20, "tfidf"),
+]
+
+
+def variant(spec: FeatureSpec, bits: int, extractor: str) -> Recipe:
+    """A recipe whose k is in proportion to that of the default."""
+    name = f"{spec.kind} {spec.n} {spec.weights}"
+    distance = RECIPES["default"].distance * bits // RECIPES["default"].bits
+    fast = "karp-rabin" if spec.kind == "characters" else "xxh3"
+    return Recipe(name, spec, bits, distance, fast, extractor=extractor)
+
+
+def recipes(full: bool) -> list[Recipe]:
+    named = list(RECIPES.values())
+    if full:
+        product = (variant(s, bits, e) for e in EXTRACTORS[::-1] for bits in BITS for s in FEATURES)
+        return [*named, *product]
+    shown = RECIPES["default"]
+    shingles = FeatureSpec("words", 2, "sqrt")
+    return [
+        *named,
+        *(variant(spec, 256, "prose") for spec in FEATURES),
+        *(variant(spec, bits, "prose") for spec in (shown.spec, shingles) for bits in (64, 128)),
+        *(replace(shown, extractor=extractor) for extractor in EXTRACTORS if extractor != "prose"),
+    ]
+
+
+def sets(full: bool) -> Iterator[Dataset]:
+    for name in ("news-en", "traps-html", "docs-html"):
+        dataset = read_dataset(DATA / name)
+        yield dataset if full or name == "traps-html" else sampled(dataset)
+    articles = [d for d in read_dataset(DATA / "articles-html").documents if d.body]
+    yield make_kinds(articles, per_kind=None if full else SAMPLED_KINDS)
+
+
+def sampled(dataset: Dataset) -> Dataset:
+    """Every fifth group of near-duplicates, or all if there are few, and every fifth other page."""
+    group = {document.id: document.id for document in dataset.documents}
+
+    def first(name: str) -> str:
+        while group[name] != name:
+            name = group[name]
+        return name
+
+    for a, b in dataset.pairs:
+        group[first(b)] = first(a)
+    kept = {name for name in group if crc32(first(name).encode()) % SAMPLE == 0}
+    if len(dataset.pairs) <= FEW_LABELS:
+        kept |= {name for pair in dataset.pairs for name in pair}
+    return Dataset(
+        dataset.name,
+        [document for document in dataset.documents if document.id in kept],
+        {pair: known for pair, known in dataset.pairs.items() if kept.issuperset(pair)},
+        {pair: kind for pair, kind in dataset.negatives.items() if kept.issuperset(pair)},
+    )
+
+
+def analysed(documents: list[Document], tried: list[Recipe], processes: int) -> list[Analysed]:
+    analyse = partial(analyse_document, recipes=tried)
+    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+        return list(pool.map(analyse, documents, chunksize=8))
+
+
+def skew(compared: Fingerprints) -> float:
+    """Pairs that share a block, over those expected; near-duplicates are no unrelated texts."""
+    words = compared.words[compared.present]
+    blocks = words.view(np.uint16)
+    a, b = np.triu_indices(len(words), 1)
+    present = Fingerprints(words, np.ones(len(words), np.bool_))
+    unrelated = present.distances(a, b) > compared.farthest // 4
+    a, b = a[unrelated], b[unrelated]
+    shared = sum(int((column[a] == column[b]).sum()) for column in blocks.T)
+    return float(shared / (len(a) * blocks.shape[1] / (1 << 16)))
+
+
+def best_distance(judgements: Iterable[Judgement]) -> tuple[float, int]:
+    curves = [[score.f1 or 0.0 for score in judgement.curve] for judgement in judgements]
+    means = list(map(mean, zip(*curves, strict=True)))
+    return max(means), means.index(max(means))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("--processes", type=int, default=2)
+    options = parser.parse_args()
+    if not DATA.exists():
+        sys.exit(f"skipped: no {DATA.parent.name}/{DATA.name} beside the repository")
+    begun = time.monotonic()
+    tried = recipes(options.full)
+    judgements: list[list[Judgement]] = [[] for _ in tried]
+    costs = [0.0] * len(tried)
+    skews = [0.0] * len(tried)
+    names = []
+    for dataset in sets(options.full):
+        rows = analysed(dataset.documents, tried, options.processes)
+        duplicates = sum(pair.label == "duplicate" for pair in dataset.pairs.values())
+        names.append(f"{dataset.name} ({len(rows):,}; {duplicates:,})")
+        for at, recipe in enumerate(tried):
+            found = [row.analyses[at].fingerprint for row in rows]
+            compared = Fingerprints.of(found, recipe.bits)
+            judgements[at].append(judge(dataset, compared, recipe.distance))
+            if dataset.name == "news-en":
+                skews[at] = skew(compared)
+            costs[at] = median(
+                (row.extraction_ms[at] or 0) + (row.fingerprint_ms[at] or 0) for row in rows
+            )
+        print(f"{names[-1]}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
+    print(f"| recipe | bits, k | {' | '.join(names)} | F1; best | bytes | ms | skew |")
+    print("| --- | --- |" + " --- |" * len(names) + " --- | --- | --- | --- |")
+    for recipe, judged, cost, over in zip(tried, judgements, costs, skews, strict=True):
+        name = recipe.name if recipe.extractor == "prose" else f"{recipe.name}, {recipe.extractor}"
+        scores = (f"{j.score.precision or 0:.3f} / {j.score.recall or 0:.3f}" for j in judged)
+        best, distance = best_distance(judged)
+        own = mean(j.score.f1 or 0.0 for j in judged)
+        print(
+            f"| {name} | {recipe.bits}, {recipe.distance} | {' | '.join(scores)} "
+            f"| {own:.4f}; {best:.4f} at {distance} "
+            f"| {recipe.bits // 8} | {cost:.1f} | {over:.2f} |"
+        )
+
+
+if __name__ == "__main__":
+    main()
