@@ -60,7 +60,7 @@ def decode_html(body: bytes, declared: str | None = None) -> str:
     marked, mark = read_bom(body)
     if marked is not None and mark is not None:
         return body[len(mark) :].decode(marked, "replace")
-    header = resolve_encoding(declared) if declared else None
+    header = _decoder(resolve_encoding(declared)) if declared else None
     if header is not None and header.startswith(("utf-16", "utf-32")) and b"\0" in body:
         return body.decode(header, "replace")
     try:
@@ -78,7 +78,7 @@ def _decode_legacy(body: bytes, header: str | None) -> str:
     # Cut short, or with a few damaged characters, it is UTF-8 all the same.
     if _errors(sample.decode("utf-8", "replace")) <= _MAX_ERRORS:
         return body.decode("utf-8", "replace")
-    named = [header, html_body_declared_encoding(body)]
+    named = [header, _decoder(html_body_declared_encoding(body))]
     if header == _DEFAULT:
         named.reverse()
     names = [codecs.lookup(name).name for name in named if name is not None]
@@ -93,6 +93,15 @@ def _decode_legacy(body: bytes, header: str | None) -> str:
         if _errors(sample.decode(name, "replace")) <= _MAX_ERRORS:
             return body.decode(name, "replace")
     return body.decode(_guess(sample), "replace")
+
+
+def _decoder(codec: str | None) -> str | None:
+    """Return a codec that decodes any bytes; Python's "hex" and "idna" are codecs, too."""
+    try:
+        b"\xff".decode(codec or "ascii", "replace")
+    except (LookupError, UnicodeError):
+        return None
+    return codec
 
 
 def _errors(text: str) -> float:

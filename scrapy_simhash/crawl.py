@@ -68,13 +68,20 @@ class CrawlFilter:
         self._workers: list[WorkerProcess] = []
         self._own = threading.local()
         self._progress: dict[str, _Progress] = {}
+        self._arriving: dict[Request, str] = {}
+        self._page_of_item: dict[int, str] = {}
+        # These three are shared with the threads: never replaced, only appended to, and cut at
+        # the front by who has read them.
         self._delivered: list[str] = []
         self._failed: list[str] = []
+        self._handed_back: list[Page] = []
+        self._flushing = threading.Lock()
         self._upkeep: asyncio.Task[None] | None = None
         self._patience: float | None = None
         self._away_until: float | None = None
         connect = crawler.signals.connect
         connect(self._spider_opened, signal=signals.spider_opened)
+        connect(self._response_received, signal=signals.response_received)
         connect(self._spider_idle, signal=signals.spider_idle)
         connect(self._spider_closed, signal=signals.spider_closed)
 
@@ -108,12 +115,35 @@ class CrawlFilter:
         request: str | None,
     ) -> Verdict:
         """Return the verdict on the body of a response; see ``NearDuplicateDetector.judge``."""
-        analyse = partial(self._analyse, body, declared, url)
-        return await self._off_loop(partial(self._check, analyse, key, scope, request))
+        analyse = partial(self.analyse, body, declared, url)
+        return await self.check(analyse, key=key, scope=scope, request=request)
 
-    async def check(self, analyse: Callable[[], PageAnalysis], *, key: str, scope: str) -> Verdict:
+    async def check(
+        self,
+        analyse: Callable[[], PageAnalysis],
+        *,
+        key: str,
+        scope: str,
+        request: str | None = None,
+    ) -> Verdict:
         """Return the verdict on what ``analyse`` finds, which runs off the event loop."""
-        return await self._off_loop(partial(self._check, analyse, key, scope, None))
+        check = partial(self._check, analyse, key, scope, request)
+        work = asyncio.ensure_future(self._off_loop(check))
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            # The thread goes on, and may make an original of a page that nobody waits for.
+            work.add_done_callback(self._given_up)
+            raise
+
+    def _given_up(self, work: asyncio.Future[Verdict]) -> None:
+        if work.cancelled():
+            return
+        verdict = work.result()
+        if verdict.kind in ("unique", "revisit"):
+            self.begin(verdict.key)
+            self.end(verdict.key, failed=True)
+            self.crawl_again(verdict.handed_back)
 
     def _check(
         self, analyse: Callable[[], PageAnalysis], key: str, scope: str, request: str | None
@@ -127,7 +157,7 @@ class CrawlFilter:
             detail = error if isinstance(error, PageFailed) else repr(error)
             logger.error("The extractor failed on %s; let through unchecked: %s", key, detail)
             return Verdict("skipped", key, reason="extractor_error")
-        if self._away_until is not None and time.monotonic() < self._away_until:
+        if self._is_away():
             return Verdict("skipped", key, reason="unavailable")
         try:
             verdict = self._detector.judge(analysis, key=key, scope=scope, request=request)
@@ -137,7 +167,8 @@ class CrawlFilter:
         self._store_is_back()
         return verdict
 
-    def _analyse(self, body: bytes, declared: str | None, url: str) -> PageAnalysis:
+    def analyse(self, body: bytes, declared: str | None, url: str | None) -> PageAnalysis:
+        """Analyse a page in this thread's worker process; see ``worker.analyse_body``."""
         if not self.settings.processes:
             return analyse_body(body, declared, url, self.settings.recipe)
         # One child for each thread: a thread waits for its own, and only for its own.
@@ -157,6 +188,22 @@ class CrawlFilter:
         """Note that a callback or an item of this key is on its way."""
         self._progress.setdefault(key, _Progress()).parts += 1
 
+    def begin_page(self, key: str, request: Request) -> None:
+        """Note that a page is on its way from the downloader to its callback."""
+        self.begin(key)
+        self._arriving[request] = key
+
+    def begin_item(self, key: str, item: object) -> None:
+        """Note that an item of a page is on its way."""
+        self.begin(key)
+        if self.settings.item_text_field or self.settings.item_html_field:
+            # By identity, which outlives neither the item nor, in here, the next one in its place.
+            self._page_of_item[id(item)] = key
+
+    def page_of(self, item: object) -> str | None:
+        """Return the page in progress that an item comes from; to be asked once."""
+        return self._page_of_item.pop(id(item), None)
+
     def in_progress(self, key: str) -> bool:
         """Return whether a callback or an item of this key is on its way."""
         return key in self._progress
@@ -171,6 +218,16 @@ class CrawlFilter:
         if progress.parts == 0:
             del self._progress[key]
             (self._failed if progress.failed else self._delivered).append(key)
+
+    def _response_received(self, request: Request) -> None:
+        self._arriving.pop(request, None)
+
+    def _end_lost(self) -> None:
+        """End the pages that a middleware after ours turned down, or asked for again."""
+        assert self._crawler.engine is not None
+        active = self._crawler.engine.downloader.active
+        for request in [request for request in self._arriving if request not in active]:
+            self.end(self._arriving.pop(request), failed=True)
 
     def crawl_again(self, pages: Iterable[Page]) -> int:
         """Schedule pages that were handed back; return how many could be."""
@@ -196,21 +253,27 @@ class CrawlFilter:
 
     # Upkeep.
 
-    def _flush(self) -> list[Page]:
-        """Confirm and release what has ended; return the pages that were handed back."""
-        delivered, self._delivered = self._delivered, []
-        failed, self._failed = self._failed, []
+    def _flush(self) -> None:
+        """Confirm and release what has ended."""
         index = self._detector.index
-        try:
-            if delivered:
-                index.confirm(delivered)
-                delivered = []
-            return index.release(failed) if failed else []
-        except StoreError as error:
-            self._store_is_away(error)
-            self._delivered = delivered + self._delivered
-            self._failed = failed + self._failed
-            return []
+        # When the spider is idle, what a thread is just taking back must not be missed.
+        with self._flushing:
+            try:
+                # A key may have failed with one text and then come with another: confirming it
+                # first would give up the pages that wait on what failed.
+                if failed := self._failed[:]:
+                    self._handed_back.extend(index.release(failed))
+                    del self._failed[: len(failed)]
+                if delivered := self._delivered[:]:
+                    index.confirm(delivered)
+                    del self._delivered[: len(delivered)]
+            except StoreError as error:
+                self._store_is_away(error)
+
+    def _take_handed_back(self) -> list[Page]:
+        pages = self._handed_back[:]
+        del self._handed_back[: len(pages)]
+        return pages
 
     def _renew(self, keys: list[str]) -> None:
         try:
@@ -229,8 +292,12 @@ class CrawlFilter:
         renewed = time.monotonic()
         while True:
             await asyncio.sleep(FLUSH_SECONDS)
+            self._end_lost()
+            if self._is_away():
+                continue
             if self._delivered or self._failed:
-                self.crawl_again(await self._off_loop(self._flush))
+                await self._off_loop(self._flush)
+                self.crawl_again(self._take_handed_back())
             if self._progress and time.monotonic() - renewed > self.settings.lease / 3:
                 renewed = time.monotonic()
                 await self._off_loop(partial(self._renew, list(self._progress)))
@@ -240,11 +307,12 @@ class CrawlFilter:
         self._upkeep = asyncio.get_running_loop().create_task(self._keep_up())
 
     def _spider_idle(self, spider: Spider) -> None:
-        # Nothing is on its way any more, so whatever has not ended never will: a page that
-        # another middleware dropped after us. And the loop has nothing else to do: no thread.
+        # Nothing is on its way any more, so whatever has not ended never will. And the loop has
+        # nothing else to do: no thread.
         self._failed.extend(self._progress)
         self._progress.clear()
-        if self.crawl_again([*self._flush(), *self._orphans()]):
+        self._flush()
+        if self.crawl_again([*self._take_handed_back(), *self._orphans()]):
             self._patience = None
             raise DontCloseSpider
         try:
@@ -267,7 +335,8 @@ class CrawlFilter:
             self._upkeep.cancel()
         self._failed.extend(self._progress)
         self._progress.clear()
-        left = await self._off_loop(self._flush)
+        await self._off_loop(self._flush)
+        left = self._take_handed_back()
         if left:
             logger.warning(
                 "%d pages that repeat a page which was not delivered were not crawled again, "
@@ -278,6 +347,9 @@ class CrawlFilter:
         self._threads.shutdown()
         for worker in self._workers:
             worker.close()
+
+    def _is_away(self) -> bool:
+        return self._away_until is not None and time.monotonic() < self._away_until
 
     def _store_is_away(self, error: Exception) -> None:
         if self._away_until is None:

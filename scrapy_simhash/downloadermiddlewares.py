@@ -15,9 +15,9 @@ from scrapy_simhash import signals
 from scrapy_simhash.crawl import CrawlFilter
 from scrapy_simhash.detector import SkipReason, Verdict
 from scrapy_simhash.exceptions import NearDuplicatePage
-from scrapy_simhash.keys import page_key, page_scope
-from scrapy_simhash.requests import request_to_json
-from scrapy_simhash.settings import Action, checked_action
+from scrapy_simhash.keys import page_scope
+from scrapy_simhash.requests import request_key, request_to_json
+from scrapy_simhash.settings import Action, checked_action, is_enabled
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ class NearDuplicateDownloaderMiddleware:
     """Drops, or marks, pages that repeat one that was crawled before."""
 
     def __init__(self, crawler: Crawler) -> None:
-        if not crawler.settings.getbool("SIMHASH_ENABLED", True):
+        if not is_enabled(crawler.settings):
             raise NotConfigured
         self._crawler = crawler
         self._filter = CrawlFilter.of(crawler)
@@ -63,15 +63,14 @@ class NearDuplicateDownloaderMiddleware:
         # A fresh dict each time: requests that copy a response's meta share what is inside.
         request.meta["simhash"] = _as_meta(verdict)
         if verdict.kind in ("unique", "revisit"):
-            self._filter.begin(verdict.key)
+            self._filter.begin_page(verdict.key, request)
             self._filter.crawl_again(verdict.handed_back)
         elif verdict.kind == "duplicate":
             self._act(verdict, action, request, response)
         return response
 
     async def _verdict(self, request: Request, response: Response, action: Action) -> Verdict:
-        own_key = request.meta.get("simhash_key")
-        key = str(own_key) if own_key else page_key(response.url, request.method, request.body)
+        key = request_key(request, response.url)
         reason = self._reason_to_skip(request, response)
         if reason is not None:
             return Verdict("skipped", key, reason=reason)

@@ -14,9 +14,10 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from scrapy_simhash.crawl import CrawlFilter
-from scrapy_simhash.detector import PageAnalysis, Verdict, analyse_html, analyse_text
+from scrapy_simhash.detector import PageAnalysis, Verdict, analyse_text
 from scrapy_simhash.exceptions import NearDuplicateItem
 from scrapy_simhash.keys import page_key, page_scope
+from scrapy_simhash.settings import is_enabled
 
 # How often an item looks whether the original that it repeats was stored.
 POLL_SECONDS = 0.2
@@ -26,13 +27,13 @@ class NearDuplicatePipeline:
     """Drops items whose text repeats an item or page seen before.
 
     It is off unless SIMHASH_ITEM_TEXT_FIELD or SIMHASH_ITEM_HTML_FIELD is set. An item becomes
-    an original when it has passed the pipelines after this one. An item whose key is that of
-    the page it came from has had its verdict and passes.
+    an original when it has passed the pipelines after this one. An item that repeats the page
+    it comes from, or has its key, has had its verdict and passes.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         settings = crawler.settings
-        if not settings.getbool("SIMHASH_ENABLED", True) or not (
+        if not is_enabled(settings) or not (
             settings.get("SIMHASH_ITEM_TEXT_FIELD") or settings.get("SIMHASH_ITEM_HTML_FIELD")
         ):
             raise NotConfigured
@@ -59,6 +60,7 @@ class NearDuplicatePipeline:
         Raises:
             NearDuplicateItem: its text repeats an item or page seen before.
         """
+        page = self._filter.page_of(item)
         key = self._key(item)
         analyse = self._analysis(item)
         if key is None or analyse is None:
@@ -66,7 +68,9 @@ class NearDuplicatePipeline:
             return item
         if self._filter.in_progress(key):
             return item
-        verdict = await self._verdict(key, analyse)
+        verdict = await self._verdict(key, analyse, page)
+        if page is not None and verdict.original == page:
+            return item
         if verdict.kind == "duplicate":
             assert verdict.original is not None
             assert verdict.distance is not None
@@ -82,14 +86,18 @@ class NearDuplicatePipeline:
             self._claimed.append(key)
         return item
 
-    async def _verdict(self, key: str, analyse: Callable[[], PageAnalysis]) -> Verdict:
+    async def _verdict(
+        self, key: str, analyse: Callable[[], PageAnalysis], page: str | None
+    ) -> Verdict:
         scope = page_scope(key, self._filter.settings.scope)
         patience = time.monotonic() + self._filter.settings.lease
         while True:
             verdict = await self._filter.check(analyse, key=key, scope=scope)
-            # An item cannot be crawled again, so it waits until its original is stored or lost.
-            if not verdict.provisional:
+            # An item cannot be crawled again, so it waits until its original is stored or lost;
+            # its own page would wait for it.
+            if not verdict.provisional or verdict.original == page:
                 return verdict
+            analyse = partial(PageAnalysis, verdict.fingerprint)
             if time.monotonic() > patience:
                 return Verdict("skipped", key, reason="timeout")
             await asyncio.sleep(POLL_SECONDS)
@@ -105,7 +113,8 @@ class NearDuplicatePipeline:
         if settings.item_text_field and (text := adapter.get(settings.item_text_field)):
             return partial(analyse_text, str(text), settings.recipe)
         if settings.item_html_field and (html := adapter.get(settings.item_html_field)):
-            return partial(analyse_html, str(html), settings.recipe)
+            body = str(html).encode("utf-8", "replace")
+            return partial(self._filter.analyse, body, "utf-8", None)
         return None
 
     def _item_done(self, item: Any) -> None:

@@ -9,6 +9,19 @@ from typing import Any
 
 from scrapy import Request, Spider
 
+from scrapy_simhash.keys import page_key
+
+
+def request_key(request: Request, url: str) -> str:
+    """Return the key of the page that a request gets.
+
+    Args:
+        request: the request.
+        url: the address of the page, if redirects led elsewhere.
+    """
+    own_key = request.meta.get("simhash_key")
+    return str(own_key) if own_key else page_key(url, request.method, request.body)
+
 
 def request_to_json(request: Request, spider: Spider) -> str | None:
     """Return what is needed to make a request again, or None if it cannot be made again.
@@ -46,7 +59,8 @@ def request_to_json(request: Request, spider: Spider) -> str | None:
             if isinstance(name, str) and name != "simhash" and _survives(value)
         },
     }
-    return json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+    # ASCII, because a store may not take lone surrogates, which JSON does.
+    return json.dumps(kept, separators=(",", ":"))
 
 
 def request_from_json(text: str, spider: Spider) -> Request:

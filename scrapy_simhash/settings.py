@@ -119,6 +119,18 @@ class FilterSettings:
             raise SettingError(f"SIMHASH_INDEX_URL: {error}") from None
 
 
+def is_enabled(settings: BaseSettings) -> bool:
+    """Return whether the filter runs.
+
+    Raises:
+        SettingError: SIMHASH_ENABLED is neither true nor false.
+    """
+    try:
+        return settings.getbool("SIMHASH_ENABLED", DEFAULTS["SIMHASH_ENABLED"])
+    except ValueError as error:
+        raise SettingError(f"SIMHASH_ENABLED: {error}") from None
+
+
 def checked_action(value: object, name: str) -> Action:
     """Return an action, or raise a SettingError that says where it came from."""
     return _one_of(value, ACTIONS, name)

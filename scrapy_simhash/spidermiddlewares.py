@@ -12,6 +12,8 @@ from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 
 from scrapy_simhash.crawl import CrawlFilter
+from scrapy_simhash.requests import request_key
+from scrapy_simhash.settings import is_enabled
 
 
 class NearDuplicateSpiderMiddleware:
@@ -21,7 +23,7 @@ class NearDuplicateSpiderMiddleware:
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        if not crawler.settings.getbool("SIMHASH_ENABLED", True):
+        if not is_enabled(crawler.settings):
             raise NotConfigured
         self._filter = CrawlFilter.of(crawler)
         self._ended: WeakSet[Response] = WeakSet()
@@ -45,17 +47,22 @@ class NearDuplicateSpiderMiddleware:
         """Pass on what a callback yields; of a duplicate to be followed, only the requests."""
         page = _page(response)
         key = _key_in_progress(page)
-        failed = True
+        failed, asks_again = True, False
         try:
             async for output in result:
-                if not isinstance(output, Request):
+                if isinstance(output, Request):
+                    # What asks for its own page again, in spite of the dupefilter, has not got it:
+                    # it was told to wait, or to prove that it is no robot.
+                    if key is not None and output.dont_filter:
+                        asks_again = asks_again or request_key(output, output.url) == key
+                else:
                     if page.get("follow"):
                         self._filter.count("items_dropped")
                         continue
                     if key is not None and self._filter.in_progress(key):
-                        self._filter.begin(key)
+                        self._filter.begin_item(key, output)
                 yield output
-            failed = False
+            failed = asks_again
         finally:
             # Also when the crawl gives the callback up half-way.
             self._callback_ended(response, failed=failed)

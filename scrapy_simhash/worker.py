@@ -47,13 +47,15 @@ class PageTimeout(PageFailed):
     """The analysis of a page took longer than the time limit."""
 
 
-def analyse_body(body: bytes, declared: str | None, url: str, recipe: Recipe) -> PageAnalysis:
+def analyse_body(
+    body: bytes, declared: str | None, url: str | None, recipe: Recipe
+) -> PageAnalysis:
     """Decode, extract and fingerprint the body of a response.
 
     Args:
         body: the decompressed bytes; the caller bounds their number.
         declared: the charset of the Content-Type header, if it names one.
-        url: the page's address.
+        url: the page's address, if it has one.
         recipe: from text to fingerprint.
     """
     return analyse_html(decode_html(body, declared), recipe, url)
@@ -74,7 +76,7 @@ class WorkerProcess:
         self._child: subprocess.Popen[bytes] | None = None
         self._pages = 0
 
-    def analyse(self, body: bytes, declared: str | None, url: str) -> PageAnalysis:
+    def analyse(self, body: bytes, declared: str | None, url: str | None) -> PageAnalysis:
         """Return the analysis of one page.
 
         Raises:

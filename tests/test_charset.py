@@ -110,3 +110,11 @@ def test_old_chinese_pages_are_readable(declared: str | None) -> None:
             garbled.append(entry["id"])
     assert len(pages) == 69
     assert garbled == []
+
+
+@pytest.mark.parametrize("name", ["hex", "rot13", "base64", "idna", "punycode", "undefined"])
+def test_codec_that_is_no_charset_is_passed_over(name: str) -> None:
+    body = SAMPLES["western"].encode("latin-1")
+    assert decode_html(body, name) == SAMPLES["western"]
+    declared = f"<meta charset={name}>".encode() + body
+    assert decode_html(declared).endswith(SAMPLES["western"])

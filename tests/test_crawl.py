@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import threading
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from scrapy import Request, Spider
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 
@@ -326,7 +330,6 @@ def test_duplicate_that_cannot_be_requested_again_is_let_through_while_its_origi
 def test_page_that_a_later_middleware_drops_is_not_left_in_the_index(
     crawl: Any, twins: Any
 ) -> None:
-    from scrapy.exceptions import IgnoreRequest
 
     class Dropping:
         def process_response(self, request: Any, response: Any, spider: Any = None) -> Any:
@@ -412,3 +415,133 @@ def test_disabled_filter_does_nothing(crawl: Any, twins: Any) -> None:
         Silent, settings={"SIMHASH_ENABLED": False}, site=twins, paths=["/first", "/second"]
     )
     assert [item["judged"] for item in crawled.items] == [False, False]
+
+
+def test_page_whose_callback_asks_for_it_again_is_no_original(crawl: Any, site: Any) -> None:
+    """Answers that put the crawl off are all alike, and each stands for another page."""
+    asked = set()
+
+    def at_second_asking(text: str) -> Any:
+        def answer(request: Any) -> Any:
+            page = html(text if request.path in asked else "Wait " * 5 + article(9))
+            asked.add(request.path)
+            return 200, {"Content-Type": "text/html"}, page
+
+        return answer
+
+    class Patient(Pages):
+        def parse(self, response: Any) -> Any:
+            if "Wait" in response.text:
+                yield response.request.replace(dont_filter=True)
+            else:
+                yield from super().parse(response)
+
+    site.pages = {f"/{number}": at_second_asking(article(number)) for number in range(3)}
+    crawled = crawl(Patient, site=site, paths=["/0", "/1", "/2"])
+    assert sorted(paths(crawled)) == ["/0", "/1", "/2"]
+    assert crawled.stat("dropped") > 0
+
+
+def test_page_whose_download_was_given_up_is_no_original(
+    crawl: Any, twins: Any, monkeypatch: Any
+) -> None:
+    claim = MemoryIndex.claim
+
+    def slow(self: Any, key: str, *args: Any, **kwargs: Any) -> Any:
+        if key.endswith("/first"):
+            time.sleep(0.6)
+        return claim(self, key, *args, **kwargs)
+
+    class Impatient(Pages):
+        async def parse(self, response: Any) -> Any:
+            if response.url.endswith("/other"):
+                download = self.crawler.engine.download_async(Request(self.base + "/first"))
+                with contextlib.suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(download, 0.3)
+                yield response.follow("/second")
+            else:
+                yield {"path": response.url.removeprefix(self.base)}
+
+    monkeypatch.setattr(MemoryIndex, "claim", slow)
+    crawled = crawl(Impatient, site=twins, paths=["/other"])
+    assert paths(crawled) == ["/second"]
+
+
+def test_what_is_being_handed_back_when_the_spider_is_idle_is_crawled_again(
+    crawl: Any, twins: Any, monkeypatch: Any
+) -> None:
+    release = MemoryIndex.release
+
+    def slow(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if threading.current_thread().name.startswith("simhash"):
+            time.sleep(1)
+        return release(self, *args, **kwargs)
+
+    def late(request: Any) -> Any:
+        time.sleep(0.9)
+        return 404, {}, b""
+
+    class OneFails(Pages):
+        failed = False
+
+        def parse(self, response: Any) -> Any:
+            if not self.failed:
+                self.failed = True
+                raise RuntimeError
+            yield from super().parse(response)
+
+    monkeypatch.setattr(MemoryIndex, "release", slow)
+    twins.pages["/late"] = late
+    crawled = crawl(OneFails, site=twins, paths=["/first", "/second", "/late"])
+    assert len(crawled.items) == 1
+
+
+def test_twin_of_a_page_that_a_later_middleware_drops_need_not_wait_for_the_end(
+    crawl: Any, twins: Any
+) -> None:
+    class Late:
+        def process_response(self, request: Any, response: Any, spider: Any = None) -> Any:
+            if response.url.endswith("/first"):
+                raise IgnoreRequest
+            return response
+
+    class InTurn(Pages):
+        async def start(self) -> AsyncIterator[Any]:
+            for path in ("/first", "/second", "/late"):
+                yield Request(self.base + path)
+                await asyncio.sleep(0.2)
+
+    def late(request: Any) -> Any:
+        time.sleep(2)
+        return 200, {"Content-Type": "text/html"}, html(article(7))
+
+    twins.pages["/late"] = late
+    crawled = crawl(InTurn, settings={"DOWNLOADER_MIDDLEWARES": {Late: 543}}, site=twins, paths=[])
+    assert paths(crawled) == ["/second", "/late"]
+
+
+def test_store_that_fails_is_not_asked_to_confirm_again_and_again(
+    crawl: Any, twins: Any, monkeypatch: Any
+) -> None:
+    calls = []
+
+    def unavailable(*args: Any, **kwargs: Any) -> Any:
+        calls.append(args)
+        raise StoreUnavailable("the store is away")
+
+    def late(request: Any) -> Any:
+        time.sleep(3)
+        return 404, {}, b""
+
+    monkeypatch.setattr(MemoryIndex, "confirm", unavailable)
+    twins.pages["/late"] = late
+    crawl(Pages, site=twins, paths=["/first", "/late"])
+    # While the crawl runs, when it is idle, and when it closes.
+    assert len(calls) <= 3
+
+
+def test_request_that_carries_a_lone_surrogate_does_no_harm(crawl: Any, twins: Any) -> None:
+    crawled = crawl(
+        Pages, site=twins, paths=["/first", "/second"], meta={"title": "half a pair \ud83d"}
+    )
+    assert crawled.stat("unique") == crawled.stat("dropped") == 1

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
-from scrapy import Spider
+from scrapy import Request, Spider
 
 from tests.pages import article, edited, html
 
@@ -89,3 +90,44 @@ def test_item_of_a_page_that_has_its_verdict_passes(crawl: Any, site: Any) -> No
     crawled = crawl(Page, settings=TEXT)
     assert len(crawled.items) == 1
     assert crawled.stat("items_dropped") == 0
+
+
+def test_item_that_repeats_the_page_it_comes_from_passes_at_once(crawl: Any, site: Any) -> None:
+    """Though its key is not that of the page, as with a canonical URL or a number."""
+
+    class Articles(Spider):
+        name = "articles"
+
+        async def start(self) -> Any:
+            yield Request(site.url + "/article")
+
+        def parse(self, response: Any) -> Any:
+            yield {"url": "number 7", "text": " ".join(response.css("p::text").getall())}
+
+    site.pages["/article"] = html(article(1))
+    crawled = crawl(Articles, settings={**TEXT, "SIMHASH_LEASE": 2})
+    assert urls(crawled) == ["number 7"]
+    assert crawled.stat("items_skipped") == 0
+
+
+def hanging(html: str) -> str:
+    if "endless" in html:
+        time.sleep(20)
+    return html
+
+
+def test_html_of_an_item_has_the_time_limit_of_a_page(crawl: Any, site: Any) -> None:
+    items = [{"url": "a", "body": "endless " * 20}, {"url": "b", "body": html(article(1)).decode()}]
+    crawled = crawl(
+        Items,
+        settings={
+            "SIMHASH_ITEM_HTML_FIELD": "body",
+            "SIMHASH_PROCESSES": 1,
+            "SIMHASH_TIMEOUT": 2,
+            "SIMHASH_EXTRACTOR": "tests.test_pipelines.hanging",
+        },
+        site=site,
+        items=items,
+    )
+    assert urls(crawled) == ["a", "b"]
+    assert crawled.stat("items_skipped") == 1

@@ -10,7 +10,7 @@ from scrapy import Spider
 from scrapy.settings import Settings
 
 from scrapy_simhash.exceptions import SettingError
-from scrapy_simhash.settings import FilterSettings
+from scrapy_simhash.settings import FilterSettings, is_enabled
 
 
 def read(**settings: Any) -> FilterSettings:
@@ -76,3 +76,8 @@ def test_crawl_with_an_unusable_setting_does_not_start(crawl: Any) -> None:
 
     with pytest.raises(SettingError, match="SIMHASH_ACTION"):
         crawl(Idle, settings={"SIMHASH_ACTION": "discard"})
+
+
+def test_switch_that_is_neither_on_nor_off_is_named() -> None:
+    with pytest.raises(SettingError, match=r"^SIMHASH_ENABLED: "):
+        is_enabled(Settings({"SIMHASH_ENABLED": "maybe"}))
