@@ -17,19 +17,21 @@ MARKS = ("numbers", "title")
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _TAG = re.compile(r"<[^>]*>")
-_TITLE = re.compile(r"<title[^>]*>(.*?)</title", re.DOTALL | re.IGNORECASE)
-_HEADING = re.compile(r"<h1[^>]*>(.*?)</h1", re.DOTALL | re.IGNORECASE)
+# Each of these looks no further than the next tag of its kind: what is never closed, a hundred
+# thousand times, would else be read to the end of the page as often.
+_TITLE = re.compile(r"<title[^<>]*>((?:(?!<title).)*?)</title", re.DOTALL | re.IGNORECASE)
+_HEADING = re.compile(r"<h1[^<>]*>((?:(?!<h1).)*?)</h1", re.DOTALL | re.IGNORECASE)
 # Between a page's own title and the name of its site.
 _SEPARATOR = re.compile(r"\s[-\u2013\u2014|\u00b7:\u00bb]\s|[|_\u00bb]|\u2014\u2014")
 # Data that a script turns into the page: what it shows is not in its text.
 _DATA = re.compile(
-    r"<script[^>]*type\s*=\s*[\"']?application/(?:ld\+)?json[^>]*>(.*?)</script"
-    r"|<script[^>]*>([^<]*(?:__NEXT_DATA__|__NUXT__|_STATE__|window\.__)[^<]*)",
+    r"<script[^<>]*type\s*=\s*[\"']?application/(?:ld\+)?json[^<>]*>((?:(?!<script).)*?)</script"
+    r"|<script[^<>]*>([^<]*(?:__NEXT_DATA__|__NUXT__|_STATE__|window\.__)[^<]*)",
     re.DOTALL | re.IGNORECASE,
 )
 # A hash, a session or a request's id.
 _ID = re.compile(r"\b(?=[a-f]*[0-9])[0-9a-f]{16,}\b", re.IGNORECASE)
-_IMAGE = re.compile(r"<img[^>]*?\ssrc\s*=\s*[\"']?([^\"'\s>?#]+)", re.IGNORECASE)
+_IMAGE = re.compile(r"<img[^<>]*?\ssrc\s*=\s*[\"']?([^\"'\s>?#]+)", re.IGNORECASE)
 
 
 def numbers(text: str) -> str:

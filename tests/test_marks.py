@@ -72,3 +72,12 @@ def test_steady_text_leaves_out_its_own_address_and_ids(text: str, steady: bool)
 def test_any_markup_has_marks(markup: str) -> None:
     for mark in (numbers, title, hidden_content):
         assert isinstance(mark(markup), str)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "tag", ["<title>", "<h1>", "<img ", "<script ", '<script type="application/json">']
+)
+def test_tags_that_are_never_closed_do_not_hold_the_crawl_up(tag: str) -> None:
+    page = tag * 100_000
+    assert hidden_content(page).strip("\0") == title(page) == ""
