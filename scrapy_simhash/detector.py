@@ -1,11 +1,11 @@
 """Text or HTML in, verdict out: the whole way of a page, without Scrapy.
 
-recipe = named_recipe("default")
-index = index_from_url(
-"memory://", recipe=recipe.identity, bits=recipe.bits, distance=recipe.distance
-)
-detector = NearDuplicateDetector(recipe, index)
-detector.check_html(html, key="http://example.com/a").kind  # 'unique'
+    recipe = named_recipe("default")
+    index = index_from_url(
+        "memory://", recipe=recipe.identity, bits=recipe.bits, distance=recipe.distance
+    )
+    detector = NearDuplicateDetector(recipe, index)
+    detector.check_html(html, key="http://example.com/a").kind  # 'unique'
 """
 
 from __future__ import annotations
