@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, TypeVar
 
@@ -21,6 +20,7 @@ from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DontCloseSpider
 
+from scrapy_simhash.deliveries import Deliveries
 from scrapy_simhash.detector import NearDuplicateDetector, PageAnalysis, Verdict
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index import Page, StoreError
@@ -36,14 +36,6 @@ FLUSH_SECONDS = 0.5
 RETRY_SECONDS = 10.0
 
 T = TypeVar("T")
-
-
-@dataclass(slots=True)
-class _Progress:
-    """How many callbacks and items of a key are on their way, and whether one failed."""
-
-    parts: int = 0
-    failed: bool = False
 
 
 class CrawlFilter:
@@ -67,15 +59,10 @@ class CrawlFilter:
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="simhash")
         self._workers: list[WorkerProcess] = []
         self._own = threading.local()
-        self._progress: dict[str, _Progress] = {}
-        self._arriving: dict[Request, str] = {}
-        self._page_of_item: dict[int, str] = {}
-        # These three are shared with the threads: never replaced, only appended to, and cut at
-        # the front by who has read them.
-        self._delivered: list[str] = []
-        self._failed: list[str] = []
-        self._handed_back: list[Page] = []
-        self._flushing = threading.Lock()
+        self.deliveries = Deliveries(
+            self._detector.index,
+            items=bool(self.settings.item_text_field or self.settings.item_html_field),
+        )
         self._upkeep: asyncio.Task[None] | None = None
         self._patience: float | None = None
         self._away_until: float | None = None
@@ -141,8 +128,8 @@ class CrawlFilter:
             return
         verdict = work.result()
         if verdict.kind in ("unique", "revisit"):
-            self.begin(verdict.key)
-            self.end(verdict.key, failed=True)
+            self.deliveries.begin(verdict.key)
+            self.deliveries.end(verdict.key, failed=True)
             self.crawl_again(verdict.handed_back)
 
     def _check(
@@ -182,53 +169,6 @@ class CrawlFilter:
     async def _off_loop(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
-    # What became of the pages that the index holds for this crawl.
-
-    def begin(self, key: str) -> None:
-        """Note that a callback or an item of this key is on its way."""
-        self._progress.setdefault(key, _Progress()).parts += 1
-
-    def begin_page(self, key: str, request: Request) -> None:
-        """Note that a page is on its way from the downloader to its callback."""
-        self.begin(key)
-        self._arriving[request] = key
-
-    def begin_item(self, key: str, item: object) -> None:
-        """Note that an item of a page is on its way."""
-        self.begin(key)
-        if self.settings.item_text_field or self.settings.item_html_field:
-            # By identity, which outlives neither the item nor, in here, the next one in its place.
-            self._page_of_item[id(item)] = key
-
-    def page_of(self, item: object) -> str | None:
-        """Return the page in progress that an item comes from; to be asked once."""
-        return self._page_of_item.pop(id(item), None)
-
-    def in_progress(self, key: str) -> bool:
-        """Return whether a callback or an item of this key is on its way."""
-        return key in self._progress
-
-    def end(self, key: str, *, failed: bool) -> None:
-        """Note that a callback or an item has ended; with the last, the key is settled."""
-        progress = self._progress.get(key)
-        if progress is None:
-            return
-        progress.parts -= 1
-        progress.failed = progress.failed or failed
-        if progress.parts == 0:
-            del self._progress[key]
-            (self._failed if progress.failed else self._delivered).append(key)
-
-    def _response_received(self, request: Request) -> None:
-        self._arriving.pop(request, None)
-
-    def _end_lost(self) -> None:
-        """End the pages that a middleware after ours turned down, or asked for again."""
-        assert self._crawler.engine is not None
-        active = self._crawler.engine.downloader.active
-        for request in [request for request in self._arriving if request not in active]:
-            self.end(self._arriving.pop(request), failed=True)
-
     def crawl_again(self, pages: Iterable[Page]) -> int:
         """Schedule pages that were handed back; return how many could be."""
         count = 0
@@ -254,26 +194,10 @@ class CrawlFilter:
     # Upkeep.
 
     def _flush(self) -> None:
-        """Confirm and release what has ended."""
-        index = self._detector.index
-        # When the spider is idle, what a thread is just taking back must not be missed.
-        with self._flushing:
-            try:
-                # A key may have failed with one text and then come with another: confirming it
-                # first would give up the pages that wait on what failed.
-                if failed := self._failed[:]:
-                    self._handed_back.extend(index.release(failed))
-                    del self._failed[: len(failed)]
-                if delivered := self._delivered[:]:
-                    index.confirm(delivered)
-                    del self._delivered[: len(delivered)]
-            except StoreError as error:
-                self._store_is_away(error)
-
-    def _take_handed_back(self) -> list[Page]:
-        pages = self._handed_back[:]
-        del self._handed_back[: len(pages)]
-        return pages
+        try:
+            self.deliveries.flush()
+        except StoreError as error:
+            self._store_is_away(error)
 
     def _renew(self, keys: list[str]) -> None:
         try:
@@ -292,15 +216,20 @@ class CrawlFilter:
         renewed = time.monotonic()
         while True:
             await asyncio.sleep(FLUSH_SECONDS)
-            self._end_lost()
+            assert self._crawler.engine is not None
+            self.deliveries.end_lost(self._crawler.engine.downloader.active)
             if self._is_away():
                 continue
-            if self._delivered or self._failed:
+            if self.deliveries.to_flush():
                 await self._off_loop(self._flush)
-                self.crawl_again(self._take_handed_back())
-            if self._progress and time.monotonic() - renewed > self.settings.lease / 3:
+                self.crawl_again(self.deliveries.take_handed_back())
+            keys = self.deliveries.keys()
+            if keys and time.monotonic() - renewed > self.settings.lease / 3:
                 renewed = time.monotonic()
-                await self._off_loop(partial(self._renew, list(self._progress)))
+                await self._off_loop(partial(self._renew, keys))
+
+    def _response_received(self, request: Request) -> None:
+        self.deliveries.arrived(request)
 
     async def _spider_opened(self, spider: Spider) -> None:
         self.crawl_again(await self._off_loop(self._orphans))
@@ -309,10 +238,9 @@ class CrawlFilter:
     def _spider_idle(self, spider: Spider) -> None:
         # Nothing is on its way any more, so whatever has not ended never will. And the loop has
         # nothing else to do: no thread.
-        self._failed.extend(self._progress)
-        self._progress.clear()
+        self.deliveries.end_all()
         self._flush()
-        if self.crawl_again([*self._take_handed_back(), *self._orphans()]):
+        if self.crawl_again([*self.deliveries.take_handed_back(), *self._orphans()]):
             self._patience = None
             raise DontCloseSpider
         try:
@@ -333,10 +261,9 @@ class CrawlFilter:
         del self._filters[self._crawler]
         if self._upkeep is not None:
             self._upkeep.cancel()
-        self._failed.extend(self._progress)
-        self._progress.clear()
+        self.deliveries.end_all()
         await self._off_loop(self._flush)
-        left = self._take_handed_back()
+        left = self.deliveries.take_handed_back()
         if left:
             logger.warning(
                 "%d pages that repeat a page which was not delivered were not crawled again, "

@@ -63,7 +63,7 @@ class NearDuplicateDownloaderMiddleware:
         # A fresh dict each time: requests that copy a response's meta share what is inside.
         request.meta["simhash"] = _as_meta(verdict)
         if verdict.kind in ("unique", "revisit"):
-            self._filter.begin_page(verdict.key, request)
+            self._filter.deliveries.begin_page(verdict.key, request)
             self._filter.crawl_again(verdict.handed_back)
         elif verdict.kind == "duplicate":
             self._act(verdict, action, request, response)

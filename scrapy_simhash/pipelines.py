@@ -60,13 +60,13 @@ class NearDuplicatePipeline:
         Raises:
             NearDuplicateItem: its text repeats an item or page seen before.
         """
-        page = self._filter.page_of(item)
+        page = self._filter.deliveries.page_of(item)
         key = self._key(item)
         analyse = self._analysis(item)
         if key is None or analyse is None:
             self._filter.count("items_skipped")
             return item
-        if self._filter.in_progress(key):
+        if self._filter.deliveries.in_progress(key):
             return item
         verdict = await self._verdict(key, analyse, page)
         if page is not None and verdict.original == page:
@@ -82,7 +82,7 @@ class NearDuplicatePipeline:
         if verdict.kind == "skipped":
             self._filter.count("items_skipped")
         else:
-            self._filter.begin(key)
+            self._filter.deliveries.begin(key)
             self._claimed.append(key)
         return item
 
@@ -127,4 +127,4 @@ class NearDuplicatePipeline:
         key = self._key(item)
         if key in self._claimed:
             self._claimed.remove(key)
-            self._filter.end(key, failed=failed)
+            self._filter.deliveries.end(key, failed=failed)

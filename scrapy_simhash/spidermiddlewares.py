@@ -59,8 +59,8 @@ class NearDuplicateSpiderMiddleware:
                     if page.get("follow"):
                         self._filter.count("items_dropped")
                         continue
-                    if key is not None and self._filter.in_progress(key):
-                        self._filter.begin_item(key, output)
+                    if key is not None and self._filter.deliveries.in_progress(key):
+                        self._filter.deliveries.begin_item(key, output)
                 yield output
             failed = asks_again
         finally:
@@ -78,7 +78,7 @@ class NearDuplicateSpiderMiddleware:
         key = _key_in_progress(_page(response))
         if key is not None and response not in self._ended:
             self._ended.add(response)
-            self._filter.end(key, failed=failed)
+            self._filter.deliveries.end(key, failed=failed)
 
     def _item_done(self, response: Response | None) -> None:
         self._item_ended(response, failed=False)
@@ -89,7 +89,7 @@ class NearDuplicateSpiderMiddleware:
     def _item_ended(self, response: Response | None, *, failed: bool) -> None:
         # An item of a start method or an errback has no response.
         if isinstance(response, Response) and (key := _key_in_progress(_page(response))):
-            self._filter.end(key, failed=failed)
+            self._filter.deliveries.end(key, failed=failed)
 
 
 def _page(response: Response) -> dict[str, Any]:
