@@ -1,5 +1,7 @@
 """Text or HTML in, verdict out: the whole way of a page, without Scrapy.
 
+In a REPL::
+
     recipe = named_recipe("default")
     index = index_from_url(
         "memory://", recipe=recipe.identity, bits=recipe.bits, distance=recipe.distance

@@ -17,7 +17,7 @@ from typing import Any
 from lxml import etree
 
 from scrapy_simhash.charset import decode_html
-from scrapy_simhash.prose import main_lines, size, visible_text
+from scrapy_simhash.prose import THIN_BYTES, main_lines, main_text, size, visible_text
 
 __all__ = ["EXTRACTORS", "Extraction", "decode_html", "extract", "load_extractor"]
 
@@ -26,8 +26,9 @@ logger = logging.getLogger(__name__)
 #: The extractors that have names; any other is given by import path.
 EXTRACTORS = ("prose", "trafilatura", "text")
 
-#: Less prose than this, in UTF-8 bytes, may well be a notice of the template's own.
-THIN_BYTES = 300
+#: So much text in the element that is marked as the main one, in UTF-8 bytes, is more than what a
+#: template repeats there, prose or not.
+LIST_BYTES = 700
 
 _PAGES_PER_CACHE_RESET = 1000
 
@@ -39,8 +40,8 @@ class Extraction:
     Args:
         text: what to fingerprint; may be empty.
         thin: the extractor found too little to call it the main text. Then ``text`` is all that
-            the page shows outside its furniture: pages with equal texts show the same, but as
-            most of it may be template, nearness means nothing.
+            the page shows outside its furniture, in lines in alphabetical order: pages with equal
+            texts show the same, but as most of it may be template, nearness means nothing.
     """
 
     text: str
@@ -104,8 +105,12 @@ def _prose(html: str) -> Extraction:
         return Extraction("", thin=True)
     lines = main_lines(root)
     if sum(map(size, lines)) < THIN_BYTES:
+        text = main_text(root)
+        if size(text) >= LIST_BYTES:
+            return Extraction(text)
         text = visible_text(root, furniture=False) or visible_text(root)
-        return Extraction(text, thin=True)
+        # Menus and lists that come in another order each time still show the same.
+        return Extraction("\n".join(sorted(text.split("\n"))), thin=True)
     return Extraction("\n".join(lines))
 
 

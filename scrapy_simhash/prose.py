@@ -10,70 +10,45 @@ does it no harm.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
 
 from lxml import etree
 
-Element = Any  # lxml has no types of its own
+from scrapy_simhash.roles import INLINE_TAGS, Element, Roles
 
-INLINE_TAGS = frozenset(
-    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q rp rt"
-    " ruby s samp small span strike strong sub sup time tt u var wbr".split()
-)
 #: Text directly inside these makes no block: it is not shown, or it is a label or a link.
 SILENT_TAGS = frozenset("a br button hr img noscript option script style textarea title".split())
 HIDDEN_TAGS = frozenset("noscript script style template title".split())
 HEADING_TAGS = frozenset("h1 h2 h3 h4 h5 h6".split())
-#: Whatever lies under these is furniture of the page.
-FURNITURE_TAGS = frozenset(
-    "aside button fieldset figcaption footer iframe input legend nav noscript object optgroup"
-    " option script select style svg template textarea title".split()
-)
-#: These, and sections, shape running text inside a container, so a vote passes them at full
-#: strength. Manuals nest them deeply: a definition in a list in a section in a section.
-FLOW_TAGS = INLINE_TAGS | frozenset("blockquote center dd dl li ol tbody tr ul".split())
 
 # Sizes are UTF-8 bytes, not words or characters: 80 bytes are about 80 Latin letters or 27 Han
 # characters, which say about as much.
 MIN_TEXT_NODE = 20  # characters; a block needs one such text node to be looked at
-MIN_LINE = 20
+MIN_LINE = 25
 #: (bytes, needs a mark): what a line needs to vote; the next is tried when too little is found.
 VOTER_RULES = ((80, True), (40, False), (MIN_LINE, False))
-ENOUGH = 160
+#: Less than this may well be a notice of the template's own.
+THIN_BYTES = 300
 LEGAL_NOTICE = 600  # characters; a longer block is about more than the rights in the page
 
 MAX_LINK_SHARE = 0.4
 VOTE_LEVELS = 3
-VOTE_DECAY = 0.5
-MENDING_LEVELS = 5
+VOTE_DECAY = 0.6
+MENDING_LEVELS = 9
+DOUBT = 0.3  # what a vote for doubtful text is worth
+
+#: What marks the main element where none is a ``main``. The classes are those of manuals.
+MAIN_IDS = frozenset("content main main-content maincontent bodycontent page-content".split())
+MAIN_CLASSES = frozenset("article book document".split())
+BEFORE_HEADING = 200  # characters
 
 _CUT = "\0"  # the end of a line; no parsed tree contains it
 _MARK = re.compile(r"""[。！？；，]|, |[.!?](?=[\s"'”’»)\]]|$)""")
 _LEGAL = (
-    *("©", "(c)", "copyright", "rights reserved", "版权所有"),
-    *("free software", "public license", "any warranty", "licensed under"),
+    *("©", "(c)", "copyright", "rights reserved", "public license", "any warranty"),
+    *("licensed under", "版权所有", "著作权", "未经许可", "未经授权", "免责声明", "转载请"),
 )
-_FURNITURE = re.compile(r"caption|comment|cookie|consent|gdpr|disqus", re.IGNORECASE)
-_STRONG = re.compile(
-    r"(article|story|post|entry)[-_]?(body|content|text|copy)|(body|content)[-_]?(text|copy)"
-    r"|artibody|endtext|trs_editor|rich_media_content|markdown-body",
-    re.IGNORECASE,
-)
-_WEAK = re.compile(r"article|story|post|entry|content|body|text|main|blog", re.IGNORECASE)
-_DOUBTFUL = re.compile(
-    r"foot|side-?bar|related|recommend|teaser|widget|promo|newsletter|popup|modal", re.IGNORECASE
-)
-_SECTION = re.compile(r"\bsect(ion|\d)\b")
-
-
-class Role(NamedTuple):
-    """What the names of an element, and of those around it, say about its text."""
-
-    furniture: bool = False  # holds for all that lies under it
-    doubtful: bool = False  # holds for all that lies under it
-    prior: float = 1.0  # how much more a vote for this element counts
 
 
 class Block(NamedTuple):
@@ -90,12 +65,13 @@ def main_lines(root: Element) -> list[str]:
     Args:
         root: the root of a page parsed by lxml, without comments and processing instructions.
     """
-    roles: dict[Element, Role] = {}
-    blocks = _blocks(_body(root), roles)
+    body = _body(root)
+    roles = Roles(body)
+    blocks = _blocks(body, roles)
     lines: list[str] = []
     for least, needs_mark in VOTER_RULES:
         lines = _container_lines(blocks, roles, least, needs_mark)
-        if sum(map(size, lines)) >= ENOUGH:
+        if sum(map(size, lines)) >= THIN_BYTES:
             break
     return lines
 
@@ -107,15 +83,17 @@ def visible_text(root: Element, *, furniture: bool = True) -> str:
         root: the root of a page parsed by lxml, without comments and processing instructions.
         furniture: whether navigation, footers, forms and the like are wanted.
     """
+    body = _body(root)
+    roles = Roles(body)
     pieces: list[str] = []
-    walk = etree.iterwalk(_body(root), events=("start", "end"))
+    walk = etree.iterwalk(body, events=("start", "end"))
     for event, el in walk:
         if event == "end":
             if el.tag not in INLINE_TAGS:
                 pieces.append(_CUT)
             if el.tail:
                 pieces.append(el.tail)
-        elif el.tag in HIDDEN_TAGS or (not furniture and _is_furniture(el)):
+        elif el.tag in HIDDEN_TAGS or (not furniture and any(roles.of(el)[:2])):
             walk.skip_subtree()
         else:
             if el.tag not in INLINE_TAGS:
@@ -124,6 +102,34 @@ def visible_text(root: Element, *, furniture: bool = True) -> str:
                 pieces.append(el.text)
     lines = (" ".join(line.split()) for line in "".join(pieces).split(_CUT))
     return "\n".join(filter(None, lines))
+
+
+def main_text(root: Element) -> str:
+    """Return all text in the element that a page marks as its main one; empty if there is none.
+
+    Tables of contents, indexes and lists of goods have no prose. What they list stands in such an
+    element, under the heading of the page. Where much text comes before that heading, the element
+    holds more than the list, and does not count.
+
+    Args:
+        root: the root of a page parsed by lxml, without comments and processing instructions.
+    """
+    main = None
+    for el in _body(root).iter("main", "div", "section"):
+        if el.tag == "main" or el.get("role") == "main":
+            main = el
+            break
+        if main is None and (
+            el.get("id", "").lower() in MAIN_IDS
+            or not MAIN_CLASSES.isdisjoint(el.get("class", "").split())
+        ):
+            main = el
+    heading = None if main is None else main.find(".//h1")
+    if heading is None:
+        return ""
+    text = visible_text(main, furniture=False)
+    title = " ".join("".join(heading.itertext()).split())
+    return text if 0 <= text.find(title) <= BEFORE_HEADING else ""
 
 
 def size(line: str) -> int:
@@ -136,10 +142,10 @@ def _body(root: Element) -> Element:
     return root if body is None else body
 
 
-def _blocks(body: Element, roles: dict[Element, Role]) -> list[Block]:
+def _blocks(body: Element, roles: Roles) -> list[Block]:
     blocks = []
     for el in _text_holders(body):
-        role = _role(el, roles)
+        role = roles.of(el)
         if role.furniture:
             continue
         lines = [line for line in _lines(el) if size(line) >= MIN_LINE]
@@ -221,9 +227,7 @@ def _is_legal_notice(lines: list[str]) -> bool:
     return any(words in text for words in _LEGAL)
 
 
-def _container_lines(
-    blocks: list[Block], roles: dict[Element, Role], least: int, needs_mark: bool
-) -> list[str]:
+def _container_lines(blocks: list[Block], roles: Roles, least: int, needs_mark: bool) -> list[str]:
     voters: dict[Element, list[str]] = {}
     for block in blocks:
         if block.doubtful and not needs_mark:
@@ -242,7 +246,7 @@ def _container_lines(
     *_, top = winner, *islice(winner.iterancestors(), MENDING_LEVELS)
     places = {top: "beside", winner: "inside"}
     alike = {_signature(el) for el in voters if _place(el, places) == "inside"}
-    doubtful_too = _role(winner, roles).doubtful
+    doubtful_too = roles.of(winner).doubtful
     found: list[str] = []
     for block in blocks:
         if block.doubtful and not doubtful_too:
@@ -255,76 +259,25 @@ def _container_lines(
     return found
 
 
-def _elect(voters: dict[Element, list[str]], roles: dict[Element, Role]) -> Element | None:
+def _elect(voters: dict[Element, list[str]], roles: Roles) -> Element | None:
     votes: dict[Element, float] = {}
     for voter, lines in voters.items():
         el = voter if len(lines) > 1 else voter.getparent()
         vote = float(sum(map(size, lines)))
         for _ in range(VOTE_LEVELS):
-            while el is not None and (el.tag in FLOW_TAGS or _is_section(el)):
+            while el is not None and roles.of(el).flow:
                 el = el.getparent()
             if el is None:
                 break
             votes[el] = votes.get(el, 0.0) + vote
             vote *= VOTE_DECAY
             el = el.getparent()
-    return max(votes, key=lambda el: votes[el] * _prior(el, roles), default=None)
 
+    def strength(el: Element) -> float:
+        role = roles.of(el)
+        return votes[el] * role.prior * (DOUBT if role.doubtful else 1.0)
 
-def _prior(el: Element, roles: dict[Element, Role]) -> float:
-    role = _role(el, roles)
-    prior = role.prior
-    if role.doubtful:
-        prior *= 0.3
-    if el.get("itemprop") == "articleBody":
-        prior *= 9.0
-    if el.tag in ("article", "main"):
-        prior *= 2.0
-    return prior
-
-
-def _role(el: Element | None, roles: dict[Element, Role]) -> Role:
-    """The role of an element within those around it; ``roles`` remembers all on the way."""
-    path = []
-    while el is not None and el not in roles:
-        path.append(el)
-        el = el.getparent()
-    role = Role() if el is None else roles[el]
-    for el in reversed(path):
-        # The names of html and body describe the page as a whole.
-        own = Role() if el.tag in ("html", "body") else _own_role(el)
-        role = Role(
-            role.furniture or own.furniture or el.tag in FURNITURE_TAGS,
-            role.doubtful or own.doubtful,
-            own.prior,
-        )
-        roles[el] = role
-    return role
-
-
-def _own_role(el: Element) -> Role:
-    names = el.get("class", "")
-    # The id of a section is the slug of its heading: it tells the topic, not the role.
-    if not _is_section(el):
-        names = f"{names} {el.get('id', '')}"
-    return _role_of_names(names)
-
-
-@lru_cache(maxsize=8192)
-def _role_of_names(names: str) -> Role:
-    prior = 6.0 if _STRONG.search(names) else 2.0 if _WEAK.search(names) else 1.0
-    return Role(bool(_FURNITURE.search(names)), bool(_DOUBTFUL.search(names)), prior)
-
-
-def _is_section(el: Element) -> bool:
-    return el.tag == "section" or (el.tag == "div" and bool(_SECTION.search(el.get("class", ""))))
-
-
-def _is_furniture(el: Element) -> bool:
-    if el.tag in ("html", "body"):
-        return False
-    role = _own_role(el)
-    return role.furniture or role.doubtful or el.tag in FURNITURE_TAGS
+    return max(votes, key=strength, default=None)
 
 
 def _place(el: Element | None, places: dict[Element, str]) -> str:
@@ -338,9 +291,10 @@ def _place(el: Element | None, places: dict[Element, str]) -> str:
     return place
 
 
-def _signature(el: Element) -> tuple[str | None, ...]:
-    """What two parts of one article have in common: the tags and classes that hold them."""
+def _signature(el: Element) -> tuple[str, ...]:
+    """What two parts of one article have in common: the tags and first classes that hold them."""
+    holders = (up for up in el.iterancestors() if up.tag not in INLINE_TAGS)
     signature = [el.tag]
-    for up in islice(el.iterancestors(), 2):
-        signature += (up.tag, up.get("class"))
+    for up in islice(holders, 2):
+        signature += (up.tag, *up.get("class", "").split()[:1])
     return tuple(signature)

@@ -56,6 +56,15 @@ def test_text_after_what_no_parser_takes_is_kept(name: str) -> None:
     assert article(2).split()[-1] in extract(html, name).text.split()
 
 
+def test_a_thin_page_may_show_its_lines_in_any_order() -> None:
+    """A menu that is shuffled on each visit makes no other page."""
+    html = "<body><ul><li>Lamps</li><li>Books</li></ul><p>No news today</p>"
+    shuffled = "<body><p>No news today</p><ul><li>Books</li><li>Lamps</li></ul>"
+    assert (
+        extract(html) == extract(shuffled) == Extraction("Books\nLamps\nNo news today", thin=True)
+    )
+
+
 def test_callables_by_import_path() -> None:
     """A callable may return a str or an Extraction."""
     assert extract("a", f"{__name__}.shout") == Extraction("A")

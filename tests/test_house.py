@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parent.parent / "scrapy_simhash"
 
 # From the ground up: a module may import those before it, never those after it.
 FLOORS = [
-    {"normalisation", "hashing", "difference"},
+    {"normalisation", "hashing", "difference", "roles"},
     {"fingerprint"},
     {"blocks", "segmentation", "prose", "charset", "marks"},
     {"features", "extraction"},

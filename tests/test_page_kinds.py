@@ -72,6 +72,19 @@ def test_listing_with_one_new_item_is_kept(checked: Callable[..., object]) -> No
     assert checked(page(listing(1)), "http://shop.test/list/new") == ("unique", None)
 
 
+def test_long_list_that_the_page_marks_as_its_main_part_is_compared_by_distance(
+    checked: Callable[..., object],
+) -> None:
+    """The front page fetched twice is one page. Whoever wants every new link takes `follow`."""
+    one, newer, other = (
+        f"<html><body><main><h1>Contents</h1>{listing(first, 60)}</main></body></html>"
+        for first in (0, 1, 60)
+    )
+    checked(one, "http://shop.test/")
+    assert checked(newer, "http://shop.test/index") == ("duplicate", "http://shop.test/")
+    assert checked(other, "http://shop.test/?page=2") == ("unique", None)
+
+
 WALLS = {
     "log-in wall": "<form><p>Please log in to read on.</p><input name=user></form>",
     "cookie wall": "<p>We need your consent before we show you anything.</p><button>Yes</button>",

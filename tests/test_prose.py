@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import combinations
+
+import pytest
 from lxml import etree
 
-from scrapy_simhash.prose import main_lines, visible_text
+from scrapy_simhash.extraction import extract
+from scrapy_simhash.fingerprint import hamming_distance
+from scrapy_simhash.prose import main_lines, main_text, visible_text
+from scrapy_simhash.recipe import named_recipe
 from tests.pages import article
+from tests.sites import SITES, chinese, contents, goods, menu_first
+
+RECIPE = named_recipe("default")
 
 
 def lines_of(html: str) -> list[str]:
@@ -63,14 +73,6 @@ def test_comments_captions_and_notices_are_not_prose() -> None:
         assert lines_of(html) == texts, name
 
 
-def test_a_section_is_not_judged_by_its_slug() -> None:
-    """The page of a manual about cookies keeps its text: ids of sections are headings."""
-    texts = paragraphs(4)
-    for tag, name in (("section", ""), ("div", "section")):
-        body = f"<{tag} class='{name}' id=http-cookies>{tagged(texts)}</{tag}>"
-        assert lines_of(f"<body><div>{body}</div></body>") == texts
-
-
 def test_nested_definitions_belong_to_their_manual() -> None:
     """Definition lists deep in sections are part of the page, not a container of their own."""
     intro, *texts = paragraphs(5, 7)
@@ -95,6 +97,23 @@ def test_an_article_split_by_an_advertisement_is_mended() -> None:
     assert lines_of(html) == texts
 
 
+def test_parts_are_alike_by_their_first_class() -> None:
+    """Steps of one guide go together, though the first is marked and others are wrapped."""
+    first, *texts = [tagged(paragraphs(seed, 2)) for seed in range(20, 24)]
+    step = "<div class=step><div class='{}'>{}</div></div>".format
+    html = f"<body>{step('text lead', first)}" + "".join(
+        step("text", f"<span>{text}</span>") for text in texts
+    )
+    assert len(lines_of(f"{html}<div><p>{article(7, words=15)}</p></div>")) == 8
+
+
+def test_a_doubtful_part_has_a_small_vote() -> None:
+    """A teaser does not win over an article that is shorter."""
+    text = article(17, words=40)
+    teaser = f"<div class=teaser><div>{tagged(paragraphs(18, 2))}</div></div>"
+    assert lines_of(f"<body><div><p>{text}</p></div>{teaser}</body>") == [text]
+
+
 def test_lists_of_links_are_no_lines() -> None:
     """A block that is mostly links is left out."""
     texts = paragraphs(10)
@@ -114,3 +133,82 @@ def test_visible_text_with_and_without_furniture() -> None:
     root = etree.fromstring(html, etree.HTMLParser())
     assert visible_text(root) == "Home\nOne line\ntail"
     assert visible_text(root, furniture=False) == "One line\ntail"
+
+
+def english_body(seed: int) -> list[str]:
+    return [article(seed * 100 + at, words=45) for at in range(6)]
+
+
+def chinese_body(seed: int) -> list[str]:
+    return [chinese(seed * 100 + at, characters=90) for at in range(6)]
+
+
+def shingles(text: str) -> set[str]:
+    letters = "".join(filter(str.isalnum, text.lower()))
+    return {letters[at : at + 5] for at in range(len(letters) - 4)}
+
+
+def distance(one: str, other: str) -> int:
+    texts = (extract(one).text, extract(other).text)
+    return hamming_distance(*(RECIPE.fingerprint(text).value for text in texts))
+
+
+@pytest.mark.parametrize("body", [english_body, chinese_body])
+@pytest.mark.parametrize("site", SITES)
+def test_each_kind_of_site_gives_its_body(site: str, body: Callable[[int], list[str]]) -> None:
+    """Blogs, forums, shops, manuals, portals: the body comes out, hardly anything else does."""
+    texts = body(1)
+    extraction = extract(SITES[site](texts))
+    found, wanted = shingles(extraction.text), shingles("\n".join(texts))
+    assert not extraction.thin
+    assert len(found & wanted) >= 0.95 * len(wanted)
+    assert len(found - wanted) <= 0.12 * len(found)
+
+
+@pytest.mark.parametrize("body", [english_body, chinese_body])
+@pytest.mark.parametrize("site", SITES)
+def test_a_template_makes_no_duplicates(site: str, body: Callable[[int], list[str]]) -> None:
+    """Two bodies in one template are far apart."""
+    assert distance(SITES[site](body(1)), SITES[site](body(2))) > 1.5 * RECIPE.distance
+
+
+@pytest.mark.parametrize("body", [english_body, chinese_body])
+def test_a_body_is_the_same_on_any_two_sites(body: Callable[[int], list[str]]) -> None:
+    """One body in two templates is a near-duplicate, whichever templates they are."""
+    pages = {name: site(body(3)) for name, site in SITES.items()}
+    far = [
+        pair
+        for pair in combinations(pages, 2)
+        if distance(pages[pair[0]], pages[pair[1]]) > RECIPE.distance
+    ]
+    assert far == []
+
+
+def items(seed: int, number: int) -> list[str]:
+    return [article(seed * 1000 + at, words=5).rstrip(".") for at in range(number)]
+
+
+@pytest.mark.parametrize("site", [goods, contents])
+def test_lists_are_compared_by_what_they_list(site: Callable[[list[str]], str]) -> None:
+    """Two long lists of one template are far apart; one changed item leaves a list what it is."""
+    one, other = items(1, 40), items(2, 40)
+    assert not extract(site(one)).thin
+    assert distance(site(one), site(other)) > 1.5 * RECIPE.distance
+    assert distance(site(one), site([*one[:-1], other[0]])) <= RECIPE.distance
+
+
+def test_a_short_list_and_a_list_after_a_menu_are_thin() -> None:
+    """Where most of the main element may be template, only equal texts are near-duplicates."""
+    assert extract(goods(items(1, 8))).thin
+    assert extract(menu_first(items(1, 40))).thin
+
+
+def test_the_main_element_is_what_is_marked_as_such() -> None:
+    """A main element, a role or a usual id or class counts, under the heading of the page."""
+    listed = "<h1>Things</h1><ul><li>One</li><li>Two</li></ul>"
+    for start in ("<main>", "<div role=main>", "<div id=Content>", "<div class='book x'>"):
+        root = etree.fromstring(f"<body>Menu {start}{listed}", etree.HTMLParser())
+        assert main_text(root) == "Things\nOne\nTwo", start
+    for html in (f"<div>{listed}</div>", "<main><ul><li>One</li></ul></main>"):
+        root = etree.fromstring(f"<body>{html}", etree.HTMLParser())
+        assert main_text(root) == "", html

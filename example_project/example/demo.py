@@ -16,9 +16,9 @@ from scrapy.crawler import CrawlerProcess
 from scrapy.http import HtmlResponse
 from scrapy.utils.project import get_project_settings
 
-from scrapy_simhash.difference import difference, pad, paint
 from example.site.newsroom import NEAR_DUPLICATES, Newsroom
 from example.site.truth import judge
+from scrapy_simhash.difference import difference, pad, paint
 from scrapy_simhash.extraction import extract
 from scrapy_simhash.signals import near_duplicate
 

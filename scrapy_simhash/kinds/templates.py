@@ -14,7 +14,8 @@ from lxml import etree
 from scrapy_simhash.datasets import Document
 from scrapy_simhash.extraction import extract
 from scrapy_simhash.normalisation import normalise
-from scrapy_simhash.prose import HEADING_TAGS, INLINE_TAGS, size
+from scrapy_simhash.prose import HEADING_TAGS, size
+from scrapy_simhash.roles import INLINE_TAGS
 
 #: Bodies of fewer letters and digits are left out: what is said of them is said of short texts.
 MIN_BODY = 200

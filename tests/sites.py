@@ -1,0 +1,351 @@
+"""Pages of our own that are built as the software of real sites builds its pages.
+
+Each site is a function from paragraphs, or from the items of a list, to a page. What it adds to
+them is the same on each of its pages.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+
+Site = Callable[[Sequence[str]], str]
+
+_HAN = (
+    "山水木石田村河桥东西南北春夏秋冬风雨云雪人家老少早晚来去走看听说问答新旧大小高低长短红白黑青"
+)
+
+
+def chinese(seed: int, characters: int = 160) -> str:
+    """Return a Chinese paragraph that is unlike that of any other seed."""
+    chance = random.Random(seed)
+    text = ""
+    while len(text) < characters:
+        clauses = ("".join(chance.choices(_HAN, k=chance.randint(5, 11))) for _ in range(3))
+        text += "，".join(clauses) + "。"
+    return text
+
+
+def _tagged(paragraphs: Sequence[str], start: str = "<p>", end: str = "</p>") -> str:
+    return "".join(f"{start}{text}{end}\n" for text in paragraphs)
+
+
+def wordpress(paragraphs: Sequence[str]) -> str:
+    """A blog: an entry, its comments, widgets that hold prose."""
+    return f"""<html><body class="post-template-default single single-post postid-7 has-sidebar">
+<div id=page class=site><header id=masthead class=site-header><div class=site-branding>
+<p class=site-title><a href=/>The slow kitchen</a></p>
+<p class=site-description>Bread, soup, and whatever else takes an afternoon to get right.</p></div>
+<nav id=site-navigation><ul><li><a href=/about>About</a><li><a href=/r>Recipes</a></ul></nav>
+</header>
+<div id=content class=site-content><main id=main class=site-main>
+<article id=post-7 class="post-7 post type-post status-publish hentry category-bread">
+<header class=entry-header><h1 class=entry-title>{paragraphs[0][:30]}</h1>
+<div class=entry-meta>Posted on <time>3 May 2019</time> by <a href=/me>Ada</a></div></header>
+<div class=entry-content>{_tagged(paragraphs)}
+<div class="sharedaddy sd-block"><h3>Share this:</h3><ul><li><a href=#>Tweet</a></ul></div>
+<div id=jp-relatedposts class=jp-relatedposts><p>Related: the loaf that would not rise, and how we
+talked to it, at length, until it did.</p></div></div>
+<footer class=entry-footer>This entry was posted in <a href=/b>Bread</a>, bookmark it.</footer>
+</article>
+<div id=comments class=comments-area><ol class=comment-list><li class=comment><p>I have tried this
+three times now, and every time the crust was as hard as a brick, what am I doing wrong?</p></li>
+<li class=comment><p>Less heat, more steam. And do not open the door before the half hour is over,
+however much you would like to look.</p></li></ol></div></main>
+<aside id=secondary class=widget-area><section class="widget widget_text"><p>I am Ada, I bake, and I
+write down what went wrong, so that you can make mistakes of your own instead.</p></section>
+</aside></div><footer id=colophon class=site-footer><p>Proudly made by hand, with the help of a
+press that prints words, in a small town by a river.</p></footer></div></body></html>"""
+
+
+def phpbb(paragraphs: Sequence[str]) -> str:
+    """A forum thread: each paragraph is a post, with a profile and a signature."""
+    posts = "".join(
+        f"""<div id=p{at} class="post has-profile bg{at % 2 + 1}"><div class=inner>
+<dl class=postprofile><dt><a href=/u{at}>member{at}</a></dt><dd>Posts: {at * 37}</dd>
+<dd>Joined: Tue Mar 04, 2008 9:12 pm</dd></dl><div class=postbody><div id=post_content{at}>
+<h3><a href=#p{at}>Re: the question of the day</a></h3><p class=author>by member{at} » Sun</p>
+<div class=content>{text}</div></div><div class=signature>Measure twice, cut once, and then go
+and buy another board, because you have measured the wrong side.</div></div></div></div>"""
+        for at, text in enumerate(paragraphs)
+    )
+    return f"""<html><body id=phpbb class="nojs notouch section-viewtopic ltr">
+<div id=wrap class=wrap><div id=page-header><div class=headerbar><div id=site-description>
+<p>A board for people who build boats in their sheds, and for those who wait for them indoors.</p>
+</div></div><div class=navbar><ul class=linklist><li><a href=/faq>FAQ</a></ul></div></div>
+<div id=page-body class=page-body><h2 class=topic-title>The question of the day</h2>
+<div>Forum rules: search before you ask, be kind, and post a picture where you can.</div>
+<div class="action-bar bar-top"><a href=/reply>Post Reply</a></div>{posts}
+<div class=stat-block><h3>Who is online</h3><p>Users browsing this forum: no registered users and 3
+guests, as far as we can tell from here.</p></div>
+<div class="stat-block permissions"><p>You cannot post new topics in this forum<br>You cannot reply
+to topics in this forum<br>You cannot edit your posts in this forum</p></div></div>
+<div id=page-footer class=page-footer><div class=copyright>Powered by a forum software, which is ©
+its authors.</div></div></div></body></html>"""
+
+
+def discourse(paragraphs: Sequence[str]) -> str:
+    """A forum thread as search engines get it."""
+    posts = "".join(
+        f"""<div id=post_{at} class="topic-body crawler-post" itemprop=comment>
+<div class=crawler-post-meta><span class=creator><a href=/u/m{at}>m{at}</a></span>
+<time class=post-time>May {at + 1}, 2021</time></div><div class=post itemprop=text><p>{text}</p>
+</div>
+<div><span class=post-likes>{at} Likes</span></div></div>"""
+        for at, text in enumerate(paragraphs)
+    )
+    return f"""<html><body class=crawler><header><a href=/>Sheds</a></header>
+<div id=main-outlet class=wrap role=main><div id=topic-title><h1><a href=/t>The question</a></h1>
+<div class=topic-category><a href=/c>Boats</a></div></div>{posts}
+<div id=related-topics class=more-topics__list><h3>Related topics</h3><table class=topic-list><tr>
+<td><a href=/t/1>Which glue holds under water, and for how long does it hold?</a><td>4</tr>
+<tr><td><a href=/t/2>How do I get the boat out of the shed without a saw?</a><td>9</table></div>
+</div>
+<footer class=container><nav><a href=/>Home</a></nav><p>Best viewed with scripts enabled, and a cup
+of tea, by people who have the time to read.</p></footer></body></html>"""
+
+
+def shopify(paragraphs: Sequence[str]) -> str:
+    """A product: its description, then accordions that are the same on each product."""
+    return f"""<html class=js><body class="gradient template-product"><div class=announcement-bar>
+<p>Free delivery on all orders above fifty, today only, and tomorrow as well.</p></div>
+<header class=header><nav><a href=/collections/all>Everything</a></nav></header>
+<main id=MainContent class=content-for-layout role=main><section class="shopify-section section">
+<div class="product grid"><div class=product__media-wrapper><img src=a.jpg></div>
+<div class=product__info-wrapper><product-info class=product__info-container>
+<div class=product__title><h1>{paragraphs[0][:30]}</h1></div><div class=price>€ 49.00</div>
+<form action=/cart/add><button>Add to cart</button></form>
+<div class="product__description rte quick-add-hidden">{_tagged(paragraphs)}</div>
+<div class="product__accordion accordion"><details><summary><h2>Shipping and returns</h2></summary>
+<div class="accordion__content rte"><p>We ship on working days. What you do not like, send back
+within thirty days, and you get your money, no questions asked.</p></div></details></div>
+</product-info></div></div></section>
+<section class="shopify-section related-products"><h2>You may also like</h2><ul><li><a href=/p/1>A
+jug that does not drip, in three colours</a> € 12.00</ul></section></main>
+<footer class=footer><p>Join our list, and hear of new things before the others do.</p></footer>
+</body></html>"""
+
+
+def magento(paragraphs: Sequence[str]) -> str:
+    """A product: tabs with the description, a table, and a notice of the shop."""
+    return f"""<html><body class="catalog-product-view page-layout-1column"><div class=page-wrapper>
+<header class=page-header><div class="panel wrapper"><ul><li class=greet>Welcome to the shop for
+everything that turns, rolls, or swings.</ul></div></header><main id=maincontent class=page-main>
+<div class=columns><div class="column main"><div class=product-info-main>
+<h1>{paragraphs[0][:20]}</h1>
+<div class=price-box>€ 12.50</div><div class=stock>In stock</div></div>
+<div class="product info detailed"><div class="product data items">
+<div class="data item title"><a href=#description>Details</a></div>
+<div class="data item content" id=description><div class="product attribute description">
+<div class=value>{"<br><br>".join(paragraphs)}</div></div></div>
+<div class="data item content" id=additional><table class="data table additional-attributes"><tr>
+<th>Weight<td>2 kg<tr><th>Colour<td>grey</table></div>
+<div class="data item content" id=reviews><p>You are reviewing a product. Only registered users can
+write reviews, so please log in or register.</p></div></div></div></div></div></main>
+<footer class=page-footer><div class="footer content"><p>All prices with tax, without delivery, and
+without any promise that they will be the same tomorrow.</p></div></footer></div></body></html>"""
+
+
+def mediawiki(paragraphs: Sequence[str]) -> str:
+    """An encyclopedia: a lead, sections, an infobox, notes, and a box of links."""
+    first, *rest = paragraphs
+    sections = "".join(
+        f"<h2><span class=mw-headline>Part {at}</span></h2>"
+        f"<p>{text}<sup><a href=#n>[{at}]</a></sup></p>"
+        for at, text in enumerate(rest)
+    )
+    return f"""<html class=client-nojs><body class="mediawiki ltr sitedir-ltr ns-0 skin-vector">
+<div id=mw-page-base class=noprint></div><div id=content class=mw-body role=main>
+<div id=siteNotice><p>Dear readers, once a year we ask you for the price of a cup of coffee, and
+today is the day on which we ask.</p></div><h1 id=firstHeading>Some topic</h1>
+<div id=bodyContent class=vector-body><div id=siteSub class=noprint>From an encyclopedia that is
+written by all who want to, and read by the others.</div>
+<div id=mw-content-text class=mw-body-content><div class=mw-parser-output>
+<table class="box-Refimprove plainlinks metadata ambox"><tr><td><div class=mbox-text-span>This
+article needs more notes. Please help, and add where it was read.</div></table>
+<table class=infobox><tr><th>Height<td>1,204 m<tr><th>Found<td>1804</table><p>{first}</p>
+<div id=toc class=toc role=navigation><ul><li><a href=#a>1 Part 0</a></ul></div>{sections}
+<div role=navigation class=navbox><table class=navbox-inner><tr><td><a href=/a>One</a> · <a
+href=/b>Two </a> · <a href=/c>Three</a></table></div></div>
+<div class=printfooter>Retrieved from a place where all this is kept.</div></div>
+<div id=catlinks class=catlinks><a href=/c>Categories</a>: <ul><li><a href=/m>Mountains</a></ul>
+</div>
+</div></div><div id=mw-navigation><div id=mw-panel><a href=/>Main page</a></div></div>
+<footer id=footer class=mw-footer><ul><li>This page was last edited on 3 May 2021, at
+10:12.<li>Text is available under a licence; additional terms may apply. By using this site, you
+agree to them.</ul>
+</footer></body></html>"""
+
+
+def sphinx(paragraphs: Sequence[str]) -> str:
+    """A manual: nested sections, some definitions, a tree of links beside them."""
+    first, second, *rest = paragraphs
+    return f"""<html><body class=wy-body-for-nav><div class=wy-grid-for-nav>
+<nav class=wy-nav-side><div class=wy-menu><ul><li><a href=a.html>Installation</a></ul></div></nav>
+<section class=wy-nav-content-wrap><div class=wy-nav-content><div class=rst-content>
+<div role=navigation><ul class=wy-breadcrumbs><li><a href=/>Home</a></ul></div>
+<div role=main class=document itemtype=http://schema.org/Article><div itemprop=articleBody>
+<section id=the-comments><h1>The comments<a href=#c>¶</a></h1><p>{first}</p>
+<section id=the-cookies><h2>The cookies</h2><dl class=py><dt class=sig>eat(<em>cookie</em>)</dt>
+<dd><p>{second}</p></dd></dl></section>
+<section id=more><h2>More</h2>{_tagged(rest)}</section></section></div></div>
+<footer><div class=rst-footer-buttons><a href=b.html>Next</a></div><p>© Copyright 2021, all who
+wrote it.</p><p>Built with a tool, using a theme that somebody else has made.</p></footer>
+</div></div></section></div></body></html>"""
+
+
+def mkdocs(paragraphs: Sequence[str]) -> str:
+    """A manual: an article of many headings, an announcement, a question at its end."""
+    return f"""<html><body dir=ltr><div class=md-banner><aside class=md-banner__inner><p>Version 9
+is out, and it breaks nothing that you have not broken yourself before.</p></aside></div>
+<div class=md-container><main class=md-main><div class="md-main__inner md-grid">
+<div class="md-sidebar md-sidebar--primary"><nav class=md-nav><ul><li><a href=.>Getting
+started</a></ul></nav></div><div class=md-content><article class="md-content__inner md-typeset">
+<a href=edit class=md-content__button>Edit</a><h1>Getting started</h1>
+{"".join(f"<h2 id=h{at}>Step {at}</h2><p>{text}</p>" for at, text in enumerate(paragraphs))}
+<div class=md-feedback><p>Was this page helpful? Thank you for your answer, it will be read.</p>
+</div>
+</article></div></div></main><footer class=md-footer><p>Made with material that we have found.</p>
+</footer></div></body></html>"""
+
+
+def portal(paragraphs: Sequence[str]) -> str:
+    """A Chinese portal of long ago: nested tables, breaks, full-width indentation."""
+    links = "".join(
+        f"<a href=/{at}.shtml target=_blank>旧闻第{at}条今天又有人说起来了</a><br>"
+        for at in range(9)
+    )
+    return f"""<html><body bgcolor=#ffffff topmargin=5><center>
+<table width=750 border=0><tr><td width=150><a href=/>首页</a><td><a href=/n>新闻中心</a> &gt;
+正文</table> <table width=750 border=0 cellspacing=0><tr><td width=560 valign=top><table
+width=560><tr>
+<th class=f24>{paragraphs[0][:14]}</th><tr><td align=center>http://news.example.com 2004年03月02日
+08:12 本地晚报</td><tr><td class=l17><table align=left><tr><td class=pad10><iframe src=ad></iframe>
+</table>
+<font id=zoom>{"<br><br>".join("　　" + text for text in paragraphs)}</font></td>
+<tr><td align=right>【<a href=/c>评论</a>】【<a href=/p>打印</a>】【<a href=/x>关闭</a>】</table>
+<table width=560><tr><td class=blue>相关链接：<br>{links}</table></td>
+<td width=190 valign=top bgcolor=#f0f0f0><table width=190><tr><td>热门文章<br>{links}</table>
+<table width=190><tr><td>本站声明：转载文章请注明出处，文中观点与本站无关。</table></td></table>
+<table width=750><tr><td align=center>关于我们 | 网站地图 | 联系方式<br>版权所有，未经许可不得转载。
+</table></center></body></html>"""
+
+
+def bbs(paragraphs: Sequence[str]) -> str:
+    """A Chinese bulletin board: one preformatted text, its lines broken at a fixed width."""
+    return f"""<html><body><center><font class=title>水边站 -- 主题文章阅读</font>
+[<a href=/doc?board=talk>讨论区</a>]</center><hr>
+<table class=doc><tr><td class=doc><pre>
+发信人: guest (过客), 信区: talk
+标  题: {paragraphs[0][:12]}
+发信站: 水边站 (Tue Mar  2 08:12:44 2004)
+
+{chr(10).join("    " + text + chr(10) for text in paragraphs)}
+--
+※ 来源:．水边站 bbs.example.edu．[FROM: 10.1.2.3]
+</pre></td></tr></table><hr>[<a href=/prev>上一篇</a>][<a href=/next>下一篇</a>]
+[<a href=/reply>回复</a>]</body></html>"""
+
+
+def div_soup(paragraphs: Sequence[str]) -> str:
+    """News: generated class names, no paragraphs, advertisements between the parts."""
+    parts = "".join(
+        f"<div class=css-1k2><div class=css-x7><div class=css-p1>{text}</div></div></div>"
+        + "<div class=css-ad9><div class=css-lbl>Advertisement</div><div>Buy two, pay for three,"
+        " and tell nobody where you have heard of it.</div></div>" * (at % 2)
+        for at, text in enumerate(paragraphs)
+    )
+    return f"""<html><body><div id=app><div class=css-h0><a href=/>News</a><a href=/w>World</a>
+</div>
+<div class=css-m1><div class=css-t2><h1>{paragraphs[0][:30]}</h1></div>{parts}</div>
+<div class=css-r5><div class=css-r6><a href=/1>A man has found a cow on his roof again this
+week</a></div> <div class=css-r6><a href=/2>The cow says that she has been there all the
+time</a></div></div>
+<div class=css-f8><div>You have read one of three free articles of this month. Register, and read
+two more, or pay, and read them all.</div></div></div></body></html>"""
+
+
+def amp(paragraphs: Sequence[str]) -> str:
+    """News for telephones."""
+    first, *rest = paragraphs
+    return f"""<html amp><body><amp-consent id=consent layout=nodisplay><div class=popupOverlay>
+<p>We and our partners store things on your telephone. You may accept this, or read on how not
+to.</p></div>
+</amp-consent><header class=amp-header>News</header><amp-sidebar id=menu><ul><li><a
+href=/>Home</a></ul> </amp-sidebar><article class=amp-wp-article><header
+class=amp-wp-article-header><h1>A title</h1>
+</header>
+<div class=amp-wp-article-content><p>{first}</p><amp-ad width=300><div fallback>This space is for
+rent, ask us what it costs, it is less than you think.</div></amp-ad>{_tagged(rest)}</div>
+<footer class=amp-wp-article-footer><p>Categories: news</p></footer></article>
+<footer class=amp-wp-footer><p>Made for small screens, and for those who walk while they read.</p>
+</footer></body></html>"""
+
+
+def table_layout(paragraphs: Sequence[str]) -> str:
+    """A home page of the nineties: the article in a cell, paragraphs that never end."""
+    return f"""<HTML><BODY BGCOLOR=white><TABLE WIDTH=100%><TR><TD COLSPAN=2><FONT SIZE=6>Old
+pages</FONT> <TR><TD WIDTH=120 VALIGN=top BGCOLOR=#cccccc><A HREF=a.htm>Home</A><BR><A
+HREF=b.htm>Links</A><BR>
+<FONT SIZE=1>You are visitor number 00123 since the counter was last broken, in May.</FONT>
+<TD VALIGN=top><FONT FACE=Arial SIZE=2>{"".join("<P>" + text for text in paragraphs)}</FONT>
+<TR><TD COLSPAN=2><HR><FONT SIZE=1>Best viewed with eyes open. Send your remarks to the keeper of
+these pages, who may answer.</FONT></TABLE></BODY></HTML>"""
+
+
+def goods(items: Sequence[str]) -> str:
+    """A category of a shop: filters, then a grid of names and prices."""
+    cards = "".join(
+        f"<li class=card><a href=/p/{at}><img src={at}.jpg><h3>{item}</h3></a>"
+        f"<span>€ {at}9.00</span><button>Add to cart</button></li>"
+        for at, item in enumerate(items, 1)
+    )
+    return f"""<html><body class=catalog-category-view><header><div class=mega-menu>{_MENU}</div>
+</header>
+<main id=maincontent><h1>{items[0].split()[0]}</h1><div class=toolbar>Sort by position, price,
+name</div> <div class=filter><dl><dt>Price<dd><a href=#>Up to 10</a><dd><a href=#>10 to
+50</a><dt>Colour<dd>
+<a href=#>Red</a><dd><a href=#>Blue</a></dl></div><ul class=grid>{cards}</ul>
+<div class=pages><a href=?p=2>2</a> <a href=?p=3>Next</a></div></main>
+<footer><p>All prices with tax, without delivery.</p></footer></body></html>"""
+
+
+def contents(items: Sequence[str]) -> str:
+    """The contents of a manual: nothing but headings and links."""
+    entries = "".join(f"<dt><a href={at}.html>{at}. {item}</a>" for at, item in enumerate(items, 1))
+    return f"""<html><body><div class=book><div class=titlepage><h1>{items[0]}</h1></div>
+<div class=toc><p>Table of contents</p><dl>{entries}</dl></div></div></body></html>"""
+
+
+def menu_first(items: Sequence[str]) -> str:
+    """A shop whose main element begins with the menu of all that there is."""
+    return f"""<html><body><div id=content><ul>{_MENU}</ul><h1>{items[0]}</h1><ul class=card>
+{"".join(f"<li>{item}</li>" for item in items[:3])}</ul></div></body></html>"""
+
+
+_MENU = "".join(
+    f"<li><a href=/c/{at}>{name}</a></li>"
+    for at, name in enumerate(
+        ["Garden tools", "Kitchen and table", "Bath and towels", "Books and paper", "Toys", "Lamps"]
+        * 9
+    )
+)
+
+SITES: dict[str, Site] = {
+    site.__name__: site
+    for site in (
+        wordpress,
+        phpbb,
+        discourse,
+        shopify,
+        magento,
+        mediawiki,
+        sphinx,
+        mkdocs,
+        portal,
+        bbs,
+        div_soup,
+        amp,
+        table_layout,
+    )
+}
