@@ -31,7 +31,6 @@ _DATA = re.compile(
 )
 # A hash, a session or a request's id.
 _ID = re.compile(r"\b(?=[a-f]*[0-9])[0-9a-f]{16,}\b", re.IGNORECASE)
-_IMAGE = re.compile(r"<img[^<>]*?\ssrc\s*=\s*[\"']?([^\"'\s>?#]+)", re.IGNORECASE)
 
 
 def numbers(text: str) -> str:
@@ -44,9 +43,8 @@ def title(html: str) -> str:
 
     The first ``<h1>`` that has a text; else the longest part of the ``<title>``.
     """
-    for heading in _HEADING.findall(html):
-        if words := normalise(_text(heading)):
-            return words
+    if words := _heading(html):
+        return words
     found = _TITLE.search(html)
     parts = _SEPARATOR.split(_text(found.group(1))) if found else []
     return max(map(normalise, parts), key=len, default="")
@@ -64,14 +62,18 @@ def steady_text(text: str, url: str | None) -> str:
 
 
 def hidden_content(html: str) -> str:
-    """Return what a page has beside its text: its title, embedded data and images' names.
+    """Return what a page has beside its text: its title and embedded data.
 
-    Pages drawn by a script, and galleries, may all show the same words.
+    Pages drawn by a script may all show the same words. Where the page itself
+    shows a heading, the title has little to add but the name of the site, or of a release.
     """
-    found = _TITLE.search(html)
+    found = None if _heading(html) else _TITLE.search(html)
     data = ["".join(groups) for groups in _DATA.findall(html)]
-    images = [source.rsplit("/", 1)[-1] for source in _IMAGE.findall(html)]
-    return "\0".join([found.group(1) if found else "", *data, *images])
+    return "\0".join([found.group(1) if found else "", *data])
+
+
+def _heading(html: str) -> str:
+    return next(filter(None, map(normalise, map(_text, _HEADING.findall(html)))), "")
 
 
 def _text(markup: str) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from itertools import islice
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from lxml import etree
 
@@ -77,11 +78,12 @@ def main_lines(root: Element) -> list[str]:
 
 
 def visible_text(root: Element, *, furniture: bool = True) -> str:
-    """Return all text that a page shows, or what of it lies outside the page's furniture.
+    """Return all text that a page shows, or what it shows outside the page's furniture.
 
     Args:
         root: the root of a page parsed by lxml, without comments and processing instructions.
-        furniture: whether navigation, footers, forms and the like are wanted.
+        furniture: whether navigation, footers, forms and the like are wanted; without them, an
+            image counts as text: its file's name.
     """
     body = _body(root)
     roles = Roles(body)
@@ -100,8 +102,17 @@ def visible_text(root: Element, *, furniture: bool = True) -> str:
                 pieces.append(_CUT)
             if el.text:
                 pieces.append(el.text)
+            if el.tag == "img" and not furniture:
+                pieces += _CUT, _file_name(el.get("src", "")), _CUT
     lines = (" ".join(line.split()) for line in "".join(pieces).split(_CUT))
     return "\n".join(filter(None, lines))
+
+
+def _file_name(address: str) -> str:
+    try:
+        return urlsplit(address).path.rsplit("/", 1)[-1]
+    except ValueError:  # no address at all, such as http://[
+        return address
 
 
 def main_text(root: Element) -> str:

@@ -88,7 +88,7 @@ def test_long_list_that_the_page_marks_as_its_main_part_is_compared_by_distance(
 WALLS = {
     "log-in wall": "<form><p>Please log in to read on.</p><input name=user></form>",
     "cookie wall": "<p>We need your consent before we show you anything.</p><button>Yes</button>",
-    "soft 404": "<h1>Not found</h1><p>There is no such page here.</p>",
+    "soft 404": "<h2>Not found</h2><p>There is no such page here.</p>",
 }
 
 
@@ -129,6 +129,18 @@ def test_pages_drawn_by_a_script_are_told_apart_by_their_data(
             "</script></body></html>"
         )
         assert checked(shell, f"http://app.test/{number}")[0] == "unique"
+
+
+def test_pages_of_a_gallery_are_told_apart_by_their_images(
+    checked: Callable[..., object],
+) -> None:
+    """The logo in the menu may be another one from page to page."""
+    for number in range(3):
+        photo = f"<nav><img src=/logo{number}.svg></nav><p>A photo.</p><img src='/p/{number}.jpg'>"
+        gallery = f"<html><title>Photos</title><body>{photo}</body></html>"
+        assert checked(gallery, f"http://a.test/{number}")[0] == "unique"
+    again = gallery.replace("logo2", "logo3")
+    assert checked(again, "http://a.test/again")[0] == "duplicate"
 
 
 def test_page_without_any_text_repeats_none(checked: Callable[..., object]) -> None:

@@ -17,6 +17,7 @@ from scrapy.settings import BaseSettings
 from scrapy_simhash.commands.output import ProgressBar, check_writable, write_file
 
 if TYPE_CHECKING:
+    from scrapy_simhash.datasets import Dataset
     from scrapy_simhash.evaluation import Result
     from scrapy_simhash.recipe import Recipe
 
@@ -34,6 +35,7 @@ text repeat only the very same page, those that a crawl skips repeat none.
 
     scrapy simhash evaluate sets/news
     scrapy simhash evaluate sets/* --recipe default --recipe classic --plot pr.svg
+    scrapy simhash evaluate sets/articles --kinds
 
 In a project, its SIMHASH_... settings say what is measured, unless --recipe does.
 The packages simhash and datasketch are measured beside it where installed:
@@ -66,6 +68,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--extractor", metavar="NAME", help="the extractor, instead of the recipe's"
+    )
+    parser.add_argument(
+        "--kinds",
+        action="store_true",
+        help="measure near-duplicates of five kinds, and what is likely to be taken for such, "
+        "made from the pages of each DATASET",
     )
     parser.add_argument(
         "--no-rivals", action="store_true", help="measure no other packages beside the recipes"
@@ -111,6 +119,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         datasets = [read_dataset(folder) for folder in options.datasets]
     except DatasetError as error:
         raise UsageError(str(error)) from None
+    if options.kinds:
+        datasets = [_kinds(dataset) for dataset in datasets]
     for dataset in datasets:
         with ProgressBar(dataset.name) as progress:
             results += evaluate(
@@ -124,6 +134,15 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     if options.json != "-":
         _print(results, options)
     _write(results, options)
+
+
+def _kinds(dataset: Dataset) -> Dataset:
+    from scrapy_simhash.kinds import make_kinds
+
+    made = make_kinds(dataset.documents, name=f"{dataset.name}, kinds")
+    if not made.documents:
+        raise UsageError(f"{dataset.name}: none of its pages has a main text to make kinds from")
+    return made
 
 
 def _recipes(options: argparse.Namespace, settings: BaseSettings) -> list[Recipe]:
