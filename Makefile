@@ -22,6 +22,10 @@ bench: $(VENV)/installed-test
 	$(BIN)/python tests/benchmarks/index.py
 	$(BIN)/python tests/benchmarks/layout_recall.py
 	$(BIN)/python tests/benchmarks/docs_crawl.py
+	$(BIN)/python tests/benchmarks/recipes.py
+	$(BIN)/python tests/benchmarks/false_drops.py
+	$(BIN)/python tests/benchmarks/min_length.py
+	$(BIN)/python tests/benchmarks/tell_apart.py
 
 # The tests want a real redis-server; where there is none and none may be installed, they take
 # fakeredis.
