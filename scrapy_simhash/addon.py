@@ -6,6 +6,7 @@ from scrapy.settings import BaseSettings
 
 from scrapy_simhash.downloadermiddlewares import NearDuplicateDownloaderMiddleware
 from scrapy_simhash.pipelines import NearDuplicatePipeline
+from scrapy_simhash.settings import FilterSettings, is_enabled
 from scrapy_simhash.spidermiddlewares import NearDuplicateSpiderMiddleware
 
 
@@ -16,7 +17,14 @@ class Addon:
     """
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Add the components to the settings, at add-on priority."""
+        """Add the components to the settings, at add-on priority.
+
+        Raises:
+            SettingError: a setting cannot be used. Here, since Scrapy 2.13 hides what a middleware
+                raises behind an error of its own.
+        """
+        if is_enabled(settings):
+            FilterSettings.from_settings(settings)
         # After retry, redirects, decompression and the cache: final, decoded responses.
         settings.setdefault_in_component_priority_dict(
             "DOWNLOADER_MIDDLEWARES", NearDuplicateDownloaderMiddleware, 545

@@ -47,6 +47,13 @@ class Following(Pages):
         yield from response.follow_all(css="a")
 
 
+def downloaded(engine: Any, request: Request) -> Any:
+    """Download in a callback, under any version of Scrapy."""
+    if hasattr(engine, "download_async"):
+        return engine.download_async(request)
+    return maybe_deferred_to_future(engine.download(request))  # Scrapy 2.13
+
+
 def paths(crawled: Any) -> list[str]:
     return [item["path"] for item in crawled.items]
 
@@ -192,11 +199,7 @@ def test_download_for_a_component_is_skipped(crawl: Any, twins: Any) -> None:
     class Fetching(Pages):
         async def parse(self, response: Any) -> Any:
             again = Request(self.base + "/second", callback=NO_CALLBACK)
-            engine = self.crawler.engine
-            if hasattr(engine, "download_async"):
-                fetched = await engine.download_async(again)
-            else:  # Scrapy 2.13
-                fetched = await maybe_deferred_to_future(engine.download(again))
+            fetched = await downloaded(self.crawler.engine, again)
             yield {"path": "/first", "status": fetched.status}
 
     crawled = crawl(Fetching, site=twins, paths=["/first"])
@@ -455,7 +458,7 @@ def test_page_whose_download_was_given_up_is_no_original(
     class Impatient(Pages):
         async def parse(self, response: Any) -> Any:
             if response.url.endswith("/other"):
-                download = self.crawler.engine.download_async(Request(self.base + "/first"))
+                download = downloaded(self.crawler.engine, Request(self.base + "/first"))
                 with contextlib.suppress(asyncio.TimeoutError):
                     await asyncio.wait_for(download, 0.3)
                 yield response.follow("/second")
