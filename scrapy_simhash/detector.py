@@ -82,7 +82,8 @@ class PageAnalysis:
         reason: why there is no fingerprint.
         exact: there is too little running text to tell the page from others of its template, so
             that only a page with the very same text (but for its own address, and ids), title,
-            data and images repeats it; one with a short text, only on the same host.
+            data and (with ``prose``) images repeats it; one with a short text, only on the same
+            host.
     """
 
     fingerprint: Fingerprint | None
