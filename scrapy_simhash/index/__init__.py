@@ -9,6 +9,7 @@ from scrapy_simhash.blocks import Layout
 from scrapy_simhash.index.base import (
     DEFAULT_LEASE,
     MAX_HANDOVERS,
+    Arrival,
     Claim,
     Entry,
     Index,
@@ -26,6 +27,7 @@ from scrapy_simhash.index.sqlite import SqliteIndex
 __all__ = [
     "DEFAULT_LEASE",
     "MAX_HANDOVERS",
+    "Arrival",
     "Claim",
     "Entry",
     "Index",
@@ -39,7 +41,11 @@ __all__ = [
     "index_from_url",
 ]
 
-_URLS = "memory://, sqlite:///relative/path or sqlite:////absolute/path"
+_URLS = (
+    "memory://, sqlite:///relative/path, sqlite:////absolute/path, redis://host:port/db, "
+    "rediss://host:port/db, unix:///path/of.sock?db=0, "
+    "redis+sentinel://host:port,host:port/service/db or redis+cluster://host:port,host:port"
+)
 
 
 def index_from_url(
@@ -79,6 +85,14 @@ def index_from_url(
     }
     if scheme == "memory" and not (host or path or query or fragment):
         return MemoryIndex(**arguments)
+    if scheme.split("+")[0] in ("redis", "rediss", "unix"):
+        try:
+            from scrapy_simhash.index.redis import RedisIndex
+        except ImportError as error:
+            raise ValueError(
+                f"{scheme}:// needs redis-py: pip install 'scrapy-simhash[redis]'"
+            ) from error
+        return RedisIndex(url, **arguments)
     if scheme == "sqlite" and len(path) > 1 and not (host or query or fragment):
         return SqliteIndex(unquote(path[1:]), **arguments)
     raise ValueError(f"no index at {url!r}: the URL must be {_URLS}")

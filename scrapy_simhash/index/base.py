@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from scrapy_simhash.blocks import Layout
@@ -70,6 +70,23 @@ class Match:
     distance: int
     time: float
     provisional: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A page that claims its place.
+
+    Attributes:
+        key: what names it.
+        fingerprint: of its content.
+        scope: pages of different scopes never match.
+        request: what it takes to crawl it again; None if it never will be.
+    """
+
+    key: str
+    fingerprint: Fingerprint
+    scope: str = ""
+    request: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +176,23 @@ class Index(ABC):
         one, wait on it, and the pages that waited on them, which may not be, are handed back.
         """
 
+    def claim_all(self, arrivals: Sequence[Arrival], *, now: float | None = None) -> list[Claim]:
+        """Claim for several pages, with the same answers as :meth:`claim` one after the other.
+
+        A store that is far away is asked once for all of them. When it fails, some of the pages
+        may have become originals; they claim again, or their leases run out.
+        """
+        return [
+            self.claim(a.key, a.fingerprint, scope=a.scope, request=a.request, now=now)
+            for a in arrivals
+        ]
+
     @abstractmethod
     def confirm(self, keys: Iterable[str]) -> None:
-        """Make the provisional entries of these keys final; their waiting pages go."""
+        """Make the provisional entries of these keys final; their waiting pages go.
+
+        These are the entries that this worker claimed, also if another has taken them over since.
+        """
 
     @abstractmethod
     def release(self, keys: Iterable[str], *, now: float | None = None) -> list[Page]:

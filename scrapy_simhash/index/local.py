@@ -21,8 +21,8 @@ import numpy as np
 
 from scrapy_simhash.blocks import Layout
 from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.index import base
 from scrapy_simhash.index.base import (
-    MAX_HANDOVERS,
     Claim,
     Entry,
     Index,
@@ -335,7 +335,7 @@ class LocalIndex(Log, Index):
 
     def _take_over(self, waiting: Waiting, now: float) -> list[Page]:
         """Lease a page to this worker; return it unless it was handed over too often."""
-        if waiting.handovers >= MAX_HANDOVERS:
+        if waiting.handovers >= base.MAX_HANDOVERS:
             self._drop_waiting(waiting.key)
             logger.warning(
                 "%s was handed over %d times and never claimed: given up",

@@ -17,6 +17,7 @@ from scrapy_simhash.index.base import (
     StoreMismatch,
     StoreUnavailable,
 )
+from scrapy_simhash.index.header import agreed_layout
 from scrapy_simhash.index.local import LocalIndex
 from scrapy_simhash.index.log import Record, Row, Waiting
 
@@ -87,7 +88,15 @@ class SqliteIndex(LocalIndex):
         try:
             planned = layout or plan_layout(bits, distance, expected_pages)
             stored = self._header({"recipe": recipe, "layout": str(planned)})
-            used = self._agreed(stored, recipe, bits, distance, layout)
+            used = agreed_layout(
+                str(self._path),
+                stored,
+                instead="another file",
+                recipe=recipe,
+                bits=bits,
+                distance=distance,
+                layout=layout,
+            )
             super().__init__(used, distance, lease)
             self._write_ahead()
             self._follow()
@@ -130,36 +139,6 @@ class SqliteIndex(LocalIndex):
                     f"{FORMAT}: use the version that made it, or another file"
                 )
             return dict(self._run("SELECT name, value FROM header"))
-
-    def _agreed(
-        self,
-        stored: dict[str, str],
-        recipe: str,
-        bits: int,
-        distance: int,
-        layout: Layout | None,
-    ) -> Layout:
-        """Return the stored layout, if the index can be used as asked."""
-        try:
-            used, made_by = Layout.parse(stored["layout"]), stored["recipe"]
-        except (KeyError, ValueError) as error:
-            raise StoreDamaged(f"{self._path} has a damaged header: {error}") from error
-        for what, there, asked in (
-            ("recipe", made_by, recipe),
-            ("bits", used.bits, bits),
-            ("layout", used, layout or used),
-        ):
-            if there != asked:
-                raise StoreMismatch(
-                    f"{self._path} was made with the {what} {there}, not {asked}: "
-                    f"use the same {what} or another file, or delete this one to start anew"
-                )
-        if distance > used.distance:
-            raise StoreMismatch(
-                f"{self._path} was made for distance {used.distance}, not {distance}: use a "
-                "smaller distance or another file, or delete this one to start anew"
-            )
-        return used
 
     def _write_ahead(self) -> None:
         """Switch to WAL mode; SQLite does not wait by itself for others that do so just now."""

@@ -1,0 +1,124 @@
+-- Claim for pages, one after the other; each claim is as atomic as the script.
+-- ARGV: width, seen, last fingerprint seen, distance, now, lease, worker; then for each page:
+--   fingerprint, key, scope, request, flags, candidates
+-- flags: "c" a confirmed entry matches, "o" one of its own key does, "b" compare with the pages of
+-- this call too. candidates: position and distance, 4 + 2 bytes each, of entries near the page
+-- whose state is not known.
+-- Returns the log's end, the pages given up, {position, fingerprint, ...} of what was deleted,
+-- then for each page
+--   {"again", position, distance, ...}: read the records of these, then claim again;
+--   {outcome, own position, waiting, {key, request, ...}, match, ...}, a match being
+--   {position, distance, key, time, fingerprint}
+-- Nothing is returned if the caller has to follow the log first.
+
+local width, seen, last = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
+local distance, now, lease, worker = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]
+
+local state = call('HMGET', meta, 'flushed', 'last')
+local flushed = tonumber(state[1])
+if not flushed or seen < flushed then return {} end
+if seen == flushed then
+  if seen > 0 and state[2] ~= last then return {} end
+else
+  local at = (seen - flushed - 1) * width
+  if call('GETRANGE', tail, at, at + width - 1) ~= last then return {} end
+end
+local news = call('GETRANGE', tail, (seen - flushed) * width, -1)
+local before = #news / width
+if before > 256 then return {} end
+
+local ones, bxor, byte = nil, bit.bxor, string.byte
+
+-- The Hamming distance of entry number i of the news to a page, or nil if it is over the limit.
+local function near(page, i)
+  if not ones then
+    ones = {[0] = 0}
+    for n = 1, 255 do ones[n] = ones[(n - n % 2) / 2] + n % 2 end
+  end
+  local total, at = 0, i * width
+  for j = 1, width, 4 do
+    local a, b, c, d = byte(news, at + j, at + j + 3)
+    local e, f, g, h = byte(page, j, j + 3)
+    total = total + ones[bxor(a, e)] + ones[bxor(b, f)] + ones[bxor(c, g)] + ones[bxor(d, h)]
+    if total > distance then return nil end
+  end
+  return total
+end
+
+local function number(text, at)
+  local a, b, c, d = byte(text, at, at + 3)
+  return ((a * 256 + b) * 256 + c) * 256 + d
+end
+
+local function nearer(one, other)
+  if one.distance ~= other.distance then return one.distance < other.distance end
+  return one.position < other.position
+end
+
+local function claim(fingerprint, key, scope, request, flags, candidates)
+  local found, unknown, looked = {}, {'again'}, {}
+  local function look(position, d)
+    if looked[position] then return end
+    looked[position] = true
+    local entry = lease_of(position)
+    if not entry then
+      unknown[#unknown + 1] = position
+      unknown[#unknown + 1] = d
+    elseif entry.scope == scope then
+      entry.distance = d
+      found[#found + 1] = entry
+    end
+  end
+  for at = 1, #candidates, 6 do
+    local a, b = byte(candidates, at + 4, at + 5)
+    look(number(candidates, at), a * 256 + b)
+  end
+  local compared = flags:find('b') and #news / width or before
+  for i = 0, compared - 1 do
+    local d = near(fingerprint, i)
+    if d then look(seen + i, d) end
+  end
+  if #unknown > 1 then return unknown end
+
+  table.sort(found, nearer)
+  forget_waiting(key)
+  local own, matches, living = flags:find('o'), {}, nil
+  for _, entry in ipairs(found) do
+    local mine = entry.key == key
+    if mine then
+      own = true
+      call('HSET', leases, entry.position .. ':w', worker)
+      if request ~= '' then call('HSET', leases, entry.position .. ':r', request) end
+      call('ZADD', expiry, now + lease, entry.position)
+    end
+    if mine or entry.expires > now then
+      living = living or entry.position
+      matches[#matches + 1] =
+        {entry.position, entry.distance, entry.key, entry.time, entry.fingerprint}
+    end
+  end
+  if own then return {'revisit', -1, 0, {}, unpack(matches)} end
+  if flags:find('c') then return {'duplicate', -1, 0, {}, unpack(matches)} end
+  if living then
+    if request ~= '' then wait(key, request, living) end
+    return {'duplicate', -1, request ~= '' and 1 or 0, {}, unpack(matches)}
+  end
+
+  local position = flushed + call('APPEND', tail, fingerprint) / width - 1
+  news = news .. fingerprint
+  local p = position .. ':'
+  call('HSET', leases, p .. 'k', key, p .. 's', scope, p .. 'f', fingerprint, p .. 't', ARGV[5],
+    p .. 'w', worker, p .. 'r', request)
+  call('ZADD', expiry, now + lease, position)
+  pages = {}
+  for _, entry in ipairs(found) do
+    hand_over(entry.position, worker, now + lease)
+    delete(entry.position, entry.fingerprint)
+    if entry.request ~= '' then wait(entry.key, entry.request, position) end
+  end
+  return {'original', position, 0, pages}
+end
+
+local answers = {}
+for at = 8, #ARGV, 6 do answers[#answers + 1] = claim(unpack(ARGV, at, at + 5)) end
+return {seen + #news / width, given_up, deleted, unpack(answers)}

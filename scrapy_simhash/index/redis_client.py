@@ -1,0 +1,259 @@
+"""Talking to Redis, Sentinel or Cluster: addresses, scripts, pipelines, errors."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from redis import Redis, Sentinel
+from redis import exceptions as errors
+from redis.backoff import NoBackoff
+from redis.cluster import ClusterNode, RedisCluster
+from redis.connection import parse_url
+from redis.retry import Retry
+
+from scrapy_simhash.index import base
+from scrapy_simhash.index.base import StoreDamaged, StoreUnavailable
+
+# Entries of the log that are frozen at a time.
+SEGMENT = 1024
+
+# A crawl does not wait for a store that is away. The client's own defaults are seconds, and ten
+# attempts; one more attempt is for a connection that was closed while it was idle.
+_PATIENCE = {"socket_connect_timeout": 0.25, "socket_timeout": 0.5}
+
+# What a request to a node of a cluster may hold, so that no other waits long behind it.
+_AT_ONCE = 512
+
+# The keys that every script on the log slot is given, in this order; see ``lua/life.lua``.
+_CONTROL = ("meta", "tail", "leases", "expiry", "waiting", "waiters", "handed", "dead")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where an index is, and how it is kept.
+
+    Attributes:
+        shown: the URL without its password.
+        topology: ``single``, ``sentinel`` or ``cluster``.
+        hosts: of the sentinels or the cluster's nodes.
+        service: what the sentinels call the master.
+        client: what redis-py is given.
+        sentinel: what redis-py is given for the sentinels themselves.
+        name: of the index; all its keys begin with it.
+        options: of the index: ``buckets``, ``keys``.
+    """
+
+    shown: str
+    topology: str
+    hosts: list[tuple[str, int]]
+    service: str
+    client: dict[str, Any]
+    name: str
+    options: dict[str, str]
+    sentinel: dict[str, Any] = field(default_factory=dict)
+
+
+# Which values an option of the index may have; the first is the default.
+OPTIONS = {"buckets": ("redis", "local"), "keys": ("url", "digest")}
+
+
+def parse_address(url: str) -> Address:
+    """Take a URL apart.
+
+    Raises:
+        ValueError: it is of no known form; the message does not show the password.
+    """
+    parts = urlsplit(url)
+    scheme, _, topology = parts.scheme.partition("+")
+    place = parts.netloc.rpartition("@")[2]
+    shown = f"{parts.scheme}://{place}{parts.path}"
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    name = query.pop("name", "simhash")
+    if not name or set(name) & set("{}"):
+        raise ValueError(f"{shown}: name={name!r} must be a name without braces")
+    options = {}
+    for option, values in OPTIONS.items():
+        options[option] = query.pop(option, values[0])
+        if options[option] not in values:
+            raise ValueError(
+                f"{shown}: {option}={options[option]!r} is none of {', '.join(values)}"
+            )
+    # Answers are bytes here, whatever the user's other clients want.
+    query.pop("decode_responses", None)
+    sentinel = {
+        option.removeprefix("sentinel_"): query.pop(option)
+        for option in list(query)
+        if option.startswith("sentinel_")
+    }
+    hosts, service, path = [], "", parts.path
+    netloc = parts.netloc
+    if topology:
+        hosts = [
+            _host(host, 26379 if topology == "sentinel" else 6379) for host in place.split(",")
+        ]
+        service, _, database = parts.path.strip("/").partition("/")
+        if topology == "sentinel" and not service:
+            raise ValueError(f"{shown}: the path must be /service or /service/db")
+        if topology == "cluster" and (service or database):
+            raise ValueError(f"{shown}: a cluster has no databases; the path must be empty")
+        path = f"/{database}"
+        netloc = parts.netloc[: len(parts.netloc) - len(place)] + "localhost"
+    try:
+        client = dict(parse_url(urlunsplit((scheme, netloc, path, urlencode(query), ""))))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{shown}: {error}") from None
+    client.pop("connection_class", None)
+    if topology:
+        client.pop("host", None)
+    if scheme == "rediss":
+        client["ssl"] = True
+    if "path" in client:
+        client["unix_socket_path"] = client.pop("path")
+    return Address(shown, topology or "single", hosts, service, client, name, options, {**sentinel})
+
+
+def _host(text: str, port: int) -> tuple[str, int]:
+    parts = urlsplit(f"//{text}")
+    if not parts.hostname:
+        raise ValueError(f"{text!r} is no host:port")
+    return parts.hostname, parts.port or port
+
+
+class Client:
+    """The commands that an index needs, on one node or on many.
+
+    Args:
+        address: from :func:`parse_address`.
+
+    Every method raises :class:`.base.StoreUnavailable` when Redis cannot do what was asked now,
+    and :class:`.base.StoreDamaged` when a key is not of ours.
+    """
+
+    def __init__(self, address: Address) -> None:
+        self.name = address.name
+        self.shown = address.shown
+        self.is_cluster = address.topology == "cluster"
+        self._control = [self.control(part) for part in _CONTROL]
+        self._redis: Any = self._translated(lambda: _connect(address))
+
+    def control(self, part: str) -> str:
+        """Return the key of a part of the log slot."""
+        return f"{{{self.name}}}:{part}"
+
+    def clear(self) -> None:
+        """Delete the log slot's keys."""
+        self._translated(lambda: self._redis.unlink(*self._control))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._redis.close()
+
+    # Scripts.
+
+    def run(self, script: str, *arguments: Any) -> Any:
+        """Run a script on the log slot; see ``lua/``."""
+        return self._script(script, self._control, arguments)
+
+    def put(self, key: str, limit: int, entries: Sequence[bytes]) -> int:
+        """Put field, entry, field, entry, … into a hash; see ``lua/put.lua``."""
+        return sum(
+            int(self._script("put", [key], [limit, *entries[at : at + _AT_ONCE]]))
+            for at in range(0, len(entries), _AT_ONCE)
+        )
+
+    def replace(self, key: str, length: int, value: bytes) -> bool:
+        """Replace a string if it still has that length; see ``lua/replace.lua``."""
+        return bool(self._script("replace", [key], [length, value]))
+
+    def _script(self, script: str, keys: Sequence[str], arguments: Sequence[Any]) -> Any:
+        source, digest = _source(script, base.MAX_HANDOVERS)
+
+        def call() -> Any:
+            try:
+                return self._redis.evalsha(digest, len(keys), *keys, *arguments)
+            except errors.NoScriptError:
+                # Never loaded, or gone with SCRIPT FLUSH or a failover.
+                return self._redis.eval(source, len(keys), *keys, *arguments)
+
+        return self._translated(call)
+
+    # Plain commands. Their keys may be anywhere, so in a cluster they are spread over its nodes.
+
+    def all(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Run commands in as few requests as there are nodes; return their answers."""
+        answers: list[Any] = []
+        for at in range(0, len(commands), _AT_ONCE):
+            some = commands[at : at + _AT_ONCE]
+
+            def call(some: Sequence[tuple[Any, ...]] = some) -> list[Any]:
+                if len(some) == 1:
+                    return [self._redis.execute_command(*some[0])]
+                if self.is_cluster:
+                    pipeline = self._redis.pipeline()
+                else:
+                    pipeline = self._redis.pipeline(transaction=False)
+                for command in some:
+                    pipeline.execute_command(*command)
+                return list(pipeline.execute())
+
+            answers += self._translated(call)
+        return answers
+
+    def setting(self, name: str) -> str | None:
+        """Return a setting of the server, None where it may not be read."""
+        try:
+            return dict(self._redis.config_get(name)).get(name)
+        except errors.RedisError:
+            return None
+
+    def _translated(self, call: Callable[[], T]) -> T:
+        try:
+            return call()
+        except errors.ResponseError as error:
+            if str(error).startswith("WRONGTYPE"):
+                raise StoreDamaged(
+                    f"keys that begin with {self.name!r} at {self.shown} are another program's: "
+                    "give the index another name with ?name="
+                ) from error
+            raise StoreUnavailable(f"cannot use the index at {self.shown}: {error}") from error
+        except (errors.RedisError, errors.RedisClusterException, OSError) as error:
+            raise StoreUnavailable(f"cannot use the index at {self.shown}: {error}") from error
+        except IndexError as error:
+            # What redis-py makes of a cluster of which no node answers.
+            raise StoreUnavailable(f"cannot use the index at {self.shown}: no node") from error
+
+
+def _connect(address: Address) -> Any:
+    options = {**_PATIENCE, "retry": Retry(NoBackoff(), 1), **address.client}
+    if address.topology == "sentinel":
+        sentinels = Sentinel(
+            address.hosts, sentinel_kwargs={**_PATIENCE, **address.sentinel}, **options
+        )
+        return sentinels.master_for(address.service)
+    if address.topology == "cluster":
+        nodes = [ClusterNode(host, port) for host, port in address.hosts]
+        return RedisCluster(startup_nodes=nodes, **options)
+    return Redis(**options)
+
+
+@cache
+def _source(script: str, most: int) -> tuple[str, str]:
+    """Return the text of a script and its SHA-1, by which Redis knows it."""
+    folder = files("scrapy_simhash.index") / "lua"
+    text = (folder / f"{script}.lua").read_text("utf-8")
+    if script not in _ALONE:
+        constants = f"local SEGMENT, MAX_HANDOVERS = {SEGMENT}, {most}\n"
+        text = constants + (folder / "life.lua").read_text("utf-8") + text
+    return text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+
+
+# Scripts that do nothing to the life of an entry.
+_ALONE = ("open", "follow", "advance", "put", "replace")
