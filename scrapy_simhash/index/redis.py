@@ -16,18 +16,15 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import itertools
 import logging
 import os
 import secrets
 import socket
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import groupby
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from scrapy_simhash.blocks import Layout, plan_layout
 from scrapy_simhash.fingerprint import Fingerprint
@@ -46,93 +43,30 @@ from scrapy_simhash.index.base import (
     StoreUnavailable,
 )
 from scrapy_simhash.index.header import agreed_layout
-from scrapy_simhash.index.redis_client import SEGMENT, Client, parse_address
-from scrapy_simhash.index.redis_log import AnotherLog, LogView, segment_key
-from scrapy_simhash.index.redis_pages import (
-    PAGE_LIMIT,
-    RECORDS,
-    BucketPages,
-    Record,
-    as_values,
-    compress_records,
-    pack_delete,
-    pack_record,
-    read_records,
-)
+from scrapy_simhash.index.redis_address import parse_address
+from scrapy_simhash.index.redis_claims import Claimant, Lease, Own
+from scrapy_simhash.index.redis_client import Client
+from scrapy_simhash.index.redis_entries import Entries, Known
+from scrapy_simhash.index.redis_log import AnotherLog, LogView
+from scrapy_simhash.index.redis_pages import BucketPages, Record
 
 logger = logging.getLogger(__name__)
 
 FORMAT = 1
+# Entries of the log that are frozen at a time, in a new index; a multiple of 64.
+SEGMENT = 1024
 # How often a claim begins anew because others were faster, before the store counts as unavailable.
 _ATTEMPTS = 100
 # Milliseconds after which another worker may take up a flush that was begun.
 _FLUSH_LEASE = 10_000
+# An entry is moved to the log's end when it is seen a while after it was admitted, not each time;
+# so the log is forgotten that much later.
+_GRACE = 1.25
+_HORIZON_SECONDS = 60
 # Leases, pages or keys in one request.
 _AT_ONCE = 500
 
 T = TypeVar("T")
-
-
-class _Own(NamedTuple):
-    """An entry that this worker claimed and has not settled."""
-
-    fingerprint: bytes
-    scope: str
-    time: float
-
-
-class _Lease(NamedTuple):
-    """A provisional entry."""
-
-    position: int
-    key: str
-    scope: str
-    fingerprint: bytes
-    time: float
-
-
-@dataclass(slots=True)
-class _Claimant:
-    """A page on its way to its answer.
-
-    Attributes:
-        name: its key as it is stored.
-        fingerprint: in the colours of its scope.
-        near: distance of each entry near it, by position, but for those known to be deleted.
-        records: those of them that are confirmed.
-        unleased: positions without a lease, so that what has no record now is gone.
-        waits: the page itself is noted as waiting or handed over.
-    """
-
-    arrival: Arrival
-    name: str
-    fingerprint: Fingerprint
-    near: dict[int, int] = field(default_factory=dict)
-    records: dict[int, Record] = field(default_factory=dict)
-    unleased: set[int] = field(default_factory=set)
-    waits: bool = False
-
-    def unknown(self) -> list[int]:
-        """Return the positions that may be provisional."""
-        return [position for position in self.near if position not in self.records]
-
-    def matches(self, provisional: dict[int, Match]) -> tuple[Match, ...]:
-        """Return the confirmed entries and these, nearest first, then oldest."""
-        found = dict(provisional)
-        for position, record in self.records.items():
-            found[position] = Match(record.key, self.near[position], record.time, False)
-        ordered = sorted((match.distance, position) for position, match in found.items())
-        return tuple(found[position] for _, position in ordered)
-
-    def is_own(self) -> bool:
-        """Return whether an entry of the same key is confirmed."""
-        return any(record.key == self.name for record in self.records.values())
-
-    def settled(self) -> Claim | None:
-        """Return the answer if it changes nothing in the index."""
-        if not self.records or self.waits or self.unknown():
-            return None
-        return Claim(Outcome.REVISIT if self.is_own() else Outcome.DUPLICATE, self.matches({}))
 
 
 class RedisIndex(Index):
@@ -169,6 +103,8 @@ class RedisIndex(Index):
         self.distance = distance
         self.lease = lease
         self._options = address.options
+        self._expire = address.expire
+        self._horizon, self._horizon_until = 0, 0.0
         self._agree = partial(
             agreed_layout,
             instead="another ?name=",
@@ -182,6 +118,7 @@ class RedisIndex(Index):
             "format": str(FORMAT),
             "recipe": recipe,
             "layout": str(planned),
+            "segment": str(SEGMENT),
             "expected_pages": str(expected_pages),
             # In a cluster a block's pages are spread over the nodes.
             "shards": "16" if address.topology == "cluster" else "1",
@@ -219,21 +156,23 @@ class RedisIndex(Index):
                 "?name="
             )
         try:
-            expected, shards = int(header["expected_pages"]), int(header["shards"])
+            names = ("segment", "expected_pages", "shards")
+            segment, expected, shards = (int(header[name]) for name in names)
         except (KeyError, ValueError) as error:
             raise StoreDamaged(f"{where} has a damaged header: {error}") from error
-        self._pages = BucketPages(self.layout, expected, shards)
-        self._stores_buckets = stored == "redis"
         self._is_local = wanted == "local"
-        self._width = self.layout.bits // 8
-        self._shards = shards
+        self._client.segment = segment
         self._log = LogView(self._client, self.layout, whole=self._is_local)
+        pages = BucketPages(self.layout, expected, shards) if stored == "redis" else None
+        self._entries = Entries(self._client, self._log, pages)
 
     def _enlist(self) -> None:
         self._lock = threading.RLock()
         self._pid = os.getpid()
         self._worker = f"{socket.gethostname()}:{self._pid}:{secrets.token_hex(4)}"
-        self._own: dict[str, dict[int, _Own]] = {}
+        self._own: dict[str, dict[int, Own]] = {}
+        # Pages handed over to this worker, until they claim.
+        self._handed: set[str] = set()
 
     def _warn_of_eviction(self) -> None:
         policy = self._client.setting("maxmemory-policy")
@@ -261,7 +200,7 @@ class RedisIndex(Index):
                     elif lease.scope == scope:
                         distance = claimant.near[position]
                         provisional[position] = Match(lease.key, distance, lease.time, True)
-                self._read([claimant])
+                self._look([claimant])
             return list(claimant.matches(provisional))
 
     def claim(  # noqa: D102
@@ -282,8 +221,9 @@ class RedisIndex(Index):
         now = time.time() if now is None else now
         answers: dict[int, Claim] = {}
         with self._use():
-            claimants = dict(enumerate(map(self._claimant, arrivals)))
-            self._find(list(claimants.values()))
+            everyone = list(map(self._claimant, arrivals))
+            claimants = dict(enumerate(everyone))
+            self._find(everyone)
             for _ in range(_ATTEMPTS):
                 for number, claimant in list(claimants.items()):
                     if answer := claimant.settled():
@@ -298,7 +238,7 @@ class RedisIndex(Index):
                     self._find(list(claimants.values()))
             else:
                 raise StoreUnavailable(f"the index at {self._client.shown} is too busy")
-            self._flush()
+            self._keep_up(everyone, now)
         return [answers[number] for number in range(len(arrivals))]
 
     def confirm(self, keys: Iterable[str]) -> None:  # noqa: D102
@@ -311,10 +251,9 @@ class RedisIndex(Index):
             ]
             for some in _parts(own):
                 # In this order: an entry without a lease has its record, or is gone.
-                self._append(
-                    (position, pack_record(position, entry.fingerprint[-4:], record))
+                self._entries.confirm(
+                    (position, entry.fingerprint, Record(name, entry.scope, entry.time))
                     for position, name, entry in some
-                    for record in [Record(name, entry.scope, entry.time)]
                 )
                 self._client.run("settle", *(position for position, _, _ in some))
             for name in names:
@@ -357,28 +296,20 @@ class RedisIndex(Index):
     def remove(self, key: str) -> int:  # noqa: D102
         name = self._name(key)
         found = [
-            (position, value)
-            for position, value, record, _ in self._entries()
-            if record.key == name
+            (position, value) for position, value, record, _ in self._living() if record.key == name
         ]
         with self._use():
             for some in _parts(found):
                 self._client.run("remove", *(position for position, _ in some))
-                self._bury(some)
+                self._entries.bury(some)
         return len(found)
 
     def clear(self) -> None:  # noqa: D102
         with self._use():
             self._follow()
-            segments = self._log.end // SEGMENT + 1
-            pages = self._log.end // RECORDS + 1
             # First the log: without it, what is left of the rest is never looked at.
             self._client.clear()
-            self._client.all(
-                [("UNLINK", segment_key(self._client, number)) for number in range(segments)]
-                + [("UNLINK", self._record_page(n * RECORDS)) for n in range(pages)]
-                + [("UNLINK", f"{self._client.name}:{part}") for part in self._pages.hashes()]
-            )
+            self._entries.wipe()
             self._own.clear()
             self._open()
 
@@ -392,10 +323,10 @@ class RedisIndex(Index):
                     ("HGET", control("dead"), "all"),
                 ]
             )
-        return int(flushed or 0) + int(tail) // self._width - int(dead or 0)
+        return int(flushed or 0) + int(tail) // self._log.width - int(dead or 0)
 
     def __iter__(self) -> Iterator[Entry]:
-        for _, value, record, provisional in self._entries():
+        for _, value, record, provisional in self._living():
             fingerprint = int.from_bytes(value, "big") ^ self._mask(record.scope)
             yield Entry(
                 record.key,
@@ -441,13 +372,14 @@ class RedisIndex(Index):
         """Return what a scope's fingerprints are XORed with, so that no other scope's are near."""
         if not scope:
             return 0
-        digest = hashlib.blake2b(scope.encode(), digest_size=self._width).digest()
+        digest = hashlib.blake2b(scope.encode(), digest_size=self.layout.bits // 8).digest()
         return int.from_bytes(digest, "big")
 
-    def _claimant(self, arrival: Arrival) -> _Claimant:
+    def _claimant(self, arrival: Arrival) -> Claimant:
         own = arrival.fingerprint
         masked = Fingerprint(own.value ^ self._mask(arrival.scope), own.bits, own.margins)
-        return _Claimant(arrival, self._name(arrival.key), masked)
+        name = self._name(arrival.key)
+        return Claimant(arrival, name, masked, was_handed=name in self._handed)
 
     def _follow(self) -> bool:
         """Take in what is new in the log; return whether it is another log than before."""
@@ -459,93 +391,49 @@ class RedisIndex(Index):
             return True
         return False
 
-    def _find(self, claimants: Sequence[_Claimant]) -> None:
-        """Find what is near the claimants, and read the records of that."""
-        replaced = self._follow()
-        for claimant in claimants:
-            if replaced:
+    def _find(self, claimants: Sequence[Claimant]) -> None:
+        """Find what is near the claimants, and what is stored of that."""
+        if self._follow():
+            for claimant in claimants:
                 claimant.unleased.clear()
+        for claimant in claimants:
             claimant.records.clear()
             claimant.near = self._log.near(claimant.fingerprint, self.distance)
         if not self._is_local:
-            self._probe(claimants)
-        self._read(claimants)
+            found = self._entries.candidates([c.fingerprint for c in claimants], self.distance)
+            for claimant, positions in zip(claimants, found, strict=True):
+                # Their distances are told when they are looked at.
+                claimant.near.update((p, 0) for p in positions if p not in claimant.near)
+        self._look(claimants)
 
-    def _probe(self, claimants: Sequence[_Claimant]) -> None:
-        """Add what the stored buckets hold; distances are yet unknown, and noted as 0."""
-        probed = [self._pages.probed(claimant.fingerprint) for claimant in claimants]
-        commands, blocks = [], []
-        for pages in probed:
-            for (block, part), fields in groupby(pages, key=lambda page: page[:2]):
-                key = f"{self._client.name}:{part}"
-                commands.append(("HMGET", key, *(name for _, _, name in fields)))
-                blocks.append(block)
-        answers = iter(zip(blocks, self._client.all(commands), strict=True))
-        for claimant, pages in zip(claimants, probed, strict=True):
-            hashes = len({page[:2] for page in pages})
-            found = [
-                (block, page)
-                for block, answer in itertools.islice(answers, hashes)
-                for page in answer
-                if page is not None
-            ]
-            for position in self._pages.candidates(claimant.fingerprint, found, self.distance):
-                claimant.near.setdefault(position, 0)
-
-    def _read(self, claimants: Sequence[_Claimant]) -> None:
-        """Read the fingerprints and the records of what may be near, and drop what is not."""
+    def _look(self, claimants: Sequence[Claimant]) -> None:
+        """Look at what may be near, and drop what is not, or not any more."""
         positions = sorted({p for claimant in claimants for p in claimant.unknown()})
         if not positions:
             return
-        values = {position: self._log.fingerprint(position) for position in positions}
-        frozen = [position for position in positions if values[position] is None]
-        pages = sorted({position // RECORDS for position in positions})
-        asking = [claimant for claimant in claimants if claimant.near]
-        answers = self._client.all(
-            [self._range_of(position) for position in frozen]
-            + [("GET", self._record_page(page * RECORDS)) for page in pages]
-            + [("HEXISTS", self._client.control("waiting"), f"{c.name}:r") for c in asking]
-        )
-        values.update(zip(frozen, answers, strict=False))
-        stored = answers[len(frozen) :]
-        records = {
-            page: read_records(content or b"", self._record_page(page * RECORDS))
-            for page, content in zip(pages, stored, strict=False)
-        }
-        for claimant, waits in zip(asking, stored[len(pages) :], strict=True):
-            claimant.waits = bool(waits)
+        known = self._entries.look(positions)
         for claimant in claimants:
             for position in claimant.unknown():
-                value = values[position]
-                found, deleted = records[position // RECORDS]
-                self._judge(claimant, position, value, found, deleted)
+                self._judge(claimant, position, known.get(position))
 
-    def _judge(
-        self,
-        claimant: _Claimant,
-        position: int,
-        value: bytes | None,
-        found: Mapping[tuple[int, bytes], Record],
-        deleted: Collection[tuple[int, bytes]],
-    ) -> None:
-        """Note what is known of an entry that may be near."""
-        if not value:
+    def _judge(self, claimant: Claimant, position: int, known: Known | None) -> None:
+        if known is None:
+            del claimant.near[position]
+            return
+        value, record, is_gone = known
+        if record is None and (is_gone or position in claimant.unleased):
+            self._log.forget([position])
             del claimant.near[position]
             return
         distance = (int.from_bytes(value, "big") ^ claimant.fingerprint.value).bit_count()
-        name = (position % RECORDS, value[-4:])
-        record = found.get(name)
-        if record is None and (name in deleted or position in claimant.unleased):
-            self._log.forget([position])
+        if distance > self.distance or (record and record.scope != claimant.arrival.scope):
             del claimant.near[position]
-        elif distance > self.distance or (record and record.scope != claimant.arrival.scope):
-            del claimant.near[position]
-        else:
-            claimant.near[position] = distance
-            if record:
-                claimant.records[position] = record
+            return
+        claimant.near[position] = distance
+        if record:
+            claimant.records[position] = record
 
-    def _submit(self, claimants: Mapping[int, _Claimant], now: float) -> dict[int, Claim]:
+    def _submit(self, claimants: Mapping[int, Claimant], now: float) -> dict[int, Claim]:
         """Let the script decide; return the answers of those that need not claim again."""
         values = [claimant.fingerprint.value for claimant in claimants.values()]
         pages: list[Any] = []
@@ -573,7 +461,7 @@ class RedisIndex(Index):
             for claimant, result in zip(claimants.values(), results, strict=True)
             if result[0] == b"original"
         )
-        if self._log.end + len(admitted) // self._width == end:
+        if self._log.end + len(admitted) // self._log.width == end:
             self._log.extend(admitted)
         self._handed_over(given_up, deleted, [])
         answers: dict[int, Claim] = {}
@@ -586,7 +474,7 @@ class RedisIndex(Index):
 
     def _answer(
         self,
-        claimant: _Claimant,
+        claimant: Claimant,
         outcome: str,
         now: float,
         position: int,
@@ -594,16 +482,19 @@ class RedisIndex(Index):
         handed: Sequence[bytes],
         *matches: Sequence[Any],
     ) -> Claim:
+        self._handed.discard(claimant.name)
         scope = claimant.arrival.scope
         own = self._own.setdefault(claimant.name, {}) if outcome != "duplicate" else {}
         if outcome == "original":
-            own[position] = _Own(claimant.fingerprint.to_bytes(), scope, now)
-            return Claim(Outcome.ORIGINAL, handed_back=tuple(_pages(handed)))
+            own[position] = Own(claimant.fingerprint.to_bytes(), scope, now)
+            pages = _pages(handed)
+            self._handed.update(page.key for page in pages)
+            return Claim(Outcome.ORIGINAL, handed_back=tuple(pages))
         provisional: dict[int, Match] = {}
         for place, distance, key, entered, value in matches:
             provisional[place] = Match(key.decode(), distance, float(entered), True)
             if key.decode() == claimant.name:
-                own[place] = _Own(value, scope, float(entered))
+                own[place] = Own(value, scope, float(entered))
         return Claim(Outcome(outcome), claimant.matches(provisional), bool(waiting))
 
     def _handed_over(
@@ -616,98 +507,81 @@ class RedisIndex(Index):
                 key.decode(),
                 base.MAX_HANDOVERS,
             )
-        self._bury(list(zip(deleted[::2], deleted[1::2], strict=True)))
-        return _pages(handed)
+        # This spares others the search for their leases.
+        self._entries.bury(list(zip(deleted[::2], deleted[1::2], strict=True)))
+        pages = _pages(handed)
+        self._handed.update(page.key for page in pages)
+        return pages
 
-    def _bury(self, entries: Sequence[tuple[int, bytes]]) -> None:
-        """Note entries as deleted, which spares others the search for their leases."""
-        self._append((p, pack_delete(p, value[-4:])) for p, value in entries)
-        self._log.forget([position for position, _ in entries])
+    # Upkeep.
 
-    # Records, segments and buckets.
-
-    def _record_page(self, position: int) -> str:
-        return f"{self._client.name}:r:{position // RECORDS}"
-
-    def _range_of(self, position: int) -> tuple[Any, ...]:
-        number, offset = divmod(position, SEGMENT)
-        start = offset * self._width
-        return ("GETRANGE", segment_key(self._client, number), start, start + self._width - 1)
-
-    def _append(self, records: Iterable[tuple[int, bytes]]) -> None:
-        pages: dict[str, bytes] = {}
-        for position, record in records:
-            key = self._record_page(position)
-            pages[key] = pages.get(key, b"") + record
-        self._client.all([("APPEND", key, packed) for key, packed in pages.items()])
-
-    def _leases(self) -> list[_Lease]:
+    def _leases(self) -> list[Lease]:
         return [
-            _Lease(position, key.decode(), scope.decode(), value, float(entered))
+            Lease(position, key.decode(), scope.decode(), value, float(entered))
             for position, key, scope, value, entered in self._client.run("leases")
         ]
 
-    def _entries(self) -> Iterator[tuple[int, bytes, Record, bool]]:
+    def _living(self) -> Iterator[tuple[int, bytes, Record, bool]]:
         """Yield position, stored fingerprint and record of each entry, and if it is provisional."""
         with self._use():
             self._follow()
-            end = self._log.end
-            leases = {
-                lease.position: Record(lease.key, lease.scope, lease.time)
-                for lease in self._leases()
-            }
-        for first in range(0, end, SEGMENT):
-            last = min(first + SEGMENT, end)
+            head, end = self._log.head, self._log.end
+            leases = {lease.position: lease for lease in self._leases()}
+        for first in range(head, end, self._client.segment):
             with self._use():
-                keys = [self._record_page(p) for p in range(first, last, RECORDS)]
-                values, *pages = self._client.all(
-                    [("GET", key) for key in (segment_key(self._client, first // SEGMENT), *keys)]
-                )
-                at = (first - self._log.flushed) * self._width
-                values = values or self._log.tail[at:]
-            contents = [read_records(p or b"", k) for k, p in zip(keys, pages, strict=True)]
-            for position in range(first, last):
-                at = (position - first) * self._width
-                value = values[at : at + self._width]
-                found, deleted = contents[(position - first) // RECORDS]
-                name = (position % RECORDS, value[-4:])
-                if record := found.get(name):
+                entries = self._entries.between(first, min(first + self._client.segment, end))
+            for position, (value, record, is_gone) in entries:
+                if record:
                     yield position, value, record, False
-                elif position in leases and name not in deleted:
-                    yield position, value, leases[position], True
+                elif not is_gone and (lease := leases.get(position)):
+                    yield position, value, Record(lease.key, lease.scope, lease.time), True
+
+    def _keep_up(self, claimants: Iterable[Claimant], now: float) -> None:
+        """Do what is not urgent; what fails is left to whoever claims next."""
+        try:
+            if self._expire is not None:
+                self._refresh(claimants, now, self._expire)
+            if self._log.first_segment():
+                self._flush()
+        except StoreUnavailable as error:
+            logger.debug("The log was not kept up: %s", error)
+
+    def _refresh(self, claimants: Iterable[Claimant], now: float, expire: float) -> None:
+        """Move entries that were seen again to the log's end, before they expire."""
+        if time.monotonic() > self._horizon_until:
+            self._horizon = self._client.run("horizon", now - expire * (_GRACE - 1))
+            self._horizon_until = time.monotonic() + _HORIZON_SECONDS
+        seen = {p for claimant in claimants for p in claimant.records if p < self._horizon}
+        for some in _parts(sorted(seen)):
+            known = self._entries.look(some)
+            moved = [(p, k.value, k.record) for p, k in known.items() if k.record]
+            texts = [
+                text
+                for _, value, record in moved
+                for text in (value, record.key, record.scope, record.time)
+            ]
+            positions = self._client.run("admit", self._worker, now + self.lease, *texts)
+            self._entries.confirm(
+                (position, value, record)
+                for position, (_, value, record) in zip(positions, moved, strict=True)
+            )
+            self._client.run("settle", *positions)
+            self._client.run("remove", *(position for position, _, _ in moved))
+            self._entries.bury([(position, value) for position, value, _ in moved])
 
     def _flush(self) -> None:
-        """Freeze the tail's first segment when it is full, unless another worker is at it."""
-        if len(self._log.tail) < SEGMENT * self._width:
-            return
+        """Freeze the tail's first segment, unless another worker is at it."""
         flusher = self._client.control("flusher")
-        try:
-            taken = ("SET", flusher, self._worker, "NX", "PX", _FLUSH_LEASE)
-            if self._client.all([taken])[0] and not self._follow():
-                while len(self._log.tail) >= SEGMENT * self._width:
-                    self._freeze(self._log.tail[: SEGMENT * self._width])
-                    self._follow()
-                self._client.all([("UNLINK", flusher)])
-        except StoreUnavailable as error:
-            # The claims stand; whoever claims next goes on.
-            logger.debug("The log was not flushed: %s", error)
-
-    def _freeze(self, segment: bytes) -> None:
-        """Do what makes a segment ready to be cut from the tail; twice does no harm."""
-        first = self._log.flushed
-        self._client.all([("SET", segment_key(self._client, first // SEGMENT), segment)])
-        crowded = 0
-        if self._stores_buckets:
-            values = as_values(segment, self._width)
-            for part, entries in self._pages.entries(first, values).items():
-                crowded += self._client.put(f"{self._client.name}:{part}", PAGE_LIMIT, entries)
-        self._client.run("advance", self._width, first, first + SEGMENT, crowded)
-        # Most pages of the segment before have been confirmed by now.
-        keys = [self._record_page(p) for p in range(max(first - SEGMENT, 0), first, RECORDS)]
-        pages = self._client.all([("GET", key) for key in keys])
-        for key, page in zip(keys, pages, strict=True):
-            if page and len(packed := compress_records(page, key)) < len(page):
-                self._client.replace(key, len(page), packed)
+        taken = ("SET", flusher, self._worker, "NX", "PX", _FLUSH_LEASE)
+        if not self._client.all([taken])[0] or self._follow():
+            return
+        while self._log.first_segment():
+            self._entries.freeze()
+            if self._follow():
+                return
+        if self._expire is not None:
+            self._entries.expire(time.time() - self._expire * _GRACE)
+        self._client.all([("UNLINK", flusher)])
 
 
 def _header(answer: Sequence[Any], where: str) -> dict[str, str]:

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any, TypeVar
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from redis import Redis, Sentinel
 from redis import exceptions as errors
 from redis.backoff import NoBackoff
 from redis.cluster import ClusterNode, RedisCluster
-from redis.connection import parse_url
 from redis.retry import Retry
 
 from scrapy_simhash.index import base
 from scrapy_simhash.index.base import StoreDamaged, StoreUnavailable
-
-# Entries of the log that are frozen at a time.
-SEGMENT = 1024
+from scrapy_simhash.index.redis_address import Address
 
 # A crawl does not wait for a store that is away. The client's own defaults are seconds, and ten
 # attempts; one more attempt is for a connection that was closed while it was idle.
@@ -31,100 +26,9 @@ _PATIENCE = {"socket_connect_timeout": 0.25, "socket_timeout": 0.5}
 _AT_ONCE = 512
 
 # The keys that every script on the log slot is given, in this order; see ``lua/life.lua``.
-_CONTROL = ("meta", "tail", "leases", "expiry", "waiting", "waiters", "handed", "dead")
+_CONTROL = ("meta", "tail", "leases", "waiting", "waiters", "handed", "dead", "frozen")
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Address:
-    """Where an index is, and how it is kept.
-
-    Attributes:
-        shown: the URL without its password.
-        topology: ``single``, ``sentinel`` or ``cluster``.
-        hosts: of the sentinels or the cluster's nodes.
-        service: what the sentinels call the master.
-        client: what redis-py is given.
-        sentinel: what redis-py is given for the sentinels themselves.
-        name: of the index; all its keys begin with it.
-        options: of the index: ``buckets``, ``keys``.
-    """
-
-    shown: str
-    topology: str
-    hosts: list[tuple[str, int]]
-    service: str
-    client: dict[str, Any]
-    name: str
-    options: dict[str, str]
-    sentinel: dict[str, Any] = field(default_factory=dict)
-
-
-# Which values an option of the index may have; the first is the default.
-OPTIONS = {"buckets": ("redis", "local"), "keys": ("url", "digest")}
-
-
-def parse_address(url: str) -> Address:
-    """Take a URL apart.
-
-    Raises:
-        ValueError: it is of no known form; the message does not show the password.
-    """
-    parts = urlsplit(url)
-    scheme, _, topology = parts.scheme.partition("+")
-    place = parts.netloc.rpartition("@")[2]
-    shown = f"{parts.scheme}://{place}{parts.path}"
-    query = dict(parse_qsl(parts.query, keep_blank_values=True))
-    name = query.pop("name", "simhash")
-    if not name or set(name) & set("{}"):
-        raise ValueError(f"{shown}: name={name!r} must be a name without braces")
-    options = {}
-    for option, values in OPTIONS.items():
-        options[option] = query.pop(option, values[0])
-        if options[option] not in values:
-            raise ValueError(
-                f"{shown}: {option}={options[option]!r} is none of {', '.join(values)}"
-            )
-    # Answers are bytes here, whatever the user's other clients want.
-    query.pop("decode_responses", None)
-    sentinel = {
-        option.removeprefix("sentinel_"): query.pop(option)
-        for option in list(query)
-        if option.startswith("sentinel_")
-    }
-    hosts, service, path = [], "", parts.path
-    netloc = parts.netloc
-    if topology:
-        hosts = [
-            _host(host, 26379 if topology == "sentinel" else 6379) for host in place.split(",")
-        ]
-        service, _, database = parts.path.strip("/").partition("/")
-        if topology == "sentinel" and not service:
-            raise ValueError(f"{shown}: the path must be /service or /service/db")
-        if topology == "cluster" and (service or database):
-            raise ValueError(f"{shown}: a cluster has no databases; the path must be empty")
-        path = f"/{database}"
-        netloc = parts.netloc[: len(parts.netloc) - len(place)] + "localhost"
-    try:
-        client = dict(parse_url(urlunsplit((scheme, netloc, path, urlencode(query), ""))))
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{shown}: {error}") from None
-    client.pop("connection_class", None)
-    if topology:
-        client.pop("host", None)
-    if scheme == "rediss":
-        client["ssl"] = True
-    if "path" in client:
-        client["unix_socket_path"] = client.pop("path")
-    return Address(shown, topology or "single", hosts, service, client, name, options, {**sentinel})
-
-
-def _host(text: str, port: int) -> tuple[str, int]:
-    parts = urlsplit(f"//{text}")
-    if not parts.hostname:
-        raise ValueError(f"{text!r} is no host:port")
-    return parts.hostname, parts.port or port
 
 
 class Client:
@@ -141,6 +45,8 @@ class Client:
         self.name = address.name
         self.shown = address.shown
         self.is_cluster = address.topology == "cluster"
+        #: Entries of the log that are frozen at a time, by the index's header.
+        self.segment = 0
         self._control = [self.control(part) for part in _CONTROL]
         self._redis: Any = self._translated(lambda: _connect(address))
 
@@ -162,10 +68,10 @@ class Client:
         """Run a script on the log slot; see ``lua/``."""
         return self._script(script, self._control, arguments)
 
-    def put(self, key: str, limit: int, entries: Sequence[bytes]) -> int:
+    def put(self, key: str, limit: int, head: int, entries: Sequence[bytes]) -> int:
         """Put field, entry, field, entry, … into a hash; see ``lua/put.lua``."""
         return sum(
-            int(self._script("put", [key], [limit, *entries[at : at + _AT_ONCE]]))
+            int(self._script("put", [key], [limit, head, *entries[at : at + _AT_ONCE]]))
             for at in range(0, len(entries), _AT_ONCE)
         )
 
@@ -174,7 +80,7 @@ class Client:
         return bool(self._script("replace", [key], [length, value]))
 
     def _script(self, script: str, keys: Sequence[str], arguments: Sequence[Any]) -> Any:
-        source, digest = _source(script, base.MAX_HANDOVERS)
+        source, digest = _source(script, self.segment, base.MAX_HANDOVERS)
 
         def call() -> Any:
             try:
@@ -245,15 +151,15 @@ def _connect(address: Address) -> Any:
 
 
 @cache
-def _source(script: str, most: int) -> tuple[str, str]:
+def _source(script: str, segment: int, most: int) -> tuple[str, str]:
     """Return the text of a script and its SHA-1, by which Redis knows it."""
     folder = files("scrapy_simhash.index") / "lua"
     text = (folder / f"{script}.lua").read_text("utf-8")
     if script not in _ALONE:
-        constants = f"local SEGMENT, MAX_HANDOVERS = {SEGMENT}, {most}\n"
+        constants = f"local SEGMENT, MAX_HANDOVERS = {segment}, {most}\n"
         text = constants + (folder / "life.lua").read_text("utf-8") + text
     return text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
 
 
 # Scripts that do nothing to the life of an entry.
-_ALONE = ("open", "follow", "advance", "put", "replace")
+_ALONE = ("open", "follow", "put", "replace")

@@ -15,7 +15,7 @@ from scrapy_simhash.blocks import Layout
 from scrapy_simhash.fingerprint import Fingerprint
 from scrapy_simhash.index.base import StoreDamaged
 from scrapy_simhash.index.buckets import Neighbours
-from scrapy_simhash.index.redis_client import SEGMENT, Client
+from scrapy_simhash.index.redis_client import Client
 from scrapy_simhash.index.redis_pages import as_words
 
 # Segments read at a time by a worker that begins to follow.
@@ -35,28 +35,30 @@ class LogView:
         whole: keep all of it in RAM, and not only the tail.
 
     Attributes:
-        flushed: the tail's first position, when last seen.
-        tail: the tail's fingerprints.
+        width: bytes of a fingerprint.
+        head: the log's first position; older ones are forgotten.
+        flushed: the tail's first position.
     """
 
     def __init__(self, client: Client, layout: Layout, *, whole: bool) -> None:
         self._client = client
         self._layout = layout
         self._whole = whole
-        self._width = layout.bits // 8
+        self.width = layout.bits // 8
         self._last = b""
         self._neighbours = Neighbours(layout)
+        self.head = 0
         self.flushed = 0
-        self.tail = b""
+        self._tail = b""
 
     @property
     def end(self) -> int:
         """The position after the last entry seen."""
-        return self.flushed + len(self.tail) // self._width
+        return self.flushed + len(self._tail) // self.width
 
     def mark(self) -> tuple[int, int, bytes]:
         """Return what the scripts ask of a caller: width in bytes, end, last fingerprint."""
-        return self._width, self.end, self._last
+        return self.width, self.end, self._last
 
     def follow(self) -> None:
         """Take in what is new.
@@ -67,8 +69,8 @@ class LogView:
         answer = self._client.run("follow", *self.mark())
         if not answer:
             raise AnotherLog
-        flushed, news = int(answer[0]), bytes(answer[1])
-        if len(news) % self._width:
+        flushed, news, self.head = int(answer[0]), bytes(answer[1]), int(answer[2])
+        if len(news) % self.width:
             raise StoreDamaged(f"the log of {self._client.name!r} is damaged: a part of a page")
         if flushed != self.flushed:
             self._cut(flushed)
@@ -78,15 +80,15 @@ class LogView:
         """Append fingerprints that the log has after its end as it was seen."""
         if not news:
             return
-        first, count = self.end, len(news) // self._width
-        self._neighbours.extend(np.arange(first, first + count), as_words(news, self._width))
-        self.tail += news
-        self._last = news[-self._width :]
+        first, count = self.end, len(news) // self.width
+        self._neighbours.extend(np.arange(first, first + count), as_words(news, self.width))
+        self._tail += news
+        self._last = news[-self.width :]
 
     def near(self, fingerprint: Fingerprint, distance: int) -> dict[int, int]:
         """Return the distances of the entries in RAM within a distance, by position."""
         found = self._neighbours.find(fingerprint, distance)
-        return {position: apart for apart, position in found}
+        return {position: apart for apart, position in found if position >= self.head}
 
     def forget(self, positions: Sequence[int]) -> None:
         """Never find these entries in RAM again."""
@@ -94,14 +96,27 @@ class LogView:
 
     def fingerprint(self, position: int) -> bytes | None:
         """Return an entry's fingerprint if it is in the tail."""
-        at = (position - self.flushed) * self._width
-        return self.tail[at : at + self._width] if 0 <= at < len(self.tail) else None
+        at = (position - self.flushed) * self.width
+        return self._tail[at : at + self.width] if 0 <= at < len(self._tail) else None
+
+    def tail_from(self, position: int) -> bytes:
+        """Return the fingerprints of the tail from a position on, which is not before it."""
+        return self._tail[(position - self.flushed) * self.width :]
+
+    def first_segment(self) -> bytes:
+        """Return the tail's first segment, nothing unless it is full."""
+        size = self._client.segment * self.width
+        return self._tail[:size] if len(self._tail) >= size else b""
+
+    def segment_key(self, position: int) -> str:
+        """Return the key of the frozen segment that a position is in."""
+        return f"{self._client.name}:l:{position // self._client.segment}"
 
     def _cut(self, flushed: int) -> None:
         """Begin the tail at a later position."""
         if flushed < self.flushed:
             raise AnotherLog
-        left = self.tail[(flushed - self.flushed) * self._width :]
+        left = self._tail[(flushed - self.flushed) * self.width :]
         if self._whole:
             if self.end < flushed:
                 self._load(flushed)
@@ -109,36 +124,28 @@ class LogView:
             self._neighbours = Neighbours(self._layout)
             if left:
                 positions = np.arange(flushed, self.end)
-                self._neighbours.extend(positions, as_words(left, self._width))
-        self.flushed, self.tail = flushed, left
+                self._neighbours.extend(positions, as_words(left, self.width))
+        self.flushed, self._tail = flushed, left
 
     def _load(self, flushed: int) -> None:
         """Take frozen segments into RAM, from the last entry seen on."""
-        position = self.end
-        before = max(position - 1, 0)
-        for first in range(before // SEGMENT, flushed // SEGMENT, _SEGMENTS):
-            numbers = range(first, min(first + _SEGMENTS, flushed // SEGMENT))
-            segments = self._client.all([("GET", segment_key(self._client, n)) for n in numbers])
-            for number, segment in zip(numbers, segments, strict=True):
-                if segment is None or len(segment) != SEGMENT * self._width:
+        size = self._client.segment
+        position = max(self.end, self.head)
+        first = max(self.end - 1, self.head) // size * size
+        for start in range(first, flushed, _SEGMENTS * size):
+            some = range(start, min(start + _SEGMENTS * size, flushed), size)
+            segments = self._client.all([("GET", self.segment_key(number)) for number in some])
+            for number, segment in zip(some, segments, strict=True):
+                if segment is None or len(segment) != size * self.width:
                     raise StoreDamaged(
-                        f"the log of {self._client.name!r} is damaged: segment {number}"
+                        f"the log of {self._client.name!r} is damaged at position {number}"
                     )
-                seen = max(position - number * SEGMENT, 0)
-                if (
-                    seen > 0
-                    and segment[(seen - 1) * self._width : seen * self._width] != self._last
-                ):
+                seen = max(position - number, 0) * self.width
+                known, news = segment[:seen], segment[seen:]
+                if known and known[-self.width :] != self._last:
                     raise AnotherLog
-                news = segment[seen * self._width :]
-                count = len(news) // self._width
-                self._neighbours.extend(
-                    np.arange(position, position + count), as_words(news, self._width)
-                )
+                count = len(news) // self.width
+                positions = np.arange(position, position + count)
+                self._neighbours.extend(positions, as_words(news, self.width))
                 position += count
-                self._last = segment[-self._width :]
-
-
-def segment_key(client: Client, number: int) -> str:
-    """Return the key of a frozen segment."""
-    return f"{client.name}:l:{number}"
+                self._last = segment[-self.width :]

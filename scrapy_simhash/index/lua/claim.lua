@@ -29,15 +29,15 @@ if before > 256 then return {} end
 
 local ones, bxor, byte = nil, bit.bxor, string.byte
 
--- The Hamming distance of entry number i of the news to a page, or nil if it is over the limit.
-local function near(page, i)
+-- The Hamming distance of a page to the fingerprint at place i, or nil if it is over the limit.
+local function near(page, others, i)
   if not ones then
     ones = {[0] = 0}
     for n = 1, 255 do ones[n] = ones[(n - n % 2) / 2] + n % 2 end
   end
   local total, at = 0, i * width
   for j = 1, width, 4 do
-    local a, b, c, d = byte(news, at + j, at + j + 3)
+    local a, b, c, d = byte(others, at + j, at + j + 3)
     local e, f, g, h = byte(page, j, j + 3)
     total = total + ones[bxor(a, e)] + ones[bxor(b, f)] + ones[bxor(c, g)] + ones[bxor(d, h)]
     if total > distance then return nil end
@@ -55,12 +55,15 @@ local function nearer(one, other)
   return one.position < other.position
 end
 
+-- What is admitted here is written at the end, in one go.
+local fresh, fingerprints, somebody_waits = {}, {}, call('EXISTS', waiting) == 1
+
 local function claim(fingerprint, key, scope, request, flags, candidates)
   local found, unknown, looked = {}, {'again'}, {}
   local function look(position, d)
     if looked[position] then return end
     looked[position] = true
-    local entry = lease_of(position)
+    local entry = fresh[position] or lease_of(position)
     if not entry then
       unknown[#unknown + 1] = position
       unknown[#unknown + 1] = d
@@ -73,23 +76,28 @@ local function claim(fingerprint, key, scope, request, flags, candidates)
     local a, b = byte(candidates, at + 4, at + 5)
     look(number(candidates, at), a * 256 + b)
   end
-  local compared = flags:find('b') and #news / width or before
-  for i = 0, compared - 1 do
-    local d = near(fingerprint, i)
+  for i = 0, before - 1 do
+    local d = near(fingerprint, news, i)
     if d then look(seen + i, d) end
+  end
+  if flags:find('b') then
+    for i, other in ipairs(fingerprints) do
+      local d = near(fingerprint, other, 0)
+      if d then look(seen + before + i - 1, d) end
+    end
   end
   if #unknown > 1 then return unknown end
 
   table.sort(found, nearer)
-  forget_waiting(key)
+  if somebody_waits then forget_waiting(key) end
   local own, matches, living = flags:find('o'), {}, nil
   for _, entry in ipairs(found) do
     local mine = entry.key == key
     if mine then
       own = true
-      call('HSET', leases, entry.position .. ':w', worker)
-      if request ~= '' then call('HSET', leases, entry.position .. ':r', request) end
-      call('ZADD', expiry, now + lease, entry.position)
+      entry.worker, entry.expires = worker, now + lease
+      if request ~= '' then entry.request = request end
+      fresh[entry.position] = entry
     end
     if mine or entry.expires > now then
       living = living or entry.position
@@ -100,25 +108,38 @@ local function claim(fingerprint, key, scope, request, flags, candidates)
   if own then return {'revisit', -1, 0, {}, unpack(matches)} end
   if flags:find('c') then return {'duplicate', -1, 0, {}, unpack(matches)} end
   if living then
-    if request ~= '' then wait(key, request, living) end
+    if request ~= '' then
+      wait(key, request, living)
+      somebody_waits = true
+    end
     return {'duplicate', -1, request ~= '' and 1 or 0, {}, unpack(matches)}
   end
 
-  local position = flushed + call('APPEND', tail, fingerprint) / width - 1
-  news = news .. fingerprint
-  local p = position .. ':'
-  call('HSET', leases, p .. 'k', key, p .. 's', scope, p .. 'f', fingerprint, p .. 't', ARGV[5],
-    p .. 'w', worker, p .. 'r', request)
-  call('ZADD', expiry, now + lease, position)
+  local position = seen + before + #fingerprints
+  fingerprints[#fingerprints + 1] = fingerprint
+  fresh[position] = {
+    position = position, expires = now + lease, time = ARGV[5], worker = worker, key = key,
+    scope = scope, request = request, fingerprint = fingerprint,
+  }
   pages = {}
   for _, entry in ipairs(found) do
     hand_over(entry.position, worker, now + lease)
     delete(entry.position, entry.fingerprint)
-    if entry.request ~= '' then wait(entry.key, entry.request, position) end
+    if entry.request ~= '' then
+      wait(entry.key, entry.request, position)
+      somebody_waits = true
+    end
   end
   return {'original', position, 0, pages}
 end
 
 local answers = {}
 for at = 8, #ARGV, 6 do answers[#answers + 1] = claim(unpack(ARGV, at, at + 5)) end
-return {seen + #news / width, given_up, deleted, unpack(answers)}
+if #fingerprints > 0 then call('APPEND', tail, table.concat(fingerprints)) end
+local packed = {}
+for position, entry in pairs(fresh) do
+  packed[#packed + 1] = position
+  packed[#packed + 1] = pack_lease(entry)
+end
+if #packed > 0 then call('HSET', leases, unpack(packed)) end
+return {seen + before + #fingerprints, given_up, deleted, unpack(answers)}

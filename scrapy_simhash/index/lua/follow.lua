@@ -1,8 +1,8 @@
--- Return what the log holds after a position: flushed, and the fingerprints from the greater of
--- both on. Nothing if the log is not the one that the caller has seen.
--- KEYS: meta, tail. ARGV: width, seen, last fingerprint seen
+-- Return what the log holds after a position: flushed, the fingerprints from the greater of both
+-- on, and the head. Nothing if the log is not the one that the caller has seen.
+-- ARGV: width, seen, last fingerprint seen
 local width, seen = tonumber(ARGV[1]), tonumber(ARGV[2])
-local state = redis.call('HMGET', KEYS[1], 'flushed', 'last')
+local state = redis.call('HMGET', KEYS[1], 'flushed', 'last', 'head')
 local flushed = tonumber(state[1])
 if not flushed then return {} end
 if seen == flushed then
@@ -12,4 +12,4 @@ elseif seen > flushed then
   if redis.call('GETRANGE', KEYS[2], at, at + width - 1) ~= ARGV[3] then return {} end
 end
 local first = math.max(seen - flushed, 0) * width
-return {flushed, redis.call('GETRANGE', KEYS[2], first, -1)}
+return {flushed, redis.call('GETRANGE', KEYS[2], first, -1), tonumber(state[3])}

@@ -1,14 +1,15 @@
--- Return when the last lease or hand-over of another worker runs out; nothing if there is none.
+-- Return when the last lease and the last hand-over of another worker run out, or nothing.
 -- ARGV: worker
-local function last(set, hash)
-  local at = 0
-  while true do
-    local some = call('ZREVRANGE', set, at, at + 99, 'WITHSCORES')
-    if #some == 0 then return nil end
-    for i = 1, #some, 2 do
-      if call('HGET', hash, some[i] .. ':w') ~= ARGV[1] then return some[i + 1] end
-    end
-    at = at + 100
+local lease, handover = false, false
+for _, entry in ipairs(all_leases()) do
+  if entry.worker ~= ARGV[1] and not (lease and lease >= entry.expires) then
+    lease = entry.expires
   end
 end
-return {last(expiry, leases) or false, last(handed, waiting) or false}
+for _, key in ipairs(call('ZREVRANGE', handed, 0, -1)) do
+  if call('HGET', waiting, key .. ':w') ~= ARGV[1] then
+    handover = call('ZSCORE', handed, key)
+    break
+  end
+end
+return {lease and string.format('%.17g', lease), handover}

@@ -1,35 +1,52 @@
 -- The life of an entry in the log slot: what the other scripts share; it stands before each.
 --
--- leases   hash: <position>:k|s|f|t|w|r = key, scope, fingerprint, time, worker, request
--- expiry   sorted set: position -> when its lease runs out
+-- tail     string: the fingerprints from position `flushed` on
+-- leases   hash: position of a provisional entry -> "expires time w k s r:" and, of these lengths,
+--          worker, key, scope, request; then its fingerprint
 -- waiting  hash: <key>:r|n|w = request, hand-overs, worker of a page that waits or is handed over
 -- waiters  sorted set: key -> position of the entry that it waits on
 -- handed   sorted set: key -> when its hand-over runs out
--- dead     hash: <segment> or "all" = entries of it that were deleted
+-- dead     hash: <segment> or "all" -> how many entries of it were deleted
+-- frozen   hash: <segment> -> when it was cut from the tail
 -- A request is stored as "=" and its text; "" stands for none.
 
-local meta, tail, leases, expiry, waiting, waiters, handed, dead = unpack(KEYS)
+local meta, tail, leases, waiting, waiters, handed, dead, frozen = unpack(KEYS)
 local call = redis.call
 local pages, deleted, given_up = {}, {}, {}
 
-local function lease_of(position)
-  local p = position .. ':'
-  local found = call('HMGET', leases, p .. 'k', p .. 's', p .. 'w', p .. 't', p .. 'r', p .. 'f')
-  if not found[1] then return nil end
+local function pack_lease(entry)
+  return string.format('%.17g %s %d %d %d %d:', entry.expires, entry.time, #entry.worker,
+    #entry.key, #entry.scope, #entry.request) .. entry.worker .. entry.key .. entry.scope ..
+    entry.request .. entry.fingerprint
+end
+
+local function unpack_lease(position, packed)
+  local expires, time, w, k, s, r, at =
+    packed:match('^(%S+) (%S+) (%d+) (%d+) (%d+) (%d+):()')
+  k = at + w + k
+  s = k + s
+  r = s + r
   return {
-    position = position, key = found[1], scope = found[2], worker = found[3], time = found[4],
-    request = found[5], fingerprint = found[6], expires = tonumber(call('ZSCORE', expiry, position)),
+    position = tonumber(position), expires = tonumber(expires), time = time,
+    worker = packed:sub(at, at + w - 1), key = packed:sub(at + w, k - 1),
+    scope = packed:sub(k, s - 1), request = packed:sub(s, r - 1), fingerprint = packed:sub(r),
   }
 end
 
-local function end_lease(position)
-  local p = position .. ':'
-  call('HDEL', leases, p .. 'k', p .. 's', p .. 'w', p .. 't', p .. 'r', p .. 'f')
-  call('ZREM', expiry, position)
+local function lease_of(position)
+  local packed = call('HGET', leases, position)
+  return packed and unpack_lease(position, packed)
+end
+
+local function all_leases()
+  local packed, found = call('HGETALL', leases), {}
+  for i = 1, #packed, 2 do found[#found + 1] = unpack_lease(packed[i], packed[i + 1]) end
+  table.sort(found, function(one, other) return one.position < other.position end)
+  return found
 end
 
 local function delete(position, fingerprint)
-  end_lease(position)
+  call('HDEL', leases, position)
   call('HINCRBY', dead, 'all', 1)
   call('HINCRBY', dead, math.floor(position / SEGMENT), 1)
   deleted[#deleted + 1] = tonumber(position)

@@ -1,11 +1,10 @@
--- Hand to a worker some of the pages whose worker died.
+-- Hand to a worker the pages whose worker died, some of them at a time.
 -- ARGV: worker, now, lease, how many at most
 -- Returns the pages given up, {position, fingerprint, ...} of what was deleted,
 -- {key, request, ...}, whether there are more.
-local worker, now, most = ARGV[1], ARGV[2], tonumber(ARGV[4])
+local worker, now, most = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[4])
 local expires = now + ARGV[3]
 local lost = call('ZRANGEBYSCORE', handed, '-inf', now, 'LIMIT', 0, most)
-local left = call('ZRANGEBYSCORE', expiry, '-inf', now, 'LIMIT', 0, most)
 for _, key in ipairs(lost) do
   local noted = call('HMGET', waiting, key .. ':r', key .. ':n')
   if noted[1] then
@@ -14,13 +13,15 @@ for _, key in ipairs(lost) do
     call('ZREM', handed, key)
   end
 end
-for _, position in ipairs(left) do
-  local entry = lease_of(position)
-  hand_over(position, worker, expires)
-  delete(position, entry.fingerprint)
-  if entry.request ~= '' then
-    forget_waiting(entry.key)
-    take_over(entry.key, entry.request, 0, worker, expires)
+for _, entry in ipairs(all_leases()) do
+  if #deleted >= 2 * most then break end
+  if entry.expires <= now then
+    hand_over(entry.position, worker, expires)
+    delete(entry.position, entry.fingerprint)
+    if entry.request ~= '' then
+      forget_waiting(entry.key)
+      take_over(entry.key, entry.request, 0, worker, expires)
+    end
   end
 end
-return {given_up, deleted, pages, (#lost == most or #left == most) and 1 or 0}
+return {given_up, deleted, pages, (#lost == most or #deleted >= 2 * most) and 1 or 0}

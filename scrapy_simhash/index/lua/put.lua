@@ -1,14 +1,28 @@
--- Put entries into their bucket pages, except where they are already.
--- KEYS: hash of pages. ARGV: bytes that a page may have, field, entry, field, entry, ...
+-- Put entries into their bucket pages, except where they are already, and take those out that lie
+-- before the log's head.
+-- KEYS: hash of pages. ARGV: bytes that a page may have, head, then field, entry, field, entry, ...
 -- Returns how many found their page full.
-local crowded = 0
-for i = 2, #ARGV, 2 do
-  local page = redis.call('HGET', KEYS[1], ARGV[i])
-  if not page then
-    redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
-  elseif not page:find(ARGV[i + 1], 1, true) then
-    if #page < tonumber(ARGV[1]) then
-      redis.call('HSET', KEYS[1], ARGV[i], page .. ARGV[i + 1])
+local limit, head, crowded = tonumber(ARGV[1]), tonumber(ARGV[2]), 0
+
+-- The position of an entry is its first four bytes, the least significant first.
+local function position(page, at)
+  local a, b, c, d = page:byte(at, at + 3)
+  return ((d * 256 + c) * 256 + b) * 256 + a
+end
+
+for i = 3, #ARGV, 2 do
+  local field, entry = ARGV[i], ARGV[i + 1]
+  local page = redis.call('HGET', KEYS[1], field) or ''
+  if head > 0 and page ~= '' and position(page, 1) < head then
+    local kept = {}
+    for at = 1, #page, #entry do
+      if position(page, at) >= head then kept[#kept + 1] = page:sub(at, at + #entry - 1) end
+    end
+    page = table.concat(kept)
+  end
+  if not page:find(entry, 1, true) then
+    if #page < limit then
+      redis.call('HSET', KEYS[1], field, page .. entry)
     else
       crowded = crowded + 1
     end
