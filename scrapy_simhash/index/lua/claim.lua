@@ -27,7 +27,17 @@ local news = call('GETRANGE', tail, (seen - flushed) * width, -1)
 local before = #news / width
 if before > 256 then return {} end
 
-local ones, bxor, byte = nil, bit.bxor, string.byte
+local ones, byte = nil, string.byte
+
+-- The stand-in of Redis for tests has no library for this.
+local bxor = bit and bit.bxor or function(a, b)
+  local result, place = 0, 1
+  while a > 0 or b > 0 do
+    if a % 2 ~= b % 2 then result = result + place end
+    a, b, place = (a - a % 2) / 2, (b - b % 2) / 2, place * 2
+  end
+  return result
+end
 
 -- The Hamming distance of a page to the fingerprint at place i, or nil if it is over the limit.
 local function near(page, others, i)
