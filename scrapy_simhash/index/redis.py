@@ -18,17 +18,13 @@ import contextlib
 import hashlib
 import logging
 import os
-import secrets
-import socket
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, TypeVar
 
-from scrapy_simhash.blocks import Layout, plan_layout
+from scrapy_simhash.blocks import Layout
 from scrapy_simhash.fingerprint import Fingerprint
-from scrapy_simhash.index import base
 from scrapy_simhash.index.base import (
     DEFAULT_LEASE,
     Arrival,
@@ -36,37 +32,25 @@ from scrapy_simhash.index.base import (
     Entry,
     Index,
     Match,
-    Outcome,
     Page,
-    StoreDamaged,
-    StoreMismatch,
     StoreUnavailable,
 )
-from scrapy_simhash.index.header import agreed_layout
 from scrapy_simhash.index.redis_address import parse_address
-from scrapy_simhash.index.redis_claims import Claimant, Lease, Own
-from scrapy_simhash.index.redis_client import Client
-from scrapy_simhash.index.redis_entries import Entries, Known
+from scrapy_simhash.index.redis_claims import Claimant, Finder, Lease
+from scrapy_simhash.index.redis_client import Client, parts
+from scrapy_simhash.index.redis_entries import Entries
+from scrapy_simhash.index.redis_header import open_header
 from scrapy_simhash.index.redis_log import AnotherLog, LogView
 from scrapy_simhash.index.redis_pages import BucketPages, Record
+from scrapy_simhash.index.redis_upkeep import Upkeep
+from scrapy_simhash.index.redis_worker import Worker
 
 logger = logging.getLogger(__name__)
 
-FORMAT = 1
-# Entries of the log that are frozen at a time, in a new index; a multiple of 64.
-SEGMENT = 1024
 # How often a claim begins anew because others were faster, before the store counts as unavailable.
 _ATTEMPTS = 100
-# Milliseconds after which another worker may take up a flush that was begun.
-_FLUSH_LEASE = 10_000
-# An entry is moved to the log's end when it is seen a while after it was admitted, not each time;
-# so the log is forgotten that much later.
-_GRACE = 1.25
-_HORIZON_SECONDS = 60
-# Leases, pages or keys in one request.
+# Orphans handed over by one script.
 _AT_ONCE = 500
-
-T = TypeVar("T")
 
 
 class RedisIndex(Index):
@@ -102,77 +86,44 @@ class RedisIndex(Index):
         address = parse_address(url)
         self.distance = distance
         self.lease = lease
-        self._options = address.options
+        self._is_local = address.options["buckets"] == "local"
+        self._digests_keys = address.options["keys"] == "digest"
         self._expire = address.expire
-        self._horizon, self._horizon_until = 0, 0.0
-        self._agree = partial(
-            agreed_layout,
-            instead="another ?name=",
+        self._open_header = partial(
+            open_header,
+            address=address,
             recipe=recipe,
             bits=bits,
             distance=distance,
+            expected_pages=expected_pages,
             layout=layout,
         )
-        planned = layout or plan_layout(bits, distance, expected_pages)
-        self._new = {
-            "format": str(FORMAT),
-            "recipe": recipe,
-            "layout": str(planned),
-            "segment": str(SEGMENT),
-            "expected_pages": str(expected_pages),
-            # In a cluster a block's pages are spread over the nodes.
-            "shards": "16" if address.topology == "cluster" else "1",
-            **address.options,
-        }
         self._closed = False
         self._client = Client(address)
+        self._enlist()
         try:
             self._open()
         except BaseException:
             self._client.close()
             raise
-        self._enlist()
         self._warn_of_eviction()
 
     def _open(self) -> None:
         """Read or make the header, and begin to follow the log."""
-        answer = self._client.run("open", *(text for item in self._new.items() for text in item))
-        header = _header(answer, self._client.shown)
-        where = f"the index {self._client.name!r} at {self._client.shown}"
-        if header.get("format") != str(FORMAT):
-            raise StoreMismatch(
-                f"{where} has format {header.get('format')}, this version of scrapy-simhash reads "
-                f"{FORMAT}: use the version that made it, or another name with ?name="
-            )
-        self.layout = self._agree(where, header)
-        if header.get("keys") != self._options["keys"]:
-            raise StoreMismatch(
-                f"{where} was made with keys={header.get('keys')}: use the same, or another ?name="
-            )
-        stored, wanted = header.get("buckets"), self._options["buckets"]
-        if stored == "local" and wanted == "redis":
-            raise StoreMismatch(
-                f"{where} has no buckets, it was made with buckets=local: use the same, or another "
-                "?name="
-            )
-        try:
-            names = ("segment", "expected_pages", "shards")
-            segment, expected, shards = (int(header[name]) for name in names)
-        except (KeyError, ValueError) as error:
-            raise StoreDamaged(f"{where} has a damaged header: {error}") from error
-        self._is_local = wanted == "local"
-        self._client.segment = segment
+        header = self._open_header(self._client)
+        self.layout = header.layout
         self._log = LogView(self._client, self.layout, whole=self._is_local)
-        pages = BucketPages(self.layout, expected, shards) if stored == "redis" else None
+        pages = None
+        if header.has_buckets:
+            pages = BucketPages(self.layout, header.expected_pages, header.shards)
         self._entries = Entries(self._client, self._log, pages)
+        self._finder = Finder(self._log, self._entries, self.distance, self._is_local)
+        self._upkeep = Upkeep(self._client, self._log, self._entries, self._expire)
 
     def _enlist(self) -> None:
         self._lock = threading.RLock()
         self._pid = os.getpid()
-        self._worker = f"{socket.gethostname()}:{self._pid}:{secrets.token_hex(4)}"
-        self._own: dict[str, dict[int, Own]] = {}
-        # Pages handed over to this worker, until they claim.
-        self._handed: set[str] = set()
+        self._worker = Worker(self._client, self.distance, self.lease)
 
     def _warn_of_eviction(self) -> None:
         policy = self._client.setting("maxmemory-policy")
@@ -200,7 +151,7 @@ class RedisIndex(Index):
                     elif lease.scope == scope:
                         distance = claimant.near[position]
                         provisional[position] = Match(lease.key, distance, lease.time, True)
-                self._look([claimant])
+                self._finder.look([claimant])
             return list(claimant.matches(provisional))
 
     def claim(  # noqa: D102
@@ -231,7 +182,7 @@ class RedisIndex(Index):
                         del claimants[number]
                 if not claimants:
                     break
-                answers.update(self._submit(claimants, now))
+                answers.update(self._worker.submit(claimants, now, self._log, self._entries))
                 for number in answers.keys() & claimants.keys():
                     del claimants[number]
                 if claimants:
@@ -244,38 +195,32 @@ class RedisIndex(Index):
     def confirm(self, keys: Iterable[str]) -> None:  # noqa: D102
         with self._use():
             names = [self._name(key) for key in keys]
-            own = [
-                (position, name, entry)
-                for name in names
-                for position, entry in self._own.get(name, {}).items()
-            ]
-            for some in _parts(own):
+            own = [(p, name, e) for name in names for p, e in self._worker.own(name).items()]
+            for some in parts(own):
                 # In this order: an entry without a lease has its record, or is gone.
                 self._entries.confirm(
                     (position, entry.fingerprint, Record(name, entry.scope, entry.time))
                     for position, name, entry in some
                 )
                 self._client.run("settle", *(position for position, _, _ in some))
-            for name in names:
-                self._own.pop(name, None)
+            self._worker.let_go(names)
 
     def release(self, keys: Iterable[str], *, now: float | None = None) -> list[Page]:  # noqa: D102
         now = time.time() if now is None else now
         with self._use():
             names = [self._name(key) for key in keys]
             pages: list[Page] = []
-            for some in _parts([p for name in names for p in self._own.get(name, ())]):
-                answer = self._client.run("release", self._worker, now, self.lease, *some)
-                pages += self._handed_over(*answer)
-            for name in names:
-                self._own.pop(name, None)
+            for some in parts([p for name in names for p in self._worker.own(name)]):
+                answer = self._client.run("release", self._worker.name, now, self.lease, *some)
+                pages += self._worker.took(self._entries, *answer)
+            self._worker.let_go(names)
         return pages
 
     def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:  # noqa: D102
         now = time.time() if now is None else now
         with self._use():
-            for some in _parts([p for key in keys for p in self._own.get(self._name(key), ())]):
-                self._client.run("renew", self._worker, now + self.lease, *some)
+            for some in parts([p for key in keys for p in self._worker.own(self._name(key))]):
+                self._client.run("renew", self._worker.name, now + self.lease, *some)
 
     def orphans(self, *, now: float | None = None) -> list[Page]:  # noqa: D102
         now = time.time() if now is None else now
@@ -283,14 +228,16 @@ class RedisIndex(Index):
         with self._use():
             more = True
             while more:
-                *handed, more = self._client.run("orphans", self._worker, now, self.lease, _AT_ONCE)
-                pages.update((page.key, page) for page in self._handed_over(*handed))
+                *handed, more = self._client.run(
+                    "orphans", self._worker.name, now, self.lease, _AT_ONCE
+                )
+                pages.update((page.key, page) for page in self._worker.took(self._entries, *handed))
         return list(pages.values())
 
     def foreign_lease(self, *, now: float | None = None) -> float | None:  # noqa: D102
         now = time.time() if now is None else now
         with self._use():
-            ends = [float(end) for end in self._client.run("foreign", self._worker) if end]
+            ends = [float(end) for end in self._client.run("foreign", self._worker.name) if end]
         return max(max(ends) - now, 0.0) if ends else None
 
     def remove(self, key: str) -> int:  # noqa: D102
@@ -299,7 +246,7 @@ class RedisIndex(Index):
             (position, value) for position, value, record, _ in self._living() if record.key == name
         ]
         with self._use():
-            for some in _parts(found):
+            for some in parts(found):
                 self._client.run("remove", *(position for position, _ in some))
                 self._entries.bury(some)
         return len(found)
@@ -310,7 +257,7 @@ class RedisIndex(Index):
             # First the log: without it, what is left of the rest is never looked at.
             self._client.clear()
             self._entries.wipe()
-            self._own.clear()
+            self._worker = Worker(self._client, self.distance, self.lease)
             self._open()
 
     def __len__(self) -> int:
@@ -343,7 +290,7 @@ class RedisIndex(Index):
             self._closed = True
             try:
                 if self._pid == os.getpid():
-                    self._client.run("abandon", self._worker)
+                    self._client.run("abandon", self._worker.name)
             except StoreUnavailable as error:
                 logger.debug("Leases are left to run out: %s", error)
             finally:
@@ -364,9 +311,9 @@ class RedisIndex(Index):
 
     def _name(self, key: str) -> str:
         """Return a key as it is stored."""
-        if self._options["keys"] == "url":
-            return key
-        return "#" + hashlib.blake2b(key.encode(), digest_size=8).hexdigest()
+        if self._digests_keys:
+            return "#" + hashlib.blake2b(key.encode(), digest_size=8).hexdigest()
+        return key
 
     def _mask(self, scope: str) -> int:
         """Return what a scope's fingerprints are XORed with, so that no other scope's are near."""
@@ -379,7 +326,7 @@ class RedisIndex(Index):
         own = arrival.fingerprint
         masked = Fingerprint(own.value ^ self._mask(arrival.scope), own.bits, own.margins)
         name = self._name(arrival.key)
-        return Claimant(arrival, name, masked, was_handed=name in self._handed)
+        return Claimant(arrival, name, masked, was_handed=self._worker.was_handed(name))
 
     def _follow(self) -> bool:
         """Take in what is new in the log; return whether it is another log than before."""
@@ -392,128 +339,23 @@ class RedisIndex(Index):
         return False
 
     def _find(self, claimants: Sequence[Claimant]) -> None:
-        """Find what is near the claimants, and what is stored of that."""
+        """Find what is near the claimants now."""
         if self._follow():
             for claimant in claimants:
                 claimant.unleased.clear()
-        for claimant in claimants:
-            claimant.records.clear()
-            claimant.near = self._log.near(claimant.fingerprint, self.distance)
-        if not self._is_local:
-            found = self._entries.candidates([c.fingerprint for c in claimants], self.distance)
-            for claimant, positions in zip(claimants, found, strict=True):
-                # Their distances are told when they are looked at.
-                claimant.near.update((p, 0) for p in positions if p not in claimant.near)
-        self._look(claimants)
+        self._finder.find(claimants)
 
-    def _look(self, claimants: Sequence[Claimant]) -> None:
-        """Look at what may be near, and drop what is not, or not any more."""
-        positions = sorted({p for claimant in claimants for p in claimant.unknown()})
-        if not positions:
-            return
-        known = self._entries.look(positions)
-        for claimant in claimants:
-            for position in claimant.unknown():
-                self._judge(claimant, position, known.get(position))
+    def _keep_up(self, claimants: Iterable[Claimant], now: float) -> None:
+        """Do what is not urgent; what fails is left to whoever claims next."""
+        try:
+            self._upkeep.refresh(claimants, self._worker.name, now + self.lease)
+            self._upkeep.flush(self._worker.name)
+        except StoreUnavailable as error:
+            logger.debug("The log was not kept up: %s", error)
+        except AnotherLog:
+            self._open()
 
-    def _judge(self, claimant: Claimant, position: int, known: Known | None) -> None:
-        if known is None:
-            del claimant.near[position]
-            return
-        value, record, is_gone = known
-        if record is None and (is_gone or position in claimant.unleased):
-            self._log.forget([position])
-            del claimant.near[position]
-            return
-        distance = (int.from_bytes(value, "big") ^ claimant.fingerprint.value).bit_count()
-        if distance > self.distance or (record and record.scope != claimant.arrival.scope):
-            del claimant.near[position]
-            return
-        claimant.near[position] = distance
-        if record:
-            claimant.records[position] = record
-
-    def _submit(self, claimants: Mapping[int, Claimant], now: float) -> dict[int, Claim]:
-        """Let the script decide; return the answers of those that need not claim again."""
-        values = [claimant.fingerprint.value for claimant in claimants.values()]
-        pages: list[Any] = []
-        for claimant in claimants.values():
-            own = claimant.fingerprint
-            near = sum((own.value ^ v).bit_count() <= self.distance for v in values) > 1
-            pages += (
-                own.to_bytes(),
-                claimant.name,
-                claimant.arrival.scope,
-                _stored_request(claimant.arrival.request),
-                "b" * near + "c" * bool(claimant.records) + "o" * claimant.is_own(),
-                b"".join(
-                    position.to_bytes(4, "big") + claimant.near[position].to_bytes(2, "big")
-                    for position in claimant.unknown()
-                ),
-            )
-        head = (*self._log.mark(), self.distance, now, self.lease, self._worker)
-        answer = self._client.run("claim", *head, *pages)
-        if not answer:
-            return {}
-        end, given_up, deleted, *results = answer
-        admitted = b"".join(
-            claimant.fingerprint.to_bytes()
-            for claimant, result in zip(claimants.values(), results, strict=True)
-            if result[0] == b"original"
-        )
-        if self._log.end + len(admitted) // self._log.width == end:
-            self._log.extend(admitted)
-        self._handed_over(given_up, deleted, [])
-        answers: dict[int, Claim] = {}
-        for (number, claimant), (outcome, *details) in zip(claimants.items(), results, strict=True):
-            if outcome == b"again":
-                claimant.unleased.update(details[::2])
-            else:
-                answers[number] = self._answer(claimant, outcome.decode(), now, *details)
-        return answers
-
-    def _answer(
-        self,
-        claimant: Claimant,
-        outcome: str,
-        now: float,
-        position: int,
-        waiting: int,
-        handed: Sequence[bytes],
-        *matches: Sequence[Any],
-    ) -> Claim:
-        self._handed.discard(claimant.name)
-        scope = claimant.arrival.scope
-        own = self._own.setdefault(claimant.name, {}) if outcome != "duplicate" else {}
-        if outcome == "original":
-            own[position] = Own(claimant.fingerprint.to_bytes(), scope, now)
-            pages = _pages(handed)
-            self._handed.update(page.key for page in pages)
-            return Claim(Outcome.ORIGINAL, handed_back=tuple(pages))
-        provisional: dict[int, Match] = {}
-        for place, distance, key, entered, value in matches:
-            provisional[place] = Match(key.decode(), distance, float(entered), True)
-            if key.decode() == claimant.name:
-                own[place] = Own(value, scope, float(entered))
-        return Claim(Outcome(outcome), claimant.matches(provisional), bool(waiting))
-
-    def _handed_over(
-        self, given_up: Sequence[bytes], deleted: Sequence[Any], handed: Sequence[bytes]
-    ) -> list[Page]:
-        """Note what a script did; return the pages that it handed over."""
-        for key in given_up:
-            logger.warning(
-                "%s was handed over %d times and never claimed: given up",
-                key.decode(),
-                base.MAX_HANDOVERS,
-            )
-        # This spares others the search for their leases.
-        self._entries.bury(list(zip(deleted[::2], deleted[1::2], strict=True)))
-        pages = _pages(handed)
-        self._handed.update(page.key for page in pages)
-        return pages
-
-    # Upkeep.
+    # Reading all.
 
     def _leases(self) -> list[Lease]:
         return [
@@ -535,75 +377,3 @@ class RedisIndex(Index):
                     yield position, value, record, False
                 elif not is_gone and (lease := leases.get(position)):
                     yield position, value, Record(lease.key, lease.scope, lease.time), True
-
-    def _keep_up(self, claimants: Iterable[Claimant], now: float) -> None:
-        """Do what is not urgent; what fails is left to whoever claims next."""
-        try:
-            if self._expire is not None:
-                self._refresh(claimants, now, self._expire)
-            if self._log.first_segment():
-                self._flush()
-        except StoreUnavailable as error:
-            logger.debug("The log was not kept up: %s", error)
-
-    def _refresh(self, claimants: Iterable[Claimant], now: float, expire: float) -> None:
-        """Move entries that were seen again to the log's end, before they expire."""
-        if time.monotonic() > self._horizon_until:
-            self._horizon = self._client.run("horizon", now - expire * (_GRACE - 1))
-            self._horizon_until = time.monotonic() + _HORIZON_SECONDS
-        seen = {p for claimant in claimants for p in claimant.records if p < self._horizon}
-        for some in _parts(sorted(seen)):
-            known = self._entries.look(some)
-            moved = [(p, k.value, k.record) for p, k in known.items() if k.record]
-            texts = [
-                text
-                for _, value, record in moved
-                for text in (value, record.key, record.scope, record.time)
-            ]
-            positions = self._client.run("admit", self._worker, now + self.lease, *texts)
-            self._entries.confirm(
-                (position, value, record)
-                for position, (_, value, record) in zip(positions, moved, strict=True)
-            )
-            self._client.run("settle", *positions)
-            self._client.run("remove", *(position for position, _, _ in moved))
-            self._entries.bury([(position, value) for position, value, _ in moved])
-
-    def _flush(self) -> None:
-        """Freeze the tail's first segment, unless another worker is at it."""
-        flusher = self._client.control("flusher")
-        taken = ("SET", flusher, self._worker, "NX", "PX", _FLUSH_LEASE)
-        if not self._client.all([taken])[0] or self._follow():
-            return
-        while self._log.first_segment():
-            self._entries.freeze()
-            if self._follow():
-                return
-        if self._expire is not None:
-            self._entries.expire(time.time() - self._expire * _GRACE)
-        self._client.all([("UNLINK", flusher)])
-
-
-def _header(answer: Sequence[Any], where: str) -> dict[str, str]:
-    try:
-        texts = [text.decode() for text in answer if isinstance(text, bytes)]
-    except UnicodeDecodeError as error:
-        raise StoreDamaged(f"the index at {where} has a damaged header: {error}") from error
-    return dict(zip(texts[::2], texts[1::2], strict=True))
-
-
-def _stored_request(request: str | None) -> str:
-    return "" if request is None else "=" + request
-
-
-def _pages(handed: Sequence[bytes]) -> list[Page]:
-    return [
-        Page(key.decode(), request.decode()[1:] if request else None)
-        for key, request in zip(handed[::2], handed[1::2], strict=True)
-    ]
-
-
-def _parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Yield the items in parts that do not hold the server up."""
-    for start in range(0, len(items), _AT_ONCE):
-        yield items[start : start + _AT_ONCE]

@@ -1,21 +1,16 @@
-"""The steps of a claim in Redis."""
+"""How a claim finds what is near, before the script decides."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from scrapy_simhash.fingerprint import Fingerprint
 from scrapy_simhash.index.base import Arrival, Claim, Match, Outcome
+from scrapy_simhash.index.redis_entries import Entries, Known
+from scrapy_simhash.index.redis_log import LogView
 from scrapy_simhash.index.redis_pages import Record
-
-
-class Own(NamedTuple):
-    """An entry that this worker claimed and has not settled."""
-
-    fingerprint: bytes
-    scope: str
-    time: float
 
 
 class Lease(NamedTuple):
@@ -70,3 +65,59 @@ class Claimant:
         if not self.records or self.was_handed or self.unknown():
             return None
         return Claim(Outcome.REVISIT if self.is_own() else Outcome.DUPLICATE, self.matches({}))
+
+
+class Finder:
+    """Finds the entries near a page, and tells what is known of them.
+
+    Args:
+        log: the worker's view of the log.
+        entries: what is stored of them.
+        distance: k.
+        is_local: the whole log is in RAM, so that stored buckets are not needed.
+    """
+
+    def __init__(self, log: LogView, entries: Entries, distance: int, is_local: bool) -> None:
+        self._log = log
+        self._entries = entries
+        self._distance = distance
+        self._is_local = is_local
+
+    def find(self, claimants: Sequence[Claimant]) -> None:
+        """Find what is near the claimants in the log as it was last followed."""
+        for claimant in claimants:
+            claimant.records.clear()
+            claimant.near = self._log.near(claimant.fingerprint, self._distance)
+        if not self._is_local:
+            found = self._entries.candidates([c.fingerprint for c in claimants], self._distance)
+            for claimant, positions in zip(claimants, found, strict=True):
+                # Their distances are told when they are looked at.
+                claimant.near.update((p, 0) for p in positions if p not in claimant.near)
+        self.look(claimants)
+
+    def look(self, claimants: Sequence[Claimant]) -> None:
+        """Look at what may be near, and drop what is not, or not any more."""
+        positions = sorted({p for claimant in claimants for p in claimant.unknown()})
+        if not positions:
+            return
+        known = self._entries.look(positions)
+        for claimant in claimants:
+            for position in claimant.unknown():
+                self._judge(claimant, position, known.get(position))
+
+    def _judge(self, claimant: Claimant, position: int, known: Known | None) -> None:
+        if known is None:
+            del claimant.near[position]
+            return
+        value, record, is_gone = known
+        if record is None and (is_gone or position in claimant.unleased):
+            self._log.forget([position])
+            del claimant.near[position]
+            return
+        distance = (int.from_bytes(value, "big") ^ claimant.fingerprint.value).bit_count()
+        if distance > self._distance or (record and record.scope != claimant.arrival.scope):
+            del claimant.near[position]
+            return
+        claimant.near[position] = distance
+        if record:
+            claimant.records[position] = record

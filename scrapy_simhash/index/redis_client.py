@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any, TypeVar
@@ -70,10 +70,7 @@ class Client:
 
     def put(self, key: str, limit: int, head: int, entries: Sequence[bytes]) -> int:
         """Put field, entry, field, entry, … into a hash; see ``lua/put.lua``."""
-        return sum(
-            int(self._script("put", [key], [limit, head, *entries[at : at + _AT_ONCE]]))
-            for at in range(0, len(entries), _AT_ONCE)
-        )
+        return sum(int(self._script("put", [key], [limit, head, *some])) for some in parts(entries))
 
     def replace(self, key: str, length: int, value: bytes) -> bool:
         """Replace a string if it still has that length; see ``lua/replace.lua``."""
@@ -96,8 +93,7 @@ class Client:
     def all(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Run commands in as few requests as there are nodes; return their answers."""
         answers: list[Any] = []
-        for at in range(0, len(commands), _AT_ONCE):
-            some = commands[at : at + _AT_ONCE]
+        for some in parts(commands):
 
             def call(some: Sequence[tuple[Any, ...]] = some) -> list[Any]:
                 if len(some) == 1:
@@ -163,3 +159,9 @@ def _source(script: str, segment: int, most: int) -> tuple[str, str]:
 
 # Scripts that do nothing to the life of an entry.
 _ALONE = ("open", "follow", "put", "replace")
+
+
+def parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Yield the items in parts of which each may go into one request."""
+    for start in range(0, len(items), _AT_ONCE):
+        yield items[start : start + _AT_ONCE]
