@@ -33,11 +33,12 @@ from scrapy_simhash.index.base import (
     Index,
     Match,
     Page,
+    StoreDamaged,
     StoreUnavailable,
 )
 from scrapy_simhash.index.redis_address import parse_address
 from scrapy_simhash.index.redis_claims import Claimant, Finder, Lease
-from scrapy_simhash.index.redis_client import Client, parts
+from scrapy_simhash.index.redis_client import Client, flat, number, parts, text
 from scrapy_simhash.index.redis_entries import Entries
 from scrapy_simhash.index.redis_header import open_header
 from scrapy_simhash.index.redis_log import AnotherLog, LogView
@@ -182,7 +183,9 @@ class RedisIndex(Index):
                         del claimants[number]
                 if not claimants:
                     break
-                answers.update(self._worker.submit(claimants, now, self._log, self._entries))
+                for some in parts(list(claimants)):
+                    asking = {number: claimants[number] for number in some}
+                    answers.update(self._worker.submit(asking, now, self._log, self._entries))
                 for number in answers.keys() & claimants.keys():
                     del claimants[number]
                 if claimants:
@@ -195,14 +198,13 @@ class RedisIndex(Index):
     def confirm(self, keys: Iterable[str]) -> None:  # noqa: D102
         with self._use():
             names = [self._name(key) for key in keys]
-            own = [(p, name, e) for name in names for p, e in self._worker.own(name).items()]
-            for some in parts(own):
+            for some in parts(self._worker.own(names)):
                 # In this order: an entry without a lease has its record, or is gone.
                 self._entries.confirm(
                     (position, entry.fingerprint, Record(name, entry.scope, entry.time))
                     for position, name, entry in some
                 )
-                self._client.run("settle", *(position for position, _, _ in some))
+                self._client.run("settle", *flat((p, own.fingerprint) for p, _, own in some))
             self._worker.let_go(names)
 
     def release(self, keys: Iterable[str], *, now: float | None = None) -> list[Page]:  # noqa: D102
@@ -210,8 +212,9 @@ class RedisIndex(Index):
         with self._use():
             names = [self._name(key) for key in keys]
             pages: list[Page] = []
-            for some in parts([p for name in names for p in self._worker.own(name)]):
-                answer = self._client.run("release", self._worker.name, now, self.lease, *some)
+            for some in parts(self._worker.own(names)):
+                own = flat((p, own.fingerprint) for p, _, own in some)
+                answer = self._client.run("release", self._worker.name, now, self.lease, *own)
                 pages += self._worker.took(self._entries, *answer)
             self._worker.let_go(names)
         return pages
@@ -219,8 +222,9 @@ class RedisIndex(Index):
     def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:  # noqa: D102
         now = time.time() if now is None else now
         with self._use():
-            for some in parts([p for key in keys for p in self._worker.own(self._name(key))]):
-                self._client.run("renew", self._worker.name, now + self.lease, *some)
+            for some in parts(self._worker.own(map(self._name, keys))):
+                own = flat((p, own.fingerprint) for p, _, own in some)
+                self._client.run("renew", self._worker.name, now + self.lease, *own)
 
     def orphans(self, *, now: float | None = None) -> list[Page]:  # noqa: D102
         now = time.time() if now is None else now
@@ -247,13 +251,15 @@ class RedisIndex(Index):
         ]
         with self._use():
             for some in parts(found):
-                self._client.run("remove", *(position for position, _ in some))
+                self._client.run("remove", *flat(some))
                 self._entries.bury(some)
         return len(found)
 
     def clear(self) -> None:  # noqa: D102
         with self._use():
-            self._follow()
+            # What is damaged can be cleared, too.
+            with contextlib.suppress(StoreDamaged):
+                self._follow()
             # First the log: without it, what is left of the rest is never looked at.
             self._client.clear()
             self._entries.wipe()
@@ -270,7 +276,7 @@ class RedisIndex(Index):
                     ("HGET", control("dead"), "all"),
                 ]
             )
-        return int(flushed or 0) + int(tail) // self._log.width - int(dead or 0)
+        return number(flushed) + number(tail) // self._log.width - number(dead or 0)
 
     def __iter__(self) -> Iterator[Entry]:
         for _, value, record, provisional in self._living():
@@ -284,13 +290,13 @@ class RedisIndex(Index):
             )
 
     def close(self) -> None:  # noqa: D102
+        self._notice_fork()
         with self._lock:
             if self._closed:
                 return
             self._closed = True
             try:
-                if self._pid == os.getpid():
-                    self._client.run("abandon", self._worker.name)
+                self._client.run("abandon", self._worker.name)
             except StoreUnavailable as error:
                 logger.debug("Leases are left to run out: %s", error)
             finally:
@@ -301,13 +307,16 @@ class RedisIndex(Index):
     @contextlib.contextmanager
     def _use(self) -> Iterator[None]:
         """Let one thread at a time through, if the index is open."""
-        if self._pid != os.getpid():
-            # After a fork this is another worker, and the parent's claims are the parent's.
-            self._enlist()
+        self._notice_fork()
         with self._lock:
             if self._closed:
                 raise StoreUnavailable(f"the index at {self._client.shown} is closed")
             yield
+
+    def _notice_fork(self) -> None:
+        """After a fork, be another worker: the parent's claims and its lock are the parent's."""
+        if self._pid != os.getpid():
+            self._enlist()
 
     def _name(self, key: str) -> str:
         """Return a key as it is stored."""
@@ -334,9 +343,13 @@ class RedisIndex(Index):
             self._log.follow()
         except AnotherLog:
             self._open()
+        else:
+            return False
+        try:
             self._log.follow()
-            return True
-        return False
+        except AnotherLog as error:
+            raise StoreDamaged(f"the log of {self._client.name!r} is damaged") from error
+        return True
 
     def _find(self, claimants: Sequence[Claimant]) -> None:
         """Find what is near the claimants now."""
@@ -359,7 +372,7 @@ class RedisIndex(Index):
 
     def _leases(self) -> list[Lease]:
         return [
-            Lease(position, key.decode(), scope.decode(), value, float(entered))
+            Lease(position, text(key), text(scope), value, float(entered))
             for position, key, scope, value, entered in self._client.run("leases")
         ]
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any, TypeVar
@@ -28,6 +29,12 @@ _AT_ONCE = 512
 # The keys that every script on the log slot is given, in this order; see ``lua/life.lua``.
 _CONTROL = ("meta", "tail", "leases", "waiting", "waiters", "handed", "dead", "frozen")
 
+# An error of a script is the fault of what it reads, unless Redis refuses to do what it asks.
+_IN_SCRIPT = re.compile("user_script|Error running script")
+_NOT_NOW = re.compile(
+    "OOM|READONLY|MISCONF|NOREPLICAS|LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOPERM|BUSY|memory"
+)
+
 T = TypeVar("T")
 
 
@@ -45,8 +52,10 @@ class Client:
         self.name = address.name
         self.shown = address.shown
         self.is_cluster = address.topology == "cluster"
-        #: Entries of the log that are frozen at a time, by the index's header.
+        #: Entries of the log that are frozen at a time, and what the keys outside the log slot
+        #: begin with: by the index's header.
         self.segment = 0
+        self.prefix = ""
         self._control = [self.control(part) for part in _CONTROL]
         self._redis: Any = self._translated(lambda: _connect(address))
 
@@ -72,9 +81,9 @@ class Client:
         """Put field, entry, field, entry, … into a hash; see ``lua/put.lua``."""
         return sum(int(self._script("put", [key], [limit, head, *some])) for some in parts(entries))
 
-    def replace(self, key: str, length: int, value: bytes) -> bool:
-        """Replace a string if it still has that length; see ``lua/replace.lua``."""
-        return bool(self._script("replace", [key], [length, value]))
+    def replace(self, key: str, old: bytes, new: bytes) -> None:
+        """Replace a string if it is still the same; see ``lua/replace.lua``."""
+        self._script("replace", [key], [old, new])
 
     def _script(self, script: str, keys: Sequence[str], arguments: Sequence[Any]) -> Any:
         source, digest = _source(script, self.segment, base.MAX_HANDOVERS)
@@ -119,11 +128,20 @@ class Client:
     def _translated(self, call: Callable[[], T]) -> T:
         try:
             return call()
+        except (errors.AskError, errors.MovedError) as error:
+            raise StoreUnavailable(
+                f"{self.shown} is a node of a cluster: use redis+cluster://"
+            ) from error
         except errors.ResponseError as error:
-            if str(error).startswith("WRONGTYPE"):
+            text = str(error)
+            if "WRONGTYPE" in text:
                 raise StoreDamaged(
                     f"keys that begin with {self.name!r} at {self.shown} are another program's: "
                     "give the index another name with ?name="
+                ) from error
+            if _IN_SCRIPT.search(text) and not _NOT_NOW.search(text):
+                raise StoreDamaged(
+                    f"the index {self.name!r} at {self.shown} is damaged: {error}"
                 ) from error
             raise StoreUnavailable(f"cannot use the index at {self.shown}: {error}") from error
         except (errors.RedisError, errors.RedisClusterException, OSError) as error:
@@ -165,3 +183,34 @@ def parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
     """Yield the items in parts of which each may go into one request."""
     for start in range(0, len(items), _AT_ONCE):
         yield items[start : start + _AT_ONCE]
+
+
+def flat(pairs: Iterable[tuple[int, bytes]]) -> Iterator[Any]:
+    """Yield what the pairs consist of, as the scripts take it."""
+    for pair in pairs:
+        yield from pair
+
+
+def text(value: Any) -> str:
+    """Return a text that Redis holds.
+
+    Raises:
+        StoreDamaged: it is none.
+    """
+    try:
+        return str(value.decode())
+    except (AttributeError, UnicodeDecodeError) as error:
+        raise StoreDamaged(f"{value!r:.80} in Redis is no text of an index") from error
+
+
+def number(value: Any) -> int:
+    """Return a position, a size or a count that Redis holds.
+
+    Raises:
+        StoreDamaged: it is none.
+    """
+    if isinstance(value, bytes) and value.isdigit():
+        value = int(value)
+    if not isinstance(value, int) or not 0 <= value < 1 << 48:
+        raise StoreDamaged(f"{value!r:.80} in Redis is no position or size of an index")
+    return value

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Iterable, Sequence
-from itertools import groupby
 from typing import Any, NamedTuple
 
 from scrapy_simhash.fingerprint import Fingerprint
@@ -16,7 +14,6 @@ from scrapy_simhash.index.redis_pages import (
     RECORDS,
     BucketPages,
     Record,
-    as_values,
     compress_records,
     pack_delete,
     pack_record,
@@ -115,7 +112,7 @@ class Entries:
         return known
 
     def _record_page(self, position: int) -> str:
-        return f"{self._client.name}:r:{position // RECORDS}"
+        return f"{self._client.prefix}:r:{position // RECORDS}"
 
     def _range_of(self, position: int) -> tuple[Any, ...]:
         start = position % self._client.segment * self._width
@@ -128,23 +125,15 @@ class Entries:
         """Return the positions that the buckets hold of what may be near each fingerprint."""
         assert self._pages is not None
         probed = [self._pages.probed(fingerprint) for fingerprint in fingerprints]
-        commands: list[tuple[Any, ...]] = []
-        blocks: list[int] = []
-        for pages in probed:
-            for (block, part), fields in groupby(pages, key=lambda page: page[:2]):
-                key = f"{self._client.name}:{part}"
-                commands.append(("HMGET", key, *(name for _, _, name in fields)))
-                blocks.append(block)
-        answers = iter(zip(blocks, self._client.all(commands), strict=True))
+        commands = [
+            ("HMGET", f"{self._client.prefix}:{part}", *fields)
+            for places in probed
+            for _, part, fields in places
+        ]
+        answers = iter(self._client.all(commands))
         found: list[list[int]] = []
-        for fingerprint, pages in zip(fingerprints, probed, strict=True):
-            hashes = len({page[:2] for page in pages})
-            contents = [
-                (block, page)
-                for block, answer in itertools.islice(answers, hashes)
-                for page in answer
-                if page
-            ]
+        for fingerprint, places in zip(fingerprints, probed, strict=True):
+            contents = [(block, next(answers)) for block, _, _ in places]
             near = self._pages.candidates(fingerprint, contents, distance)
             found.append([position for position in near if position >= self._log.head])
         return found
@@ -157,9 +146,8 @@ class Entries:
         self._client.all([("SET", self._log.segment_key(first), segment)])
         crowded = 0
         if self._pages is not None:
-            values = as_values(segment, self._width)
-            for part, entries in self._pages.entries(first, values).items():
-                key = f"{self._client.name}:{part}"
+            for part, entries in self._pages.entries(first, segment).items():
+                key = f"{self._client.prefix}:{part}"
                 crowded += self._client.put(key, PAGE_LIMIT, self._log.head, entries)
         self._client.run("advance", self._width, first, time.time(), crowded)
         # By now most pages of the segment before are confirmed.
@@ -168,7 +156,7 @@ class Entries:
         pages = self._client.all([("GET", key) for key in keys])
         for key, page in zip(keys, pages, strict=True):
             if page and len(packed := compress_records(page, key)) < len(page):
-                self._client.replace(key, len(page), packed)
+                self._client.replace(key, page, packed)
 
     def expire(self, before: float) -> None:
         """Forget segments that were frozen before a time, a few of them."""
@@ -181,7 +169,7 @@ class Entries:
         """Delete all that is stored, after the log itself."""
         keys = self._keys(0, self._log.end + self._client.segment)
         if self._pages is not None:
-            keys += [f"{self._client.name}:{part}" for part in self._pages.hashes()]
+            keys += [f"{self._client.prefix}:{part}" for part in self._pages.hashes()]
         self._client.all([("UNLINK", key) for key in keys])
 
     def _keys(self, first: int, last: int) -> list[str]:

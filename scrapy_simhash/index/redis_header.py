@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import NamedTuple
 
 from scrapy_simhash.blocks import Layout, plan_layout
 from scrapy_simhash.index.base import StoreDamaged, StoreMismatch
 from scrapy_simhash.index.header import agreed_layout
 from scrapy_simhash.index.redis_address import Address
-from scrapy_simhash.index.redis_client import Client
+from scrapy_simhash.index.redis_client import Client, number, text
 from scrapy_simhash.index.redis_pages import RECORDS
 
 FORMAT = 1
 # Entries of the log that are frozen at a time, in a new index; a multiple of RECORDS.
 SEGMENT = 1024
+_MOST_SHARDS = 4096
+# Layouts for fewer pages have more blocks and wider buckets, which costs more in Redis than in RAM.
+_LEAST_PAGES = 100_000
 
 
 class Header(NamedTuple):
@@ -49,6 +53,7 @@ def open_header(
         StoreDamaged: there is no header of ours.
         ValueError: no layout can be planned.
     """
+    expected_pages = max(expected_pages, _LEAST_PAGES)
     new = {
         "format": FORMAT,
         "recipe": recipe,
@@ -57,20 +62,16 @@ def open_header(
         "expected_pages": expected_pages,
         # In a cluster a block's pages are spread over the nodes.
         "shards": 16 if client.is_cluster else 1,
+        # So that what is left of an index that was cleared is never taken for the new one's.
+        "generation": secrets.token_hex(4),
         **address.options,
     }
     where = f"the index {address.name!r} at {address.shown}"
-    stored = client.run("open", *(str(text) for item in new.items() for text in item))
-    try:
-        texts = [text.decode() for text in stored]
-        header = dict(zip(texts[::2], texts[1::2], strict=True))
-        numbers = {name: int(header[name]) for name in ("segment", "expected_pages", "shards")}
-        if not all(0 < number < 1 << 48 for number in numbers.values()):
-            raise ValueError(f"{numbers} are no sizes")
-        if numbers["segment"] % RECORDS:
-            raise ValueError(f"a segment of {numbers['segment']} entries")
-    except (KeyError, ValueError) as error:
-        raise StoreDamaged(f"{where} has a damaged header: {error}") from error
+    stored = client.run("open", *(str(part) for item in new.items() for part in item))
+    header = {name: text(value) for name, value in zip(new, stored, strict=True)}
+    segment, shards = number(header["segment"].encode()), number(header["shards"].encode())
+    if not segment or segment % RECORDS or not 1 <= shards <= _MOST_SHARDS:
+        raise StoreDamaged(f"{where} has a damaged header: segment={segment} shards={shards}")
     instead = "another name with ?name="
     if header.get("format") != str(FORMAT):
         raise StoreMismatch(
@@ -95,5 +96,7 @@ def open_header(
         raise StoreMismatch(
             f"{where} was made with buckets=local and has none in Redis: use the same, or {instead}"
         )
-    client.segment = numbers["segment"]
-    return Header(agreed, numbers["expected_pages"], numbers["shards"], has_buckets)
+    client.segment = segment
+    client.prefix = f"{address.name}:{header['generation']}"
+    expected_pages = max(number(header["expected_pages"].encode()), 1)
+    return Header(agreed, expected_pages, shards, has_buckets)

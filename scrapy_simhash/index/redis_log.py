@@ -15,7 +15,7 @@ from scrapy_simhash.blocks import Layout
 from scrapy_simhash.fingerprint import Fingerprint
 from scrapy_simhash.index.base import StoreDamaged
 from scrapy_simhash.index.buckets import Neighbours
-from scrapy_simhash.index.redis_client import Client
+from scrapy_simhash.index.redis_client import Client, number
 from scrapy_simhash.index.redis_pages import as_words
 
 # Segments read at a time by a worker that begins to follow.
@@ -69,11 +69,15 @@ class LogView:
         answer = self._client.run("follow", *self.mark())
         if not answer:
             raise AnotherLog
-        flushed, news, self.head = int(answer[0]), bytes(answer[1]), int(answer[2])
-        if len(news) % self.width:
-            raise StoreDamaged(f"the log of {self._client.name!r} is damaged: a part of a page")
+        head, flushed = number(answer[0]), number(answer[1])
+        last, news = bytes(answer[2]), bytes(answer[3])
+        if not head <= flushed or head % self._client.segment or flushed % self._client.segment:
+            raise StoreDamaged(f"the log of {self._client.name!r} is damaged: {head}, {flushed}")
+        if len(news) % self.width or len(last) not in (0, self.width):
+            raise StoreDamaged(f"the log of {self._client.name!r} is damaged: a part of an entry")
+        self.head = head
         if flushed != self.flushed:
-            self._cut(flushed)
+            self._cut(flushed, last)
         self.extend(news)
 
     def extend(self, news: bytes) -> None:
@@ -110,15 +114,16 @@ class LogView:
 
     def segment_key(self, position: int) -> str:
         """Return the key of the frozen segment that a position is in."""
-        return f"{self._client.name}:l:{position // self._client.segment}"
+        return f"{self._client.prefix}:l:{position // self._client.segment}"
 
-    def _cut(self, flushed: int) -> None:
-        """Begin the tail at a later position."""
+    def _cut(self, flushed: int, last: bytes) -> None:
+        """Begin the tail at a later position, before which a fingerprint stands."""
         if flushed < self.flushed:
             raise AnotherLog
+        is_behind = self.end < flushed
         left = self._tail[(flushed - self.flushed) * self.width :]
         if self._whole:
-            if self.end < flushed:
+            if is_behind:
                 self._load(flushed)
         else:
             self._neighbours = Neighbours(self._layout)
@@ -126,6 +131,8 @@ class LogView:
                 positions = np.arange(flushed, self.end)
                 self._neighbours.extend(positions, as_words(left, self.width))
         self.flushed, self._tail = flushed, left
+        if is_behind:
+            self._last = last
 
     def _load(self, flushed: int) -> None:
         """Take frozen segments into RAM, from the last entry seen on."""
@@ -134,13 +141,12 @@ class LogView:
         first = max(self.end - 1, self.head) // size * size
         for start in range(first, flushed, _SEGMENTS * size):
             some = range(start, min(start + _SEGMENTS * size, flushed), size)
-            segments = self._client.all([("GET", self.segment_key(number)) for number in some])
-            for number, segment in zip(some, segments, strict=True):
+            segments = self._client.all([("GET", self.segment_key(start_of)) for start_of in some])
+            for start_of, segment in zip(some, segments, strict=True):
                 if segment is None or len(segment) != size * self.width:
-                    raise StoreDamaged(
-                        f"the log of {self._client.name!r} is damaged at position {number}"
-                    )
-                seen = max(position - number, 0) * self.width
+                    # Forgotten just now; if it still is missing then, the log is damaged.
+                    raise AnotherLog
+                seen = max(position - start_of, 0) * self.width
                 known, news = segment[:seen], segment[seen:]
                 if known and known[-self.width :] != self._last:
                     raise AnotherLog

@@ -44,6 +44,7 @@ PAGE_LIMIT = 1 << 15
 _MOST_RECORD_BYTES = 1 << 26
 
 _PUT = struct.Struct(">4sIII")
+_DELETE = struct.Struct(">4s")
 
 
 # The offset of an entry in its page, and its check.
@@ -106,8 +107,8 @@ def _records(page: bytes, *, packed: bool = False) -> Iterator[tuple[int, bytes,
             yield from _records(plain, packed=True)
             at = end
         elif kind == ord("D"):
-            yield offset, page[at + 2 : at + 6], None
-            at += 6
+            yield offset, *_DELETE.unpack_from(page, at + 2), None
+            at += 2 + _DELETE.size
         elif kind == ord("P"):
             check, time, scope_size, key_size = _PUT.unpack_from(page, at + 2)
             scope = at + 2 + _PUT.size
@@ -144,93 +145,105 @@ class BucketPages:
     def __init__(self, layout: Layout, expected_pages: int, shards: int) -> None:
         self._layout = layout
         self._shards = shards
-        self._words = 1 if layout.bits == 64 else 2
-        self._tag_bits = 64 * self._words - 32
-        self._limit = _tag_distance(layout, self._tag_bits)
+        self._hashes = [f"b:{b}:{shard}" for b in range(layout.blocks) for shard in range(shards)]
+        self._size = 8 if layout.bits == 64 else 16
+        self._limit = _tag_distance(layout, 8 * (self._size - 4))
         # Adjacent addresses share a page while it stays small.
-        entries = max(_PAGE_BYTES // (8 * self._words), 1)
+        entries = _PAGE_BYTES // self._size
         bits = max(0, math.ceil(math.log2(expected_pages / entries)))
         self._shift = max(0, layout.width - max(bits, 8))
         if layout.probes > layout.blocks:
             # Flipped addresses are seldom adjacent: each would cost a larger page.
             self._shift = 0
 
-    def _tag(self, value: int, start: int) -> int:
-        """Return the bits after a block that begins at a position, from its end on, cyclically."""
-        bits = self._layout.bits
-        turn = (start + self._layout.width) % bits
-        return ((value << turn | value >> bits - turn) & (1 << bits) - 1) >> bits - self._tag_bits
-
-    def _place(self, block: int, address: int) -> tuple[str, bytes]:
-        """Return the hash of a page, as the end of its key, and the field."""
-        page = address >> self._shift
-        return f"b:{block}:{page % self._shards}", page.to_bytes(4, "big")
-
     def hashes(self) -> list[str]:
-        """Return the ends of the keys of all hashes."""
-        return [
-            f"b:{block}:{shard}"
-            for block in range(self._layout.blocks)
-            for shard in range(self._shards)
-        ]
+        """Return the ends of the keys of all hashes; those of a block follow each other."""
+        return self._hashes
 
-    def entries(self, first: int, values: Sequence[int]) -> dict[str, list[bytes]]:
-        """Return where the entries go: for each hash field, entry, field, entry, ….
+    def entries(self, first: int, values: bytes) -> dict[str, list[bytes]]:
+        """Return where entries go: for each hash field, entry, field, entry, ….
 
         Args:
-            first: position of the first value; the others follow it.
-            values: fingerprints.
+            first: position of the first; the others follow it.
+            values: their fingerprints.
         """
-        layout = self._layout
-        mask = (1 << layout.width) - 1
+        width = self._layout.bits // 8
+        octets = np.frombuffer(values, np.uint8).reshape(-1, width)
+        bits = np.unpackbits(octets, axis=1)
+        positions = np.arange(first, first + len(octets), dtype="<u4").view(np.uint8).reshape(-1, 4)
+        addresses = self._layout.addresses(as_words(values, width))
         placed: dict[str, list[bytes]] = {}
-        for block, start in enumerate(layout.starts):
-            shift = layout.bits - start - layout.width
-            for number, value in enumerate(values):
-                key, page = self._place(block, value >> shift & mask)
-                tag = self._tag(value, start)
-                entry = (tag << 32 | first + number).to_bytes(8 * self._words, "little")
-                placed.setdefault(key, []).extend((page, entry))
+        for block in range(self._layout.blocks):
+            tags = np.packbits(bits[:, self._tag_places(block)], axis=1)
+            packed = np.concatenate((positions, tags[:, ::-1]), axis=1).tobytes()
+            pages = addresses[:, block] >> np.uint32(self._shift)
+            names = pages.astype(">u4").tobytes()
+            for number, shard in enumerate((pages % self._shards).tolist()):
+                places = placed.setdefault(self._hashes[block * self._shards + shard], [])
+                places.append(names[4 * number : 4 * number + 4])
+                places.append(packed[self._size * number : self._size * (number + 1)])
         return placed
 
-    def probed(self, fingerprint: Fingerprint) -> list[tuple[int, str, bytes]]:
-        """Return the pages to look into: block, hash and field of each."""
+    def probed(self, fingerprint: Fingerprint) -> list[tuple[int, str, list[bytes]]]:
+        """Return the pages to look into: block, hash and fields of each hash."""
         blocks, addresses = self._layout.probe(fingerprint)
-        pages = zip(blocks.tolist(), addresses.tolist(), strict=True)
+        pages = addresses >> np.uint32(self._shift)
+        hashes = blocks * self._shards + pages % self._shards
         # Addresses that share a page are looked at once.
-        return sorted({(block, *self._place(block, address)) for block, address in pages})
+        both = np.unique(hashes.astype(np.uint64) << np.uint64(32) | pages)
+        names = (both & np.uint64((1 << 32) - 1)).astype(">u4").tobytes()
+        probed: list[tuple[int, str, list[bytes]]] = []
+        last = -1
+        for number, place in enumerate((both >> np.uint64(32)).tolist()):
+            if place != last:
+                probed.append((place // self._shards, self._hashes[place], []))
+                last = place
+            probed[-1][2].append(names[4 * number : 4 * number + 4])
+        return probed
 
     def candidates(
-        self, fingerprint: Fingerprint, pages: Iterable[tuple[int, bytes]], distance: int
+        self,
+        fingerprint: Fingerprint,
+        found: Iterable[tuple[int, Sequence[bytes | None]]],
+        distance: int,
     ) -> list[int]:
         """Return the positions of the entries that may be within a distance.
 
         Args:
             fingerprint: what is looked for.
-            pages: block and content of each page found.
+            found: blocks, and pages of each; None for one that there is not.
             distance: at most the layout's.
 
         Raises:
             StoreDamaged: a page does not consist of entries.
         """
-        counts, contents, tags = [], [], []
-        for block, page in pages:
-            if len(page) % (8 * self._words):
+        bits = np.unpackbits(np.frombuffer(fingerprint.to_bytes(), np.uint8))
+        contents: list[bytes] = []
+        counts: list[int] = []
+        tags: list[npt.NDArray[np.uint8]] = []
+        for block, pages in found:
+            content = b"".join(page for page in pages if page)
+            if any(page and len(page) % self._size for page in pages):
                 raise StoreDamaged(f"a bucket page of block {block} is damaged")
-            counts.append(len(page) // (8 * self._words))
-            contents.append(page)
-            tags.append(self._tag(fingerprint.value, self._layout.starts[block]) << 32)
-        if not contents:
+            contents.append(content)
+            counts.append(len(content) // self._size)
+            tags.append(np.packbits(bits[self._tag_places(block)])[::-1])
+        if not any(contents):
             return []
-        words = np.frombuffer(b"".join(contents), "<u8").reshape(-1, self._words)
-        different = np.zeros(len(words), np.uint16)
-        for word in range(self._words):
-            wanted = [tag >> 64 * word & (1 << 64) - 1 for tag in tags]
-            both: npt.NDArray[np.uint64] = words[:, word].astype(np.uint64)
-            both ^= np.repeat(np.array(wanted, np.uint64), counts)
-            different += bit_count(both if word else both >> np.uint64(32))
+        words = np.frombuffer(b"".join(contents), "<u8").reshape(-1, self._size // 8)
+        # The tags stand where the entries have theirs, after the position.
+        wanted = np.zeros((len(tags), self._size), np.uint8)
+        wanted[:, 4:] = tags
+        both = words.astype(np.uint64) ^ np.repeat(wanted.view("<u8"), counts, axis=0)
+        both[:, 0] >>= np.uint64(32)
+        different = bit_count(both.ravel()).reshape(both.shape).sum(axis=1)
         near = words[different <= min(distance, self._limit), 0] & np.uint64((1 << 32) - 1)
         return sorted(set(near.tolist()))
+
+    def _tag_places(self, block: int) -> npt.NDArray[np.intp]:
+        """Return the bits that follow a block, cyclically."""
+        start = self._layout.starts[block] + self._layout.width
+        return (start + np.arange(8 * (self._size - 4))) % self._layout.bits
 
 
 def _tag_distance(layout: Layout, bits: int) -> int:
@@ -252,11 +265,6 @@ def _tag_distance(layout: Layout, bits: int) -> int:
     return layout.guaranteed_distance
 
 
-def as_values(packed: bytes, width: int) -> list[int]:
-    """Return the fingerprints of a part of the log."""
-    return [int.from_bytes(packed[i : i + width], "big") for i in range(0, len(packed), width)]
-
-
 def as_words(packed: bytes, width: int) -> npt.NDArray[np.uint64]:
-    """Return them as words, shape (n, width / 8), the most significant first."""
+    """Return fingerprints as words, shape (n, width / 8), the most significant first."""
     return np.frombuffer(packed, ">u8").astype(np.uint64).reshape(-1, width // 8)

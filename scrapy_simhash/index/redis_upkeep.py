@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 
 from scrapy_simhash.index.redis_claims import Claimant
-from scrapy_simhash.index.redis_client import Client, parts
+from scrapy_simhash.index.redis_client import Client, flat, parts
 from scrapy_simhash.index.redis_entries import Entries
 from scrapy_simhash.index.redis_log import LogView
 
@@ -63,8 +63,9 @@ class Upkeep:
                 (position, value, record)
                 for position, (_, value, record) in zip(positions, moved, strict=True)
             )
-            self._client.run("settle", *positions)
-            self._client.run("remove", *(position for position, _, _ in moved))
+            values = [value for _, value, _ in moved]
+            self._client.run("settle", *flat(zip(positions, values, strict=True)))
+            self._client.run("remove", *flat((position, value) for position, value, _ in moved))
             self._entries.bury([(position, value) for position, value, _ in moved])
 
     def flush(self, worker: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from scrapy_simhash.index import base
 from scrapy_simhash.index.base import Claim, Match, Outcome, Page
 from scrapy_simhash.index.redis_claims import Claimant
-from scrapy_simhash.index.redis_client import Client
+from scrapy_simhash.index.redis_client import Client, text
 from scrapy_simhash.index.redis_entries import Entries
 from scrapy_simhash.index.redis_log import LogView
 
@@ -48,9 +48,9 @@ class Worker:
         # Pages that were handed over, until they claim.
         self._handed: set[str] = set()
 
-    def own(self, name: str) -> Mapping[int, Own]:
-        """Return the entries of a key that this worker claimed, by position."""
-        return self._own.get(name, {})
+    def own(self, names: Iterable[str]) -> list[tuple[int, str, Own]]:
+        """Return the entries of keys that this worker claimed: position, key and entry."""
+        return [(p, name, own) for name in names for p, own in self._own.get(name, {}).items()]
 
     def let_go(self, names: Iterable[str]) -> None:
         """Forget the entries of keys, which are settled."""
@@ -85,7 +85,7 @@ class Worker:
         answer = self._client.run("claim", *head, *pages)
         if not answer:
             return {}
-        end, given_up, deleted, *results = answer
+        end, given_up, deleted, results = answer
         admitted = b"".join(
             claimant.fingerprint.to_bytes()
             for claimant, result in zip(claimants.values(), results, strict=True)
@@ -110,7 +110,7 @@ class Worker:
         position: int,
         waiting: int,
         handed: Sequence[bytes],
-        *matches: Sequence[Any],
+        matches: Sequence[Any],
     ) -> Claim:
         self._handed.discard(claimant.name)
         scope = claimant.arrival.scope
@@ -120,8 +120,8 @@ class Worker:
             return Claim(Outcome.ORIGINAL, handed_back=tuple(self._take(handed)))
         provisional: dict[int, Match] = {}
         for place, distance, key, entered, value in matches:
-            provisional[place] = Match(key.decode(), distance, float(entered), True)
-            if key.decode() == claimant.name:
+            provisional[place] = Match(text(key), distance, float(entered), True)
+            if text(key) == claimant.name:
                 own[place] = Own(value, scope, float(entered))
         return Claim(Outcome(outcome), claimant.matches(provisional), bool(waiting))
 
@@ -136,7 +136,7 @@ class Worker:
         for key in given_up:
             logger.warning(
                 "%s was handed over %d times and never claimed: given up",
-                key.decode(),
+                text(key),
                 base.MAX_HANDOVERS,
             )
         # This spares others the search for their leases.
@@ -145,7 +145,7 @@ class Worker:
 
     def _take(self, handed: Sequence[bytes]) -> list[Page]:
         pages = [
-            Page(key.decode(), request.decode()[1:] if request else None)
+            Page(text(key), text(request)[1:] if request else None)
             for key, request in zip(handed[::2], handed[1::2], strict=True)
         ]
         self._handed.update(page.key for page in pages)

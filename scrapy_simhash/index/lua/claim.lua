@@ -5,9 +5,9 @@
 -- this call too. candidates: position and distance, 4 + 2 bytes each, of entries near the page
 -- whose state is not known.
 -- Returns the log's end, the pages given up, {position, fingerprint, ...} of what was deleted,
--- then for each page
+-- then a list with, for each page,
 --   {"again", position, distance, ...}: read the records of these, then claim again;
---   {outcome, own position, waiting, {key, request, ...}, match, ...}, a match being
+--   {outcome, own position, waiting, {key, request, ...}, {match, ...}}, a match being
 --   {position, distance, key, time, fingerprint}
 -- Nothing is returned if the caller has to follow the log first.
 
@@ -115,14 +115,14 @@ local function claim(fingerprint, key, scope, request, flags, candidates)
         {entry.position, entry.distance, entry.key, entry.time, entry.fingerprint}
     end
   end
-  if own then return {'revisit', -1, 0, {}, unpack(matches)} end
-  if flags:find('c') then return {'duplicate', -1, 0, {}, unpack(matches)} end
+  if own then return {'revisit', -1, 0, {}, matches} end
+  if flags:find('c') then return {'duplicate', -1, 0, {}, matches} end
   if living then
     if request ~= '' then
       wait(key, request, living)
       somebody_waits = true
     end
-    return {'duplicate', -1, request ~= '' and 1 or 0, {}, unpack(matches)}
+    return {'duplicate', -1, request ~= '' and 1 or 0, {}, matches}
   end
 
   local position = seen + before + #fingerprints
@@ -140,16 +140,11 @@ local function claim(fingerprint, key, scope, request, flags, candidates)
       somebody_waits = true
     end
   end
-  return {'original', position, 0, pages}
+  return {'original', position, 0, pages, {}}
 end
 
 local answers = {}
 for at = 8, #ARGV, 6 do answers[#answers + 1] = claim(unpack(ARGV, at, at + 5)) end
 if #fingerprints > 0 then call('APPEND', tail, table.concat(fingerprints)) end
-local packed = {}
-for position, entry in pairs(fresh) do
-  packed[#packed + 1] = position
-  packed[#packed + 1] = pack_lease(entry)
-end
-if #packed > 0 then call('HSET', leases, unpack(packed)) end
-return {seen + before + #fingerprints, given_up, deleted, unpack(answers)}
+for position, entry in pairs(fresh) do call('HSET', leases, position, pack_lease(entry)) end
+return {seen + before + #fingerprints, given_up, deleted, answers}

@@ -1,5 +1,5 @@
--- Return what the log holds after a position: flushed, the fingerprints from the greater of both
--- on, and the head. Nothing if the log is not the one that the caller has seen.
+-- Return what the log holds after a position: head, flushed, the fingerprint before flushed, and
+-- those from the greater of both positions on. Nothing if the log is not the one that the caller has seen.
 -- ARGV: width, seen, last fingerprint seen
 local width, seen = tonumber(ARGV[1]), tonumber(ARGV[2])
 local state = redis.call('HMGET', KEYS[1], 'flushed', 'last', 'head')
@@ -12,4 +12,5 @@ elseif seen > flushed then
   if redis.call('GETRANGE', KEYS[2], at, at + width - 1) ~= ARGV[3] then return {} end
 end
 local first = math.max(seen - flushed, 0) * width
-return {flushed, redis.call('GETRANGE', KEYS[2], first, -1), tonumber(state[3])}
+local news = redis.call('GETRANGE', KEYS[2], first, -1)
+return {state[3] or '', state[1], state[2] or '', news}

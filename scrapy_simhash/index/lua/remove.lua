@@ -1,10 +1,13 @@
 -- Delete entries, whoever has them; the pages waiting on them are for whoever asks for orphans.
--- ARGV: position, ...
-for _, position in ipairs(ARGV) do
-  for _, key in ipairs(call('ZRANGEBYSCORE', waiters, position, position)) do
-    call('ZREM', waiters, key)
-    call('ZADD', handed, 0, key)
+-- ARGV: position, fingerprint, ...
+for i = 1, #ARGV, 2 do
+  local entry = lease_of(ARGV[i])
+  if not entry or entry.fingerprint == ARGV[i + 1] then
+    for _, key in ipairs(call('ZRANGEBYSCORE', waiters, ARGV[i], ARGV[i])) do
+      call('ZREM', waiters, key)
+      call('ZADD', handed, 0, key)
+    end
+    delete(ARGV[i], ARGV[i + 1])
   end
-  delete(position, '')
 end
 return 0
