@@ -78,6 +78,8 @@ class LocalIndex(Log, Index):
         self._lock = threading.RLock()
         self._worker = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         self._alive: dict[str, float] = {}
+        # Where the entries are that this worker claimed and has not settled.
+        self._claimed: dict[str, set[int]] = {}
         _open.add(self._worker)
         weakref.finalize(self, _open.discard, self._worker)
 
@@ -123,6 +125,7 @@ class LocalIndex(Log, Index):
                 handed_back = self._replace(found, position, now)
             neighbours.add(position, fingerprint.value)
             self._seen = position
+            self._claimed.setdefault(key, set()).add(position)
             return Claim(Outcome.ORIGINAL, handed_back=tuple(handed_back))
 
     def _settled(self, key: str, found: list[_Found]) -> Claim | None:
@@ -152,6 +155,7 @@ class LocalIndex(Log, Index):
                         request=record.request if request is None else request,
                     )
                 )
+                self._claimed.setdefault(key, set()).add(record.position)
         if own:
             return Claim(Outcome.REVISIT, matches)
         if not living:
@@ -171,19 +175,28 @@ class LocalIndex(Log, Index):
         return pages
 
     def confirm(self, keys: Iterable[str]) -> None:  # noqa: D102
-        with self._lock, self._transaction():
+        keys = list(keys)
+        with self._lock:
+            with self._transaction():
+                for key in keys:
+                    for position in self._claimed.get(key, ()):
+                        self._end_lease(key, position)
             for key in keys:
-                self._end_leases(key)
+                self._claimed.pop(key, None)
 
     def release(self, keys: Iterable[str], *, now: float | None = None) -> list[Page]:  # noqa: D102
         now = time.time() if now is None else now
+        keys = list(keys)
         pages: list[Page] = []
-        with self._lock, self._transaction():
+        with self._lock:
+            with self._transaction():
+                for key in keys:
+                    for record in self._provisional(key):
+                        if record.worker == self._worker:
+                            pages += self._hand_over(record.position, now)
+                            self._delete(record.key, record.position)
             for key in keys:
-                for record in self._provisional(key):
-                    if record.worker == self._worker:
-                        pages += self._hand_over(record.position, now)
-                        self._delete(record.key, record.position)
+                self._claimed.pop(key, None)
         return pages
 
     def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:  # noqa: D102

@@ -91,8 +91,8 @@ class Log(ABC):
         """Make an entry provisional, or renew it: worker, expires and request are taken over."""
 
     @abstractmethod
-    def _end_leases(self, key: str) -> None:
-        """Make the provisional entries of a key final; forget the pages that wait on them."""
+    def _end_lease(self, key: str, position: int) -> None:
+        """Make a provisional entry final; forget the pages that wait on it."""
 
     @abstractmethod
     def _put_waiting(self, waiting: Waiting) -> None:

@@ -253,12 +253,9 @@ class SqliteIndex(LocalIndex):
         lease = (record.key, record.position, record.worker, record.expires, record.request)
         self._run("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?)", lease)
 
-    def _end_leases(self, key: str) -> None:
-        self._run(
-            "DELETE FROM waiting WHERE original IN (SELECT position FROM leases WHERE key = ?)",
-            (key,),
-        )
-        self._run("DELETE FROM leases WHERE key = ?", (key,))
+    def _end_lease(self, key: str, position: int) -> None:
+        self._run("DELETE FROM waiting WHERE original = ?", (position,))
+        self._run("DELETE FROM leases WHERE key = ? AND position = ?", (key, position))
 
     def _put_waiting(self, waiting: Waiting) -> None:
         self._run("INSERT OR REPLACE INTO waiting VALUES (?, ?, ?, ?, ?, ?)", waiting)

@@ -415,6 +415,14 @@ def test_a_dead_workers_entry_makes_no_duplicate(shared_store):
     assert other.release(["b"]) == [Page("a", "A")]
 
 
+def test_confirm_leaves_alone_what_another_worker_claimed_under_the_same_key(shared_store):
+    one, other = shared_store.open(), shared_store.open()
+    one.claim("a", fp(0))
+    other.claim("a", fp(2**40 - 1))
+    one.confirm(["a"])
+    assert [entry.provisional for entry in one] == [False, True]
+
+
 def test_foreign_lease_is_the_time_until_the_last_other_lease_runs_out(shared_store):
     one, other = shared_store.open(lease=10), shared_store.open(lease=10)
     one.claim("a", fp(0), now=0)
