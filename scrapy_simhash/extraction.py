@@ -149,7 +149,11 @@ def _parse(html: str) -> Any:
     """Return the root of the tree, or None where there is no element at all."""
     # A parser of its own for each page: one that threads share would make them wait.
     parser = etree.HTMLParser(
-        encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True
+        encoding="utf-8",
+        remove_comments=True,
+        remove_pis=True,
+        huge_tree=True,
+        collect_ids=False,
     )
     try:
         return etree.fromstring(_encoded(html), parser)
@@ -159,4 +163,4 @@ def _parse(html: str) -> Any:
 
 def _encoded(html: str) -> bytes:
     """Return the page without what no parser takes: NUL characters and lone surrogates."""
-    return html.replace("\0", "").encode("utf-8", "replace")
+    return html.encode("utf-8", "replace").replace(b"\0", b"")

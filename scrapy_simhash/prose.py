@@ -10,8 +10,9 @@ does it no harm.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from lxml import etree
@@ -29,8 +30,12 @@ MIN_TEXT_NODE = 20  # characters; a block needs one such text node to be looked 
 MIN_LINE = 25
 #: (bytes, needs a mark): what a line needs to vote; the next is tried when too little is found.
 VOTER_RULES = ((80, True), (40, False), (MIN_LINE, False))
-#: Less than this may well be a notice of the template's own.
-THIN_BYTES = 300
+# Lines of less than this share of what a vote needs are labels, bylines, cells and links. Another
+# site sets them otherwise or leaves them out, so they go where longer ones make most of the text.
+LONG_SHARE = 0.75
+RUNNING_SHARE = 0.6
+#: Three lines that vote; less may well be a notice of the template's own.
+THIN_BYTES = 250
 LEGAL_NOTICE = 600  # characters; a longer block is about more than the rights in the page
 
 MAX_LINK_SHARE = 0.4
@@ -52,11 +57,18 @@ _LEGAL = (
 )
 
 
+class Line(NamedTuple):
+    """A line of text and its size in UTF-8 bytes."""
+
+    size: int
+    text: str
+
+
 class Block(NamedTuple):
     """An element with lines of its own."""
 
     element: Element
-    lines: list[str]
+    lines: list[Line]
     doubtful: bool
 
 
@@ -67,14 +79,15 @@ def main_lines(root: Element) -> list[str]:
         root: the root of a page parsed by lxml, without comments and processing instructions.
     """
     body = _body(root)
-    roles = Roles(body)
-    blocks = _blocks(body, roles)
-    lines: list[str] = []
+    holders, headings = _text_holders(body)
+    roles = Roles(headings)
+    blocks = _blocks(holders, roles)
+    lines: list[Line] = []
     for least, needs_mark in VOTER_RULES:
         lines = _container_lines(blocks, roles, least, needs_mark)
-        if sum(map(size, lines)) >= THIN_BYTES:
+        if _total(lines) >= THIN_BYTES:
             break
-    return lines
+    return [text for _, text in lines]
 
 
 def visible_text(root: Element, *, furniture: bool = True) -> str:
@@ -86,7 +99,7 @@ def visible_text(root: Element, *, furniture: bool = True) -> str:
             image counts as text: its file's name.
     """
     body = _body(root)
-    roles = Roles(body)
+    roles = Roles(body.iter("h1"))
     pieces: list[str] = []
     walk = etree.iterwalk(body, events=("start", "end"))
     for event, el in walk:
@@ -153,36 +166,45 @@ def _body(root: Element) -> Element:
     return root if body is None else body
 
 
-def _blocks(body: Element, roles: Roles) -> list[Block]:
+def _total(lines: Iterable[Line]) -> int:
+    return sum(line.size for line in lines)
+
+
+def _blocks(holders: Iterable[Element], roles: Roles) -> list[Block]:
     blocks = []
-    for el in _text_holders(body):
+    for el in holders:
         role = roles.of(el)
         if role.furniture:
             continue
-        lines = [line for line in _lines(el) if size(line) >= MIN_LINE]
-        if lines and not _is_legal_notice(lines):
+        lines = [Line(size(text), text) for text in _lines(el)]
+        if lines := [line for line in lines if line.size >= MIN_LINE]:
             blocks.append(Block(el, lines, role.doubtful))
-    return blocks
+    return _without_legal_notices(blocks)
 
 
-def _text_holders(body: Element) -> dict[Element, None]:
-    """The elements, other than headings, that directly or inline hold a text node of some size.
+def _text_holders(body: Element) -> tuple[dict[Element, None], list[Element]]:
+    """The elements that directly or inline hold a text node of some size; and, apart, the ``h1``.
 
     A dict serves as an ordered set. It also keeps lxml's proxies alive, so that an element stays
     the same key.
     """
     least = MIN_TEXT_NODE
+    silent = SILENT_TAGS
     found: dict[Element, None] = {}
+    headings = []
     # The one loop over all elements. Most long text nodes are indentation, hence isspace().
     for el in body.iter():
-        if el.tag not in SILENT_TAGS:
+        tag = el.tag
+        if tag == "h1":
+            headings.append(el)
+        if tag not in silent:
             text = el.text
             if text and len(text) >= least and not text.isspace() and len(text.strip()) >= least:
                 found[el] = None
         text = el.tail
         if text and len(text) >= least and not text.isspace() and len(text.strip()) >= least:
             up = el.getparent()
-            if up.tag not in SILENT_TAGS:
+            if up.tag not in silent:
                 found[up] = None
     holders: dict[Element, None] = {}
     for el in found:
@@ -190,7 +212,7 @@ def _text_holders(body: Element) -> dict[Element, None]:
             el = None if el.tag == "a" else el.getparent()
         if el is not None and el.tag not in HEADING_TAGS:
             holders[el] = None
-    return holders
+    return holders, headings
 
 
 def _lines(block: Element) -> list[str]:
@@ -200,53 +222,62 @@ def _lines(block: Element) -> list[str]:
     pieces = [block.text or ""]
     linked = 0  # characters inside links
     links = 0  # links that are open here
-    stack: list[Any] = block[::-1]  # elements, the tails after them, and None where a link ends
-    while stack:
-        node = stack.pop()
-        if node is None:
-            links -= 1
-            continue
-        if isinstance(node, str):
-            text = node
-        else:
-            tag, text = node.tag, None
-            if node.tail:
-                stack.append(node.tail)
+    levels = [iter(block)]
+    ends: list[Element] = []  # the inline elements that are open here
+    while levels:
+        for el in levels[-1]:
+            tag = el.tag
             if tag in INLINE_TAGS:
-                text = node.text
-                if tag == "a":
-                    links += 1
-                    stack.append(None)
-                if len(node):
-                    stack.extend(node[::-1])
+                if text := el.text:
+                    pieces.append(text)
+                    if links or tag == "a":
+                        linked += len(text)
+                if len(el):
+                    links += tag == "a"
+                    levels.append(iter(el))
+                    ends.append(el)
+                    break
             elif tag == "br" or tag not in SILENT_TAGS:
-                text = _CUT
-        if text:
-            pieces.append(text)
-            if links:
-                linked += len(text)
+                pieces.append(_CUT)
+            if text := el.tail:
+                pieces.append(text)
+                if links:
+                    linked += len(text)
+        else:
+            levels.pop()
+            if ends:
+                el = ends.pop()
+                links -= el.tag == "a"
+                if text := el.tail:
+                    pieces.append(text)
+                    if links:
+                        linked += len(text)
     joined = "".join(pieces)
     if linked and linked > MAX_LINK_SHARE * sum(map(len, joined.split())):
         return []
     return [" ".join(line.split()) for line in joined.split(_CUT)]
 
 
-def _is_legal_notice(lines: list[str]) -> bool:
-    if sum(map(len, lines)) > LEGAL_NOTICE:
-        return False
-    text = " ".join(lines).lower()
-    return any(words in text for words in _LEGAL)
+def _without_legal_notices(blocks: list[Block]) -> list[Block]:
+    texts = [" ".join(line.text for line in block.lines).lower() for block in blocks]
+    page = "\n".join(texts)
+    found = [words for words in _LEGAL if words in page]  # most pages have none or one of them
+    return [
+        block
+        for block, text in zip(blocks, texts, strict=True)
+        if len(text) > LEGAL_NOTICE or not any(words in text for words in found)
+    ]
 
 
-def _container_lines(blocks: list[Block], roles: Roles, least: int, needs_mark: bool) -> list[str]:
-    voters: dict[Element, list[str]] = {}
+def _container_lines(blocks: list[Block], roles: Roles, least: int, needs_mark: bool) -> list[Line]:
+    voters: dict[Element, list[Line]] = {}
     for block in blocks:
         if block.doubtful and not needs_mark:
             continue
         lines = [
             line
             for line in block.lines
-            if size(line) >= least and (not needs_mark or _MARK.search(line))
+            if line.size >= least and (not needs_mark or _MARK.search(line.text))
         ]
         if lines:
             voters[block.element] = lines
@@ -256,39 +287,48 @@ def _container_lines(blocks: list[Block], roles: Roles, least: int, needs_mark: 
     # An article that advertisements split has its parts beside the winner, made alike.
     *_, top = winner, *islice(winner.iterancestors(), MENDING_LEVELS)
     places = {top: "beside", winner: "inside"}
-    alike = {_signature(el) for el in voters if _place(el, places) == "inside"}
+    where = {el: _place(el, places) for el in voters}
+    beside = [el for el in voters if where[el] == "beside"]
+    alike = {_signature(el) for el in voters if where[el] == "inside"} if beside else set()
+    parts = {el for el in beside if _signature(el) in alike}
     doubtful_too = roles.of(winner).doubtful
-    found: list[str] = []
+    found: list[Line] = []
     for block in blocks:
         if block.doubtful and not doubtful_too:
             continue
-        place = _place(block.element, places)
-        if place == "inside":
-            found += block.lines
-        elif place == "beside" and block.element in voters and _signature(block.element) in alike:
+        if block.element in parts:
             found += voters[block.element]
-    return found
+        elif _place(block.element, places) == "inside":
+            found += block.lines
+    long = [line for line in found if line.size >= LONG_SHARE * least]
+    return long if _total(long) >= RUNNING_SHARE * _total(found) else found
 
 
-def _elect(voters: dict[Element, list[str]], roles: Roles) -> Element | None:
+def _elect(voters: dict[Element, list[Line]], roles: Roles) -> Element | None:
     votes: dict[Element, float] = {}
+    above: dict[Element, list[Element]] = {}
     for voter, lines in voters.items():
-        el = voter if len(lines) > 1 else voter.getparent()
-        vote = float(sum(map(size, lines)))
-        for _ in range(VOTE_LEVELS):
-            while el is not None and roles.of(el).flow:
-                el = el.getparent()
-            if el is None:
-                break
+        start = voter if len(lines) > 1 else voter.getparent()
+        if start not in above:
+            above[start] = list(islice(_containers(start, roles), VOTE_LEVELS))
+        vote = float(_total(lines))
+        for el in above[start]:
             votes[el] = votes.get(el, 0.0) + vote
             vote *= VOTE_DECAY
-            el = el.getparent()
 
     def strength(el: Element) -> float:
         role = roles.of(el)
         return votes[el] * role.prior * (DOUBT if role.doubtful else 1.0)
 
     return max(votes, key=strength, default=None)
+
+
+def _containers(el: Element | None, roles: Roles) -> Iterator[Element]:
+    """An element and those around it, but for what only shapes running text."""
+    while el is not None:
+        if not roles.of(el).flow:
+            yield el
+        el = el.getparent()
 
 
 def _place(el: Element | None, places: dict[Element, str]) -> str:

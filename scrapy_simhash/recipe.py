@@ -16,7 +16,8 @@ from scrapy_simhash.normalisation import normalise
 _VERSIONS = {
     **dict.fromkeys(("simhash", "karp-rabin"), 1),
     **dict.fromkeys(("characters", "words", "keywords", "pypi"), 1),
-    **dict.fromkeys(("prose", "text"), 1),
+    "prose": 2,
+    "text": 1,
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -50,12 +51,16 @@ class Role(NamedTuple):
 
 
 class Roles:
-    """The roles of the elements of one page; each is found once."""
+    """The roles of the elements of one page; each is found once.
 
-    def __init__(self, body: Element) -> None:
+    Args:
+        headings: the ``h1`` of the page.
+    """
+
+    def __init__(self, headings: Iterable[Element]) -> None:
         self._known: dict[Element, Role] = {}
         self._around_heading: set[Element] = set()
-        for el in body.iter("h1"):
+        for el in headings:
             while el is not None and el not in self._around_heading:
                 self._around_heading.add(el)
                 el = el.getparent()
@@ -63,6 +68,8 @@ class Roles:
     def of(self, el: Element | None) -> Role:
         """Return the role of an element within those around it."""
         known = self._known
+        if (found := known.get(el)) is not None:
+            return found
         path = []
         while el is not None and el not in known:
             path.append(el)

@@ -121,6 +121,21 @@ def test_lists_of_links_are_no_lines() -> None:
     assert lines_of(f"<body><div>{tagged(texts)}{teaser}</div></body>") == texts
 
 
+def test_labels_and_cells_beside_prose_are_left_out() -> None:
+    """A mirror that sets bylines, cells and links otherwise has the same text."""
+    texts = paragraphs(4)
+    labels = "<p>By A. Writer, our correspondent</p><table><tr><td>A cell of a table, no more"
+    assert lines_of(f"<body><div>{tagged(texts)}{labels}</table></div></body>") == texts
+
+
+def test_where_most_lines_are_short_they_are_the_text() -> None:
+    """A specification with one paragraph is compared by its lines, not by the paragraph alone."""
+    notice, *_ = paragraphs(4)
+    values = [f"The value of the property number {number}" for number in range(20)]
+    html = f"<body><div><p>{notice}</p>{tagged(values)}</div></body>"
+    assert lines_of(html) == [notice, *values]
+
+
 def test_without_prose_shorter_lines_are_taken() -> None:
     """A page of short lines is not empty."""
     texts = [f"Short line number {number} of the list" for number in range(12)]
