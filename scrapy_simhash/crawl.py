@@ -11,19 +11,24 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotYet
+from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DontCloseSpider
+from scrapy.utils.defer import maybe_deferred_to_future
 
 from scrapy_simhash.deliveries import Deliveries
 from scrapy_simhash.detector import NearDuplicateDetector, PageAnalysis, Verdict
 from scrapy_simhash.exceptions import SettingError
-from scrapy_simhash.index import Page, StoreError
+from scrapy_simhash.index import Arrival, Page, StoreError
+from scrapy_simhash.index.standby import CaughtUp
+from scrapy_simhash.index_thread import IndexThread
 from scrapy_simhash.requests import request_from_json
 from scrapy_simhash.settings import FilterSettings
 from scrapy_simhash.worker import PageFailed, PageTimeout, WorkerProcess, analyse_body
@@ -32,10 +37,20 @@ logger = logging.getLogger(__name__)
 
 # Confirmations are sent in batches; until then a page is provisional for others.
 FLUSH_SECONDS = 0.5
-# A store that fails may take seconds to say so; in between, pages are not made to wait for it.
-RETRY_SECONDS = 10.0
+# How long the event loop waits for the index when the spider is idle: the engine asks again only
+# after five seconds, by which every crawl would end later.
+IDLE_SECONDS = 0.25
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Idle:
+    """What an idle spider gets from the index: pages to be crawled again, or how long to stay."""
+
+    caught_up: CaughtUp
+    orphans: list[Page]
+    foreign_lease: float | None
 
 
 class CrawlFilter:
@@ -48,24 +63,24 @@ class CrawlFilter:
         SettingError: a setting cannot be used.
     """
 
-    _filters: ClassVar[dict[Crawler, CrawlFilter]] = {}
-
     def __init__(self, crawler: Crawler) -> None:
         _need_asyncio(crawler)
         self.settings = FilterSettings.from_settings(crawler.settings)
         self._crawler = crawler
-        self._detector = NearDuplicateDetector(self.settings.recipe, self.settings.open_index())
+        self._index = self.settings.open_index()
+        self._asker = IndexThread(NearDuplicateDetector(self.settings.recipe, self._index))
         count = max(1, self.settings.processes)
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="simhash")
         self._workers: list[WorkerProcess] = []
         self._own = threading.local()
         self.deliveries = Deliveries(
-            self._detector.index,
-            items=bool(self.settings.item_text_field or self.settings.item_html_field),
+            self._index, items=bool(self.settings.item_text_field or self.settings.item_html_field)
         )
+        self._given_up: set[asyncio.Future[Verdict]] = set()
         self._upkeep: asyncio.Task[None] | None = None
+        self._idle: Future[_Idle] | None = None
         self._patience: float | None = None
-        self._away_until: float | None = None
+        self._stopping: asyncio.Future[None] | None = None
         connect = crawler.signals.connect
         connect(self._spider_opened, signal=signals.spider_opened)
         connect(self._response_received, signal=signals.response_received)
@@ -75,9 +90,11 @@ class CrawlFilter:
     @classmethod
     def of(cls, crawler: Crawler) -> CrawlFilter:
         """Return the filter of a crawl; all components of the crawl get the same."""
-        found = cls._filters.get(crawler)
+        # On the crawler itself, so that it goes with it, also when the crawl never starts.
+        found: CrawlFilter | None = getattr(crawler, "_simhash_filter", None)
         if found is None:
-            found = cls._filters[crawler] = cls(crawler)
+            found = cls(crawler)
+            crawler._simhash_filter = found  # type: ignore[attr-defined]
         return found
 
     @property
@@ -87,9 +104,10 @@ class CrawlFilter:
         return self._crawler.spider
 
     def count(self, name: str, by: int = 1) -> None:
-        """Add to the stat ``simhash/<name>``."""
+        """Add to the stat ``simhash/<name>``, which is there from 1 on."""
         assert self._crawler.stats is not None
-        self._crawler.stats.inc_value(f"simhash/{name}", count=by)
+        if by:
+            self._crawler.stats.inc_value(f"simhash/{name}", count=by)
 
     async def check_body(
         self,
@@ -114,16 +132,17 @@ class CrawlFilter:
         request: str | None = None,
     ) -> Verdict:
         """Return the verdict on what ``analyse`` finds, which runs off the event loop."""
-        check = partial(self._check, analyse, key, scope, request)
-        work = asyncio.ensure_future(self._off_loop(check))
+        work = asyncio.ensure_future(self._check(analyse, key, scope, request))
         try:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
-            # The thread goes on, and may make an original of a page that nobody waits for.
-            work.add_done_callback(self._given_up)
+            # It goes on, and may make an original of a page that nobody waits for.
+            self._given_up.add(work)
+            work.add_done_callback(self._end_given_up)
             raise
 
-    def _given_up(self, work: asyncio.Future[Verdict]) -> None:
+    def _end_given_up(self, work: asyncio.Future[Verdict]) -> None:
+        self._given_up.discard(work)
         if work.cancelled():
             return
         verdict = work.result()
@@ -132,11 +151,11 @@ class CrawlFilter:
             self.deliveries.end(verdict.key, failed=True)
             self.crawl_again(verdict.handed_back)
 
-    def _check(
+    async def _check(
         self, analyse: Callable[[], PageAnalysis], key: str, scope: str, request: str | None
     ) -> Verdict:
         try:
-            analysis = analyse()
+            analysis = await asyncio.get_running_loop().run_in_executor(self._threads, analyse)
         except PageTimeout as error:
             logger.warning("SIMHASH_TIMEOUT: %s: %s; let through unchecked", key, error)
             return Verdict("skipped", key, reason="timeout")
@@ -144,15 +163,10 @@ class CrawlFilter:
             detail = error if isinstance(error, PageFailed) else repr(error)
             logger.error("The extractor failed on %s; let through unchecked: %s", key, detail)
             return Verdict("skipped", key, reason="extractor_error")
-        if self._is_away():
-            return Verdict("skipped", key, reason="unavailable")
-        try:
-            verdict = self._detector.judge(analysis, key=key, scope=scope, request=request)
-        except Exception as error:  # noqa: BLE001 - no fault of the index may cost a page
-            self._store_is_away(error)
-            return Verdict("skipped", key, reason="unavailable")
-        self._store_is_back()
-        return verdict
+        if analysis.fingerprint is None:
+            return Verdict("skipped", key, reason=analysis.reason)
+        page = Arrival(key, analysis.fingerprint, scope, request)
+        return await asyncio.wrap_future(self._asker.judge(page))
 
     def analyse(self, body: bytes, declared: str | None, url: str | None) -> PageAnalysis:
         """Analyse a page in this thread's worker process; see ``worker.analyse_body``."""
@@ -165,9 +179,6 @@ class CrawlFilter:
             self._own.worker = worker
             self._workers.append(worker)
         return worker.analyse(body, declared, url)
-
-    async def _off_loop(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     def crawl_again(self, pages: Iterable[Page]) -> int:
         """Schedule pages that were handed back; return how many could be."""
@@ -191,26 +202,49 @@ class CrawlFilter:
         logger.debug("Crawling %s again: its original was not delivered", request.url)
         self._crawler.engine.crawl(request)
 
-    # Upkeep.
+    # Upkeep. The first three run on the index thread.
 
-    def _flush(self) -> None:
+    def _settle(self, renewed: Iterable[str] = (), *, at_once: bool = False) -> CaughtUp:
         try:
             self.deliveries.flush()
-        except StoreError as error:
-            self._store_is_away(error)
-
-    def _renew(self, keys: list[str]) -> None:
-        try:
-            self._detector.index.renew(keys)
-        except StoreError as error:
-            self._store_is_away(error)
+            self._index.renew(renewed)
+            return self._index.catch_up(at_once=at_once)
+        except Exception as error:  # noqa: BLE001 - it is tried again, and a crawl needs upkeep
+            # Only the standby says so, for which there is no other.
+            logger.error("What was delivered cannot be noted: %r", error)
+            return CaughtUp()
 
     def _orphans(self) -> list[Page]:
         try:
-            return self._detector.index.orphans()
+            return self._index.orphans()
         except StoreError as error:
-            self._store_is_away(error)
+            logger.error("What was left over cannot be taken over: %s", error)
             return []
+
+    def _settle_idle(self) -> _Idle:
+        return _Idle(self._settle(), self._orphans(), self._index.foreign_lease())
+
+    async def _on_index(self, work: Callable[[], T]) -> T:
+        return await asyncio.wrap_future(self._asker.run(work))
+
+    def _caught_up(self, done: CaughtUp) -> list[Page]:
+        """Count what the index did; return the pages that are to be crawled again after it."""
+        self.count("standby/let_through", done.let_through)
+        self.count("standby/reconciled", done.reconciled)
+        self.count("standby/duplicates", done.duplicates)
+        return [*done.pages, *self.deliveries.take_handed_back()]
+
+    async def _catch_up(
+        self, renewed: Iterable[str] = (), *, at_once: bool = False
+    ) -> AsyncIterator[Page]:
+        """Settle and catch up as far as possible; yield the pages that are handed back."""
+        more = True
+        while more:
+            # Claims that are waiting come between two steps.
+            done = await self._on_index(partial(self._settle, renewed, at_once=at_once))
+            for page in self._caught_up(done):
+                yield page
+            more = done.more
 
     async def _keep_up(self) -> None:
         renewed = time.monotonic()
@@ -218,79 +252,82 @@ class CrawlFilter:
             await asyncio.sleep(FLUSH_SECONDS)
             assert self._crawler.engine is not None
             self.deliveries.end_lost(self._crawler.engine.downloader.active)
-            if self._is_away():
-                continue
-            if self.deliveries.to_flush():
-                await self._off_loop(self._flush)
-                self.crawl_again(self.deliveries.take_handed_back())
-            keys = self.deliveries.keys()
-            if keys and time.monotonic() - renewed > self.settings.lease / 3:
-                renewed = time.monotonic()
-                await self._off_loop(partial(self._renew, keys))
+            keys: list[str] = []
+            if time.monotonic() - renewed > self.settings.lease / 3:
+                renewed, keys = time.monotonic(), self.deliveries.keys()
+            self.crawl_again([page async for page in self._catch_up(keys)])
+            self._stop_if_told()
+
+    def _stop_if_told(self) -> None:
+        refused = self._index.refused
+        told = self._index.away and self.settings.on_unavailable == "stop"
+        if self._stopping is None and (refused or told):
+            if refused:
+                logger.error("SIMHASH_INDEX_URL: %s", refused)
+            # Not in the upkeep, which the end of the crawl ends.
+            self._stopping = asyncio.ensure_future(self._stop())
+
+    async def _stop(self) -> None:
+        engine, reason = self._crawler.engine, "simhash_unavailable"
+        assert engine is not None
+        if hasattr(engine, "close_spider_async"):
+            await engine.close_spider_async(reason=reason)
+        else:  # Scrapy 2.13
+            await maybe_deferred_to_future(engine.close_spider(self.spider, reason))
 
     def _response_received(self, request: Request) -> None:
         self.deliveries.arrived(request)
 
     async def _spider_opened(self, spider: Spider) -> None:
-        self.crawl_again(await self._off_loop(self._orphans))
+        self.crawl_again(await self._on_index(self._orphans))
         self._upkeep = asyncio.get_running_loop().create_task(self._keep_up())
 
     def _spider_idle(self, spider: Spider) -> None:
-        # Nothing is on its way any more, so whatever has not ended never will. And the loop has
-        # nothing else to do: no thread.
+        # Nothing is on its way any more, so whatever has not ended never will.
         self.deliveries.end_all()
-        self._flush()
-        if self.crawl_again([*self.deliveries.take_handed_back(), *self._orphans()]):
+        late = self._idle is not None
+        if self._idle is None:
+            self._idle = self._asker.run(self._settle_idle)
+        try:
+            idle = self._idle.result(IDLE_SECONDS)
+        except NotYet:
+            raise DontCloseSpider from None
+        self._idle = None
+        if self.crawl_again([*self._caught_up(idle.caught_up), *idle.orphans]):
             self._patience = None
             raise DontCloseSpider
-        try:
-            lease = self._detector.index.foreign_lease()
-        except StoreError as error:
-            self._store_is_away(error)
-            return
-        if lease is None:
+        if idle.caught_up.more or (late and self.deliveries.to_flush()):
+            raise DontCloseSpider
+        if idle.foreign_lease is None:
             return
         # Another worker has pages in progress. It may be dead: stay as long as its leases last,
         # to take over what it leaves; if it lives, it renews them and does not need us.
         if self._patience is None:
-            self._patience = time.monotonic() + lease
+            self._patience = time.monotonic() + idle.foreign_lease
         if time.monotonic() <= self._patience:
             raise DontCloseSpider
 
     async def _spider_closed(self, spider: Spider) -> None:
-        del self._filters[self._crawler]
         if self._upkeep is not None:
             self._upkeep.cancel()
+        await asyncio.gather(*self._given_up)
         self.deliveries.end_all()
-        await self._off_loop(self._flush)
-        left = self.deliveries.take_handed_back()
-        if left:
+        if handed_back := [page async for page in self._catch_up(at_once=True)]:
             logger.warning(
                 "%d pages that repeat a page which was not delivered were not crawled again, "
                 "because the crawl was stopped; a crawl that goes on with this index does so",
-                len(left),
+                len(handed_back),
             )
-        await self._off_loop(self._detector.close)
+        if left := await self._on_index(self._index.left):
+            logger.warning(
+                "%d pages were let through while the index was away, and are not in it%s",
+                left,
+                "; the next run with this JOBDIR adds them" if self.settings.standby_path else "",
+            )
+        await asyncio.get_running_loop().run_in_executor(None, self._asker.close)
         self._threads.shutdown()
         for worker in self._workers:
             worker.close()
-
-    def _is_away(self) -> bool:
-        return self._away_until is not None and time.monotonic() < self._away_until
-
-    def _store_is_away(self, error: Exception) -> None:
-        if self._away_until is None:
-            logger.warning(
-                "The index fails, and pages are let through unchecked until it is back: %s",
-                error,
-                exc_info=None if isinstance(error, StoreError) else error,
-            )
-        self._away_until = time.monotonic() + RETRY_SECONDS
-
-    def _store_is_back(self) -> None:
-        if self._away_until is not None:
-            self._away_until = None
-            logger.info("The index is back")
 
 
 def _need_asyncio(crawler: Crawler) -> None:

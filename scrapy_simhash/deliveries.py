@@ -6,7 +6,6 @@ has ended, the page is settled: confirmed, or released if one of them failed.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -26,7 +25,7 @@ class _Progress:
 class Deliveries:
     """Follows pages from the downloader to the last of their items.
 
-    It is for the event loop, but for :meth:`flush`, which may run in a thread.
+    It is for the event loop, but for :meth:`flush`, which is for the index thread.
 
     Args:
         index: where the pages are confirmed and released.
@@ -39,12 +38,11 @@ class Deliveries:
         self._progress: dict[str, _Progress] = {}
         self._arriving: dict[Request, str] = {}
         self._page_of_item: dict[int, str] = {}
-        # These three are shared with threads: never replaced, only appended to, and cut at the
+        # These three are shared with that thread: never replaced, only appended to, and cut at the
         # front by who has read them.
         self._delivered: list[str] = []
         self._failed: list[str] = []
         self._handed_back: list[Page] = []
-        self._flushing = threading.Lock()
 
     def begin(self, key: str) -> None:
         """Note that a callback or an item of this key is on its way."""
@@ -113,16 +111,14 @@ class Deliveries:
         Raises:
             StoreError: the index fails.
         """
-        # When the spider is idle, what a thread is just taking back must not be missed.
-        with self._flushing:
-            # A key may have failed with one text and then come with another: confirming it first
-            # would give up the pages that wait on what failed.
-            if failed := self._failed[:]:
-                self._handed_back.extend(self._index.release(failed))
-                del self._failed[: len(failed)]
-            if delivered := self._delivered[:]:
-                self._index.confirm(delivered)
-                del self._delivered[: len(delivered)]
+        # A key may have failed with one text and then come with another: confirming it first
+        # would give up the pages that wait on what failed.
+        if failed := self._failed[:]:
+            self._handed_back.extend(self._index.release(failed))
+            del self._failed[: len(failed)]
+        if delivered := self._delivered[:]:
+            self._index.confirm(delivered)
+            del self._delivered[: len(delivered)]
 
     def take_handed_back(self) -> list[Page]:
         """Return the pages that releases have handed back, each once."""

@@ -12,6 +12,7 @@ In a REPL::
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Literal
@@ -19,7 +20,7 @@ from urllib.parse import urlsplit
 
 from scrapy_simhash.extraction import Extraction, extract
 from scrapy_simhash.fingerprint import Fingerprint
-from scrapy_simhash.index import Claim, Index, Outcome, Page
+from scrapy_simhash.index import Arrival, Claim, Index, Outcome, Page
 from scrapy_simhash.marks import hidden_content, numbers, steady_text, title
 from scrapy_simhash.recipe import Recipe
 
@@ -195,25 +196,29 @@ class NearDuplicateDetector:
         """
         if analysis.fingerprint is None:
             return Verdict("skipped", key, reason=analysis.reason)
-        claim = self.index.claim(key, analysis.fingerprint, scope=scope, request=request)
-        return _verdict(key, analysis.fingerprint, claim)
+        return self.judge_all([Arrival(key, analysis.fingerprint, scope, request)])[0]
+
+    def judge_all(self, arrivals: Sequence[Arrival]) -> list[Verdict]:
+        """Claim the places of several pages at once; see :meth:`judge`."""
+        claims = self.index.claim_all(arrivals)
+        return [_verdict(page, claim) for page, claim in zip(arrivals, claims, strict=True)]
 
     def close(self) -> None:
         """Close the index."""
         self.index.close()
 
 
-def _verdict(key: str, fingerprint: Fingerprint, claim: Claim) -> Verdict:
+def _verdict(page: Arrival, claim: Claim) -> Verdict:
     if claim.outcome is Outcome.DUPLICATE:
         nearest = claim.matches[0]
         return Verdict(
             "duplicate",
-            key,
+            page.key,
             original=nearest.key,
             distance=nearest.distance,
-            fingerprint=fingerprint,
+            fingerprint=page.fingerprint,
             provisional=all(match.provisional for match in claim.matches),
             waiting=claim.waiting,
         )
     kind: Kind = "unique" if claim.outcome is Outcome.ORIGINAL else "revisit"
-    return Verdict(kind, key, fingerprint=fingerprint, handed_back=claim.handed_back)
+    return Verdict(kind, page.key, fingerprint=page.fingerprint, handed_back=claim.handed_back)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 from urllib.parse import quote
@@ -13,12 +14,17 @@ from scrapy.utils.job import job_dir
 
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.extraction import load_extractor
-from scrapy_simhash.index import Index, StoreError, index_from_url
+from scrapy_simhash.index import StoreError, index_from_url
+from scrapy_simhash.index.standby import StandbyIndex
 from scrapy_simhash.keys import SCOPES, Scope
 from scrapy_simhash.recipe import Recipe, named_recipe
 
 Action = Literal["drop", "follow", "flag"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
+OnUnavailable = Literal["continue", "stop"]
+
+# Stores that are on this machine.
+LOCAL = ("memory:", "sqlite:")
 
 #: Every setting of the plugin, with its default.
 DEFAULTS: dict[str, Any] = {
@@ -34,6 +40,8 @@ DEFAULTS: dict[str, Any] = {
     "SIMHASH_TELL_APART": [],
     "SIMHASH_EXPECTED_PAGES": 1_000_000,
     "SIMHASH_LEASE": 60.0,
+    "SIMHASH_ON_UNAVAILABLE": "continue",
+    "SIMHASH_STANDBY_PAGES": 100_000,
     "SIMHASH_MAX_BODY_SIZE": 4 * 1024 * 1024,
     "SIMHASH_TIMEOUT": 10.0,
     "SIMHASH_PROCESSES": 1,
@@ -56,6 +64,9 @@ class FilterSettings:
         index_url: where the index is.
         expected_pages: how many pages a new index is planned for.
         lease: seconds that a page in progress belongs to its worker.
+        on_unavailable: whether the crawl goes on while the index is away.
+        standby_pages: how many pages it may hold meanwhile.
+        standby_path: the file for them, or None for memory.
         max_body_size: bytes; larger pages are let through unchecked.
         timeout: seconds that a page's analysis may take; then it is let through unchecked.
         processes: worker processes for the analysis; 0 for a thread.
@@ -70,6 +81,9 @@ class FilterSettings:
     index_url: str
     expected_pages: int
     lease: float
+    on_unavailable: OnUnavailable
+    standby_pages: int
+    standby_path: Path | None
     max_body_size: int
     timeout: float
     processes: int
@@ -85,13 +99,21 @@ class FilterSettings:
             SettingError: one line that names the setting and says what it may be.
         """
         _refuse_unknown(settings)
+        folder = job_dir(settings)
         return cls(
             action=checked_action(_get(settings, "SIMHASH_ACTION"), "SIMHASH_ACTION"),
             scope=_one_of(_get(settings, "SIMHASH_SCOPE"), SCOPES, "SIMHASH_SCOPE"),
             recipe=recipe_from_settings(settings),
-            index_url=_index_url(settings),
+            index_url=_index_url(settings, folder),
             expected_pages=_number(settings, "SIMHASH_EXPECTED_PAGES", int, 1),
             lease=_number(settings, "SIMHASH_LEASE", float, 1),
+            on_unavailable=_one_of(
+                _get(settings, "SIMHASH_ON_UNAVAILABLE"),
+                get_args(OnUnavailable),
+                "SIMHASH_ON_UNAVAILABLE",
+            ),
+            standby_pages=_number(settings, "SIMHASH_STANDBY_PAGES", int, 0),
+            standby_path=Path(folder).absolute() / "simhash-standby.sqlite" if folder else None,
             max_body_size=_number(settings, "SIMHASH_MAX_BODY_SIZE", int, 1),
             timeout=_number(settings, "SIMHASH_TIMEOUT", float, 0.1),
             processes=_number(settings, "SIMHASH_PROCESSES", int, 0),
@@ -100,20 +122,30 @@ class FilterSettings:
             item_key_field=_get(settings, "SIMHASH_ITEM_KEY_FIELD"),
         )
 
-    def open_index(self) -> Index:
-        """Open the index that the settings name.
+    def open_index(self) -> StandbyIndex:
+        """Open the index that the settings name, with a standby for when it is away.
 
         Raises:
             SettingError: the index cannot be used; names SIMHASH_INDEX_URL.
         """
+        about: dict[str, Any] = {
+            "recipe": self.recipe.identity,
+            "bits": self.recipe.bits,
+            "distance": self.recipe.distance,
+            "lease": self.lease,
+        }
+        open_primary = partial(
+            index_from_url, self.index_url, expected_pages=self.expected_pages, **about
+        )
+        # A file on this machine that cannot be opened now will not come by itself.
+        needed = self.on_unavailable == "stop" or self.index_url.startswith(LOCAL)
         try:
-            return index_from_url(
-                self.index_url,
-                recipe=self.recipe.identity,
-                bits=self.recipe.bits,
-                distance=self.recipe.distance,
-                expected_pages=self.expected_pages,
-                lease=self.lease,
+            return StandbyIndex(
+                open_primary,
+                self.standby_path,
+                pages=self.standby_pages,
+                start_without=not needed,
+                **about,
             )
         except (ValueError, StoreError) as error:
             raise SettingError(f"SIMHASH_INDEX_URL: {error}") from None
@@ -209,12 +241,11 @@ def recipe_from_settings(settings: BaseSettings) -> Recipe:
     return recipe
 
 
-def _index_url(settings: BaseSettings) -> str:
+def _index_url(settings: BaseSettings, folder: str | None) -> str:
     url = _get(settings, "SIMHASH_INDEX_URL")
     if url is not None:
         return str(url)
     # As Scrapy's own dupefilter: what was seen lasts as long as the job does.
-    folder = job_dir(settings)
     if folder is None:
         return "memory://"
     return "sqlite:///" + quote(str(Path(folder).absolute() / "simhash.sqlite"))

@@ -21,6 +21,7 @@ import os
 import struct
 import subprocess
 import sys
+import threading
 import time
 import traceback
 from dataclasses import replace
@@ -35,6 +36,9 @@ from scrapy_simhash.recipe import Recipe, named_recipe
 
 # Extraction libraries keep caches that only grow; a new process costs less than half a second.
 PAGES_PER_PROCESS = 20_000
+# A child that does not even end itself at the time limit (stopped, or still starting on a busy
+# machine) gets so many seconds more.
+GRACE = 10.0
 
 _LENGTH = struct.Struct("!I")
 
@@ -91,16 +95,22 @@ class WorkerProcess:
         assert child.stdin is not None
         assert child.stdout is not None
         begun = time.monotonic()
+        # Writing waits for a child that does not read, too.
+        last_resort = threading.Timer(self._timeout + GRACE, child.kill)
+        last_resort.start()
         try:
             _write(child.stdin, {"url": url, "declared": declared}, body)
             header, payload = _read(child.stdout)
         except (EOFError, BrokenPipeError):
             status = child.wait()
             self.close()
+            took = time.monotonic() - begun
             # The child's watchdog and a failed start both end it with status 1.
-            if status == 1 and time.monotonic() - begun >= self._timeout:
+            if took >= self._timeout + GRACE or (status == 1 and took >= self._timeout):
                 raise PageTimeout(f"no answer within {self._timeout:g} seconds") from None
             raise PageFailed(f"the worker process ended with status {status}") from None
+        finally:
+            last_resort.cancel()
         if header["error"] is not None:
             raise PageFailed(header["error"])
         fingerprint = _unpack(payload, self._recipe.bits) if payload else None

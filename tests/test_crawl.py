@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
+import logging
 import threading
 import time
 from collections.abc import AsyncIterator
@@ -15,6 +17,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 
+from scrapy_simhash.crawl import CrawlFilter
 from scrapy_simhash.index import StoreDamaged, StoreUnavailable
 from scrapy_simhash.index.memory import MemoryIndex
 from tests.pages import article, edited, html
@@ -360,8 +363,8 @@ def test_store_that_fails_costs_no_page(
         monkeypatch.setattr(MemoryIndex, method, unavailable)
     crawled = crawl(Pages, site=twins, paths=["/first", "/second", "/other"])
     assert len(crawled.items) == crawled.stat("skipped/unavailable") == 3
-    warnings = [r for r in caplog.records if "the store is away" in r.getMessage()]
-    assert len(warnings) == 1
+    warnings = [r for r in caplog.records if r.levelno == logging.WARNING]
+    assert ["the store is away" in r.getMessage() for r in warnings] == [True]
 
 
 def test_store_that_comes_back_is_asked_again(
@@ -373,7 +376,7 @@ def test_store_that_comes_back_is_asked_again(
         monkeypatch.setattr(MemoryIndex, "claim", claim)
         raise StoreUnavailable("the store is away")
 
-    monkeypatch.setattr("scrapy_simhash.crawl.RETRY_SECONDS", 0.0)
+    monkeypatch.setattr("scrapy_simhash.index.primary.RETRY_SECONDS", 0.0)
     monkeypatch.setattr(MemoryIndex, "claim", unavailable)
     crawled = crawl(
         Pages, settings=ONE_AT_A_TIME, site=twins, paths=["/other", "/first", "/second"]
@@ -541,6 +544,26 @@ def test_store_that_fails_is_not_asked_to_confirm_again_and_again(
     crawl(Pages, site=twins, paths=["/first", "/late"])
     # While the crawl runs, when it is idle, and when it closes.
     assert len(calls) <= 3
+
+
+def test_filter_of_a_crawl_that_never_starts_is_not_kept(crawl: Any, twins: Any) -> None:
+    class Broken:
+        @classmethod
+        def from_crawler(cls, crawler: Any) -> Any:
+            raise RuntimeError("cannot start")
+
+    def filters() -> int:
+        gc.collect()
+        return sum(isinstance(thing, CrawlFilter) for thing in gc.get_objects())
+
+    before = filters()
+    logging.disable()  # what pytest keeps of the log would keep the crawl
+    try:
+        with pytest.raises(RuntimeError, match="cannot start"):
+            crawl(Pages, settings={"ITEM_PIPELINES": {Broken: 1}}, site=twins, paths=[])
+    finally:
+        logging.disable(logging.NOTSET)
+    assert filters() == before
 
 
 def test_request_that_carries_a_lone_surrogate_does_no_harm(crawl: Any, twins: Any) -> None:

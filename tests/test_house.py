@@ -20,7 +20,7 @@ FLOORS = [
     {"recipe", "index"},
     {"keys", "detector", "datasets"},
     {"evaluation", "kinds", "tuning"},
-    {"worker", "exceptions", "signals"},
+    {"worker", "index_thread", "exceptions", "signals"},
     {"settings", "requests", "deliveries"},
     {"crawl"},
     {"downloadermiddlewares", "spidermiddlewares", "pipelines"},

@@ -53,6 +53,8 @@ def test_settings_from_the_command_line_are_text() -> None:
         ("SIMHASH_EXPECTED_PAGES", 0, "at least 1"),
         ("SIMHASH_LEASE", "soon", "a number"),
         ("SIMHASH_LEASE", float("nan"), "a number"),
+        ("SIMHASH_ON_UNAVAILABLE", "panic", "continue, stop"),
+        ("SIMHASH_STANDBY_PAGES", -1, "at least 0"),
         ("SIMHASH_MAX_BODY_SIZE", True, "whole number"),
         ("SIMHASH_TIMEOUT", 0, "at least 0.1"),
         ("SIMHASH_PROCESSES", -1, "at least 0"),

@@ -85,6 +85,20 @@ def test_child_that_dies_is_replaced(worker: WorkerProcess) -> None:
     assert worker.analyse(b"a page", None, URL).fingerprint is not None
 
 
+def test_child_that_is_stopped_in_its_tracks_is_given_up(
+    worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it reads no more or answers no more."""
+    monkeypatch.setattr("scrapy_simhash.worker.GRACE", 0.0)
+    for page in (b"a page", b"a page" * 100_000):
+        assert worker.analyse(b"a page", None, URL).fingerprint is not None
+        assert worker._child is not None
+        worker._child.send_signal(signal.SIGSTOP)
+        with pytest.raises(PageTimeout, match="2 seconds"):
+            worker.analyse(page, None, URL)
+    assert worker.analyse(b"a page", None, URL).fingerprint is not None
+
+
 def test_child_is_renewed_after_many_pages(
     worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:

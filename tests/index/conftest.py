@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scrapy_simhash.index import Index, index_from_url
+from tests import servers
 
 
 class Store:
@@ -31,32 +34,112 @@ class Store:
             index.close()
 
 
-# How each back end makes the URL of a new, empty store, and whether workers can share it.
-BACKENDS: dict[str, tuple[Callable[[Path, int], str], bool]] = {
-    "memory": (lambda folder, number: "memory://", False),
-    "sqlite": (lambda folder, number: f"sqlite:///{folder}/{number}.sqlite", True),
+class Servers:
+    """The servers of a session: each is started by the first test that asks for it.
+
+    A test that stops or kills one starts one of its own instead.
+    """
+
+    def __init__(self) -> None:
+        self._stack = contextlib.ExitStack()
+        self._numbers = itertools.count()
+
+    def close(self) -> None:
+        self._stack.close()
+
+    def new_name(self) -> str:
+        """Return a query option that no other test of the session uses."""
+        return f"name=test{next(self._numbers)}"
+
+    @cached_property
+    def single(self) -> servers.RedisServer:
+        return self._start(servers.redis_server())
+
+    @cached_property
+    def password(self) -> servers.RedisServer:
+        return self._start(servers.password_server())
+
+    @cached_property
+    def tls(self) -> servers.RedisServer:
+        return self._start(servers.tls_server())
+
+    @cached_property
+    def sentinel(self) -> servers.Sentinel:
+        return self._start(servers.sentinel())
+
+    @cached_property
+    def cluster(self) -> servers.Cluster:
+        return self._start(servers.cluster())
+
+    @cached_property
+    def fake_url(self) -> str:
+        """The URL of fakeredis's server."""
+        try:
+            return self._stack.enter_context(servers.fake_server())
+        except ImportError as error:
+            pytest.skip(f"no fakeredis that runs scripts on this machine: {error}")
+
+    def _start(self, server: contextlib.AbstractContextManager[Any]) -> Any:
+        if servers.PROGRAM is None:
+            pytest.skip("no redis-server on this machine")
+        return self._stack.enter_context(server)
+
+
+@pytest.fixture(scope="session")
+def redis_servers() -> Iterator[Servers]:
+    started = Servers()
+    yield started
+    started.close()
+
+
+# The URL of each redis back end, without the name that is added to it.
+REDIS: dict[str, Callable[[Servers], str]] = {
+    "redis": lambda started: started.single.url + "?",
+    "redis-local": lambda started: started.single.url + "?buckets=local&",
+    "redis-unix": lambda started: started.single.unix_url + "&",
+    "sentinel": lambda started: started.sentinel.url + "?",
+    "cluster": lambda started: started.cluster.url + "?",
+    "cluster-local": lambda started: started.cluster.url + "?buckets=local&",
+    "fakeredis": lambda started: started.fake_url + "?",
 }
-
-
-@pytest.fixture(params=BACKENDS)
-def new_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Store]]:
-    """Makes as many empty stores as a test asks for."""
-    url, shared = BACKENDS[request.param]
-    numbers = itertools.count()
-    stores: list[Store] = []
-
-    def make() -> Store:
-        stores.append(Store(url(tmp_path, next(numbers)), shared))
-        return stores[-1]
-
-    yield make
-    for store in stores:
-        store.close()
+# Those that differ in what they do. The others differ in how they connect, or have the same parts
+# put together otherwise; they take part in all but the longest tests.
+THOROUGH = ["memory", "sqlite", "redis", "redis-local", "cluster"]
 
 
 @pytest.fixture
-def store(new_store: Callable[[], Store]) -> Store:
-    return new_store()
+def stores(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[[str], Store]]:
+    """Makes empty stores of a back end."""
+    numbers = itertools.count()
+    made: list[Store] = []
+
+    def make(backend: str) -> Store:
+        if backend == "memory":
+            url = "memory://"
+        elif backend == "sqlite":
+            url = f"sqlite:///{tmp_path}/{next(numbers)}.sqlite"
+        else:
+            started = request.getfixturevalue("redis_servers")
+            url = REDIS[backend](started) + started.new_name()
+        made.append(Store(url, shared=backend != "memory"))
+        return made[-1]
+
+    yield make
+    for store in made:
+        store.close()
+
+
+@pytest.fixture(params=THOROUGH)
+def new_store(
+    request: pytest.FixtureRequest, stores: Callable[[str], Store]
+) -> Callable[[], Store]:
+    """Makes as many empty stores as a long test asks for."""
+    return lambda: stores(request.param)
+
+
+@pytest.fixture(params=["memory", "sqlite", *REDIS])
+def store(request: pytest.FixtureRequest, stores: Callable[[str], Store]) -> Store:
+    return stores(request.param)
 
 
 @pytest.fixture

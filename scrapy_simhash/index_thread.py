@@ -1,0 +1,71 @@
+"""The one thread that talks to the index: pages that are ready together are claimed together."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+from scrapy_simhash.detector import NearDuplicateDetector, Verdict
+from scrapy_simhash.index import Arrival, StoreError
+
+logger = logging.getLogger(__name__)
+
+# A batch that fails is lost as a whole, and a shared store serves nobody else meanwhile.
+BATCH = 64
+
+T = TypeVar("T")
+
+
+class IndexThread:
+    """Runs claims, and whatever else is asked of the index, one after the other.
+
+    Args:
+        detector: decides about pages; the thread closes it.
+    """
+
+    def __init__(self, detector: NearDuplicateDetector) -> None:
+        self._detector = detector
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash-index")
+        self._ready: deque[tuple[Arrival, Future[Verdict]]] = deque()
+
+    def judge(self, page: Arrival) -> Future[Verdict]:
+        """Return the verdict on a page: ``skipped`` if the index fails."""
+        verdict: Future[Verdict] = Future()
+        # Nobody may cancel it: the claim is made all the same.
+        verdict.set_running_or_notify_cancel()
+        self._ready.append((page, verdict))
+        self._thread.submit(self._judge_ready)
+        return verdict
+
+    def run(self, work: Callable[[], T]) -> Future[T]:
+        """Return what ``work`` returns, which runs after the claims that are waiting."""
+        return self._thread.submit(work)
+
+    def close(self) -> None:
+        """Do what is left, then close the detector."""
+        self._thread.submit(self._detector.close)
+        self._thread.shutdown()
+
+    def _judge_ready(self) -> None:
+        # Each page that came has submitted this; the first takes them all.
+        if not self._ready:
+            return
+        batch = [self._ready.popleft() for _ in range(min(len(self._ready), BATCH))]
+        verdicts = self._judge([page for page, _ in batch])
+        for (_, future), verdict in zip(batch, verdicts, strict=True):
+            future.set_result(verdict)
+
+    def _judge(self, pages: Sequence[Arrival]) -> list[Verdict]:
+        try:
+            return self._detector.judge_all(pages)
+        except StoreError as error:
+            # The index has said so where it matters; this is one line a batch.
+            logger.debug("%d pages are let through unchecked: %s", len(pages), error)
+        except Exception:  # no fault of the index may cost a page
+            if len(pages) > 1:
+                return [verdict for page in pages for verdict in self._judge([page])]
+            logger.exception("The index fails on %s; let through unchecked", pages[0].key)
+        return [Verdict("skipped", page.key, reason="unavailable") for page in pages]
