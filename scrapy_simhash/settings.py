@@ -245,7 +245,35 @@ def _index_url(settings: BaseSettings, folder: str | None) -> str:
     url = _get(settings, "SIMHASH_INDEX_URL")
     if url is not None:
         return str(url)
+    # What the scheduler shares, the index shares.
+    if _name_of(settings.get("SCHEDULER")).startswith("scrapy_redis."):
+        return _scrapy_redis_url(settings)
     # As Scrapy's own dupefilter: what was seen lasts as long as the job does.
     if folder is None:
         return "memory://"
     return "sqlite:///" + quote(str(Path(folder).absolute() / "simhash.sqlite"))
+
+
+def _name_of(component: object) -> str:
+    return component if isinstance(component, str) else getattr(component, "__module__", "") + "."
+
+
+def _scrapy_redis_url(settings: BaseSettings) -> str:
+    """Return the URL of the Redis that scrapy-redis uses, by the settings that it reads."""
+    params = dict(settings.getdict("REDIS_PARAMS"))
+    for name in ("url", "host", "port", "db"):
+        if value := settings.get(f"REDIS_{name.upper()}"):
+            params[name] = value
+    user = ""
+    if params.get("password"):
+        name = quote(str(params.get("username") or ""), "")
+        user = f"{name}:{quote(str(params['password']), '')}@"
+    if params.get("url"):
+        url = str(params["url"])
+        return url if "@" in url else url.replace("://", f"://{user}", 1)
+    database = params.get("db") or 0
+    if params.get("unix_socket_path"):
+        return f"unix://{user}{quote(str(params['unix_socket_path']))}?db={database}"
+    scheme = "rediss" if params.get("ssl") else "redis"
+    place = f"{params.get('host') or 'localhost'}:{params.get('port') or 6379}"
+    return f"{scheme}://{user}{place}/{database}"

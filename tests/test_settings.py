@@ -83,3 +83,28 @@ def test_crawl_with_an_unusable_setting_does_not_start(crawl: Any) -> None:
 def test_switch_that_is_neither_on_nor_off_is_named() -> None:
     with pytest.raises(SettingError, match=r"^SIMHASH_ENABLED: "):
         is_enabled(Settings({"SIMHASH_ENABLED": "maybe"}))
+
+
+@pytest.mark.parametrize(
+    ("its_settings", "url"),
+    [
+        ({}, "redis://localhost:6379/0"),
+        ({"REDIS_URL": "redis://h:1/2"}, "redis://h:1/2"),
+        (
+            {"REDIS_HOST": "h", "REDIS_PORT": "1", "REDIS_PARAMS": {"password": "p@", "db": 3}},
+            "redis://:p%40@h:1/3",
+        ),
+        (
+            {"REDIS_PARAMS": {"url": "redis://h:1", "username": "u", "password": "p"}},
+            "redis://u:p@h:1",
+        ),
+        ({"REDIS_PARAMS": {"unix_socket_path": "/r.sock"}}, "unix:///r.sock?db=0"),
+        ({"REDIS_PARAMS": {"host": "h", "ssl": True}}, "rediss://h:6379/0"),
+    ],
+)
+def test_with_scrapy_redis_the_index_is_where_its_queue_is(its_settings, url):
+    scheduler = {"SCHEDULER": "scrapy_redis.scheduler.Scheduler", "JOBDIR": "job"}
+    settings = Settings({**scheduler, **its_settings})
+    assert FilterSettings.from_settings(settings).index_url == url
+    settings.set("SIMHASH_INDEX_URL", "memory://")
+    assert FilterSettings.from_settings(settings).index_url == "memory://"
