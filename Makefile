@@ -26,6 +26,12 @@ bench: $(VENV)/installed-test
 	$(BIN)/python tests/benchmarks/false_drops.py
 	$(BIN)/python tests/benchmarks/min_length.py
 	$(BIN)/python tests/benchmarks/tell_apart.py
+	$(BIN)/python -m tests.benchmarks.redis_race
+	$(BIN)/python -m tests.benchmarks.redis_memory
+	$(BIN)/python -m tests.benchmarks.redis_speed
+	$(BIN)/python -m tests.benchmarks.redis_recall
+	$(BIN)/python -m tests.benchmarks.redis_restarts
+	$(BIN)/python -m tests.benchmarks.redis_workers
 
 # The tests want a real redis-server; where there is none and none may be installed, they take
 # fakeredis.

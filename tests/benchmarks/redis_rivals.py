@@ -1,0 +1,137 @@
+"""Ways to claim pages in Redis, ours and others', behind one call."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import redis
+
+from scrapy_simhash.index import Arrival, Outcome, index_from_url
+from tests.benchmarks.redis_measuring import Page
+
+_CONFIRMED_AT_ONCE = 32
+
+
+class Claimer(Protocol):
+    """Claims pages; one worker's own."""
+
+    def claim(self, pages: Sequence[Page]) -> list[bool]:
+        """Say of each page whether it became an original."""
+
+    def close(self) -> None:
+        """Confirm what is left and go."""
+
+
+class Ours:
+    """The index; originals are confirmed in batches, as a crawl does it.
+
+    Args:
+        options: of :func:`index_from_url`.
+    """
+
+    def __init__(self, url: str, bits: int, distance: int, **options: Any) -> None:
+        self.index = index_from_url(
+            url, recipe="benchmark", bits=bits, distance=distance, **options
+        )
+        self._provisional: list[str] = []
+
+    def claim(self, pages: Sequence[Page]) -> list[bool]:
+        if len(pages) == 1:
+            claims = [self.index.claim(*pages[0], request=_request(pages[0]))]
+        else:
+            claims = self.index.claim_all(
+                [Arrival(*page, request=_request(page)) for page in pages]
+            )
+        admitted = [claim.outcome is Outcome.ORIGINAL for claim in claims]
+        self._provisional += [key for (key, _), new in zip(pages, admitted, strict=True) if new]
+        if len(self._provisional) >= _CONFIRMED_AT_ONCE:
+            self.confirm()
+        return admitted
+
+    def confirm(self) -> None:
+        self.index.confirm(self._provisional)
+        self._provisional = []
+
+    def close(self) -> None:
+        self.confirm()
+        self.index.close()
+
+
+class NaiveSets:
+    """What most projects do, 64 bits and k = 3: a SET for each block value, read and then write.
+
+    A member is ``hex,key``, as in the PyPI package simhash; four blocks of 16 bits. The sets of
+    all pages of a call are read in one round trip, and written in another.
+    """
+
+    def __init__(self, url: str, *, key_prefix: str = "naive") -> None:
+        self._client = redis.Redis.from_url(url, decode_responses=True)
+        self._prefix = key_prefix
+
+    def claim(self, pages: Sequence[Page]) -> list[bool]:
+        read, write = (self._client.pipeline(transaction=False) for _ in range(2))
+        blocks = [self._blocks(fingerprint.value) for _, fingerprint in pages]
+        for name in (name for names in blocks for name in names):
+            read.smembers(name)
+        members = iter(read.execute())
+        admitted = []
+        for (key, fingerprint), names in zip(pages, blocks, strict=True):
+            found = set().union(*(next(members) for _ in names))
+            near = any(
+                (int(member.split(",", 1)[0], 16) ^ fingerprint.value).bit_count() <= 3
+                for member in found
+            )
+            admitted.append(not near)
+            if not near:
+                for name in names:
+                    write.sadd(name, f"{fingerprint.value:x},{key}")
+        if any(admitted):
+            write.execute()
+        return admitted
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _blocks(self, value: int) -> list[str]:
+        return [f"{self._prefix}:{value >> 16 * i & 0xFFFF:x}:{i:x}" for i in range(4)]
+
+
+class Datasketch:
+    """MinHash LSH with Redis storage, 128 permutations, Jaccard .8; datasketch's own defaults.
+
+    Each byte of a fingerprint stands for a word, so that near pages share most words.
+    """
+
+    def __init__(self, host: str, port: int) -> None:
+        from datasketch import MinHash, MinHashLSH
+
+        self._make = MinHash
+        self._lsh = MinHashLSH(
+            threshold=0.8,
+            num_perm=128,
+            storage_config={
+                "type": "redis",
+                "basename": b"datasketch",
+                "redis": {"host": host, "port": port},
+            },
+        )
+
+    def claim(self, pages: Sequence[Page]) -> list[bool]:
+        admitted = []
+        for key, fingerprint in pages:
+            minhash = self._make(num_perm=128)
+            minhash.update_batch([bytes(word) for word in enumerate(fingerprint.to_bytes())])
+            admitted.append(not self._lsh.query(minhash))
+            if admitted[-1]:
+                self._lsh.insert(key, minhash, check_duplication=False)
+        return admitted
+
+    def close(self) -> None:
+        with contextlib.suppress(AttributeError):
+            self._lsh.keys._redis.close()
+
+
+def _request(page: Page) -> str:
+    return '{"url": "' + page[0] + '", "method": "GET", "callback": "parse"}'

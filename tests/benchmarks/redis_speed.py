@@ -1,0 +1,175 @@
+"""Claims per second, and what a claim costs the server.
+
+    python -m tests.benchmarks.redis_speed [--full] [--sizes 100000] [--only "naive;redis 64/3"]
+
+Each way fills a server of its own with the given number of pages, then claims more: one client
+page by page, one in calls of 32 pages, 8 clients in threads, 6 in processes. Three in ten of the
+pages are near-duplicates; originals are confirmed in batches. `server us` is the CPU time of
+redis-server per page, p50 and p99 are what a call takes in microseconds. Naive: a SET for each
+block value, read and then write. Skewed: on average 20 times the candidates in a bucket.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from scrapy_simhash.blocks import plan_layout
+from tests.benchmarks.redis_measuring import (
+    Page,
+    Table,
+    batches,
+    count,
+    cpu_seconds,
+    need_redis,
+    pages,
+)
+from tests.benchmarks.redis_rivals import Claimer, NaiveSets, Ours
+from tests.servers import RedisServer, redis_server
+
+# Calls of each client; their first ones, which open connections and load scripts, do not count.
+CALLS = {"1 client": 4000, "1 client, 32 a call": 250, "8 threads": 600, "6 processes": 1500}
+WARM_UP = 5
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to claim, and what it claims."""
+
+    bits: int
+    distance: int
+    options: str | None
+    skewed: bool = False
+
+    def claimer(self, url: str, size: int) -> Claimer:
+        if self.options is None:
+            return NaiveSets(url)
+        return Ours(url + self.options, self.bits, self.distance, expected_pages=size)
+
+    def pages(self, number: int, seed: int, size: int) -> list[Page]:
+        width = plan_layout(self.bits, self.distance, size).width if self.skewed else 0
+        found = pages(self.bits, self.distance, number, seed=seed, skew_width=width)
+        return list(found)
+
+
+WAYS = {
+    "naive": Way(64, 3, None),
+    "redis 64/3": Way(64, 3, ""),
+    "local 64/3": Way(64, 3, "?buckets=local"),
+    "redis 256/48": Way(256, 48, ""),
+    "local 256/48": Way(256, 48, "?buckets=local"),
+    "naive, skewed": Way(64, 3, None, True),
+    "redis 64/3, skewed": Way(64, 3, "", True),
+    "redis 256/48, skewed": Way(256, 48, "", True),
+}
+
+
+def client(
+    way: Way, url: str, size: int, mode: str, seed: int, wait: Callable[[], Any]
+) -> list[float]:
+    """Claim, and return the microseconds of each call."""
+    per_call = 32 if "32" in mode else 1
+    calls = list(batches(way.pages(per_call * (CALLS[mode] + WARM_UP), seed, size), per_call))
+    claimer = way.claimer(url, size)
+    for call in calls[:WARM_UP]:
+        claimer.claim(call)
+    wait()
+    times = []
+    for call in calls[WARM_UP:]:
+        start = time.perf_counter()
+        claimer.claim(call)
+        times.append((time.perf_counter() - start) * 1e6)
+    wait()
+    claimer.close()
+    return times
+
+
+def in_process(way: Way, url: str, size: int, mode: str, seed: int, barrier: Any, out: Any) -> None:
+    try:
+        out.put(client(way, url, size, mode, seed, barrier.wait))
+    except BaseException as error:
+        barrier.abort()
+        out.put(f"{type(error).__name__}: {error}")
+        raise
+
+
+def run(
+    way: Way, server: RedisServer, size: int, mode: str, seed: int
+) -> tuple[float, float, float, float]:
+    """Return claims per second, server microseconds, p50 and p99 of a call."""
+    clients = 8 if "threads" in mode else 6 if "processes" in mode else 1
+    threads = "processes" not in mode
+    spawn = multiprocessing.get_context("spawn")
+    barrier: Any = (threading if threads else spawn).Barrier(clients + 1, timeout=600)
+    out: Any = spawn.Queue()
+    workers = [
+        (threading.Thread if threads else spawn.Process)(
+            target=in_process, args=(way, server.url, size, mode, seed + i, barrier, out)
+        )
+        for i in range(clients)
+    ]
+    for worker in workers:
+        worker.start()
+    barrier.wait()
+    start, cpu = time.perf_counter(), cpu_seconds(server)
+    barrier.wait()
+    seconds, cpu = time.perf_counter() - start, cpu_seconds(server) - cpu
+    times = [out.get(timeout=600) for _ in workers]
+    for worker in workers:
+        worker.join()
+    if failures := [failure for failure in times if isinstance(failure, str)]:
+        raise RuntimeError("; ".join(failures))
+    flat = np.concatenate(times)
+    claims = len(flat) * (32 if "32" in mode else 1)
+    p50, p99 = np.percentile(flat, [50, 99])
+    return claims / seconds, cpu / claims * 1e6, float(p50), float(p99)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--full", action="store_true", help="100k, 1M and 10M pages")
+    parser.add_argument("--sizes", help="numbers of pages, separated by commas")
+    parser.add_argument("--only", default=";".join(WAYS), help="ways, separated by ;")
+    options = parser.parse_args()
+    need_redis()
+    chosen = options.sizes or ("100000,1000000,10000000" if options.full else "100000")
+    table = Table(
+        *("", "pages", "clients", "claims/s", "server us", "p50", "p99"),
+        *("speed / naive", "server us / naive"),
+    )
+    for size in map(int, chosen.split(",")):
+        naive: dict[tuple[str, bool], tuple[float, ...]] = {}
+        for name in options.only.split(";"):
+            way = WAYS[name]
+            with redis_server() as server:
+                filler = way.claimer(server.url, size)
+                width = plan_layout(way.bits, way.distance, size).width if way.skewed else 0
+                for batch in batches(
+                    pages(way.bits, way.distance, size, seed=1, skew_width=width), 256
+                ):
+                    filler.claim(batch)
+                filler.close()
+                for number, mode in enumerate(CALLS, 1):
+                    found = run(way, server, size, mode, 100 * number)
+                    if way.options is None:
+                        naive[mode, way.skewed] = found
+                    beside = naive.get((mode, way.skewed)) if way.bits == 64 else None
+                    table.row(
+                        name,
+                        count(size),
+                        mode,
+                        *(f"{figure:,.0f}" for figure in found),
+                        found[0] / beside[0] if beside else "",
+                        found[1] / beside[1] if beside else "",
+                    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""What the contract suite does not run over: TLS and a password."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+
+from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.index import Outcome, StoreError, index_from_url
+
+
+def opened(url):
+    return contextlib.closing(index_from_url(url, recipe="test", bits=64, distance=3))
+
+
+@pytest.mark.parametrize("server", ["tls", "password"])
+def test_workers_share_an_index_by_each_scheme(redis_servers, server):
+    url = getattr(redis_servers, server).url
+    url += ("&" if "?" in url else "?") + redis_servers.new_name()
+    with opened(url) as one, opened(url) as other:
+        assert one.claim("a", Fingerprint(0, 64), request="A").outcome is Outcome.ORIGINAL
+        assert other.claim("b", Fingerprint(1, 64), request="B").waiting
+        one.confirm(["a"])
+        assert [match.key for match in other.query(Fingerprint(1, 64))] == ["a"]
+        assert other.orphans() == []
+        one.clear()
+        assert len(other) == 0
+
+
+def test_a_wrong_password_is_told_without_the_password(redis_servers):
+    url = redis_servers.password.url.replace("p%40ss", "guess%40ed")
+    with pytest.raises(StoreError) as error, opened(url):
+        pass
+    assert "guess" not in str(error.value)
+
+
+def test_a_server_with_an_unknown_certificate_is_refused(redis_servers):
+    url = redis_servers.tls.url.split("?")[0]
+    with pytest.raises(StoreError, match=r"(?i)certificate"), opened(url):
+        pass
