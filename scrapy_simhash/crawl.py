@@ -9,29 +9,32 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DontCloseSpider
+from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 
+from scrapy_simhash.account import Account
+from scrapy_simhash.analysis import AnalysisThreads, Job
 from scrapy_simhash.deliveries import Deliveries
 from scrapy_simhash.detector import NearDuplicateDetector, PageAnalysis, Verdict
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index import Arrival, Page, StoreError
 from scrapy_simhash.index.standby import CaughtUp
 from scrapy_simhash.index_thread import IndexThread
-from scrapy_simhash.requests import request_from_json
+from scrapy_simhash.requests import request_from_json, request_key, request_to_json
 from scrapy_simhash.settings import FilterSettings
-from scrapy_simhash.worker import PageFailed, PageTimeout, WorkerProcess, analyse_body
+from scrapy_simhash.worker import Body, PageFailed, PageTimeout
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +45,17 @@ FLUSH_SECONDS = 0.5
 IDLE_SECONDS = 0.25
 
 T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A page on the way to its verdict."""
+
+    key: str
+    scope: str
+    request: str | None
+    answer: asyncio.Future[Verdict]
+    excerpt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +82,21 @@ class CrawlFilter:
         self.settings = FilterSettings.from_settings(crawler.settings)
         self._crawler = crawler
         self._index = self.settings.open_index()
-        self._asker = IndexThread(NearDuplicateDetector(self.settings.recipe, self._index))
-        count = max(1, self.settings.processes)
-        self._threads = ThreadPoolExecutor(count, thread_name_prefix="simhash")
-        self._workers: list[WorkerProcess] = []
-        self._own = threading.local()
+        detector = NearDuplicateDetector(self.settings.recipe, self._index)
+        self._asker: IndexThread[_Asked] = IndexThread(detector, _answer)
+        self._analysis = AnalysisThreads(
+            self.settings.recipe,
+            processes=self.settings.processes,
+            timeout=self.settings.timeout,
+            excerpt_length=self.settings.log_text,
+        )
         self.deliveries = Deliveries(
             self._index, items=bool(self.settings.item_text_field or self.settings.item_html_field)
         )
+        self.account = Account(self.settings)
+        # Requests that the queue forgets as soon as it has given them out, and their keys.
+        self._expected: dict[Request, str] = {}
+        self._to_expect: deque[Page] = deque()
         self._given_up: set[asyncio.Future[Verdict]] = set()
         self._upkeep: asyncio.Task[None] | None = None
         self._idle: Future[_Idle] | None = None
@@ -120,25 +141,25 @@ class CrawlFilter:
         request: str | None,
     ) -> Verdict:
         """Return the verdict on the body of a response; see ``NearDuplicateDetector.judge``."""
-        analyse = partial(self.analyse, body, declared, url)
-        return await self.check(analyse, key=key, scope=scope, request=request)
+        return await self.check(Body(body, declared, url), key=key, scope=scope, request=request)
 
     async def check(
         self,
-        analyse: Callable[[], PageAnalysis],
+        job: Job,
         *,
         key: str,
         scope: str,
         request: str | None = None,
     ) -> Verdict:
-        """Return the verdict on what ``analyse`` finds, which runs off the event loop."""
-        work = asyncio.ensure_future(self._check(analyse, key, scope, request))
+        """Return the verdict on what is to be analysed, which is done off the event loop."""
+        answer: asyncio.Future[Verdict] = asyncio.get_running_loop().create_future()
+        self._analysis.analyse(job, partial(self._analysed, _Asked(key, scope, request, answer)))
         try:
-            return await asyncio.shield(work)
+            return await asyncio.shield(answer)
         except asyncio.CancelledError:
             # It goes on, and may make an original of a page that nobody waits for.
-            self._given_up.add(work)
-            work.add_done_callback(self._end_given_up)
+            self._given_up.add(answer)
+            answer.add_done_callback(self._end_given_up)
             raise
 
     def _end_given_up(self, work: asyncio.Future[Verdict]) -> None:
@@ -151,34 +172,49 @@ class CrawlFilter:
             self.deliveries.end(verdict.key, failed=True)
             self.crawl_again(verdict.handed_back)
 
-    async def _check(
-        self, analyse: Callable[[], PageAnalysis], key: str, scope: str, request: str | None
-    ) -> Verdict:
-        try:
-            analysis = await asyncio.get_running_loop().run_in_executor(self._threads, analyse)
-        except PageTimeout as error:
-            logger.warning("SIMHASH_TIMEOUT: %s: %s; let through unchecked", key, error)
-            return Verdict("skipped", key, reason="timeout")
-        except Exception as error:  # noqa: BLE001 - an extractor of the user's may raise anything
-            detail = error if isinstance(error, PageFailed) else repr(error)
+    def _analysed(self, asked: _Asked, analysis: PageAnalysis | Exception) -> None:
+        """Go on with a page, in a thread of the analysis."""
+        key = asked.key
+        if isinstance(analysis, PageAnalysis):
+            asked.excerpt = analysis.excerpt
+            if analysis.fingerprint is not None:
+                page = Arrival(key, analysis.fingerprint, asked.scope, asked.request)
+                self._asker.judge(page, asked)
+                return
+            reason = analysis.reason
+        elif isinstance(analysis, PageTimeout):
+            logger.warning("SIMHASH_TIMEOUT: %s: %s; let through unchecked", key, analysis)
+            reason = "timeout"
+        else:
+            detail = analysis if isinstance(analysis, PageFailed) else repr(analysis)
             logger.error("The extractor failed on %s; let through unchecked: %s", key, detail)
-            return Verdict("skipped", key, reason="extractor_error")
-        if analysis.fingerprint is None:
-            return Verdict("skipped", key, reason=analysis.reason)
-        page = Arrival(key, analysis.fingerprint, scope, request)
-        return await asyncio.wrap_future(self._asker.judge(page))
+            reason = "extractor_error"
+        _answer([(asked, Verdict("skipped", key, reason=reason))])
 
-    def analyse(self, body: bytes, declared: str | None, url: str | None) -> PageAnalysis:
-        """Analyse a page in this thread's worker process; see ``worker.analyse_body``."""
-        if not self.settings.processes:
-            return analyse_body(body, declared, url, self.settings.recipe)
-        # One child for each thread: a thread waits for its own, and only for its own.
-        worker: WorkerProcess | None = getattr(self._own, "worker", None)
-        if worker is None:
-            worker = WorkerProcess(self.settings.recipe, self.settings.timeout)
-            self._own.worker = worker
-            self._workers.append(worker)
-        return worker.analyse(body, declared, url)
+    def expect(self, request: Request) -> None:
+        """Note in the index that a request is on its way, if the queue has forgotten it."""
+        if not self.settings.expect_requests or request.callback is NO_CALLBACK:
+            return
+        stored = request_to_json(request, self.spider)
+        if stored is not None:
+            self._expected[request] = key = request_key(request, request.url)
+            self._to_expect.append(Page(key, stored))
+            self._asker.run(self._expect)
+
+    def _expect(self) -> None:
+        # Each request that came has asked for this; the first takes them all.
+        pages = [self._to_expect.popleft() for _ in range(len(self._to_expect))]
+        if pages:
+            self._index.expect(pages)
+
+    def _not_expected(self) -> list[str]:
+        """Return the keys of the requests that are not on their way any more."""
+        assert self._crawler.engine is not None
+        active = self._crawler.engine.downloader.active
+        return [
+            self._expected.pop(request)
+            for request in [request for request in self._expected if request not in active]
+        ]
 
     def crawl_again(self, pages: Iterable[Page]) -> int:
         """Schedule pages that were handed back; return how many could be."""
@@ -204,8 +240,16 @@ class CrawlFilter:
 
     # Upkeep. The first three run on the index thread.
 
-    def _settle(self, renewed: Iterable[str] = (), *, at_once: bool = False) -> CaughtUp:
+    def _settle(
+        self,
+        renewed: Iterable[str] = (),
+        dismissed: Sequence[str] = (),
+        *,
+        at_once: bool = False,
+    ) -> CaughtUp:
         try:
+            if dismissed:
+                self._index.dismiss(dismissed)
             self.deliveries.flush()
             self._index.renew(renewed)
             return self._index.catch_up(at_once=at_once)
@@ -221,8 +265,8 @@ class CrawlFilter:
             logger.error("What was left over cannot be taken over: %s", error)
             return []
 
-    def _settle_idle(self) -> _Idle:
-        return _Idle(self._settle(), self._orphans(), self._index.foreign_lease())
+    def _settle_idle(self, dismissed: Sequence[str]) -> _Idle:
+        return _Idle(self._settle((), dismissed), self._orphans(), self._index.foreign_lease())
 
     async def _on_index(self, work: Callable[[], T]) -> T:
         return await asyncio.wrap_future(self._asker.run(work))
@@ -235,13 +279,17 @@ class CrawlFilter:
         return [*done.pages, *self.deliveries.take_handed_back()]
 
     async def _catch_up(
-        self, renewed: Iterable[str] = (), *, at_once: bool = False
+        self,
+        renewed: Iterable[str] = (),
+        dismissed: Sequence[str] = (),
+        *,
+        at_once: bool = False,
     ) -> AsyncIterator[Page]:
         """Settle and catch up as far as possible; yield the pages that are handed back."""
         more = True
         while more:
             # Claims that are waiting come between two steps.
-            done = await self._on_index(partial(self._settle, renewed, at_once=at_once))
+            done = await self._on_index(partial(self._settle, renewed, dismissed, at_once=at_once))
             for page in self._caught_up(done):
                 yield page
             more = done.more
@@ -254,8 +302,11 @@ class CrawlFilter:
             self.deliveries.end_lost(self._crawler.engine.downloader.active)
             keys: list[str] = []
             if time.monotonic() - renewed > self.settings.lease / 3:
-                renewed, keys = time.monotonic(), self.deliveries.keys()
-            self.crawl_again([page async for page in self._catch_up(keys)])
+                renewed = time.monotonic()
+                keys = [*self.deliveries.keys(), *self._expected.values()]
+            self.count("same_body", self._analysis.take_repeats())
+            pages = [page async for page in self._catch_up(keys, self._not_expected())]
+            self.crawl_again(pages)
             self._stop_if_told()
 
     def _stop_if_told(self) -> None:
@@ -287,7 +338,7 @@ class CrawlFilter:
         self.deliveries.end_all()
         late = self._idle is not None
         if self._idle is None:
-            self._idle = self._asker.run(self._settle_idle)
+            self._idle = self._asker.run(partial(self._settle_idle, self._not_expected()))
         try:
             idle = self._idle.result(IDLE_SECONDS)
         except NotYet:
@@ -324,10 +375,25 @@ class CrawlFilter:
                 left,
                 "; the next run with this JOBDIR adds them" if self.settings.standby_path else "",
             )
-        await asyncio.get_running_loop().run_in_executor(None, self._asker.close)
-        self._threads.shutdown()
-        for worker in self._workers:
-            worker.close()
+        for close in (self._analysis.close, self._asker.close, self.account.close):
+            await asyncio.get_running_loop().run_in_executor(None, close)
+        self.count("same_body", self._analysis.take_repeats())
+        logger.info("%s", self.account.summary(), extra={"spider": spider})
+
+
+def _answer(answers: list[tuple[_Asked, Verdict]]) -> None:
+    """Hand verdicts to the event loop, from any thread."""
+    loop = answers[0][0].answer.get_loop()
+    # Once for all of them: each time wakes it up.
+    loop.call_soon_threadsafe(_resolve, answers)
+
+
+def _resolve(answers: list[tuple[_Asked, Verdict]]) -> None:
+    for asked, verdict in answers:
+        if asked.excerpt:
+            verdict = replace(verdict, excerpt=asked.excerpt)
+        if not asked.answer.done():
+            asked.answer.set_result(verdict)
 
 
 def _need_asyncio(crawler: Crawler) -> None:

@@ -13,11 +13,12 @@ In a REPL::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Literal
 from urllib.parse import urlsplit
 
+from scrapy_simhash.excerpt import excerpt
 from scrapy_simhash.extraction import Extraction, extract
 from scrapy_simhash.fingerprint import Fingerprint
 from scrapy_simhash.index import Arrival, Claim, Index, Outcome, Page
@@ -61,6 +62,7 @@ class Verdict:
         provisional: for a duplicate, whether no original has been confirmed yet.
         waiting: for a duplicate, whether the index has noted it as waiting on that original.
         handed_back: pages to be crawled again, see :class:`scrapy_simhash.index.Claim`.
+        excerpt: of the page's main text, if it was asked for.
     """
 
     kind: Kind
@@ -72,6 +74,7 @@ class Verdict:
     provisional: bool = False
     waiting: bool = False
     handed_back: tuple[Page, ...] = ()
+    excerpt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,25 +88,32 @@ class PageAnalysis:
             that only a page with the very same text (but for its own address, and ids), title,
             data and (with ``prose``) images repeats it; one with a short text, only on the same
             host.
+        excerpt: of the main text, if it was asked for.
     """
 
     fingerprint: Fingerprint | None
     reason: SkipReason | None = None
     exact: bool = False
+    excerpt: str = ""
 
 
-def analyse_html(html: str, recipe: Recipe, url: str | None = None) -> PageAnalysis:
+def analyse_html(
+    html: str, recipe: Recipe, url: str | None = None, excerpt_length: int = 0
+) -> PageAnalysis:
     """Extract the main text of a page and fingerprint it.
 
     Args:
         html: the decoded page; the caller bounds its size.
         recipe: names the extractor and everything after it.
         url: the page's address; without it a short page repeats none.
+        excerpt_length: characters of the main text that the analysis has with it.
 
     Raises:
         Exception: whatever an extractor given by import path raises.
     """
-    return analyse_extraction(extract(html, recipe.extractor, url=url), html, recipe, url)
+    extraction = extract(html, recipe.extractor, url=url)
+    analysis = analyse_extraction(extraction, html, recipe, url)
+    return replace(analysis, excerpt=excerpt(extraction.text, excerpt_length))
 
 
 def analyse_extraction(
@@ -131,17 +141,18 @@ def _analyse_exactly(text: str, html: str, recipe: Recipe, url: str | None) -> P
     return PageAnalysis(recipe.exact_fingerprint(text, hidden_content(html), host), exact=True)
 
 
-def analyse_text(text: str, recipe: Recipe) -> PageAnalysis:
+def analyse_text(text: str, recipe: Recipe, excerpt_length: int = 0) -> PageAnalysis:
     """Fingerprint a text, unless it is shorter than the recipe's minimum length.
 
     A text has no title: of what a recipe tells pages apart by, only the numbers count.
     """
+    shown = excerpt(text, excerpt_length)
     fingerprint = recipe.analyse(text).fingerprint
     if fingerprint is None:
-        return PageAnalysis(None, "too_short")
+        return PageAnalysis(None, "too_short", excerpt=shown)
     if "numbers" in recipe.tell_apart:
         fingerprint = recipe.marked(fingerprint, numbers(text))
-    return PageAnalysis(fingerprint)
+    return PageAnalysis(fingerprint, excerpt=shown)
 
 
 class NearDuplicateDetector:

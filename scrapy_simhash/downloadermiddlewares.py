@@ -42,6 +42,10 @@ class NearDuplicateDownloaderMiddleware:
         """
         return cls(crawler)
 
+    def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        """Note that a request is on its way, if only this worker knows."""
+        self._filter.expect(request)
+
     async def process_response(
         self, request: Request, response: Response, spider: Spider | None = None
     ) -> Response:
@@ -60,6 +64,7 @@ class NearDuplicateDownloaderMiddleware:
         self._filter.count(verdict.kind)
         if verdict.reason is not None:
             self._filter.count(f"{verdict.kind}/{verdict.reason}")
+        self._filter.account.page(request, response, verdict, action)
         # A fresh dict each time: requests that copy a response's meta share what is inside.
         request.meta["simhash"] = _as_meta(verdict)
         if verdict.kind in ("unique", "revisit"):
@@ -74,19 +79,25 @@ class NearDuplicateDownloaderMiddleware:
         reason = self._reason_to_skip(request, response)
         if reason is not None:
             return Verdict("skipped", key, reason=reason)
-        stored = request_to_json(request, self._filter.spider)
+        # A page that is only flagged is delivered now and need not be crawled again.
+        stored = None if action == "flag" else request_to_json(request, self._filter.spider)
         verdict = await self._filter.check_body(
             response.body,
             _declared_charset(response),
             url=response.url,
             key=key,
             scope=page_scope(response.url, self._filter.settings.scope),
-            # A page that is only flagged is delivered now and need not be crawled again.
-            request=None if action == "flag" else stored,
+            request=stored,
         )
         if verdict.provisional and not verdict.waiting and action != "flag":
             # Nobody could crawl it again if its original were not delivered after all.
-            return Verdict("skipped", key, reason="not_repeatable", fingerprint=verdict.fingerprint)
+            return Verdict(
+                "skipped",
+                key,
+                reason="not_repeatable",
+                fingerprint=verdict.fingerprint,
+                excerpt=verdict.excerpt,
+            )
         return verdict
 
     def _reason_to_skip(self, request: Request, response: Response) -> SkipReason | None:
@@ -125,6 +136,7 @@ class NearDuplicateDownloaderMiddleware:
         response.flags.append(FLAG)
         if action == "drop":
             self._filter.count("dropped")
+            self._filter.count("bytes_dropped", len(response.body))
             raise NearDuplicatePage(verdict.key, verdict.original, verdict.distance)
         if action == "follow":
             request.meta["simhash"]["follow"] = True

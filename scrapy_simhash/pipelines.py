@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -13,11 +12,13 @@ from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
+from scrapy_simhash.analysis import Job
 from scrapy_simhash.crawl import CrawlFilter
 from scrapy_simhash.detector import PageAnalysis, Verdict, analyse_text
 from scrapy_simhash.exceptions import NearDuplicateItem
 from scrapy_simhash.keys import page_key, page_scope
 from scrapy_simhash.settings import is_enabled
+from scrapy_simhash.worker import Body
 
 # How often an item looks whether the original that it repeats was stored.
 POLL_SECONDS = 0.2
@@ -62,15 +63,16 @@ class NearDuplicatePipeline:
         """
         page = self._filter.deliveries.page_of(item)
         key = self._key(item)
-        analyse = self._analysis(item)
-        if key is None or analyse is None:
+        job = self._analysis(item)
+        if key is None or job is None:
             self._filter.count("items_skipped")
             return item
         if self._filter.deliveries.in_progress(key):
             return item
-        verdict = await self._verdict(key, analyse, page)
+        verdict = await self._verdict(key, job, page)
         if page is not None and verdict.original == page:
             return item
+        self._filter.account.item(verdict)
         if verdict.kind == "duplicate":
             assert verdict.original is not None
             assert verdict.distance is not None
@@ -86,20 +88,18 @@ class NearDuplicatePipeline:
             self._claimed.append(key)
         return item
 
-    async def _verdict(
-        self, key: str, analyse: Callable[[], PageAnalysis], page: str | None
-    ) -> Verdict:
+    async def _verdict(self, key: str, job: Job, page: str | None) -> Verdict:
         scope = page_scope(key, self._filter.settings.scope)
         patience = time.monotonic() + self._filter.settings.lease
         while True:
-            verdict = await self._filter.check(analyse, key=key, scope=scope)
+            verdict = await self._filter.check(job, key=key, scope=scope)
             # An item cannot be crawled again, so it waits until its original is stored or lost;
             # its own page would wait for it.
             if not verdict.provisional or verdict.original == page:
                 return verdict
-            analyse = partial(PageAnalysis, verdict.fingerprint)
+            job = partial(PageAnalysis, verdict.fingerprint, excerpt=verdict.excerpt)
             if time.monotonic() > patience:
-                return Verdict("skipped", key, reason="timeout")
+                return Verdict("skipped", key, reason="timeout", excerpt=verdict.excerpt)
             await asyncio.sleep(POLL_SECONDS)
 
     def _key(self, item: Any) -> str | None:
@@ -108,13 +108,13 @@ class NearDuplicatePipeline:
             return None
         return page_key(str(value)) if "://" in str(value) else str(value)
 
-    def _analysis(self, item: Any) -> Callable[[], PageAnalysis] | None:
+    def _analysis(self, item: Any) -> Job | None:
         settings, adapter = self._filter.settings, ItemAdapter(item)
         if settings.item_text_field and (text := adapter.get(settings.item_text_field)):
-            return partial(analyse_text, str(text), settings.recipe)
+            return partial(analyse_text, str(text), settings.recipe, settings.log_text)
         if settings.item_html_field and (html := adapter.get(settings.item_html_field)):
             body = str(html).encode("utf-8", "replace")
-            return partial(self._filter.analyse, body, "utf-8", None)
+            return Body(body, "utf-8", None)
         return None
 
     def _item_done(self, item: Any) -> None:

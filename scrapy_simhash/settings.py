@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -45,6 +46,9 @@ DEFAULTS: dict[str, Any] = {
     "SIMHASH_MAX_BODY_SIZE": 4 * 1024 * 1024,
     "SIMHASH_TIMEOUT": 10.0,
     "SIMHASH_PROCESSES": 1,
+    "SIMHASH_LOG": None,
+    "SIMHASH_LOG_SIZE": 1_000_000_000,
+    "SIMHASH_LOG_TEXT": 1000,
     "SIMHASH_ITEM_TEXT_FIELD": None,
     "SIMHASH_ITEM_HTML_FIELD": None,
     "SIMHASH_ITEM_KEY_FIELD": "url",
@@ -65,11 +69,15 @@ class FilterSettings:
         expected_pages: how many pages a new index is planned for.
         lease: seconds that a page in progress belongs to its worker.
         on_unavailable: whether the crawl goes on while the index is away.
+        expect_requests: whether the queue forgets requests when it gives them out.
         standby_pages: how many pages it may hold meanwhile.
         standby_path: the file for them, or None for memory.
         max_body_size: bytes; larger pages are let through unchecked.
         timeout: seconds that a page's analysis may take; then it is let through unchecked.
         processes: worker processes for the analysis; 0 for a thread.
+        log_path: the dedup log, or None for no log.
+        log_size: bytes that its files may have together.
+        log_text: characters of each page's text in it; 0 without a log.
         item_text_field: the item field with the text to compare, or None.
         item_html_field: the item field with the HTML to compare, or None.
         item_key_field: the item field that names the item.
@@ -82,11 +90,15 @@ class FilterSettings:
     expected_pages: int
     lease: float
     on_unavailable: OnUnavailable
+    expect_requests: bool
     standby_pages: int
     standby_path: Path | None
     max_body_size: int
     timeout: float
     processes: int
+    log_path: Path | None
+    log_size: int
+    log_text: int
     item_text_field: str | None
     item_html_field: str | None
     item_key_field: str
@@ -100,6 +112,8 @@ class FilterSettings:
         """
         _refuse_unknown(settings)
         folder = job_dir(settings)
+        log_path = _log_path(settings)
+        log_text = _number(settings, "SIMHASH_LOG_TEXT", int, 0)
         return cls(
             action=checked_action(_get(settings, "SIMHASH_ACTION"), "SIMHASH_ACTION"),
             scope=_one_of(_get(settings, "SIMHASH_SCOPE"), SCOPES, "SIMHASH_SCOPE"),
@@ -107,6 +121,7 @@ class FilterSettings:
             index_url=_index_url(settings, folder),
             expected_pages=_number(settings, "SIMHASH_EXPECTED_PAGES", int, 1),
             lease=_number(settings, "SIMHASH_LEASE", float, 1),
+            expect_requests=_uses_scrapy_redis(settings),
             on_unavailable=_one_of(
                 _get(settings, "SIMHASH_ON_UNAVAILABLE"),
                 get_args(OnUnavailable),
@@ -117,6 +132,9 @@ class FilterSettings:
             max_body_size=_number(settings, "SIMHASH_MAX_BODY_SIZE", int, 1),
             timeout=_number(settings, "SIMHASH_TIMEOUT", float, 0.1),
             processes=_number(settings, "SIMHASH_PROCESSES", int, 0),
+            log_path=log_path,
+            log_size=_number(settings, "SIMHASH_LOG_SIZE", int, 10_000),
+            log_text=log_text if log_path else 0,
             item_text_field=_get(settings, "SIMHASH_ITEM_TEXT_FIELD"),
             item_html_field=_get(settings, "SIMHASH_ITEM_HTML_FIELD"),
             item_key_field=_get(settings, "SIMHASH_ITEM_KEY_FIELD"),
@@ -241,12 +259,30 @@ def recipe_from_settings(settings: BaseSettings) -> Recipe:
     return recipe
 
 
+def _log_path(settings: BaseSettings) -> Path | None:
+    value = _get(settings, "SIMHASH_LOG")
+    if not value:
+        return None
+    if not isinstance(value, str | Path) or "\0" in str(value):
+        raise SettingError(f"SIMHASH_LOG: {value!r} is not the path of a file")
+    path = Path(value).absolute()
+    # Its folder is made when there is something to write.
+    there = next(place for place in (path, *path.parents) if place.exists())
+    if path.is_dir():
+        raise SettingError(f"SIMHASH_LOG: {value} is a folder; name a file")
+    if not os.access(there, os.W_OK) or (there != path and not there.is_dir()):
+        raise SettingError(
+            f"SIMHASH_LOG: {value} cannot be written; nothing may be made in {there}"
+        )
+    return path
+
+
 def _index_url(settings: BaseSettings, folder: str | None) -> str:
     url = _get(settings, "SIMHASH_INDEX_URL")
     if url is not None:
         return str(url)
     # What the scheduler shares, the index shares.
-    if _name_of(settings.get("SCHEDULER")).startswith("scrapy_redis."):
+    if _uses_scrapy_redis(settings):
         return _scrapy_redis_url(settings)
     # As Scrapy's own dupefilter: what was seen lasts as long as the job does.
     if folder is None:
@@ -254,8 +290,10 @@ def _index_url(settings: BaseSettings, folder: str | None) -> str:
     return "sqlite:///" + quote(str(Path(folder).absolute() / "simhash.sqlite"))
 
 
-def _name_of(component: object) -> str:
-    return component if isinstance(component, str) else getattr(component, "__module__", "") + "."
+def _uses_scrapy_redis(settings: BaseSettings) -> bool:
+    scheduler = settings.get("SCHEDULER")
+    name = scheduler if isinstance(scheduler, str) else getattr(scheduler, "__module__", "")
+    return bool(name.startswith("scrapy_redis."))
 
 
 def _scrapy_redis_url(settings: BaseSettings) -> str:

@@ -6,7 +6,7 @@ without a ``__main__`` guard, as Scrapy's documentation has it, must not start a
 Parent and child talk in frames over the child's standard input and output::
 
     page     u32 header length | header, JSON {"url", "declared"} | u32 body length | body
-    answer   u32 header length | header, JSON {"reason", "exact", "error"} | u32 length |
+    answer   u32 header length | header, JSON {"reason", "exact", "excerpt", "error"} | u32 length |
              fingerprint bytes, then its float32 margins if it has any; length 0 without one
 
 The first frame's header carries the recipe. The child ends when its input does.
@@ -24,10 +24,14 @@ import sys
 import threading
 import time
 import traceback
+from collections import deque
 from dataclasses import replace
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
+
+if sys.platform == "linux":
+    import fcntl
 
 from scrapy_simhash.detector import PageAnalysis, analyse_html
 from scrapy_simhash.extraction import decode_html
@@ -39,6 +43,11 @@ PAGES_PER_PROCESS = 20_000
 # A child that does not even end itself at the time limit (stopped, or still starting on a busy
 # machine) gets so many seconds more.
 GRACE = 10.0
+WATCH_SECONDS = 0.5
+# Pages that a child has at a time: the one it works on and the next.
+AHEAD = 2
+# So that a page ahead goes into the pipe at once; most are larger than the 64 kB of a common one.
+PIPE_BYTES = 1 << 20
 
 _LENGTH = struct.Struct("!I")
 
@@ -52,7 +61,7 @@ class PageTimeout(PageFailed):
 
 
 def analyse_body(
-    body: bytes, declared: str | None, url: str | None, recipe: Recipe
+    body: bytes, declared: str | None, url: str | None, recipe: Recipe, excerpt_length: int = 0
 ) -> PageAnalysis:
     """Decode, extract and fingerprint the body of a response.
 
@@ -61,66 +70,120 @@ def analyse_body(
         declared: the charset of the Content-Type header, if it names one.
         url: the page's address, if it has one.
         recipe: from text to fingerprint.
+        excerpt_length: characters of the main text that the analysis has with it.
     """
-    return analyse_html(decode_html(body, declared), recipe, url)
+    return analyse_html(decode_html(body, declared), recipe, url, excerpt_length)
+
+
+class Body(NamedTuple):
+    """The body of a response, the charset that its header declares, and its address."""
+
+    body: bytes
+    declared: str | None
+    url: str | None
 
 
 class WorkerProcess:
-    """One child; calls come from one thread at a time.
+    """One child, which answers pages in their order; calls come from one thread at a time.
 
     Args:
         recipe: one of the named recipes, with any of its values replaced that settings can
             replace.
         timeout: seconds that one page may take.
+        excerpt_length: characters of the main text that each analysis has with it.
     """
 
-    def __init__(self, recipe: Recipe, timeout: float) -> None:
+    def __init__(self, recipe: Recipe, timeout: float, excerpt_length: int = 0) -> None:
         self._recipe = recipe
         self._timeout = timeout
+        self._excerpt_length = excerpt_length
         self._child: subprocess.Popen[bytes] | None = None
         self._pages = 0
+        self._answered = False
+        self._sent: deque[Body] = deque()
+        # When the child began with the first of them.
+        self._begun = 0.0
+        self._ended = threading.Event()
+
+    @property
+    def ready(self) -> bool:
+        """Whether the child can do with one more page before the next answer is read."""
+        return not self._sent or (len(self._sent) < AHEAD and self._pages < PAGES_PER_PROCESS)
 
     def analyse(self, body: bytes, declared: str | None, url: str | None) -> PageAnalysis:
-        """Return the analysis of one page.
+        """Return the analysis of one page; see :meth:`receive`."""
+        self.send(Body(body, declared, url))
+        return self.receive()
+
+    def send(self, page: Body) -> None:
+        """Give the child a page; only if it is ready.
 
         Raises:
-            PageTimeout: the time limit ran out; the child was killed and the next call starts
-                another.
-            PageFailed: the extractor raised, or the child died.
+            PageFailed: no child can be started.
         """
         if self._pages >= PAGES_PER_PROCESS:
             self.close()
         child = self._child or self._start()
-        self._pages += 1
-        assert child.stdin is not None
-        assert child.stdout is not None
-        begun = time.monotonic()
-        # Writing waits for a child that does not read, too.
-        last_resort = threading.Timer(self._timeout + GRACE, child.kill)
-        last_resort.start()
+        if not self._sent:
+            self._begun = time.monotonic()
+        self._sent.append(page)
+        self._write_page(child, page)
+
+    def receive(self) -> PageAnalysis:
+        """Return the analysis of the first page that was sent and not received.
+
+        Raises:
+            PageTimeout: the time limit ran out; the child was killed and another one goes on.
+            PageFailed: the extractor raised, or the child died.
+        """
+        child = self._child
         try:
-            _write(child.stdin, {"url": url, "declared": declared}, body)
+            child = child or self._start()
+            assert child.stdout is not None
             header, payload = _read(child.stdout)
-        except (EOFError, BrokenPipeError):
-            status = child.wait()
-            self.close()
-            took = time.monotonic() - begun
-            # The child's watchdog and a failed start both end it with status 1.
-            if took >= self._timeout + GRACE or (status == 1 and took >= self._timeout):
-                raise PageTimeout(f"no answer within {self._timeout:g} seconds") from None
-            raise PageFailed(f"the worker process ended with status {status}") from None
+        except EOFError:
+            assert child is not None
+            raise self._end_of(child) from None
         finally:
-            last_resort.cancel()
+            self._sent.popleft()
+        self._begun, self._answered = time.monotonic(), True
         if header["error"] is not None:
             raise PageFailed(header["error"])
         fingerprint = _unpack(payload, self._recipe.bits) if payload else None
-        return PageAnalysis(fingerprint, header["reason"], header["exact"])
+        return PageAnalysis(fingerprint, header["reason"], header["exact"], header["excerpt"])
+
+    def _end_of(self, child: subprocess.Popen[bytes]) -> PageFailed:
+        """Return why a child ended in the middle of a page."""
+        status = child.wait()
+        self.close()
+        took = time.monotonic() - self._begun
+        # The child's watchdog and a failed start both end it with status 1. It may have begun with
+        # a page that it got ahead somewhat earlier than this process knows.
+        least = self._timeout / 2 if self._answered else self._timeout
+        if took >= self._timeout + GRACE or (status == 1 and took >= least):
+            return PageTimeout(f"no answer within {self._timeout:g} seconds")
+        return PageFailed(f"the worker process ended with status {status}")
+
+    def _write_page(self, child: subprocess.Popen[bytes], page: Body) -> None:
+        assert child.stdin is not None
+        # Whoever receives finds that the child is dead.
+        with contextlib.suppress(BrokenPipeError):
+            _write(child.stdin, {"url": page.url, "declared": page.declared}, page.body)
+            self._pages += 1
+
+    def _watch(self, child: subprocess.Popen[bytes], ended: threading.Event) -> None:
+        # Reading and writing wait for a child that does neither; only its end frees them.
+        while not ended.wait(WATCH_SECONDS):
+            if self._sent and time.monotonic() - self._begun > self._timeout + GRACE:
+                child.kill()
+                return
 
     def close(self) -> None:
-        """End the child, at once; the next call starts another."""
+        """End the child, at once; the next call starts another, which gets what is not answered."""
         child, self._child = self._child, None
         if child is None:
             return
+        self._ended.set()
         child.kill()
         child.wait()
         for stream in (child.stdin, child.stdout):
@@ -130,23 +193,30 @@ class WorkerProcess:
                 stream.close()
 
     def _start(self) -> subprocess.Popen[bytes]:
-        child = subprocess.Popen(
-            [sys.executable, "-c", "from scrapy_simhash.worker import main; main()"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            # An extractor given by import path must be found where the crawl finds it.
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(path or "." for path in sys.path)},
-            # Ctrl-C at the terminal is for the crawl, which ends the child when it is done.
-            start_new_session=True,
-        )
+        try:
+            child = subprocess.Popen(
+                [sys.executable, "-c", "from scrapy_simhash.worker import main; main()"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                # An extractor given by import path must be found where the crawl finds it.
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(path or "." for path in sys.path)},
+                # Ctrl-C at the terminal is for the crawl, which ends the child when it is done.
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise PageFailed(f"no worker process can be started: {error}") from None
         assert child.stdin is not None
-        self._child, self._pages = child, 0
+        self._child, self._pages, self._answered = child, 0, False
+        self._begun, self._ended = time.monotonic(), threading.Event()
+        threading.Thread(target=self._watch, args=(child, self._ended), daemon=True).start()
+        _widen(child.stdin)
         recipe = self._recipe
         _write(
             child.stdin,
             {
                 "name": recipe.name,
                 "timeout": self._timeout,
+                "excerpt_length": self._excerpt_length,
                 "values": {
                     "extractor": recipe.extractor,
                     "min_length": recipe.min_length,
@@ -156,6 +226,8 @@ class WorkerProcess:
             },
             b"",
         )
+        for page in self._sent:
+            self._write_page(child, page)
         return child
 
 
@@ -170,7 +242,7 @@ def main() -> None:
         return
     values = {**header["values"], "tell_apart": tuple(header["values"]["tell_apart"])}
     recipe = replace(named_recipe(header["name"]), **values)
-    timeout = header["timeout"]
+    timeout, excerpt_length = header["timeout"], header["excerpt_length"]
     with open(os.devnull, "w") as nowhere:  # noqa: PTH123 - faulthandler wants a descriptor
         while True:
             try:
@@ -179,14 +251,22 @@ def main() -> None:
                 return
             # Ends the process from outside the interpreter, even inside an endless C loop.
             faulthandler.dump_traceback_later(timeout, exit=True, file=nowhere)
-            answer: dict[str, Any] = {"reason": None, "exact": False, "error": None}
+            answer: dict[str, Any] = {
+                "reason": None,
+                "exact": False,
+                "excerpt": "",
+                "error": None,
+            }
             payload = b""
             try:
-                analysis = analyse_body(body, header["declared"], header["url"], recipe)
+                analysis = analyse_body(
+                    body, header["declared"], header["url"], recipe, excerpt_length
+                )
             except Exception:  # noqa: BLE001 - anything may come from an extractor; it is reported
                 answer["error"] = traceback.format_exc()
             else:
-                answer["reason"], answer["exact"] = analysis.reason, analysis.exact
+                for name in ("reason", "exact", "excerpt"):
+                    answer[name] = getattr(analysis, name)
                 if analysis.fingerprint is not None:
                     payload = _pack(analysis.fingerprint)
             faulthandler.cancel_dump_traceback_later()
@@ -194,6 +274,13 @@ def main() -> None:
                 _write(answers, answer, payload)
             except BrokenPipeError:
                 return
+
+
+def _widen(stream: IO[bytes]) -> None:
+    # Where that is possible: Linux, and as long as the user's pipes are not too many.
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(stream, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
 
 def _write(stream: IO[bytes], header: dict[str, Any], body: bytes) -> None:

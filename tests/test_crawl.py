@@ -571,3 +571,27 @@ def test_request_that_carries_a_lone_surrogate_does_no_harm(crawl: Any, twins: A
         Pages, site=twins, paths=["/first", "/second"], meta={"title": "half a pair \ud83d"}
     )
     assert crawled.stat("unique") == crawled.stat("dropped") == 1
+
+
+def test_equal_bodies_are_analysed_once_and_counted(crawl: Any, twins: Any) -> None:
+    twins.pages["/copy"] = twins.pages["/first"]
+    crawled = crawl(Pages, settings=ONE_AT_A_TIME, site=twins, paths=["/first", "/copy", "/second"])
+    assert crawled.stat("same_body") == 1
+    assert crawled.stat("dropped") == 2
+    assert ("/copy", 0) in {(url.removeprefix(twins.url), k) for url, _, k in crawled.dropped}
+
+
+def test_page_that_hangs_costs_no_other_page_its_verdict(crawl: Any, twins: Any) -> None:
+    """Also not those that its worker process had been given ahead."""
+    twins.pages["/hang"] = b"hang"
+    settings = {
+        "SIMHASH_PROCESSES": 1,
+        "SIMHASH_TIMEOUT": 2,
+        "SIMHASH_EXTRACTOR": "tests.test_worker.hostile",
+    }
+    crawled = crawl(
+        Pages, settings=settings, site=twins, paths=["/hang", "/first", "/second", "/other"]
+    )
+    assert crawled.stat("skipped/timeout") == 1
+    assert crawled.stat("unique") == 1
+    assert crawled.stat("duplicate") == 2

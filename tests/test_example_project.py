@@ -257,6 +257,21 @@ def test_the_pages_spider_reads_what_it_wrote(site: Any, tmp_path: Path, suffix:
     assert by_url(kept(f"pages={tmp_path / 'again.jsonl'}", tmp_path=tmp_path)) == by_url(first)
 
 
+def test_progress_is_shown_on_a_terminal(tmp_path: Path) -> None:
+    """A crawl on a terminal says how many pages it has, keeps and drops; and erases that line."""
+    code = (
+        "import os, pty, sys; os.environ['PYTHONPATH'] = '..'; status = pty.spawn([sys.executable, "
+        "'-m', 'scrapy', 'crawl', 'newsroom', '-s', 'LOG_FILE=' + sys.argv[1]]); sys.exit(status)"
+    )
+    done = run("-c", code, str(tmp_path / "log"))
+    assert done.returncode == 0
+    assert re.search(
+        r"\d+ pages, \d+ kept, \d+ near-duplicates, \d+ pages/s\x1b\[K[\r\n]", done.stdout
+    )
+    assert done.stdout.endswith("\x1b[K")
+    assert "Traceback" not in done.stdout + (tmp_path / "log").read_text("utf-8")
+
+
 def test_the_pages_spider_follows_links_over_saved_pages(tmp_path: Path) -> None:
     """With follow=1, links (https ones too) lead to further saved pages, and to no other host."""
     folder = tmp_path / "site"

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from scrapy_simhash.recipe import named_recipe
-from scrapy_simhash.worker import PageFailed, PageTimeout, WorkerProcess, analyse_body
+from scrapy_simhash.worker import Body, PageFailed, PageTimeout, WorkerProcess, analyse_body
 from tests.pages import article, html
 
 RECIPE = named_recipe("default")
@@ -109,3 +109,57 @@ def test_child_is_renewed_after_many_pages(
         assert worker._child is not None
         children.add(worker._child.pid)
     assert len(children) == 3
+
+
+def test_pages_ahead_are_answered_in_their_order() -> None:
+    pages = [Body(html(article(seed)), None, URL) for seed in range(4)]
+    worker = WorkerProcess(RECIPE, timeout=10)
+    found = []
+    for page in pages:
+        if not worker.ready:
+            found.append(worker.receive())
+        worker.send(page)
+    found += [worker.receive() for _ in range(len(pages) - len(found))]
+    assert found == [analyse_body(*page, RECIPE) for page in pages]
+    worker.close()
+
+
+@pytest.mark.parametrize(("first", "says"), [(b"hang", "2 seconds"), (b"exit", "status 3")])
+def test_page_ahead_of_which_the_child_ends_is_answered_by_the_next(
+    worker: WorkerProcess, first: bytes, says: str
+) -> None:
+    assert worker.analyse(b"a page", None, URL).fingerprint is not None
+    worker.send(Body(first, None, URL))
+    worker.send(Body(b"a page", None, URL))
+    with pytest.raises(PageFailed, match=says):
+        worker.receive()
+    assert worker.receive().fingerprint is not None
+    assert worker.ready
+
+
+def test_child_with_pages_ahead_is_renewed_too(
+    worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrapy_simhash.worker.PAGES_PER_PROCESS", 3)
+    children, sent = set(), 0
+    for _ in range(9):
+        while not worker.ready:
+            assert worker.receive().fingerprint is not None
+            sent -= 1
+        worker.send(Body(b"a page", None, URL))
+        sent += 1
+        assert worker._child is not None
+        children.add(worker._child.pid)
+    for _ in range(sent):
+        assert worker.receive().fingerprint is not None
+    assert len(children) == 3
+
+
+def test_child_that_cannot_be_started_fails_the_page_only(
+    worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.executable", "/nowhere/python")
+        with pytest.raises(PageFailed, match="can be started"):
+            worker.analyse(b"a page", None, URL)
+    assert worker.analyse(b"a page", None, URL).fingerprint is not None

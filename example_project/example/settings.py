@@ -13,3 +13,6 @@ FEED_EXPORT_ENCODING = "utf-8"
 
 # The example crawls pages served on loopback; a crawl of the web does not need this.
 DOWNLOADER_MIDDLEWARES = {"example.middlewares.LoopbackMiddleware": 740}
+
+# A line on the terminal that says how the crawl is going.
+EXTENSIONS = {"example.progress.ProgressLine": 500}

@@ -10,13 +10,27 @@ import argparse
 import os
 import sys
 from importlib import import_module
+from keyword import iskeyword
 from typing import Any, ClassVar, Protocol
 
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-SUBCOMMANDS = ("evaluate", "tune")
+SUBCOMMANDS = (
+    "compare",
+    "explain",
+    "stats",
+    "dedupe",
+    "plan",
+    "export",
+    "import",
+    "forget",
+    "requeue",
+    "report",
+    "evaluate",
+    "tune",
+)
 
 _INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
@@ -35,8 +49,8 @@ class Subcommand(Protocol):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the arguments."""
 
-    def run(self, options: argparse.Namespace, settings: BaseSettings) -> None:
-        """Do it.
+    def run(self, options: argparse.Namespace, settings: BaseSettings) -> int | None:
+        """Do it; return the exit status, if it is not 0.
 
         Raises:
             UsageError: one line about what was given and cannot be used.
@@ -53,7 +67,7 @@ class SimhashCommand(ScrapyCommand):
         return "SUBCOMMAND ..."
 
     def short_desc(self) -> str:  # noqa: D102
-        return "Measure near-duplicate detection"
+        return "See, move and undo what near-duplicate detection did, and measure it"
 
     def long_desc(self) -> str:  # noqa: D102
         return f'{self.short_desc()}. Use "scrapy simhash SUBCOMMAND -h" for more about one.'
@@ -83,7 +97,7 @@ class SimhashCommand(ScrapyCommand):
         try:
             if args:
                 raise UsageError(f"unrecognized arguments: {' '.join(args)}")
-            _load(opts.subcommand).run(opts, self.settings)
+            self.exitcode = _load(opts.subcommand).run(opts, self.settings) or 0
         except UsageError as error:
             self._end(2, f"scrapy simhash {opts.subcommand}: error: {error}")
         except KeyboardInterrupt:
@@ -99,5 +113,5 @@ class SimhashCommand(ScrapyCommand):
 
 
 def _load(name: str) -> Subcommand:
-    module: Any = import_module(f"{__name__}.{name}")
+    module: Any = import_module(f"{__name__}.{name}{'_' * iskeyword(name)}")
     return module  # type: ignore[no-any-return]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from scrapy_simhash.blocks import Layout
+from scrapy_simhash.index import sqlite
 from scrapy_simhash.index.base import (
     DEFAULT_LEASE,
     MAX_HANDOVERS,
@@ -19,15 +21,18 @@ from scrapy_simhash.index.base import (
     StoreDamaged,
     StoreError,
     StoreMismatch,
+    StoreMissing,
     StoreUnavailable,
 )
 from scrapy_simhash.index.memory import MemoryIndex
 from scrapy_simhash.index.sqlite import SqliteIndex
+from scrapy_simhash.index.stored import Census, StoredIndex
 
 __all__ = [
     "DEFAULT_LEASE",
     "MAX_HANDOVERS",
     "Arrival",
+    "Census",
     "Claim",
     "Entry",
     "Index",
@@ -37,10 +42,14 @@ __all__ = [
     "StoreDamaged",
     "StoreError",
     "StoreMismatch",
+    "StoreMissing",
     "StoreUnavailable",
+    "StoredIndex",
     "index_from_url",
+    "open_existing",
 ]
 
+_REDIS = ("redis", "rediss", "unix")
 _URLS = (
     "memory://, sqlite:///relative/path, sqlite:////absolute/path, redis://host:port/db, "
     "rediss://host:port/db, unix:///path/of.sock?db=0, "
@@ -57,7 +66,7 @@ def index_from_url(
     expected_pages: int = 1_000_000,
     lease: float = DEFAULT_LEASE,
     layout: Layout | None = None,
-) -> Index:
+) -> StoredIndex:
     """Open the index that a URL names; make it if there is none.
 
     Args:
@@ -85,14 +94,56 @@ def index_from_url(
     }
     if scheme == "memory" and not (host or path or query or fragment):
         return MemoryIndex(**arguments)
-    if scheme.split("+")[0] in ("redis", "rediss", "unix"):
-        try:
-            from scrapy_simhash.index.redis import RedisIndex
-        except ImportError as error:
-            raise ValueError(
-                f"{scheme}:// needs redis-py: pip install 'scrapy-simhash[redis]'"
-            ) from error
+    if scheme.split("+")[0] in _REDIS:
+        _need_redis(scheme)
+        from scrapy_simhash.index.redis import RedisIndex
+
         return RedisIndex(url, **arguments)
     if scheme == "sqlite" and len(path) > 1 and not (host or query or fragment):
         return SqliteIndex(unquote(path[1:]), **arguments)
     raise ValueError(f"no index at {url!r}: the URL must be {_URLS}")
+
+
+def open_existing(url: str, *, read_only: bool = True) -> StoredIndex:
+    """Open an index with the recipe, distance and layout that it has; make none.
+
+    Args:
+        url: as for :func:`index_from_url`; an index in memory is nobody else's.
+        read_only: only look at it. A file then is opened for reading.
+
+    Raises:
+        StoreMissing: there is none.
+        ValueError: the URL is of no known form.
+        StoreError: it cannot be opened.
+    """
+    scheme, host, path, query, fragment = urlsplit(url)
+    header: dict[str, str] = {}
+    if scheme.split("+")[0] in _REDIS:
+        _need_redis(scheme)
+        from scrapy_simhash.index.redis_header import read_header
+
+        header, url = read_header(url)
+    elif scheme == "sqlite" and len(path) > 1 and not (host or query or fragment):
+        header = sqlite.read_header(unquote(path[1:]))
+    elif scheme == "memory":
+        raise StoreMissing("an index in memory is gone with the process that made it")
+    else:
+        raise ValueError(f"no index at {url!r}: the URL must be {_URLS}")
+    try:
+        recipe, layout = header["recipe"], Layout.parse(header["layout"])
+    except (KeyError, ValueError) as error:
+        raise StoreDamaged(f"the index has a damaged header: {error}") from error
+    arguments: dict[str, Any] = {
+        "recipe": recipe,
+        "bits": layout.bits,
+        "distance": layout.distance,
+        "layout": layout,
+    }
+    if scheme == "sqlite" and read_only:
+        return SqliteIndex(unquote(path[1:]), read_only=True, **arguments)
+    return index_from_url(url, **arguments)
+
+
+def _need_redis(scheme: str) -> None:
+    if find_spec("redis") is None:
+        raise ValueError(f"{scheme}:// needs redis-py: pip install 'scrapy-simhash[redis]'")

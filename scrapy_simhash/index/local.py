@@ -14,7 +14,7 @@ import socket
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +25,6 @@ from scrapy_simhash.index import base
 from scrapy_simhash.index.base import (
     Claim,
     Entry,
-    Index,
     Match,
     Outcome,
     Page,
@@ -33,13 +32,15 @@ from scrapy_simhash.index.base import (
 )
 from scrapy_simhash.index.buckets import Neighbours
 from scrapy_simhash.index.log import Log, Record, Row, Waiting
+from scrapy_simhash.index.stored import Census, StoredIndex
 
 logger = logging.getLogger(__name__)
 
 # Seconds for which a process found alive is not looked for again.
 _ALIVE_FOR = 1.0
-# Rows of the log that are followed or yielded at a time.
+# Rows of the log that are followed at a time, and entries that are yielded at a time.
 _BATCH = 1 << 16
+_ENTRIES = 1 << 12
 
 # The workers of this process whose index is open: any other of this process is dead.
 _open: set[str] = set()
@@ -56,7 +57,7 @@ class _Found(NamedTuple):
         return Match(self.record.key, self.distance, self.record.time, provisional)
 
 
-class LocalIndex(Log, Index):
+class LocalIndex(Log, StoredIndex):
     """An index whose log a subclass stores.
 
     Args:
@@ -108,7 +109,7 @@ class LocalIndex(Log, Index):
             compared = len(neighbours)
             if near:
                 claim = self._settled(key, self._read(scope, near, now))
-                if claim and not self._is_waiting(key):
+                if claim and self._waiting_of(key) is None:
                     return claim
             with self._transaction():
                 self._follow()
@@ -206,6 +207,32 @@ class LocalIndex(Log, Index):
                 for record in self._provisional(key):
                     if record.worker == self._worker:
                         self._set_lease(record._replace(expires=now + self.lease))
+                if waiting := self._handed_over(key):
+                    self._put_waiting(waiting._replace(expires=now + self.lease))
+
+    def expect(self, pages: Iterable[Page], *, now: float | None = None) -> None:  # noqa: D102
+        now = time.time() if now is None else now
+        with self._lock, self._transaction():
+            for key, request in ((page.key, page.request) for page in pages):
+                noted = self._waiting_of(key)
+                if request is not None and (noted is None or noted.original is None):
+                    handovers = noted.handovers if noted else 0
+                    self._put_waiting(
+                        Waiting(key, request, None, handovers, self._worker, now + self.lease)
+                    )
+
+    def dismiss(self, keys: Iterable[str]) -> None:  # noqa: D102
+        with self._lock, self._transaction():
+            for key in keys:
+                if self._handed_over(key):
+                    self._drop_waiting(key)
+
+    def _handed_over(self, key: str) -> Waiting | None:
+        """Return what is noted of a page that is handed over to this worker."""
+        noted = self._waiting_of(key)
+        if noted and noted.original is None and noted.worker == self._worker:
+            return noted
+        return None
 
     def orphans(self, *, now: float | None = None) -> list[Page]:  # noqa: D102
         now = time.time() if now is None else now
@@ -240,11 +267,25 @@ class LocalIndex(Log, Index):
         with self._lock, self._transaction():
             positions = self._positions(key)
             for position in positions:
-                for waiting in self._waiting_on(position):
-                    # Nobody's lease, so that orphans() hands it to whoever asks first.
-                    self._put_waiting(waiting._replace(original=None))
-                self._delete(key, position)
+                self._remove(key, position)
         return len(positions)
+
+    def _remove(self, key: str, position: int) -> None:
+        for waiting in self._waiting_on(position):
+            # Nobody's lease, so that orphans() hands it to whoever asks first.
+            self._put_waiting(waiting._replace(original=None))
+        self._delete(key, position)
+
+    def remove_where(self, condition: Callable[[Entry], bool]) -> int:  # noqa: D102
+        removed = 0
+        for entries in self._batches():
+            found = [(entry.key, position) for position, entry in entries if condition(entry)]
+            if found:
+                with self._lock, self._transaction():
+                    for key, position in found:
+                        self._remove(key, position)
+                removed += len(found)
+        return removed
 
     def clear(self) -> None:  # noqa: D102
         with self._lock:
@@ -253,18 +294,28 @@ class LocalIndex(Log, Index):
             self._scopes.clear()
 
     def __iter__(self) -> Iterator[Entry]:
+        for entries in self._batches():
+            for _, entry in entries:
+                yield entry
+
+    def _batches(self) -> Iterator[list[tuple[int, Entry]]]:
+        """Yield the entries with their positions, in order, some at a time."""
         position = 0
         while True:
             with self._lock:
-                rows = self._rows(position, _BATCH)
-                records = {r.position: r for r in self._records([row.position for row in rows])}
-            for position, scope, value in rows:
-                if record := records.get(position):
-                    fingerprint = Fingerprint(int.from_bytes(value, "big"), self.layout.bits)
-                    provisional = record.worker is not None
-                    yield Entry(record.key, fingerprint, scope, record.time, provisional)
-            if len(rows) < _BATCH:
+                entries = self._entries(position, _ENTRIES)
+            yield entries
+            if len(entries) < _ENTRIES:
                 return
+            position = entries[-1][0]
+
+    def sample(self, count: int) -> list[Entry]:  # noqa: D102
+        with self._lock:
+            return [entry for _, entry in self._spread(count)]
+
+    def census(self) -> Census:  # noqa: D102
+        with self._lock:
+            return self._census()
 
     def close(self) -> None:  # noqa: D102
         _open.discard(self._worker)

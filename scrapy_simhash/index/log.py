@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from scrapy_simhash.index.base import Entry
+from scrapy_simhash.index.stored import Census
+
 
 class Row(NamedTuple):
     """What the log says of an entry."""
@@ -67,6 +70,18 @@ class Log(ABC):
         """Return the entries after a position, in order."""
 
     @abstractmethod
+    def _entries(self, after: int, limit: int) -> list[tuple[int, Entry]]:
+        """Return the entries after a position, in order, each with its position."""
+
+    @abstractmethod
+    def _spread(self, count: int) -> list[tuple[int, Entry]]:
+        """Return about so many entries from all of the log, its first and last among them."""
+
+    @abstractmethod
+    def _census(self) -> Census:
+        """Count what is there."""
+
+    @abstractmethod
     def _records(self, positions: Sequence[int]) -> list[Record]:
         """Return the entries at these positions, in any order, without the deleted ones."""
 
@@ -99,8 +114,8 @@ class Log(ABC):
         """Note a page as waiting or handed over, instead of what was noted of its key."""
 
     @abstractmethod
-    def _is_waiting(self, key: str) -> bool:
-        """Return whether a page is waiting or handed over."""
+    def _waiting_of(self, key: str) -> Waiting | None:
+        """Return what is noted of a page that is waiting or handed over."""
 
     @abstractmethod
     def _drop_waiting(self, key: str) -> None:

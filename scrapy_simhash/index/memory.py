@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Sequence
 from typing import Any
 
+from scrapy_simhash.index.base import Entry
 from scrapy_simhash.index.sqlite import SqliteIndex
 
 
@@ -27,7 +29,11 @@ class MemoryIndex(SqliteIndex):
         )
 
     def _follow(self) -> None:
-        """Do nothing: whatever is in the log, this index appended."""
+        """Do nothing: whatever is in the log, this index appended and knows."""
+
+    def _append(self, entries: Sequence[Entry]) -> None:
+        super()._append(entries)
+        super()._follow()
 
     def _after_fork(self) -> None:
         """Go on with the copy of the database that the fork made."""

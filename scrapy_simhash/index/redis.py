@@ -18,9 +18,10 @@ import contextlib
 import hashlib
 import logging
 import os
+import re
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from scrapy_simhash.blocks import Layout
@@ -30,13 +31,14 @@ from scrapy_simhash.index.base import (
     Arrival,
     Claim,
     Entry,
-    Index,
     Match,
     Page,
     StoreDamaged,
+    StoreError,
     StoreUnavailable,
 )
 from scrapy_simhash.index.redis_address import parse_address
+from scrapy_simhash.index.redis_census import sizes
 from scrapy_simhash.index.redis_claims import Claimant, Finder, Lease
 from scrapy_simhash.index.redis_client import Client, flat, number, parts, text
 from scrapy_simhash.index.redis_entries import Entries
@@ -45,16 +47,19 @@ from scrapy_simhash.index.redis_log import AnotherLog, LogView
 from scrapy_simhash.index.redis_pages import BucketPages, Record
 from scrapy_simhash.index.redis_upkeep import Upkeep
 from scrapy_simhash.index.redis_worker import Worker
+from scrapy_simhash.index.stored import Census, StoredIndex
 
 logger = logging.getLogger(__name__)
 
 # How often a claim begins anew because others were faster, before the store counts as unavailable.
 _ATTEMPTS = 100
+# A key of an index with digests.
+_DIGEST = re.compile("#[0-9a-f]{16}")
 # Orphans handed over by one script.
 _AT_ONCE = 500
 
 
-class RedisIndex(Index):
+class RedisIndex(StoredIndex):
     """An index in Redis, Sentinel or Cluster.
 
     Args:
@@ -85,6 +90,8 @@ class RedisIndex(Index):
         layout: Layout | None = None,
     ) -> None:
         address = parse_address(url)
+        self.recipe = recipe
+        self.options = dict(address.options)
         self.distance = distance
         self.lease = lease
         self._is_local = address.options["buckets"] == "local"
@@ -114,10 +121,10 @@ class RedisIndex(Index):
         header = self._open_header(self._client)
         self.layout = header.layout
         self._log = LogView(self._client, self.layout, whole=self._is_local)
-        pages = None
+        self._pages = None
         if header.has_buckets:
-            pages = BucketPages(self.layout, header.expected_pages, header.shards)
-        self._entries = Entries(self._client, self._log, pages)
+            self._pages = BucketPages(self.layout, header.expected_pages, header.shards)
+        self._entries = Entries(self._client, self._log, self._pages)
         self._finder = Finder(self._log, self._entries, self.distance, self._is_local)
         self._upkeep = Upkeep(self._client, self._log, self._entries, self._expire)
 
@@ -141,6 +148,7 @@ class RedisIndex(Index):
     def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:  # noqa: D102
         with self._use():
             claimant = self._claimant(Arrival("", fingerprint, scope))
+            self._log.is_behind = True
             self._find([claimant])
             provisional: dict[int, Match] = {}
             if unknown := claimant.unknown():
@@ -204,7 +212,12 @@ class RedisIndex(Index):
                     (position, entry.fingerprint, Record(name, entry.scope, entry.time))
                     for position, name, entry in some
                 )
-                self._client.run("settle", *flat((p, own.fingerprint) for p, _, own in some))
+                self._client.run(
+                    "settle",
+                    len(some),
+                    *(position for position, _, _ in some),
+                    *(entry.fingerprint for _, _, entry in some),
+                )
             self._worker.let_go(names)
 
     def release(self, keys: Iterable[str], *, now: float | None = None) -> list[Page]:  # noqa: D102
@@ -222,9 +235,29 @@ class RedisIndex(Index):
     def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:  # noqa: D102
         now = time.time() if now is None else now
         with self._use():
-            for some in parts(self._worker.own(map(self._name, keys))):
+            names = [self._name(key) for key in keys]
+            for some in parts(self._worker.own(names)):
                 own = flat((p, own.fingerprint) for p, _, own in some)
                 self._client.run("renew", self._worker.name, now + self.lease, *own)
+            handed = [name for name in names if self._worker.was_handed(name)]
+            for ours in parts(handed):
+                self._client.run("extend", self._worker.name, now + self.lease, *ours)
+
+    def expect(self, pages: Iterable[Page], *, now: float | None = None) -> None:  # noqa: D102
+        now = time.time() if now is None else now
+        expected = [(self._name(p.key), p.request) for p in pages if p.request is not None]
+        with self._use():
+            for some in parts(expected):
+                texts = (text for name, request in some for text in (name, "=" + request))
+                self._client.run("expect", self._worker.name, now + self.lease, *texts)
+                self._worker.expect(name for name, _ in some)
+
+    def dismiss(self, keys: Iterable[str]) -> None:  # noqa: D102
+        with self._use():
+            names = [name for name in map(self._name, keys) if self._worker.was_handed(name)]
+            for some in parts(names):
+                self._client.run("dismiss", self._worker.name, *some)
+                self._worker.dismiss(some)
 
     def orphans(self, *, now: float | None = None) -> list[Page]:  # noqa: D102
         now = time.time() if now is None else now
@@ -246,8 +279,13 @@ class RedisIndex(Index):
 
     def remove(self, key: str) -> int:  # noqa: D102
         name = self._name(key)
+        return self.remove_where(lambda entry: entry.key == name)
+
+    def remove_where(self, condition: Callable[[Entry], bool]) -> int:  # noqa: D102
         found = [
-            (position, value) for position, value, record, _ in self._living() if record.key == name
+            (position, value)
+            for position, value, record, provisional in self._living()
+            if condition(self._entry(value, record, provisional))
         ]
         with self._use():
             for some in parts(found):
@@ -276,17 +314,71 @@ class RedisIndex(Index):
                     ("HGET", control("dead"), "all"),
                 ]
             )
-        return number(flushed) + number(tail) // self._log.width - number(dead or 0)
+        # Who removes an entry that another removes at the same time counts it twice.
+        count = number(flushed or 0) + number(tail) // self._log.width - number(dead or 0)
+        return max(count, 0)
 
     def __iter__(self) -> Iterator[Entry]:
         for _, value, record, provisional in self._living():
-            fingerprint = int.from_bytes(value, "big") ^ self._mask(record.scope)
-            yield Entry(
-                record.key,
-                Fingerprint(fingerprint, self.layout.bits),
-                record.scope,
-                record.time,
-                provisional,
+            yield self._entry(value, record, provisional)
+
+    def _entry(self, value: bytes, record: Record, provisional: bool) -> Entry:
+        own = Fingerprint(int.from_bytes(value, "big") ^ self._mask(record.scope), self.layout.bits)
+        return Entry(record.key, own, record.scope, record.time, provisional)
+
+    # What an operator needs.
+
+    def stored_key(self, key: str) -> str:  # noqa: D102
+        return self._name(key)
+
+    def _append(self, entries: Sequence[Entry]) -> None:
+        with self._use():
+            for some in parts(entries):
+                records = [Record(e.key, e.scope, int(e.time)) for e in some]
+                values = [
+                    (e.fingerprint.value ^ self._mask(e.scope)).to_bytes(self._log.width, "big")
+                    for e in some
+                ]
+                added = list(zip(values, records, strict=True))
+                self._upkeep.append(added, self._worker.name, time.time() + self.lease)
+                self._follow()
+                self._upkeep.flush(self._worker.name)
+
+    def _confirmed(self) -> Iterator[Entry]:
+        with self._use():
+            # Also those whose worker died just before their leases would have ended.
+            leased = {lease.position for lease in self._leases()}
+        for position, value, record, _ in self._living():
+            if position not in leased:
+                yield self._entry(value, record, False)
+
+    def sample(self, count: int) -> list[Entry]:  # noqa: D102
+        def choose(segments: Sequence[int]) -> Sequence[int]:
+            wanted = min(max(count // self._client.segment, 2), len(segments))
+            return [segments[(len(segments) - 1) * i // max(wanted - 1, 1)] for i in range(wanted)]
+
+        found = [self._entry(value, record, own) for _, value, record, own in self._living(choose)]
+        step = max(len(found) // count, 1)
+        return [*found[:-1:step], *found[-1:]]
+
+    def census(self) -> Census:  # noqa: D102
+        with self._use():
+            log = self._snapshot()
+            pages = len(self)
+            control = self._client.control
+            waiting, handed, crowded = self._client.all(
+                [
+                    ("ZCOUNT", control("waiters"), 0, "+inf"),
+                    ("ZCOUNT", control("handed"), 0, "(inf"),
+                    ("HGET", control("meta"), "crowded"),
+                ]
+            )
+            return Census(
+                pages=pages,
+                provisional=len(self._leases()),
+                waiting=number(waiting) + number(handed),
+                sizes=sizes(self._client, log, self._pages),
+                crowded=number(crowded) if self._pages else None,
             )
 
     def close(self) -> None:  # noqa: D102
@@ -297,7 +389,7 @@ class RedisIndex(Index):
             self._closed = True
             try:
                 self._client.run("abandon", self._worker.name)
-            except StoreUnavailable as error:
+            except StoreError as error:
                 logger.debug("Leases are left to run out: %s", error)
             finally:
                 self._client.close()
@@ -320,7 +412,7 @@ class RedisIndex(Index):
 
     def _name(self, key: str) -> str:
         """Return a key as it is stored."""
-        if self._digests_keys:
+        if self._digests_keys and not _DIGEST.fullmatch(key):
             return "#" + hashlib.blake2b(key.encode(), digest_size=8).hexdigest()
         return key
 
@@ -353,10 +445,24 @@ class RedisIndex(Index):
 
     def _find(self, claimants: Sequence[Claimant]) -> None:
         """Find what is near the claimants now."""
-        if self._follow():
+        if self._log.is_behind:
+            self._follow_for(claimants)
+            self._finder.find(claimants)
+            return
+        self._finder.find(claimants)
+        # Most pages are near nothing, and the script compares them with what is new. What is told
+        # of the others is complete.
+        if any(claimant.near for claimant in claimants):
+            end = self._log.end
+            if self._follow_for(claimants) or self._log.end != end:
+                self._finder.find(claimants)
+
+    def _follow_for(self, claimants: Sequence[Claimant]) -> bool:
+        replaced = self._follow()
+        if replaced:
             for claimant in claimants:
                 claimant.unleased.clear()
-        self._finder.find(claimants)
+        return replaced
 
     def _keep_up(self, claimants: Iterable[Claimant], now: float) -> None:
         """Do what is not urgent; what fails is left to whoever claims next."""
@@ -376,15 +482,31 @@ class RedisIndex(Index):
             for position, key, scope, value, entered in self._client.run("leases")
         ]
 
-    def _living(self) -> Iterator[tuple[int, bytes, Record, bool]]:
-        """Yield position, stored fingerprint and record of each entry, and if it is provisional."""
+    def _snapshot(self) -> LogView:
+        """Return a view of the log as it is now, of which nothing but the tail is in RAM."""
+        self._follow()
+        log = LogView(self._client, self.layout, whole=False)
+        try:
+            log.follow()
+        except AnotherLog as error:
+            raise StoreUnavailable(f"{self._client.name!r} was cleared just now") from error
+        return log
+
+    def _living(
+        self, choose: Callable[[Sequence[int]], Sequence[int]] = lambda segments: segments
+    ) -> Iterator[tuple[int, bytes, Record, bool]]:
+        """Yield position, stored fingerprint and record of each entry, and if it is provisional.
+
+        Args:
+            choose: picks segments of the log, given by where they begin.
+        """
         with self._use():
-            self._follow()
-            head, end = self._log.head, self._log.end
+            log = self._snapshot()
             leases = {lease.position: lease for lease in self._leases()}
-        for first in range(head, end, self._client.segment):
+            stored = Entries(self._client, log, None)
+        for first in choose(range(log.head, log.end, self._client.segment)):
             with self._use():
-                entries = self._entries.between(first, min(first + self._client.segment, end))
+                entries = stored.between(first, min(first + self._client.segment, log.end))
             for position, (value, record, is_gone) in entries:
                 if record:
                     yield position, value, record, False

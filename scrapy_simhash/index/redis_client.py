@@ -27,12 +27,18 @@ _PATIENCE = {"socket_connect_timeout": 0.25, "socket_timeout": 0.5}
 _AT_ONCE = 512
 
 # The keys that every script on the log slot is given, in this order; see ``lua/life.lua``.
-_CONTROL = ("meta", "tail", "leases", "waiting", "waiters", "handed", "dead", "frozen")
+CONTROL = ("meta", "tail", "leases", "waiting", "waiters", "handed", "dead", "frozen")
 
 # An error of a script is the fault of what it reads, unless Redis refuses to do what it asks.
 _IN_SCRIPT = re.compile("user_script|Error running script")
-_NOT_NOW = re.compile(
-    "OOM|READONLY|MISCONF|NOREPLICAS|LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOPERM|BUSY|memory"
+_REFUSED = re.compile("OOM|MISCONF|NOREPLICAS|CLUSTERDOWN|TRYAGAIN|BUSY|memory|replica|permission")
+_NOT_NOW = (
+    errors.BusyLoadingError,
+    errors.ClusterDownError,
+    errors.MasterDownError,
+    errors.NoPermissionError,
+    errors.ReadOnlyError,
+    errors.TryAgainError,
 )
 
 T = TypeVar("T")
@@ -56,7 +62,7 @@ class Client:
         #: begin with: by the index's header.
         self.segment = 0
         self.prefix = ""
-        self._control = [self.control(part) for part in _CONTROL]
+        self._control = [self.control(part) for part in CONTROL]
         self._redis: Any = self._translated(lambda: _connect(address))
 
     def control(self, part: str) -> str:
@@ -132,6 +138,8 @@ class Client:
             raise StoreUnavailable(
                 f"{self.shown} is a node of a cluster: use redis+cluster://"
             ) from error
+        except _NOT_NOW as error:
+            raise StoreUnavailable(f"cannot use the index at {self.shown}: {error}") from error
         except errors.ResponseError as error:
             text = str(error)
             if "WRONGTYPE" in text:
@@ -139,7 +147,7 @@ class Client:
                     f"keys that begin with {self.name!r} at {self.shown} are another program's: "
                     "give the index another name with ?name="
                 ) from error
-            if _IN_SCRIPT.search(text) and not _NOT_NOW.search(text):
+            if _IN_SCRIPT.search(text) and not _REFUSED.search(text):
                 raise StoreDamaged(
                     f"the index {self.name!r} at {self.shown} is damaged: {error}"
                 ) from error
@@ -176,7 +184,7 @@ def _source(script: str, segment: int, most: int) -> tuple[str, str]:
 
 
 # Scripts that do nothing to the life of an entry.
-_ALONE = ("open", "follow", "put", "replace")
+_ALONE = ("follow", "put", "replace")
 
 
 def parts(items: Sequence[T]) -> Iterator[Sequence[T]]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import secrets
 from typing import NamedTuple
+from urllib.parse import parse_qs, urlsplit
 
 from scrapy_simhash.blocks import Layout, plan_layout
-from scrapy_simhash.index.base import StoreDamaged, StoreMismatch
+from scrapy_simhash.index.base import StoreDamaged, StoreMismatch, StoreMissing
 from scrapy_simhash.index.header import agreed_layout
-from scrapy_simhash.index.redis_address import Address
+from scrapy_simhash.index.redis_address import OPTIONS, Address, parse_address
 from scrapy_simhash.index.redis_client import Client, number, text
 from scrapy_simhash.index.redis_pages import RECORDS
 
@@ -34,6 +35,32 @@ class Header(NamedTuple):
     expected_pages: int
     shards: int
     has_buckets: bool
+
+
+def read_header(url: str) -> tuple[dict[str, str], str]:
+    """Return the header of the index at a URL, and the URL with the options that it was made with.
+
+    Raises:
+        StoreMissing: there is none.
+        StoreUnavailable: Redis is away, or refuses.
+        StoreDamaged: what is there is no index of ours.
+        ValueError: the URL is of no known form.
+    """
+    address = parse_address(url)
+    client = Client(address)
+    try:
+        (stored,) = client.all([("HGETALL", client.control("meta"))])
+    finally:
+        client.close()
+    if not stored:
+        raise StoreMissing(f"there is no index {address.name!r} at {address.shown}")
+    # The last fingerprint is no text.
+    header = {text(name): text(value) for name, value in stored.items() if name != b"last"}
+    query = parse_qs(urlsplit(url).query)
+    for option in OPTIONS:
+        if option not in query and option in header:
+            url += f"{'&' if '?' in url else '?'}{option}={header[option]}"
+    return header, url
 
 
 def open_header(

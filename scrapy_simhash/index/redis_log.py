@@ -38,6 +38,7 @@ class LogView:
         width: bytes of a fingerprint.
         head: the log's first position; older ones are forgotten.
         flushed: the tail's first position.
+        is_behind: there is more in the log than was seen, or may be.
     """
 
     def __init__(self, client: Client, layout: Layout, *, whole: bool) -> None:
@@ -49,6 +50,7 @@ class LogView:
         self._neighbours = Neighbours(layout)
         self.head = 0
         self.flushed = 0
+        self.is_behind = True
         self._tail = b""
 
     @property
@@ -79,6 +81,7 @@ class LogView:
         if flushed != self.flushed:
             self._cut(flushed, last)
         self.extend(news)
+        self.is_behind = False
 
     def extend(self, news: bytes) -> None:
         """Append fingerprints that the log has after its end as it was seen."""

@@ -156,6 +156,16 @@ class BucketPages:
             # Flipped addresses are seldom adjacent: each would cost a larger page.
             self._shift = 0
 
+    @property
+    def entry_size(self) -> int:
+        """Bytes of an entry."""
+        return self._size
+
+    @property
+    def pages(self) -> int:
+        """How many pages a block has at most."""
+        return 1 << self._layout.width - self._shift
+
     def hashes(self) -> list[str]:
         """Return the ends of the keys of all hashes; those of a block follow each other."""
         return self._hashes

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from scrapy_simhash.index.redis_claims import Claimant
 from scrapy_simhash.index.redis_client import Client, flat, parts
 from scrapy_simhash.index.redis_entries import Entries
 from scrapy_simhash.index.redis_log import LogView
+from scrapy_simhash.index.redis_pages import Record
 
 # Milliseconds after which another worker may take up a flush that was begun.
 _FLUSH_LEASE = 10_000
@@ -52,21 +53,25 @@ class Upkeep:
             moved = [(p, k.value, k.record) for p, k in known.items() if k.record]
             if not moved:
                 continue
-            texts = [
-                text
-                for _, value, record in moved
-                for text in (value, record.key, record.scope, record.time)
-            ]
-            # As a claim does: leased, so that nobody takes the new entry for a deleted one.
-            positions = self._client.run("admit", worker, lease_ends, *texts)
-            self._entries.confirm(
-                (position, value, record)
-                for position, (_, value, record) in zip(positions, moved, strict=True)
-            )
-            values = [value for _, value, _ in moved]
-            self._client.run("settle", *flat(zip(positions, values, strict=True)))
+            self.append([(value, record) for _, value, record in moved], worker, lease_ends)
             self._client.run("remove", *flat((position, value) for position, value, _ in moved))
             self._entries.bury([(position, value) for position, value, _ in moved])
+
+    def append(self, added: Sequence[tuple[bytes, Record]], worker: str, lease_ends: float) -> None:
+        """Append confirmed entries, given by fingerprint and record, whatever is near."""
+        texts = [
+            text
+            for value, record in added
+            for text in (value, record.key, record.scope, record.time)
+        ]
+        # As a claim does: leased, so that nobody takes a new entry for a deleted one.
+        positions = self._client.run("admit", worker, lease_ends, *texts)
+        self._entries.confirm(
+            (position, value, record)
+            for position, (value, record) in zip(positions, added, strict=True)
+        )
+        values = [value for value, _ in added]
+        self._client.run("settle", len(positions), *positions, *values)
 
     def flush(self, worker: str) -> None:
         """Freeze the tail's full segments, unless another worker is at it.

@@ -57,6 +57,14 @@ class Worker:
         for name in names:
             self._own.pop(name, None)
 
+    def expect(self, names: Iterable[str]) -> None:
+        """Note pages that the index expects from this worker."""
+        self._handed.update(names)
+
+    def dismiss(self, names: Iterable[str]) -> None:
+        """Forget pages that the index does not expect any more."""
+        self._handed.difference_update(names)
+
     def was_handed(self, name: str) -> bool:
         """Return whether a page was handed over and has not claimed."""
         return name in self._handed
@@ -66,41 +74,58 @@ class Worker:
     ) -> dict[int, Claim]:
         """Let the script decide; return the answers of those that need not claim again."""
         values = [claimant.fingerprint.value for claimant in claimants.values()]
+        time = repr(now)
         pages: list[Any] = []
         for claimant in claimants.values():
             own = claimant.fingerprint
             near = sum((own.value ^ v).bit_count() <= self._distance for v in values) > 1
             pages += (
-                own.to_bytes(),
-                claimant.name,
-                claimant.arrival.scope,
-                "" if claimant.arrival.request is None else "=" + claimant.arrival.request,
+                self._entry(claimant, time),
                 "b" * near + "c" * bool(claimant.records) + "o" * claimant.is_own(),
                 b"".join(
                     position.to_bytes(4, "big") + claimant.near[position].to_bytes(2, "big")
                     for position in claimant.unknown()
                 ),
             )
-        head = (*log.mark(), self._distance, now, self._lease, self.name)
+        head = (*log.mark(), self._distance, time, self._lease, repr(now + self._lease), self.name)
         answer = self._client.run("claim", *head, *pages)
         if not answer:
+            log.is_behind = True
             return {}
         end, given_up, deleted, results = answer
         admitted = b"".join(
             claimant.fingerprint.to_bytes()
             for claimant, result in zip(claimants.values(), results, strict=True)
-            if result[0] == b"original"
+            if isinstance(result, int) or result[0] == b"original"
         )
         if log.end + len(admitted) // log.width == end:
             log.extend(admitted)
+        else:
+            log.is_behind = True
         self.took(entries, given_up, deleted, [])
         answers: dict[int, Claim] = {}
-        for (number, claimant), (outcome, *details) in zip(claimants.items(), results, strict=True):
+        for (number, claimant), result in zip(claimants.items(), results, strict=True):
+            if isinstance(result, int):
+                result = (b"original", result, 0, (), ())
+            outcome, *details = result
             if outcome == b"again":
                 claimant.unleased.update(details[::2])
+                log.is_behind = True
             else:
                 answers[number] = self._answer(claimant, outcome.decode(), now, *details)
         return answers
+
+    def _entry(self, claimant: Claimant, time: str) -> bytes:
+        """Return the entry that a page would become, as a lease holds it."""
+        request = claimant.arrival.request
+        parts = (
+            self.name.encode(),
+            claimant.name.encode(),
+            claimant.arrival.scope.encode(),
+            b"" if request is None else b"=" + request.encode(),
+        )
+        sizes = " ".join([time, *(str(len(part)) for part in parts)])
+        return sizes.encode() + b":" + b"".join(parts) + claimant.fingerprint.to_bytes()
 
     def _answer(
         self,

@@ -6,20 +6,25 @@ import contextlib
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from scrapy_simhash.blocks import Layout, plan_layout
+from scrapy_simhash.fingerprint import Fingerprint
 from scrapy_simhash.index.base import (
     DEFAULT_LEASE,
+    Entry,
     StoreDamaged,
     StoreMismatch,
+    StoreMissing,
     StoreUnavailable,
 )
 from scrapy_simhash.index.header import agreed_layout
 from scrapy_simhash.index.local import LocalIndex
 from scrapy_simhash.index.log import Record, Row, Waiting
+from scrapy_simhash.index.stored import Census
 
 # "simh", so that a file of ours is told from other SQLite files.
 APPLICATION_ID = 0x73696D68
@@ -49,6 +54,67 @@ _SCHEMA = (
 
 
 _RECORD = "SELECT position, key, time, worker, expires, request FROM entries"
+_ENTRY = (
+    "SELECT position, key, value, scope, time, worker IS NOT NULL FROM entries "
+    "LEFT JOIN leases USING (key, position)"
+)
+
+
+def read_header(path: str | os.PathLike[str]) -> dict[str, str]:
+    """Return the header of the index in a file, which is not changed, nor made.
+
+    Raises:
+        StoreMissing: there is no such file.
+        StoreMismatch: it has another format.
+        StoreDamaged: it is no index.
+        StoreUnavailable: it cannot be read.
+    """
+    path = Path(path).absolute()
+    if not path.is_file():
+        raise StoreMissing(f"there is no index {path}")
+    with _translated(path), contextlib.closing(_read_only(path)) as connection:
+        _check_ours(path, connection.execute)
+        return dict(connection.execute("SELECT name, value FROM header"))
+
+
+def _read_only(path: Path) -> sqlite3.Connection:
+    # Opened by "mode=ro", SQLite leaves the files of its write-ahead log behind.
+    connection = sqlite3.connect(
+        f"file:{quote(str(path))}?mode=rw",
+        BUSY_TIMEOUT,
+        isolation_level=None,
+        check_same_thread=False,
+        uri=True,
+    )
+    connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+def _check_ours(path: Path, run: Callable[[str], Iterable[Any]]) -> None:
+    ((application,),) = run("PRAGMA application_id")
+    ((version,),) = run("PRAGMA user_version")
+    if application != APPLICATION_ID:
+        raise StoreDamaged(f"{path} is a SQLite file of another program: use another file")
+    if version != FORMAT:
+        raise StoreMismatch(
+            f"{path} has format {version}, this version of scrapy-simhash reads {FORMAT}: "
+            "use the version that made it, or another file"
+        )
+
+
+@contextlib.contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if str(error).startswith("no such"):
+            raise StoreDamaged(f"{path} is not a complete index: {error}") from error
+        raise StoreUnavailable(f"cannot use {path}: {error}") from error
+    except sqlite3.DatabaseError as error:
+        raise StoreDamaged(
+            f"{path} is damaged or not an index: {error}; use another file, or delete this one to "
+            "start anew"
+        ) from error
 
 
 class SqliteIndex(LocalIndex):
@@ -62,8 +128,10 @@ class SqliteIndex(LocalIndex):
         expected_pages: what the layout of a new index is planned for.
         lease: seconds that a provisional entry or a hand-over belongs to its worker.
         layout: of a new index instead of the planned one; a stored one must be the same.
+        read_only: neither make nor change anything.
 
     Raises:
+        StoreMissing: there is no index, and none is made.
         StoreMismatch: the file was made by another recipe, width, layout or version.
         StoreDamaged: the file is not an index, or is damaged.
         StoreUnavailable: the file cannot be opened or written.
@@ -80,14 +148,21 @@ class SqliteIndex(LocalIndex):
         expected_pages: int = 1_000_000,
         lease: float = DEFAULT_LEASE,
         layout: Layout | None = None,
+        read_only: bool = False,
     ) -> None:
         self._path = Path(path).absolute()
+        self._is_read_only = read_only
+        self.recipe = recipe
+        self.options = {}
         self._closed = False
         self._inherited: list[sqlite3.Connection] = []
         self._connect()
         try:
-            planned = layout or plan_layout(bits, distance, expected_pages)
-            stored = self._header({"recipe": recipe, "layout": str(planned)})
+            if read_only:
+                stored = read_header(self._path)
+            else:
+                planned = layout or plan_layout(bits, distance, expected_pages)
+                stored = self._header({"recipe": recipe, "layout": str(planned)})
             used = agreed_layout(
                 str(self._path),
                 stored,
@@ -98,8 +173,9 @@ class SqliteIndex(LocalIndex):
                 layout=layout,
             )
             super().__init__(used, distance, lease)
-            self._write_ahead()
-            self._follow()
+            if not read_only:
+                self._write_ahead()
+                self._follow()
         except BaseException:
             self._connection.close()
             raise
@@ -110,7 +186,10 @@ class SqliteIndex(LocalIndex):
         if not self._path.parent.is_dir():
             raise StoreUnavailable(f"cannot open {self._path}: {self._path.parent} is no folder")
         self._pid = os.getpid()
-        with self._translated():
+        with _translated(self._path):
+            if self._is_read_only:
+                self._connection = _read_only(self._path)
+                return
             self._connection = sqlite3.connect(
                 self._path, BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
             )
@@ -121,7 +200,6 @@ class SqliteIndex(LocalIndex):
         """Return the stored header; a new file gets the one given. Nothing else is changed."""
         with self._transaction():
             ((application,),) = self._run("PRAGMA application_id")
-            ((version,),) = self._run("PRAGMA user_version")
             ((tables,),) = self._run("SELECT count(*) FROM sqlite_master")
             if not tables and not application:
                 for statement in _SCHEMA:
@@ -129,15 +207,7 @@ class SqliteIndex(LocalIndex):
                 for item in new.items():
                     self._run("INSERT INTO header VALUES (?, ?)", item)
                 return new
-            if application != APPLICATION_ID:
-                raise StoreDamaged(
-                    f"{self._path} is a SQLite file of another program: use another file"
-                )
-            if version != FORMAT:
-                raise StoreMismatch(
-                    f"{self._path} has format {version}, this version of scrapy-simhash reads "
-                    f"{FORMAT}: use the version that made it, or another file"
-                )
+            _check_ours(self._path, self._run)
             return dict(self._run("SELECT name, value FROM header"))
 
     def _write_ahead(self) -> None:
@@ -169,20 +239,6 @@ class SqliteIndex(LocalIndex):
         self._connect()
         self._enlist()
 
-    @contextlib.contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.OperationalError as error:
-            if str(error).startswith("no such"):
-                raise StoreDamaged(f"{self._path} is not a complete index: {error}") from error
-            raise StoreUnavailable(f"cannot use {self._path}: {error}") from error
-        except sqlite3.DatabaseError as error:
-            raise StoreDamaged(
-                f"{self._path} is damaged or not an index: {error}; use another file, or delete "
-                "this one to start anew"
-            ) from error
-
     def _run(self, sql: str, parameters: Sequence[object] = ()) -> list[Any]:
         if self._closed:
             raise StoreUnavailable(f"the index {self._path} is closed")
@@ -191,7 +247,7 @@ class SqliteIndex(LocalIndex):
         try:
             return self._connection.execute(sql, parameters).fetchall()
         except sqlite3.Error:
-            with self._translated():
+            with _translated(self._path):
                 raise
 
     @contextlib.contextmanager
@@ -215,6 +271,63 @@ class SqliteIndex(LocalIndex):
             (after, limit),
         )
         return list(map(Row._make, rows))
+
+    def _entries(self, after: int, limit: int) -> list[tuple[int, Entry]]:
+        return self._some("WHERE position > ? ORDER BY position LIMIT ?", (after, limit))
+
+    def _some(self, which: str, parameters: Sequence[object]) -> list[tuple[int, Entry]]:
+        bits = self.layout.bits
+        return [
+            (
+                position,
+                Entry(key, Fingerprint(int.from_bytes(value, "big"), bits), scope, time, bool(own)),
+            )
+            for position, key, value, scope, time, own in self._run(f"{_ENTRY} {which}", parameters)
+        ]
+
+    def find(self, keys: Collection[str]) -> list[Entry]:  # noqa: D102
+        wanted = sorted(set(keys))
+        found: list[tuple[int, Entry]] = []
+        with self._lock:
+            for start in range(0, len(wanted), _PARAMETERS):
+                some = wanted[start : start + _PARAMETERS]
+                found += self._some(f"WHERE key IN ({','.join('?' * len(some))})", some)
+        return [entry for _, entry in sorted(found, key=lambda one: one[0])]
+
+    def _spread(self, count: int) -> list[tuple[int, Entry]]:
+        ((first, last),) = self._run("SELECT min(position), max(position) FROM entries")
+        if first is None:
+            return []
+        if last - first < count:
+            return self._entries(first - 1, count)
+        places = [first + (last - first) * i // max(count - 1, 1) for i in range(count)]
+        found: list[tuple[int, Entry]] = []
+        for start in range(0, len(places), _PARAMETERS):
+            some = places[start : start + _PARAMETERS]
+            found += self._some(f"WHERE position IN ({','.join('?' * len(some))})", some)
+        return found
+
+    def _census(self) -> Census:
+        def count(what: str) -> int:
+            return int(self._run(f"SELECT {what}")[0][0])
+
+        pages, size = count("* FROM pragma_page_count"), count("* FROM pragma_page_size")
+        free = count("* FROM pragma_freelist_count")
+        sizes = {"file": (pages - free) * size, "free pages": free * size}
+        beside = self._path.with_name(self._path.name + "-wal")
+        sizes["write-ahead log"] = beside.stat().st_size if beside.exists() else 0
+        return Census(
+            pages=len(self),
+            provisional=count("count(*) FROM leases"),
+            waiting=count("count(*) FROM waiting"),
+            sizes={part: size for part, size in sizes.items() if size},
+        )
+
+    def _append(self, entries: Sequence[Entry]) -> None:
+        with self._lock, self._transaction():
+            for entry in entries:
+                row = Row(0, entry.scope, entry.fingerprint.to_bytes())
+                self._insert(entry.key, row, int(entry.time))
 
     def _records(self, positions: Sequence[int]) -> list[Record]:
         records: list[Record] = []
@@ -260,8 +373,9 @@ class SqliteIndex(LocalIndex):
     def _put_waiting(self, waiting: Waiting) -> None:
         self._run("INSERT OR REPLACE INTO waiting VALUES (?, ?, ?, ?, ?, ?)", waiting)
 
-    def _is_waiting(self, key: str) -> bool:
-        return bool(self._run("SELECT 1 FROM waiting WHERE key = ?", (key,)))
+    def _waiting_of(self, key: str) -> Waiting | None:
+        rows = self._run("SELECT * FROM waiting WHERE key = ?", (key,))
+        return Waiting._make(rows[0]) if rows else None
 
     def _drop_waiting(self, key: str) -> None:
         self._run("DELETE FROM waiting WHERE key = ?", (key,))

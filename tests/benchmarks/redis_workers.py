@@ -15,7 +15,8 @@ that was delivered, at once and unbuffered. Whether two pages are near-duplicate
 fingerprints, whatever the index said. *Kept twice*: a page was delivered though another delivered
 page is near it. *Lost*: a page was got or dropped, but neither it nor a page near it was
 delivered. *Never seen*: scrapy-redis had handed the page to a worker that was killed before the
-page arrived, and forgot it; the index cannot know of it.
+page arrived, and forgot it. *Away*: how often a worker found Redis away or too slow; what it let
+through meanwhile may be kept twice.
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ class Outcome:
     kills: int = 0
     failed: int = 0
     errors: int = 0
+    away: int = 0
     seconds: float = 0.0
 
 
@@ -202,7 +204,9 @@ def _read(worker: Worker, outcome: Outcome) -> None:
                 outcome.dropped.add(key)
             else:
                 outcome.delivered[key] += 1
-    outcome.errors += worker.log.read_text(errors="replace").count(" ERROR: ")
+    log = worker.log.read_text(errors="replace")
+    outcome.errors += log.count(" ERROR: ")
+    outcome.away += log.count(" WARNING: The index fails")
 
 
 def crawl(order: dict[str, Any]) -> None:
@@ -279,7 +283,7 @@ def main() -> None:
     pages = Pages()
     table = Table(
         *("", "pages", "kept", "dropped", "kept twice", "lost", "never seen"),
-        *("delivered again", "kills", "failed workers", "log errors", "seconds"),
+        *("delivered again", "kills", "failed workers", "log errors", "away", "seconds"),
     )
     for name in options.only.split(";") if options.only else runs:
         with redis_server("--appendonly yes", "--appendfsync always") as server:
@@ -298,6 +302,7 @@ def main() -> None:
             found.kills,
             found.failed,
             found.errors,
+            found.away,
             round(found.seconds),
         )
     return None

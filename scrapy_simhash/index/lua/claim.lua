@@ -1,18 +1,20 @@
 -- Claim for pages, one after the other; each claim is as atomic as the script.
--- ARGV: width, seen, last fingerprint seen, distance, now, lease, worker; then for each page:
---   fingerprint, key, scope, request, flags, candidates
+-- ARGV: width, seen, last fingerprint seen, distance, now, lease, now + lease, worker; then for each
+--   page: the entry that it would become (see leases in life.lua), flags, candidates
 -- flags: "c" a confirmed entry matches, "o" one of its own key does, "b" compare with the pages of
 -- this call too. candidates: position and distance, 4 + 2 bytes each, of entries near the page
 -- whose state is not known.
 -- Returns the log's end, the pages given up, {position, fingerprint, ...} of what was deleted,
 -- then a list with, for each page,
+--   its position, if it became an original and nothing else happened;
 --   {"again", position, distance, ...}: read the records of these, then claim again;
 --   {outcome, own position, waiting, {key, request, ...}, {match, ...}}, a match being
 --   {position, distance, key, time, fingerprint}
 -- Nothing is returned if the caller has to follow the log first.
 
 local width, seen, last = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
-local distance, now, lease, worker = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]
+local distance, now, lease = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local expires, worker = ARGV[7], ARGV[8]
 
 local state = call('HMGET', meta, 'flushed', 'last')
 local flushed = tonumber(state[1])
@@ -65,19 +67,21 @@ local function nearer(one, other)
   return one.position < other.position
 end
 
--- What is admitted here is written at the end, in one go.
-local fresh, fingerprints, somebody_waits = {}, {}, call('EXISTS', waiting) == 1
+-- What is admitted here is appended at the end, in one go.
+local fingerprints, is_waited = {}, somebody_waits()
 
-local function claim(fingerprint, key, scope, request, flags, candidates)
+local function claim(body, flags, candidates)
+  local fingerprint, page = body:sub(-width), nil
   local found, unknown, looked = {}, {'again'}, {}
   local function look(position, d)
     if looked[position] then return end
     looked[position] = true
-    local entry = fresh[position] or lease_of(position)
+    page = page or unpack_lease(-1, '0 ' .. body)
+    local entry = lease_of(position)
     if not entry then
       unknown[#unknown + 1] = position
       unknown[#unknown + 1] = d
-    elseif entry.scope == scope then
+    elseif entry.scope == page.scope then
       entry.distance = d
       found[#found + 1] = entry
     end
@@ -98,16 +102,19 @@ local function claim(fingerprint, key, scope, request, flags, candidates)
   end
   if #unknown > 1 then return unknown end
 
+  if is_waited then
+    page = page or unpack_lease(-1, '0 ' .. body)
+    forget_waiting(page.key)
+  end
   table.sort(found, nearer)
-  if somebody_waits then forget_waiting(key) end
   local own, matches, living = flags:find('o'), {}, nil
   for _, entry in ipairs(found) do
-    local mine = entry.key == key
+    local mine = entry.key == page.key
     if mine then
       own = true
       entry.worker, entry.expires = worker, now + lease
-      if request ~= '' then entry.request = request end
-      fresh[entry.position] = entry
+      if page.request ~= '' then entry.request = page.request end
+      call('HSET', leases, entry.position, pack_lease(entry))
     end
     if mine or entry.expires > now then
       living = living or entry.position
@@ -118,33 +125,31 @@ local function claim(fingerprint, key, scope, request, flags, candidates)
   if own then return {'revisit', -1, 0, {}, matches} end
   if flags:find('c') then return {'duplicate', -1, 0, {}, matches} end
   if living then
-    if request ~= '' then
-      wait(key, request, living)
-      somebody_waits = true
+    local waits = page.request ~= ''
+    if waits then
+      wait(page.key, page.request, living)
+      is_waited = true
     end
-    return {'duplicate', -1, request ~= '' and 1 or 0, {}, matches}
+    return {'duplicate', -1, waits and 1 or 0, {}, matches}
   end
 
   local position = seen + before + #fingerprints
   fingerprints[#fingerprints + 1] = fingerprint
-  fresh[position] = {
-    position = position, expires = now + lease, time = ARGV[5], worker = worker, key = key,
-    scope = scope, request = request, fingerprint = fingerprint,
-  }
   pages = {}
   for _, entry in ipairs(found) do
     hand_over(entry.position, worker, now + lease)
     delete(entry.position, entry.fingerprint)
     if entry.request ~= '' then
       wait(entry.key, entry.request, position)
-      somebody_waits = true
+      is_waited = true
     end
   end
+  call('HSET', leases, position, expires .. ' ' .. body)
+  if #pages == 0 then return position end
   return {'original', position, 0, pages, {}}
 end
 
 local answers = {}
-for at = 8, #ARGV, 6 do answers[#answers + 1] = claim(unpack(ARGV, at, at + 5)) end
+for at = 9, #ARGV, 3 do answers[#answers + 1] = claim(ARGV[at], ARGV[at + 1], ARGV[at + 2]) end
 if #fingerprints > 0 then call('APPEND', tail, table.concat(fingerprints)) end
-for position, entry in pairs(fresh) do call('HSET', leases, position, pack_lease(entry)) end
 return {seen + before + #fingerprints, given_up, deleted, answers}

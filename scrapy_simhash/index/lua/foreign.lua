@@ -7,7 +7,7 @@ for _, entry in ipairs(all_leases()) do
   end
 end
 for _, key in ipairs(call('ZREVRANGE', handed, 0, -1)) do
-  if call('HGET', waiting, key .. ':w') ~= ARGV[1] then
+  if key ~= NOBODY and call('HGET', waiting, key .. ':w') ~= ARGV[1] then
     handover = call('ZSCORE', handed, key)
     break
   end

@@ -1,23 +1,30 @@
 -- The life of an entry in the log slot: what the other scripts share; it stands before each.
 --
 -- tail     string: the fingerprints from position `flushed` on
--- leases   hash: position of a provisional entry -> "expires time w k s r:" and, of these lengths,
---          worker, key, scope, request; then its fingerprint
+-- leases   hash: position of a provisional entry -> when it expires, a space, and the entry:
+--          "time w k s r:" and, of these lengths, worker, key, scope, request; then its fingerprint
 -- waiting  hash: <key>:r|n|w = request, hand-overs, worker of a page that waits or is handed over
 -- waiters  sorted set: key -> position of the entry that it waits on
 -- handed   sorted set: key -> when its hand-over runs out
 -- dead     hash: <segment> or "all" -> how many entries of it were deleted
 -- frozen   hash: <segment> -> when it was cut from the tail
--- A request is stored as "=" and its text; "" stands for none.
+-- A request is stored as "=" and its text; "" stands for none. Each key has a member that stands
+-- for nothing, so that it is there while it is empty: a script on keys of which some are missing
+-- is refused while their slot moves to another node.
 
 local meta, tail, leases, waiting, waiters, handed, dead, frozen = unpack(KEYS)
 local call = redis.call
+local NOBODY = '\0'
 local pages, deleted, given_up = {}, {}, {}
 
 local function pack_lease(entry)
   return string.format('%.17g %s %d %d %d %d:', entry.expires, entry.time, #entry.worker,
     #entry.key, #entry.scope, #entry.request) .. entry.worker .. entry.key .. entry.scope ..
     entry.request .. entry.fingerprint
+end
+
+local function somebody_waits()
+  return call('HLEN', waiting) > 1
 end
 
 local function unpack_lease(position, packed)
@@ -40,7 +47,9 @@ end
 
 local function all_leases()
   local packed, found = call('HGETALL', leases), {}
-  for i = 1, #packed, 2 do found[#found + 1] = unpack_lease(packed[i], packed[i + 1]) end
+  for i = 1, #packed, 2 do
+    if packed[i + 1] ~= '' then found[#found + 1] = unpack_lease(packed[i], packed[i + 1]) end
+  end
   table.sort(found, function(one, other) return one.position < other.position end)
   return found
 end

@@ -2,12 +2,18 @@
 -- Beside the header, meta holds flushed: where the tail begins; last: the fingerprint before that;
 -- head: where the log begins; swept: from where on its older parts may not be deleted yet;
 -- crowded: how many entries found their bucket full.
--- KEYS: meta. ARGV: field, value, ...
+-- ARGV: field, value, ...
 -- Returns the values of these fields.
-if redis.call('EXISTS', KEYS[1]) == 0 then
-  redis.call('HSET', KEYS[1], 'flushed', 0, 'last', '', 'head', 0, 'swept', 0, 'crowded', 0,
-    unpack(ARGV))
+if call('EXISTS', meta) == 0 then
+  call('HSET', meta, 'flushed', 0, 'last', '', 'head', 0, 'swept', 0, 'crowded', 0, unpack(ARGV))
+  call('SET', tail, '')
+  call('HSET', leases, NOBODY, '')
+  call('HSET', waiting, NOBODY, '')
+  call('ZADD', waiters, -1, NOBODY)
+  call('ZADD', handed, '+inf', NOBODY)
+  call('HSET', dead, 'all', 0)
+  call('HSET', frozen, NOBODY, 0)
 end
 local values = {}
-for i = 1, #ARGV, 2 do values[#values + 1] = redis.call('HGET', KEYS[1], ARGV[i]) or '' end
+for i = 1, #ARGV, 2 do values[#values + 1] = call('HGET', meta, ARGV[i]) or '' end
 return values

@@ -1,0 +1,300 @@
+"""The dedup log: one line of JSON for each page or item that was judged.
+
+Lines are what Scrapy's JSON Lines feeds are: one object each, in UTF-8, always with the same
+fields. A log is rotated by size, ``dedup.jsonl`` to ``dedup.jsonl.1`` and so on; several processes
+may write to one.
+"""
+
+from __future__ import annotations
+
+import atexit
+import errno
+import fcntl
+import json
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+logger = logging.getLogger(__name__)
+
+#: The files of one log, the one that is written to among them.
+FILES = 10
+FLUSH_SECONDS = 1.0
+# Lines that wait in memory while the disk takes none.
+MOST_WAITING = 20_000
+
+WHAT = ("page", "item")
+VERDICTS = ("unique", "duplicate", "revisit", "skipped")
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One judged page or item.
+
+    Attributes:
+        time: when it was judged, seconds since 1970.
+        what: ``page`` or ``item``.
+        url: where it was found; of an item, its key.
+        key: what names it in the index; what copies of it have as their original.
+        host: of the URL, with the port if it names one.
+        verdict: ``unique``, ``duplicate``, ``revisit`` or ``skipped``.
+        reason: of a skipped one, why.
+        action: of a duplicate, what was done: ``drop``, ``follow`` or ``flag``.
+        original: of a duplicate, the key of the nearest original.
+        distance: of a duplicate, how many bits lie between the two.
+        k: the distance up to which pages counted as near-duplicates.
+        bytes: of the body, decompressed; None for an item.
+        seconds: that the download took, where that is known.
+        text: an excerpt of the main text, or nothing.
+    """
+
+    time: float
+    what: str
+    url: str
+    key: str
+    host: str
+    verdict: str
+    reason: str | None
+    action: str | None
+    original: str | None
+    distance: int | None
+    k: int
+    bytes: int | None
+    seconds: float | None
+    text: str
+
+    def to_json(self) -> str:
+        """Return the line, without its end."""
+        values = {name: getattr(self, name) for name in _KINDS}
+        text = json.dumps(values, ensure_ascii=False)
+        # A lone surrogate becomes \udXXX, which can be written, and which JSON reads as such.
+        return text.encode("utf-8", "backslashreplace").decode()
+
+
+_NONE = type(None)
+_KINDS_OF_NAMES: dict[str, tuple[type, ...]] = {
+    "float": (float, int),
+    "float | None": (float, int, _NONE),
+    "int": (int,),
+    "int | None": (int, _NONE),
+    "str": (str,),
+    "str | None": (str, _NONE),
+}
+_KINDS = {field.name: _KINDS_OF_NAMES[str(field.type)] for field in fields(LogLine)}
+_NUMBERS = (float, int)
+_MOST = 1e14  # above any time, size or duration
+
+
+def parse_line(text: str | bytes) -> LogLine:
+    """Return what a line says; fields that this version does not know are left out.
+
+    Raises:
+        ValueError: it is no line of a dedup log.
+    """
+    values = json.loads(text)
+    if not isinstance(values, dict):
+        raise ValueError("not an object")
+    given: dict[str, Any] = {}
+    for name, kinds in _KINDS.items():
+        value: Any = values.get(name)
+        # The type itself: true and false are no numbers here.
+        if type(value) not in kinds or (type(value) in _NUMBERS and not 0 <= value < _MOST):
+            raise ValueError(f"{name} cannot be {value!r:.50}")
+        given[name] = value
+    line = LogLine(**given)
+    if line.what not in WHAT or line.verdict not in VERDICTS:
+        raise ValueError("neither a page nor an item that was judged")
+    if line.verdict == "duplicate" and (line.original is None or line.distance is None):
+        raise ValueError("a duplicate of nothing")
+    return line
+
+
+def host_of(url: str) -> str:
+    """Return the host of an address, with its port if it names one; empty if it has none."""
+    try:
+        return urlsplit(url).netloc.rpartition("@")[2].lower()
+    except ValueError:
+        return ""
+
+
+class DedupLog:
+    """Appends lines to a log from a thread of its own, so that nobody waits for the disk.
+
+    What cannot be written (the disk is full, the folder is gone) waits for the next attempt, up to
+    20,000 lines; there is one warning.
+
+    Args:
+        path: the file; it and its folder are made when there is something to write.
+        size: bytes that the log's files may have together, about.
+    """
+
+    def __init__(self, path: Path, *, size: int) -> None:
+        self.path = path
+        self._file_size = max(1, size // FILES)
+        self._lock = threading.Lock()
+        self._writing = threading.Lock()
+        self._waiting: list[LogLine] = []
+        self._lost = 0
+        self._failing = False
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def write(self, line: LogLine) -> None:
+        """Add a line; it is on its way to the disk within a second."""
+        with self._lock:
+            if len(self._waiting) >= MOST_WAITING:
+                self._lost += 1
+                return
+            self._waiting.append(line)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="simhash-log", daemon=True)
+                self._thread.start()
+                # For a crawl that is not given the time to end as it should.
+                atexit.register(self.close)
+
+    def flush(self) -> None:
+        """Write what waits, now."""
+        with self._writing:
+            with self._lock:
+                lines, self._waiting = self._waiting, []
+            if not lines:
+                return
+            try:
+                self._append("".join(line.to_json() + "\n" for line in lines).encode())
+            except OSError as error:
+                with self._lock:
+                    self._waiting[:0] = lines
+                self._warn(error)
+            else:
+                self._failing = False
+
+    def close(self) -> None:
+        """Write what waits, and end the thread."""
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+            atexit.unregister(self.close)
+        self.flush()
+        with self._lock:
+            lost, self._lost = self._lost + len(self._waiting), 0
+            self._waiting.clear()
+        if lost:
+            logger.warning("SIMHASH_LOG: %d lines could not be written to %s", lost, self.path)
+
+    def _run(self) -> None:
+        while not self._ended.wait(FLUSH_SECONDS):
+            self.flush()
+
+    def _warn(self, error: OSError) -> None:
+        if not self._failing:
+            self._failing = True
+            logger.warning(
+                "SIMHASH_LOG: %s cannot be written (%s); the crawl goes on, and so do the attempts",
+                self.path,
+                error.strerror or error,
+            )
+
+    def _append(self, data: bytes) -> None:
+        file = self._locked()
+        try:
+            end = os.fstat(file).st_size
+            # A process that was killed may have left half a line.
+            if end and os.pread(file, 1, end - 1) != b"\n":
+                data = b"\n" + data
+            try:
+                _write_all(file, data)
+            except OSError:
+                # No half lines, and none twice.
+                os.ftruncate(file, end)
+                raise
+        finally:
+            os.close(file)
+
+    def _locked(self) -> int:
+        """Return the open file, which is ours until it is closed; a full one is rotated."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        while True:
+            file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                there = os.fstat(file)
+                # Another process may have rotated it meanwhile.
+                if os.path.samestat(there, self.path.stat()):
+                    if there.st_size < self._file_size:
+                        return file
+                    self._rotate()
+            except FileNotFoundError:
+                pass
+            except OSError:
+                os.close(file)
+                raise
+            os.close(file)
+
+    def _rotate(self) -> None:
+        for number in range(FILES - 1, 0, -1):
+            older = _numbered(self.path, number - 1)
+            if older.exists():
+                older.replace(_numbered(self.path, number))
+
+
+def _write_all(file: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(file, left) :]
+
+
+def _numbered(path: Path, number: int) -> Path:
+    return path.with_name(f"{path.name}.{number}") if number else path
+
+
+def log_files(paths: Iterable[str | Path]) -> list[Path]:
+    """Return the files of logs, each once, the oldest of each log first.
+
+    Args:
+        paths: of logs; the rotated files beside them are found.
+
+    Raises:
+        FileNotFoundError: there is no such log.
+    """
+    files: dict[Path, None] = {}
+    for given in map(Path, paths):
+        found = [file for n in range(FILES - 1, -1, -1) if (file := _numbered(given, n)).is_file()]
+        if not found:
+            raise FileNotFoundError(errno.ENOENT, "there is no such file", str(given))
+        files.update((file.resolve(), None) for file in found)
+    return list(files)
+
+
+def read_log(
+    paths: Iterable[str | Path], unreadable: Callable[[Path], None] | None = None
+) -> Iterator[LogLine]:
+    """Yield the lines of logs and of the rotated files beside them, the oldest first.
+
+    Args:
+        paths: of logs.
+        unreadable: called with the file of each line that cannot be read, such as the half line
+            that a process leaves when it is killed.
+
+    Raises:
+        OSError: a file is not there or cannot be read.
+    """
+    for path in log_files(paths):
+        yield from read_file(path, unreadable)
+
+
+def read_file(path: Path, unreadable: Callable[[Path], None] | None = None) -> Iterator[LogLine]:
+    """Yield the lines of one file of a log; see :func:`read_log`."""
+    with path.open("rb") as file:
+        for text in file:
+            try:
+                line = parse_line(text)
+            except (ValueError, RecursionError):
+                if unreadable is not None and text.strip():
+                    unreadable(path)
+                continue
+            yield line

@@ -1,0 +1,100 @@
+"""The pages of the largest clusters: an original, and those that repeat it."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from scrapy_simhash.dedup_log import LogLine
+from scrapy_simhash.tally import Tally
+
+_SHOWN = 3
+# Of so many that are farthest from the original, those whose excerpts differ are shown.
+_CANDIDATES = 12
+
+
+@dataclass
+class Cluster:
+    """An original and what repeats it.
+
+    Attributes:
+        key: the original's.
+        copies: lines that name it as their original.
+        nearest: the smallest distance of them, in bits.
+        farthest: the largest.
+        hosts: how many copies are on which host.
+        original: its own line, if it is in the log.
+    """
+
+    key: str
+    copies: int = 0
+    nearest: int = 0
+    farthest: int = 0
+    hosts: Tally[str] = field(default_factory=lambda: Tally(1, names=1000))
+    original: LogLine | None = None
+    _candidates: list[tuple[int, int, LogLine]] = field(default_factory=list)
+
+    def add(self, line: LogLine) -> None:
+        """Add a copy."""
+        assert line.distance is not None
+        self.nearest = min(self.nearest, line.distance) if self.copies else line.distance
+        self.farthest = max(self.farthest, line.distance)
+        self.copies += 1
+        self.hosts.add(line.host, 1)
+        # A page that was crawled again is there once. Among equals, the first.
+        if all(line.key != other.key for _, _, other in self._candidates):
+            heapq.heappush(self._candidates, (line.distance, -self.copies, line))
+            if len(self._candidates) > _CANDIDATES:
+                heapq.heappop(self._candidates)
+
+    def on(self, host: str) -> int:
+        """Return how many copies are on a host."""
+        return int(dict(self.hosts.largest(len(self.hosts))).get(host, [0])[0])
+
+    def shown(self) -> list[LogLine]:
+        """Return a few copies, those that are most unlike the original first."""
+        text = self.original.text if self.original else None
+        return [
+            line
+            for _, _, line in sorted(
+                self._candidates,
+                key=lambda entry: (entry[2].text not in ("", text), entry[0], entry[1]),
+                reverse=True,
+            )[:_SHOWN]
+        ]
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {
+            "original": self.key,
+            "copies": self.copies,
+            "hosts": {host: int(row[0]) for host, row in self.hosts.largest(10)},
+            "nearest": self.nearest,
+            "farthest": self.farthest,
+            "shown": [line.url for line in self.shown()],
+        }
+
+
+class Clusters:
+    """Gathers the clusters of some originals.
+
+    Args:
+        keys: of the originals.
+    """
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        self._clusters = {key: Cluster(key) for key in keys}
+
+    def add(self, line: LogLine) -> None:
+        """Add a line to the cluster that it belongs to, if it is one of these."""
+        if line.verdict == "duplicate":
+            if line.original in self._clusters:
+                self._clusters[line.original].add(line)
+        elif line.key in self._clusters and (line.text or not self._clusters[line.key].original):
+            self._clusters[line.key].original = line
+
+    def of(self, key: str) -> Cluster:
+        """Return the cluster of an original."""
+        return self._clusters[key]

@@ -1,0 +1,113 @@
+"""`scrapy simhash report`: what it writes, prints and refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commands.test_evaluate import ROOT, scrapy, simhash
+from tests.report.lines import copy, line
+from tests.report.test_figures import write
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    kept, original = line(), "http://a.example/"
+    copies = [copy(f"http://b.example/{number}", original, number) for number in range(3)]
+    return write(tmp_path / "dedup.jsonl", [kept, *copies])
+
+
+def test_report_is_written_where_it_says(log: Path, capsys: Any) -> None:
+    assert simhash("report", log) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("4 judged, 3 near-duplicates (75.0%): file:///")
+    assert Path(said.split("file://")[1].strip()) == log.with_name("simhash-report.html")
+    assert log.with_name("simhash-report.html").read_text("utf-8").startswith("<!doctype html>")
+    assert simhash("report", log, "-o", "other.html") == 0
+    assert log.with_name("other.html").exists()
+
+
+def test_rotated_files_are_read_and_logs_are_joined(log: Path, capsys: Any) -> None:
+    write(log.with_name("dedup.jsonl.1"), [line()] * 10)
+    other = write(log.with_name("other.jsonl"), [line()] * 100)
+    assert simhash("report", log, other, log, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["judged"] == 114
+
+
+def test_json_is_printed_and_the_report_only_written_if_asked_for(log: Path, capsys: Any) -> None:
+    assert simhash("report", log, "--json") == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["pages"] == {"duplicate": 3, "unique": 1}
+    assert figures["distances"] == {"0": 1, "1": 1, "2": 1}
+    assert [path.name for path in log.parent.iterdir()] == ["dedup.jsonl"]
+    assert simhash("report", log, "--json", "-o", "r.html") == 0
+    assert json.loads(capsys.readouterr().out) == figures
+    assert log.with_name("r.html").exists()
+
+
+def test_log_of_the_project_is_read_when_none_is_named(log: Path, capsys: Any) -> None:
+    assert simhash("report", "--json", settings={"SIMHASH_LOG": str(log)}) == 0
+    assert json.loads(capsys.readouterr().out)["judged"] == 4
+
+
+def test_empty_log_has_a_report_that_says_so(log: Path, capsys: Any) -> None:
+    log.write_text("")
+    assert simhash("report", log) == 0
+    assert "the log is empty" in capsys.readouterr().out
+    assert "the log is empty" in log.with_name("simhash-report.html").read_text("utf-8")
+    assert simhash("report", log, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["judged"] == 0
+
+
+BAD: dict[str, tuple[list[str], str]] = {
+    "no log": ([], "name a dedup log, which a crawl writes with -s SIMHASH_LOG=dedup.jsonl"),
+    "no such log": (["nowhere.jsonl"], "nowhere.jsonl: there is no such file"),
+    "a folder": (["folder"], "folder: there is no such file"),
+    "another file": (["other.jsonl"], "other.jsonl: no line of it is one of a dedup log"),
+    "no folder for the report": (["dedup.jsonl", "-o", "no/r.html"], "there is no folder"),
+    "report over the log": (["dedup.jsonl", "-o", "./dedup.jsonl"], "it is the log itself"),
+    "report into a folder": (["dedup.jsonl", "-o", "folder"], "it is a folder"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_one_line_and_status_2(log: Path, capsys: Any, name: str) -> None:
+    given, complaint = BAD[name]
+    log.with_name("folder").mkdir()
+    log.with_name("other.jsonl").write_text('{"url": "http://a.example/", "html": "x"}\n')
+    assert simhash("report", *given) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("scrapy simhash report: error: ")
+    assert printed.err.count("\n") == 1
+    assert complaint in printed.err
+    assert not log.with_name("simhash-report.html").exists()
+
+
+def test_ctrl_c_leaves_the_old_report(log: Path, monkeypatch: Any, capsys: Any) -> None:
+    report = log.with_name("simhash-report.html")
+    report.write_text("old")
+
+    def interrupted(self: Path, data: bytes) -> int:
+        self.write_text("half of it")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "write_bytes", interrupted)
+    assert simhash("report", log) == 130
+    assert capsys.readouterr().err == "scrapy simhash report: interrupted\n"
+    assert report.read_text() == "old"
+    assert sorted(path.name for path in log.parent.iterdir()) == [
+        "dedup.jsonl",
+        "simhash-report.html",
+    ]
+
+
+def test_installed_command_works_with_and_without_a_project(log: Path) -> None:
+    for folder in (log.parent, ROOT / "example_project"):
+        done = scrapy("simhash", "report", log, "--json", folder=folder)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert json.loads(done.stdout)["judged"] == 4

@@ -1,0 +1,225 @@
+"""The report in Chromium: what is seen there is what the log says."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_simhash.dedup_log import LogLine
+from scrapy_simhash.report import read_figures, render
+from tests.pages import article, edited
+from tests.report.lines import copy, line
+from tests.report.test_figures import write
+from tests.report.test_page import HOSTILE
+
+playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright for Python")
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+
+WIDTHS = {"desktop": 1280, "phone": 360}
+
+
+def log_lines() -> list[LogLine]:
+    """A crawl in three runs, of hosts with short and long names, with a wall and a mirror."""
+    hosts = ["a.example", "mirror.example", f"{'w' * 90}.example", "[::1]:8080"]
+    lines, now = [], 1_800_000_000.0
+    for number in range(400):
+        now += 7 + (500_000 if number in (250, 385) else 0)
+        url = f"http://{hosts[number % 4]}/{'deep/' * (number % 30)}{number}"
+        times = {"time": now, "bytes": 1000 + number, "seconds": 0.25}
+        text = article(number // 4 % 5, 120)
+        if number % 4 == 0:
+            lines.append(line(url=url, text=text, **times))
+        elif number % 40 == 7:
+            lines.append(line(url=url, verdict="skipped", reason="not_html", **times))
+        else:
+            original = (
+                f"http://a.example/{'deep/' * (number % 20 // 4 * 4 % 30)}{number % 20 // 4 * 4}"
+            )
+            text = edited(text, number, 0.03)
+            lines.append(copy(url, original, number % 49, text=text, **times))
+    for number in range(30):
+        url = f"http://wall.example/{number}"
+        text = "Please log in."
+        wall = "http://wall.example/0"
+        lines.append(copy(url, wall, text=text) if number else line(url=url, text=text))
+    # Words without a place to break them.
+    long = line(url=f"http://{'w' * 90}.example/", text="x" * 300)
+    lines.append(long)
+    lines += [copy(f"http://{c * 90}.example/", long.url, text=c * 300) for c in "xy"]
+    for number, text in enumerate(HOSTILE):
+        lines.append(copy(f"http://b/{text}", f"http://h{number}/{text}", text=text, host=text))
+        lines.append(line(url=f"http://h{number}/{text}", text=f"{text}!"))
+    return lines
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: Any) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    log = write(folder / "dedup.jsonl", log_lines())
+    path: Path = folder / "report.html"
+    path.write_bytes(render(read_figures([log])).encode("utf-8", "replace"))
+    return path
+
+
+@pytest.fixture
+def visit(browser: Any, report: Path) -> Iterator[Any]:
+    """Open the report; what the page complains of or asks for is an error."""
+    complaints: list[str] = []
+    contexts = []
+
+    def go(width: int = 1280, **options: Any) -> Any:
+        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: complaints.append(dialog.message))
+        page.on("request", lambda asked: complaints.append(asked.url))
+        page.goto(report.as_uri())
+        assert complaints == [report.as_uri()]
+        complaints.clear()
+        return page
+
+    yield go
+    assert complaints == []
+    for context in contexts:
+        context.close()
+
+
+def number(text: str) -> int:
+    return int(text.replace(",", ""))
+
+
+def test_numbers_shown_are_those_of_the_log(visit: Any) -> None:
+    lines = log_lines()
+    verdicts = Counter(each.verdict for each in lines)
+    page = visit()
+    cards = dict(
+        zip(
+            page.locator(".cards dt").all_inner_texts(),
+            page.locator(".cards b").all_inner_texts(),
+            strict=True,
+        )
+    )
+    assert number(cards["judged"]) == len(lines)
+    assert number(cards["kept"]) == verdicts["unique"]
+    assert number(cards["near-duplicates"]) == verdicts["duplicate"]
+    assert number(cards["not compared"]) == verdicts["skipped"]
+    for details in page.locator("details").all():
+        details.locator("summary").click()
+    for section, columns in (("time", (1, 2, 3)), ("distances", (1,))):
+        rows = page.locator(f"#{section} tbody tr").all()
+        cells = [row.locator("th, td").all_inner_texts() for row in rows]
+        sums = [sum(number(row[column]) for row in cells) for column in columns]
+        assert (
+            sums
+            == [verdicts["unique"], verdicts["duplicate"], verdicts["skipped"]][
+                1 if section == "distances" else 0 :
+            ][: len(columns)]
+        )
+    hosts = {
+        cells[0]: [number(cell) for cell in cells[1:4]]
+        for row in page.locator("#hosts tbody tr").all()
+        if (cells := row.locator("th, td").all_inner_texts())
+    }
+    for host in ("a.example", "mirror.example", "wall.example"):
+        own = Counter(each.verdict for each in lines if each.host == host)
+        assert hosts[host] == [own.total(), own["unique"], own["duplicate"]]
+    bars = page.locator("#distances rect.repeated")
+    assert bars.count() == len({each.distance for each in lines if each.distance is not None})
+    assert page.locator("text.k").text_content() == "k = 48"
+    assert "29 copies on its host" in page.locator("#walls").inner_text()
+    originals = Counter(each.original for each in lines if each.original)
+    [(_, largest)] = originals.most_common(1)
+    assert page.locator("#clusters h3").first.inner_text().startswith(f"{largest} copies of ")
+    assert page.locator("#clusters del").count() > 10
+    assert page.locator("#clusters ins").count() > 10
+
+
+OVERLAPS = """() => {
+  const found = [];
+  const groups = [...document.querySelectorAll(".x, .y")].map((axis) => [...axis.children]);
+  groups.push([...document.querySelectorAll(".cards > div")]);
+  for (const group of groups) {
+    const boxes = group.map((e) => [e, e.getBoundingClientRect()]).filter(([, b]) => b.width);
+    boxes.forEach(([a, one], n) => boxes.slice(n + 1).forEach(([b, other]) => {
+      if (one.left < other.right && other.left < one.right &&
+          one.top < other.bottom && other.top < one.bottom)
+        found.push(`${a.textContent} | ${b.textContent}`);
+    }));
+  }
+  return found;
+}"""
+
+OUTSIDE = """() => [...document.querySelectorAll("main *")].filter((e) => {
+  const box = e.getBoundingClientRect();
+  return box.width && !e.closest(".scroll > table") &&
+    (box.right > window.innerWidth + 1 || box.left < -1);
+}).map((e) => e.outerHTML.slice(0, 200))"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_nothing_overlaps_is_cut_off_or_empty(visit: Any, width: str, scheme: str) -> None:
+    page = visit(WIDTHS[width], color_scheme=scheme)
+    assert page.evaluate("document.documentElement.scrollWidth") <= WIDTHS[width]
+    assert page.evaluate(OUTSIDE) == []
+    assert page.evaluate(OVERLAPS) == []
+    for chart in page.locator(".plot > svg").all():
+        box = chart.bounding_box()
+        assert box["width"] > 250
+        assert box["height"] == 200
+        assert chart.locator("rect").count() > 5
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
+
+
+def test_hostile_pages_stay_text(visit: Any) -> None:
+    page = visit()
+    assert page.title() == "Near-duplicates"
+    assert page.locator("img").count() == 0
+    assert page.locator("script").count() == 1
+    assert "<img src=x onerror=alert(1)>" in page.locator("#clusters").inner_text()
+
+
+def test_tables_are_sorted_by_keyboard_and_stand_without_script(visit: Any) -> None:
+    page = visit()
+    button = page.locator("#hosts th button", has_text="kept")
+    button.focus()
+    for order, reverse in (("descending", True), ("ascending", False)):
+        page.keyboard.press("Enter")
+        kept = [
+            number(t) for t in page.locator("#hosts tbody tr td:nth-child(3)").all_inner_texts()
+        ]
+        assert kept == sorted(kept, reverse=reverse)
+        assert page.locator("#hosts th", has_text="kept").get_attribute("aria-sort") == order
+    page = visit(java_script_enabled=False)
+    assert page.locator("th button").count() == 0
+    assert page.locator("#hosts tbody tr").count() > 4
+
+
+def test_paper_is_white_and_shows_everything(visit: Any) -> None:
+    page = visit(720, color_scheme="dark")
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert not page.locator("nav").is_visible()
+    assert page.locator("#distances rect").first.is_visible()
+    tables = "[...document.querySelectorAll('table')].map((t) => t.getBoundingClientRect().right)"
+    assert max(page.evaluate(tables)) <= 720
+    assert len(page.pdf()) > 20_000

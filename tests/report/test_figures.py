@@ -1,0 +1,174 @@
+"""The figures of a log: they are those of its lines, in bounded memory."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_simhash.dedup_log import LogLine
+from scrapy_simhash.report import Figures, plain, read_figures
+from scrapy_simhash.report.timeline import Run, Timeline
+from tests.report.lines import copy, line
+
+HOSTS = [f"host{number}.example" for number in range(4)]
+URLS = st.builds("http://{}/{}".format, st.sampled_from(HOSTS), st.integers(0, 9))
+LINES = st.lists(
+    st.one_of(
+        st.builds(lambda url, size: line(url=url, bytes=size), URLS, st.integers(0, 10**6)),
+        st.builds(lambda url: line(url=url, verdict="revisit"), URLS),
+        st.builds(
+            lambda url, reason: line(url=url, verdict="skipped", reason=reason),
+            URLS,
+            st.sampled_from(["status", "not_html"]),
+        ),
+        st.builds(
+            lambda url, original, distance, time: copy(url, original, distance, time=time),
+            URLS,
+            URLS,
+            st.integers(0, 48),
+            st.integers(1_800_000_000, 1_800_100_000),
+        ),
+    ),
+    max_size=60,
+)
+
+
+def write(path: Path, lines: list[LogLine]) -> Path:
+    path.write_text("".join(each.to_json() + "\n" for each in lines), "utf-8")
+    return path
+
+
+@given(LINES)
+def test_figures_are_those_of_the_lines(tmp_path_factory: Any, lines: list[LogLine]) -> None:
+    path = write(tmp_path_factory.mktemp("log") / "log", lines)
+    figures = read_figures([path])
+    got = plain(figures)
+    json.dumps(got)
+    copies = [each for each in lines if each.verdict == "duplicate"]
+    assert got["judged"] == len(lines)
+    assert got["pages"] == dict(Counter(each.verdict for each in lines))
+    assert got["actions"] == ({"drop": len(copies)} if copies else {})
+    assert got["distances"] == dict(Counter(str(each.distance) for each in copies))
+    assert got["skipped"] == dict(Counter(each.reason for each in lines if each.reason))
+    for row in got["hosts"]:
+        own = [each for each in lines if each.host == row["host"]]
+        repeated = [each for each in own if each.verdict == "duplicate"]
+        assert (row["judged"], row["repeated"]) == (len(own), len(repeated))
+        assert row["bytes_repeated"] == sum(each.bytes or 0 for each in repeated)
+        assert row["seconds"] == pytest.approx(sum(each.seconds or 0 for each in own))
+    pairs = Counter((each.host, str(each.original).split("/")[2]) for each in copies)
+    assert {(row["host"], row["repeats"]): row["pages"] for row in got["pairs"]} == pairs
+    originals = Counter(each.original for each in copies)
+    assert len(got["clusters"]) == min(20, len(originals))
+    for cluster in got["clusters"]:
+        own = [each for each in copies if each.original == cluster["original"]]
+        assert cluster["copies"] == len(own) == originals[cluster["original"]]
+        distances = [each.distance for each in own]
+        assert (cluster["nearest"], cluster["farthest"]) == (min(distances), max(distances))
+    bars = [bar for run in got["timeline"] for bar in run["kept_repeated_skipped"]]
+    sums = [sum(column) for column in zip(*bars, strict=True)] if bars else [0, 0, 0]
+    skipped = sum(each.verdict == "skipped" for each in lines)
+    assert sums == [len(lines) - len(copies) - skipped, len(copies), skipped]
+
+
+def test_walls_are_originals_with_many_copies_on_their_own_host(tmp_path: Path) -> None:
+    wall, mirrored = "http://a.example/login", "http://a.example/story"
+    lines = [line(url=wall, text="Please log in."), line(url=mirrored)]
+    lines += [copy(f"http://a.example/{number}", wall) for number in range(12)]
+    lines += [copy(f"http://b{number}.example/story", mirrored) for number in range(30)]
+    figures = read_figures([write(tmp_path / "log", lines)])
+    assert [cluster.key for cluster in figures.walls] == [wall]
+    assert figures.walls[0].original == lines[0]
+    assert [cluster.key for cluster in figures.clusters] == [mirrored, wall]
+
+
+def test_pages_that_differ_most_visibly_stand_for_their_cluster(tmp_path: Path) -> None:
+    original = "http://a.example/"
+    lines = [copy(f"http://b.example/{n}", original, n, text="The text") for n in range(5)]
+    lines += [copy("http://b.example/other", original, 2, text="Another text")]
+    lines += [line(url=original, text="The text")]
+    [cluster] = read_figures([write(tmp_path / "log", lines)]).clusters
+    assert [each.url for each in cluster.shown()] == [
+        "http://b.example/other",
+        "http://b.example/4",
+        "http://b.example/3",
+    ]
+
+
+def test_page_that_was_crawled_again_is_shown_once(tmp_path: Path) -> None:
+    again = copy("http://b.example/", "http://a.example/", 3)
+    [cluster] = read_figures([write(tmp_path / "log", [again, again])]).clusters
+    assert (cluster.copies, cluster.shown()) == (2, [again])
+
+
+def test_original_of_a_post_request_is_on_its_host(tmp_path: Path) -> None:
+    lines = [copy("http://a.example/q", "POST 0123456789abcdef http://b.example/q")]
+    figures = read_figures([write(tmp_path / "log", lines)])
+    assert [pair for pair, _ in figures.pairs.largest(9)] == [("a.example", "b.example")]
+
+
+def test_memory_does_not_grow_with_hosts_originals_reasons_or_distances() -> None:
+    figures = Figures([])
+    for table in (figures.hosts, figures.originals, figures.pairs):
+        table._names = 50
+    for number in range(1000):
+        figures.add(line(url=f"http://{number}.example/", verdict="skipped", reason=str(number)))
+        figures.add(copy(f"http://{number}.example/", f"http://o{number}.example/", 10**6 + number))
+    for table in (figures.hosts, figures.originals, figures.pairs, figures.reasons):
+        assert len(table) <= 200
+    assert figures.distances == {1024: 1000}
+    assert figures.hosts.rest(0)[1][0] == 2000
+
+
+def counted(runs: list[Run]) -> int:
+    return sum(sum(bar) for run in runs for bar in run.bars)
+
+
+@given(
+    st.lists(st.floats(0, 4e9), min_size=1, max_size=80),
+    st.integers(1, 70),
+    st.sampled_from([8, 4096]),
+)
+def test_timeline_counts_everything_in_its_place(times: list[float], bars: int, bins: int) -> None:
+    timeline = Timeline()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("scrapy_simhash.report.timeline._BINS", bins)
+        for time in times:
+            timeline.add(time, 1)
+    assert len(timeline._bins) <= bins
+    runs = timeline.runs(bars)
+    assert counted(runs) == len(times)
+    assert len(runs) <= 6
+    assert sum(len(run.bars) for run in runs) <= bars + len(runs)
+    # The last bar of a run may reach over the pause behind it, into the next run.
+    starts = [*(run.start for run in runs[1:]), float("inf")]
+    for run, following in zip(runs, starts, strict=True):
+        end = min(run.start + run.width * len(run.bars), following)
+        inside = sum(run.start <= time < end for time in times)
+        assert inside == counted([run])
+
+
+def test_timeline_leaves_pauses_out() -> None:
+    timeline = Timeline()
+    for start in (0, 86_400, 7 * 86_400):
+        for second in range(600):
+            timeline.add(start + second, 0)
+    runs = timeline.runs()
+    assert [run.start for run in runs] == [0, 86_400, 7 * 86_400]
+    assert {run.width for run in runs} == {30}
+    assert {len(run.bars) for run in runs} == {20}
+
+
+def test_timeline_of_a_long_crawl_is_bounded() -> None:
+    timeline = Timeline()
+    for second in range(0, 30 * 86_400, 97):
+        timeline.add(second, 0)
+    assert len(timeline._bins) <= 4096
+    [run] = timeline.runs()
+    assert len(run.bars) <= 61
