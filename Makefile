@@ -16,22 +16,26 @@ lint: $(VENV)/installed-lint
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# Under five minutes on two free cores; FULL=1 takes everything, and hours.
 bench: $(VENV)/installed-test
-	$(BIN)/python tests/benchmarks/extraction.py
+	$(BIN)/python tests/benchmarks/crawl.py $(if $(FULL),--full)
 	$(BIN)/python tests/benchmarks/fingerprint.py
-	$(BIN)/python tests/benchmarks/index.py
-	$(BIN)/python tests/benchmarks/layout_recall.py
+	$(BIN)/python tests/benchmarks/index.py --sizes $(if $(FULL),100000$(COMMA)1000000,100000)
+	$(BIN)/python tests/benchmarks/extraction.py
+ifdef FULL
 	$(BIN)/python tests/benchmarks/docs_crawl.py
-	$(BIN)/python tests/benchmarks/recipes.py
+	$(BIN)/python tests/benchmarks/layout_recall.py
+	$(BIN)/python tests/benchmarks/recipes.py --full
 	$(BIN)/python tests/benchmarks/false_drops.py
 	$(BIN)/python tests/benchmarks/min_length.py
 	$(BIN)/python tests/benchmarks/tell_apart.py
 	$(BIN)/python -m tests.benchmarks.redis_race
-	$(BIN)/python -m tests.benchmarks.redis_memory
-	$(BIN)/python -m tests.benchmarks.redis_speed
-	$(BIN)/python -m tests.benchmarks.redis_recall
-	$(BIN)/python -m tests.benchmarks.redis_restarts
+	$(BIN)/python -m tests.benchmarks.redis_memory --full
+	$(BIN)/python -m tests.benchmarks.redis_speed --full
+	$(BIN)/python -m tests.benchmarks.redis_recall --full
+	$(BIN)/python -m tests.benchmarks.redis_restarts --full
 	$(BIN)/python -m tests.benchmarks.redis_workers
+endif
 
 # The tests want a real redis-server; where there is none and none may be installed, they take
 # fakeredis.

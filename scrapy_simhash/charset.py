@@ -82,11 +82,11 @@ def _decode_legacy(body: bytes, header: str | None) -> str:
     if header == _DEFAULT:
         named.reverse()
     names = [codecs.lookup(name).name for name in named if name is not None]
+    for name in names:
+        if name in _FREQUENT and _score(sample, name) >= _LIKELY:
+            return body.decode(name, "replace")
     scores = {codec: _score(sample, codec) for codec in _FREQUENT}
     likely, score = max(scores.items(), key=lambda item: item[1])
-    for name in names:
-        if scores.get(name, 0.0) >= _LIKELY:
-            return body.decode(name, "replace")
     if score >= _LIKELY:
         return body.decode(likely, "replace")
     for name in names:

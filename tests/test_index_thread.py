@@ -8,6 +8,7 @@ from scrapy_simhash.detector import NearDuplicateDetector, Verdict
 from scrapy_simhash.index import Arrival, index_from_url
 from scrapy_simhash.index_thread import BATCH, IndexThread
 from scrapy_simhash.recipe import named_recipe
+from tests.pages import article
 
 RECIPE = named_recipe("default")
 
@@ -20,7 +21,7 @@ def test_pages_that_wait_together_are_answered_in_batches() -> None:
     thread.run(free.wait)
     number = BATCH + 6
     for page in range(number):
-        fingerprint = RECIPE.fingerprint(f"the text of page {page % 50}")
+        fingerprint = RECIPE.fingerprint(article(page % 50))
         thread.judge(Arrival(str(page), fingerprint), page)
     last = thread.run(lambda: sum(map(len, batches)))
     free.set()

@@ -1,0 +1,275 @@
+"""`scrapy simhash dedupe`: the filter over pages that were saved."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import csv
+import io
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy.exceptions import UsageError
+from scrapy.settings import BaseSettings
+
+from scrapy_simhash.commands.output import check_writable, write_file
+from scrapy_simhash.commands.stores import add_json_option, check_json, index_url, show, told
+
+if TYPE_CHECKING:
+    from scrapy_simhash.archives import Fields, SavedPage
+    from scrapy_simhash.index import StoredIndex
+    from scrapy_simhash.offline import Decision
+    from scrapy_simhash.settings import FilterSettings
+
+SUMMARY = "Find near-duplicates among saved pages, or fill an index from them"
+
+DESCRIPTION = """\
+PAGES are .jsonl (also .jl, .ndjson) with "html", "html_base64" or "text" and "url" or
+"id" in each line, WARC files (pip install "scrapy-simhash[warc]"), HTML files, or
+folders of these; also packed (.gz, .xz, .bz2). They are judged in their order, by the
+settings of this project, as a crawl judges them: the first of near-duplicates is kept.
+
+    scrapy simhash dedupe items.jsonl --kept kept.txt --clusters clusters.csv
+    scrapy simhash dedupe crawl-2026-01.warc.gz --verdicts verdicts.jsonl
+
+With --index they are compared with what is there, and what is kept is added to it: so
+a new crawl knows what an earlier one has.
+
+    scrapy simhash dedupe items.jsonl --index redis://localhost/0
+
+With --state, an interrupted run goes on where it was, with the same result. Pages that
+cannot be compared (too short, nothing to read) are kept.
+
+exit status: 0, done; 2, something given cannot be used; 130, interrupted.
+"""
+
+_SHOWN = 5
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("pages", nargs="+", metavar="PAGES", help="saved pages")
+    parser.add_argument("--kept", metavar="FILE", help="write what names each page to keep")
+    parser.add_argument(
+        "--clusters",
+        metavar="FILE",
+        help="write which pages repeat which: .jsonl or .csv, the largest cluster first",
+    )
+    parser.add_argument(
+        "--verdicts", metavar="FILE", help="write a line of JSON for each page, in their order"
+    )
+    parser.add_argument(
+        "--index",
+        metavar="URL",
+        help="the index to compare with and to fill, or the path of a file (only in memory)",
+    )
+    parser.add_argument("--state", metavar="FILE", help="keep analyses, to go on after a stop")
+    for name, default in (("key", "url, id"), ("html", "html, html_base64"), ("text", "text")):
+        parser.add_argument(
+            f"--{name}-field", metavar="NAME", help=f"the field of a line ({default})"
+        )
+    parser.add_argument(
+        "--processes",
+        type=int,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="processes that extract and fingerprint; 0 for this one (%(default)s)",
+    )
+    add_json_option(parser)
+
+
+def run(options: argparse.Namespace, settings: BaseSettings) -> None:
+    """Judge the pages, and write what was asked for."""
+    from scrapy_simhash.archives import ArchiveError
+    from scrapy_simhash.detector import NearDuplicateDetector
+    from scrapy_simhash.exceptions import SettingError
+    from scrapy_simhash.offline import Analyser, StateError, analyses, decide
+    from scrapy_simhash.settings import FilterSettings
+
+    _check(options)
+    try:
+        own = FilterSettings.from_settings(settings)
+    except SettingError as error:
+        raise UsageError(str(error)) from None
+    state = Path(options.state) if options.state else None
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(told())
+        index = stack.enter_context(contextlib.closing(_index(options, settings, own)))
+        analyser = stack.enter_context(
+            Analyser(own.recipe, options.processes, own.timeout, own.max_body_size)
+        )
+        verdicts = stack.enter_context(_Lines(options.verdicts))
+        kept = stack.enter_context(_Lines(options.kept))
+        result = _Result()
+        try:
+            pages = _pages(options.pages, _fields(options, own))
+            analysed = analyses(pages, analyser, own.recipe, state)
+            detector = NearDuplicateDetector(own.recipe, index)
+            for decision in decide(analysed, detector, own.scope):
+                result.add(decision)
+                verdicts.write(json.dumps(_plain(decision)))
+                if decision.kept:
+                    kept.write(decision.key)
+                _progress(result)
+        except (ArchiveError, StateError) as error:
+            raise UsageError(str(error)) from None
+        except OSError as error:
+            raise UsageError(f"{error.filename}: {error.strerror or error}") from None
+        finally:
+            _progress(None)
+        verdicts.keep()
+        kept.keep()
+        clusters = result.clusters()
+        if options.clusters:
+            write_file(options.clusters, _clusters(options.clusters, clusters))
+        found = {**result.counts, "clusters": len(clusters), "index": len(index)}
+    show(options, _lines(found, clusters), found)
+
+
+def _check(options: argparse.Namespace) -> None:
+    for path in (options.kept, options.clusters, options.verdicts, options.state):
+        if path:
+            check_writable(path)
+    check_json(options)
+    if options.clusters and Path(options.clusters).suffix not in (".jsonl", ".csv"):
+        raise UsageError(f"--clusters {options.clusters}: the name must end with .jsonl or .csv")
+    if options.processes < 0:
+        raise UsageError("--processes is a whole number of at least 0")
+
+
+def _fields(options: argparse.Namespace, own: FilterSettings) -> Fields:
+    from scrapy_simhash.archives import Fields
+
+    default = Fields()
+    html = options.html_field or own.item_html_field
+    text = options.text_field or own.item_text_field
+    return Fields(
+        key=(options.key_field,) if options.key_field else default.key,
+        html=(html,) if html else () if options.text_field else default.html,
+        text=(text,) if text else default.text,
+    )
+
+
+def _pages(paths: list[str], fields: Fields) -> Iterator[SavedPage]:
+    from scrapy_simhash.archives import read_archive
+
+    for path in paths:
+        yield from read_archive(Path(path), fields)
+
+
+def _index(options: argparse.Namespace, settings: BaseSettings, own: FilterSettings) -> StoredIndex:
+    from scrapy_simhash.index import index_from_url
+
+    # An index of the crawl's settings is only touched when it is named here.
+    url = index_url(options, settings) if options.index else "memory://"
+    assert url is not None
+    return index_from_url(
+        url,
+        recipe=own.recipe.identity,
+        bits=own.recipe.bits,
+        distance=own.recipe.distance,
+        expected_pages=own.expected_pages,
+        lease=own.lease,
+    )
+
+
+class _Result:
+    """What was decided so far."""
+
+    def __init__(self) -> None:
+        self.counts = {"pages": 0, "kept": 0, "duplicates": 0, "revisits": 0, "skipped": 0}
+        self._copies: dict[str, list[tuple[int, str]]] = {}
+
+    def add(self, decision: Decision) -> None:
+        names = {"duplicate": "duplicates", "revisit": "revisits", "skipped": "skipped"}
+        self.counts["pages"] += 1
+        self.counts["kept"] += decision.kept
+        if decision.verdict in names:
+            self.counts[names[decision.verdict]] += 1
+        if decision.original is not None:
+            distance = decision.distance or 0
+            self._copies.setdefault(decision.original, []).append((distance, decision.key))
+
+    def clusters(self) -> list[tuple[str, list[tuple[int, str]]]]:
+        """Return originals with their copies and distances, the largest cluster first."""
+        ordered = [(original, sorted(copies)) for original, copies in self._copies.items()]
+        return sorted(ordered, key=lambda cluster: (-len(cluster[1]), cluster[0]))
+
+
+class _Lines:
+    """A file that is written line by line, and is there once it is whole."""
+
+    def __init__(self, path: str | None) -> None:
+        self._path = path
+
+    def __enter__(self) -> _Lines:
+        self._file: io.TextIOWrapper | None = None
+        if self._path:
+            self._part = Path(f"{self._path}.part")
+            self._file = self._part.open("w", encoding="utf-8", errors="backslashreplace")
+        return self
+
+    def __exit__(self, *about: object) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._part.unlink(missing_ok=True)
+
+    def write(self, line: str) -> None:
+        if self._file is not None:
+            self._file.write(line + "\n")
+
+    def keep(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._part.replace(str(self._path))
+
+
+def _progress(result: _Result | None) -> None:
+    # How many there are is not known before the last.
+    if not sys.stderr.isatty():
+        return
+    if result is None:
+        sys.stderr.write("\r\x1b[K")
+    elif not result.counts["pages"] % 50:
+        counts = result.counts
+        sys.stderr.write(f"\r{counts['pages']:,} pages, {counts['duplicates']:,} duplicates\x1b[K")
+    sys.stderr.flush()
+
+
+def _plain(decision: Decision) -> dict[str, Any]:
+    names = ("key", "kept", "verdict", "original", "distance", "reason")
+    return {name: getattr(decision, name) for name in names}
+
+
+def _clusters(path: str, clusters: Iterable[tuple[str, list[tuple[int, str]]]]) -> bytes:
+    text = io.StringIO()
+    if path.endswith(".csv"):
+        table = csv.writer(text, lineterminator="\n")
+        table.writerow(("original", "copy", "distance"))
+        for original, copies in clusters:
+            table.writerows((original, key, distance) for distance, key in copies)
+    else:
+        for original, copies in clusters:
+            listed = [{"key": key, "distance": distance} for distance, key in copies]
+            cluster = {"original": original, "size": len(copies) + 1, "copies": listed}
+            text.write(json.dumps(cluster) + "\n")
+    return text.getvalue().encode("utf-8", "backslashreplace")
+
+
+def _lines(found: dict[str, int], clusters: list[tuple[str, list[tuple[int, str]]]]) -> list[str]:
+    lines = [
+        f"{found['pages']:,} pages: {found['kept']:,} to keep, {found['duplicates']:,} repeat "
+        f"another, in {found['clusters']:,} clusters"
+    ]
+    if found["revisits"]:
+        lines.append(f"{found['revisits']:,} of those to keep were in the index already")
+    if found["skipped"]:
+        lines.append(f"{found['skipped']:,} of those to keep could not be compared")
+    lines += [f"  {len(copies):6,} copies of {original}" for original, copies in clusters[:_SHOWN]]
+    if len(clusters) > _SHOWN:
+        lines.append(f"  and {len(clusters) - _SHOWN:,} more clusters")
+    return lines

@@ -1,0 +1,80 @@
+"""Which pages an operator means: by address, host or time."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from urllib.parse import urlsplit
+
+from scrapy.exceptions import UsageError
+
+# What stands before the URL in the key of a page that was not asked for with GET.
+_METHOD = re.compile("[A-Z]+ [0-9a-f]{16} ")
+_UNITS = {"d": "days", "h": "hours", "m": "minutes"}
+
+
+def add_host_option(parser: argparse.ArgumentParser, what: str) -> None:
+    """Declare ``--host``."""
+    parser.add_argument(
+        "--host",
+        action="append",
+        metavar="HOST",
+        help=f"{what} of this host, with its port if it has one (may be repeated)",
+    )
+
+
+def keys_of(page: str) -> list[str]:
+    """Return the keys that may be meant: what was given, and, of an address, its canonical form."""
+    from scrapy_simhash.keys import page_key
+
+    if "://" not in page or _METHOD.match(page):
+        return [page]
+    try:
+        return list(dict.fromkeys((page, page_key(page))))
+    except ValueError:
+        return [page]
+
+
+def is_get(key: str) -> bool:
+    """Return whether a key is not that of a page that was asked for with another method."""
+    return not _METHOD.match(key)
+
+
+def of_hosts(hosts: list[str] | None) -> Callable[[str], bool]:
+    """Return what tells whether a key is an address of one of these hosts; of any, if None."""
+    wanted = {host.lower() for host in hosts or ()}
+    for host in wanted:
+        if not host or set(host) & set("/ @"):
+            raise UsageError(f"--host {host}: it must be a host, like www.example.com")
+
+    def is_of(key: str) -> bool:
+        if hosts is None:
+            return True
+        try:
+            parts = urlsplit(_METHOD.sub("", key))
+            return parts.netloc.rpartition("@")[2].lower() in wanted or parts.hostname in wanted
+        except ValueError:
+            return False
+
+    return is_of
+
+
+def moment(text: str) -> float:
+    """Return the time that is meant: a date, a time, or so long ago; dates are in UTC.
+
+    Raises:
+        UsageError: it is none.
+    """
+    ago = re.fullmatch(r"(\d{1,6})([dhm])", text)
+    if ago:
+        past = timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+        return datetime.now(timezone.utc).timestamp() - past.total_seconds()
+    try:
+        given = datetime.fromisoformat(text.replace("Z", "+00:00"))
+        return (given if given.tzinfo else given.replace(tzinfo=timezone.utc)).timestamp()
+    except ValueError:
+        raise UsageError(
+            f"--before {text}: it must be like 2026-01-31, 2026-01-31T12:00, 30d or 12h"
+        ) from None

@@ -1,0 +1,326 @@
+"""`scrapy simhash dedupe`: the filter over saved pages."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import lzma
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_simhash import offline
+from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.index import open_existing
+from tests.commands.running import simhash
+from tests.pages import article, edited, html
+
+ONE, TWO = article(1), article(2)
+PAGES = {
+    "http://a.example/1": html(ONE),
+    "http://a.example/2": html(TWO),
+    "http://m.example/1": html(edited(ONE, 1), title="Mirror", links=("/x",)),
+    "http://m.example/1b": html(edited(ONE, 2), title="Mirror", links=("/x",)),
+    "http://m.example/empty": b"<html></html>",
+    "http://m.example/2": html(TWO),
+}
+KEPT = ["http://a.example/1", "http://a.example/2", "http://m.example/empty"]
+
+
+def feed(pages: dict[str, bytes] = PAGES, **more: Any) -> bytes:
+    lines = [json.dumps({"url": url, "html": body.decode(), **more}) for url, body in pages.items()]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def warc_record(
+    url: str, body: bytes, *, status: str = "200 OK", type_: str = "text/html; charset=utf-8"
+) -> bytes:
+    answer = f"HTTP/1.1 {status}\r\nContent-Type: {type_}\r\n\r\n".encode() + body
+    head = (
+        f"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: {url}\r\n"
+        "WARC-Date: 2026-01-01T00:00:00Z\r\n"
+        "WARC-Record-ID: <urn:uuid:00000000-0000-0000-0000-000000000000>\r\n"
+        f"Content-Type: application/http; msgtype=response\r\nContent-Length: {len(answer)}\r\n"
+    )
+    return head.encode() + b"\r\n" + answer + b"\r\n\r\n"
+
+
+@pytest.fixture
+def items(tmp_path: Path) -> Path:
+    path = tmp_path / "items.jsonl"
+    path.write_bytes(feed())
+    return path
+
+
+def kept(*arguments: object, folder: Path, **more: Any) -> list[str]:
+    written = ("--kept", folder / "kept")
+    status = simhash("dedupe", "--processes", 0, *arguments, *written, **more)
+    assert status == 0
+    return (folder / "kept").read_text().splitlines()
+
+
+def test_the_first_of_near_duplicates_is_kept(items: Path, tmp_path: Path, capsys: Any) -> None:
+    assert kept(items, "--processes", 2, folder=tmp_path) == KEPT
+    out = capsys.readouterr().out
+    assert "6 pages: 3 to keep, 3 repeat another, in 2 clusters" in out
+    assert "1 of those to keep could not be compared" in out
+    assert "2 copies of http://a.example/1" in out
+
+
+def test_verdicts_and_clusters_are_written(items: Path, tmp_path: Path, capsys: Any) -> None:
+    files = {name: tmp_path / name for name in ("v.jsonl", "c.jsonl", "c.csv")}
+    dedupe = ("dedupe", "--processes", 0, items)
+    simhash(*dedupe, "--verdicts", files["v.jsonl"], "--clusters", files["c.jsonl"])
+    simhash(*dedupe, "--clusters", files["c.csv"], "--json", "-")
+    verdicts = [json.loads(line) for line in files["v.jsonl"].read_text().splitlines()]
+    assert [v["key"] for v in verdicts] == list(PAGES)
+    assert [v["verdict"] for v in verdicts] == [
+        *("unique", "unique", "duplicate", "duplicate", "skipped", "duplicate")
+    ]
+    assert verdicts[5]["original"] == "http://a.example/2"
+    assert verdicts[4]["reason"] == "empty"
+    first, second = map(json.loads, files["c.jsonl"].read_text().splitlines())
+    assert (first["original"], first["size"]) == ("http://a.example/1", 3)
+    distances = [copy["distance"] for copy in first["copies"]]
+    assert distances == sorted(distances)
+    assert second["copies"] == [{"key": "http://m.example/2", "distance": 0}]
+    rows = list(csv.DictReader(io.StringIO(files["c.csv"].read_text())))
+    assert [row["original"] for row in rows] == ["http://a.example/1"] * 2 + ["http://a.example/2"]
+    found = json.loads(capsys.readouterr().out.partition("\n{")[2].join(("{", "")))
+    assert (found["pages"], found["kept"], found["clusters"]) == (6, 3, 2)
+
+
+@pytest.mark.parametrize("kind", ["gz", "xz", "base64", "folder", "text", "warc", "warc.gz", "two"])
+def test_pages_are_read_from(kind: str, tmp_path: Path) -> None:
+    source = tmp_path / "saved"
+    expected = KEPT
+    if kind == "gz":
+        source = tmp_path / "items.jl.gz"
+        source.write_bytes(gzip.compress(feed()))
+    elif kind == "xz":
+        source = tmp_path / "docs.jsonl.xz"
+        source.write_bytes(lzma.compress(feed()))
+    elif kind == "base64":
+        from base64 import b64encode
+
+        source = tmp_path / "items.jsonl"
+        lines = [
+            json.dumps({"id": url, "html_base64": b64encode(body).decode()})
+            for url, body in PAGES.items()
+        ]
+        source.write_text("\n".join(lines))
+    elif kind == "folder":
+        for url, body in PAGES.items():
+            file = source / f"{url.removeprefix('http://').replace('/', '-')}.html"
+            source.mkdir(exist_ok=True)
+            file.write_bytes(body)
+        expected = ["a.example-1.html", "a.example-2.html", "m.example-empty.html"]
+    elif kind == "text":
+        source = tmp_path / "texts.jsonl"
+        texts = {"a": ONE, "b": TWO, "c": edited(ONE, 1), "d": "short"}
+        lines = [json.dumps({"id": name, "text": text}) for name, text in texts.items()]
+        source.write_text("\n".join(lines))
+        expected = ["a", "b", "d"]
+    elif kind.startswith("warc"):
+        pytest.importorskip("warcio")
+        source = tmp_path / f"crawl.{kind}"
+        records = [
+            warc_record("http://a.example/0", html(ONE), status="404 Not Found"),
+            warc_record("http://a.example/0", html(ONE), type_="image/png"),
+            *(warc_record(url, body) for url, body in PAGES.items()),
+        ]
+        source.write_bytes(
+            b"".join(gzip.compress(r) if kind.endswith(".gz") else r for r in records)
+        )
+    else:
+        first, second = tmp_path / "1.jsonl", tmp_path / "2.jsonl"
+        first.write_bytes(feed(dict(list(PAGES.items())[:2])))
+        second.write_bytes(feed(dict(list(PAGES.items())[2:])))
+        assert kept(first, second, folder=tmp_path) == expected
+        return
+    assert kept(source, folder=tmp_path) == expected
+
+
+def test_fields_of_items_can_be_named(tmp_path: Path) -> None:
+    path = tmp_path / "items.jsonl"
+    rows = [{"link": "a", "body": ONE}, {"link": "b", "body": edited(ONE, 1)}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    options = ["--key-field", "link", "--text-field", "body"]
+    assert kept(path, *options, folder=tmp_path) == ["a"]
+
+
+def test_a_page_that_is_there_twice_is_kept_once(tmp_path: Path) -> None:
+    path = tmp_path / "items.jsonl"
+    path.write_bytes(feed() + feed())
+    assert kept(path, folder=tmp_path) == [*KEPT, "http://m.example/empty"]
+
+
+@pytest.mark.parametrize("backend", ["sqlite", "redis", "cluster"])
+def test_an_index_is_filled_and_knows_its_pages_afterwards(
+    backend: str,
+    items: Path,
+    tmp_path: Path,
+    stores: Any,
+) -> None:
+    url = stores(backend).url
+    assert kept(items, "--index", url, folder=tmp_path) == KEPT
+    index = open_existing(url)
+    assert [entry.key for entry in index] == KEPT[:2]
+    assert not any(entry.provisional for entry in index)
+    index.close()
+    # Once more: what is kept is what was kept.
+    assert kept(items, "--index", url, folder=tmp_path) == KEPT
+    other = tmp_path / "other.jsonl"
+    other.write_bytes(feed({"http://new.example/": html(edited(TWO, 3))}))
+    assert kept(other, "--index", url, folder=tmp_path) == []
+
+
+def test_the_index_of_the_settings_is_left_alone(items: Path, tmp_path: Path) -> None:
+    settings = {"SIMHASH_INDEX_URL": f"sqlite:///{tmp_path}/crawl.sqlite"}
+    kept(items, folder=tmp_path, settings=settings)
+    assert not (tmp_path / "crawl.sqlite").exists()
+
+
+@pytest.mark.parametrize("cut", [0, 30])
+def test_analyses_are_not_made_again(
+    cut: int, items: Path, tmp_path: Path, monkeypatch: Any
+) -> None:
+    """A run that was killed goes on where it was, with the same result."""
+    state = tmp_path / "state"
+    first = tmp_path / "first.jsonl"
+    kept(items, "--state", state, "--verdicts", first, folder=tmp_path)
+    lines = state.read_bytes().splitlines(keepends=True)
+    assert len(lines) == 1 + len(PAGES)
+    # Four analyses, and half of the fifth.
+    state.write_bytes(b"".join(lines[:5]) + lines[5][:cut])
+    made = []
+    analyse = offline.Analyser._analyse
+
+    def counted(self: Any, page: Any) -> Any:
+        made.append(page.name)
+        return analyse(self, page)
+
+    monkeypatch.setattr(offline.Analyser, "_analyse", counted)
+    second = tmp_path / "second.jsonl"
+    kept(items, "--state", state, "--verdicts", second, folder=tmp_path)
+    assert sorted(made) == sorted(list(PAGES)[4:])
+    assert second.read_bytes() == first.read_bytes()
+    assert state.read_bytes() == b"".join(lines)
+
+
+def test_a_state_of_other_pages_or_another_recipe_is_refused(
+    items: Path, tmp_path: Path, capsys: Any
+) -> None:
+    state = tmp_path / "state"
+    kept(items, "--state", state, folder=tmp_path)
+    before = state.read_bytes()
+    items.write_bytes(feed(dict(list(PAGES.items())[1:])))
+    assert simhash("dedupe", items, "--state", state) == 2
+    assert "another one now" in capsys.readouterr().err
+    compact = {"SIMHASH_RECIPE": "compact"}
+    assert simhash("dedupe", items, "--state", state, settings=compact) == 2
+    assert "not analyses of this recipe" in capsys.readouterr().err
+    assert state.read_bytes() == before
+
+
+def test_margins_survive_the_file() -> None:
+    import numpy as np
+
+    from scrapy_simhash.detector import PageAnalysis
+
+    margins = np.random.default_rng(1).exponential(size=64).astype(np.float32) * 1e6
+    line = offline._line("a", PageAnalysis(Fingerprint(5, 64, margins)))
+    name, analysis = offline._parsed(line, 64)
+    assert (name, analysis.fingerprint) == ("a", Fingerprint(5, 64))
+    assert analysis.fingerprint is not None
+    back = analysis.fingerprint.margins
+    assert back is not None
+    assert np.allclose(back, margins / margins.max(), rtol=1e-3, atol=1e-4)
+
+
+def test_an_interrupted_run_leaves_no_half_written_file(tmp_path: Path) -> None:
+    (tmp_path / "items.jsonl").write_bytes(
+        feed({f"http://a.example/{n}": html(article(n, 2000)) for n in range(300)})
+    )
+    command = [sys.executable, "-m", "scrapy", "simhash", "dedupe", "items.jsonl"]
+    command += ["--kept", "kept", "--state", "state", "--index", "i.sqlite", "--processes", "1"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    state = tmp_path / "state"
+    while not state.exists() or state.stat().st_size < 60_000:
+        assert process.poll() is None
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    assert "interrupted" in process.communicate(timeout=30)[1]
+    assert process.returncode == 130
+    left = {file.name for file in tmp_path.iterdir()}
+    assert left == {"items.jsonl", "state", "i.sqlite"}
+    items = tmp_path / "items.jsonl"
+    resumed = kept(items, "--state", state, "--index", tmp_path / "i.sqlite", folder=tmp_path)
+    assert resumed == kept(items, "--state", state, folder=tmp_path)
+    assert len(resumed) > 100
+
+
+def test_the_same_pages_are_kept_as_in_a_crawl_in_the_same_order(
+    crawl: Callable[..., Any], site: Any, tmp_path: Path
+) -> None:
+    from scrapy import Request, Spider
+
+    texts = [edited(article(n // 4), n, 0.01 * (n % 4 + 1)) for n in range(24)]
+    site.pages = {f"/{n}": html(text, title=f"Page {n}") for n, text in enumerate(texts)}
+
+    class Pages(Spider):
+        name = "pages"
+
+        async def start(self) -> Any:
+            for n in range(24):
+                yield Request(f"{site.url}/{n}")
+
+        def parse(self, response: Any) -> Any:
+            yield {"url": response.url}
+
+    done = crawl(Pages, settings={"CONCURRENT_REQUESTS": 1})
+    bodies = {f"{site.url}{path}": body for path, body in site.pages.items()}
+    path = tmp_path / "items.jsonl"
+    path.write_bytes(feed(bodies))
+    assert kept(path, folder=tmp_path) == [item["url"] for item in done.items]
+    assert done.stat("duplicate") > 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["nowhere.jsonl"], "no such file or folder"),
+        (["OTHER"], "of no known kind"),
+        (["FOLDER"], "holds neither"),
+        (["BROKEN"], "line 1: not a JSON object"),
+        (["EMPTY"], "line 1: it has no html or html_base64 or text, but url, title"),
+        (["PAGES", "--clusters", "x.txt"], ".jsonl or .csv"),
+        (["PAGES", "--kept", "/nowhere/at/all"], "no folder"),
+        (["PAGES", "--processes", "-1"], "--processes"),
+        (["PAGES", "--index", "redis://127.0.0.1:1/0"], "cannot use"),
+    ],
+)
+def test_wrong_use_is_one_line(
+    arguments: list[str], says: str, items: Path, tmp_path: Path, capsys: Any
+) -> None:
+    known = {"PAGES": items, "OTHER": tmp_path / "a.txt", "FOLDER": tmp_path / "folder"}
+    known |= {"BROKEN": tmp_path / "b.jsonl", "EMPTY": tmp_path / "e.jsonl"}
+    known["OTHER"].write_text("x")
+    known["FOLDER"].mkdir()
+    known["BROKEN"].write_text("[1]\n")
+    known["EMPTY"].write_text('{"url": "a", "title": "b"}\n')
+    before = set(tmp_path.iterdir())
+    given = [known.get(argument, argument) for argument in arguments]
+    assert simhash("dedupe", "--processes", 0, *given) == 2
+    error = capsys.readouterr().err
+    assert says in error
+    assert error.count("\n") == 1
+    assert set(tmp_path.iterdir()) == before

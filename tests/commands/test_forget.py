@@ -1,0 +1,263 @@
+"""`scrapy simhash forget`, `requeue` and `explain`: why a page was dropped, and how to undo it."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy import Request, Spider
+
+from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.index import Entry, index_from_url, open_existing
+from tests.commands.running import log_line, simhash
+from tests.pages import article, edited, html
+
+A, B, C = "http://a.example/1", "http://a.example/2", "http://b.example:8080/1"
+
+
+def entry(key: str, value: int, time: float = 1_700_000_000.0) -> Entry:
+    return Entry(key, Fingerprint(value, 64), "", time, False)
+
+
+ENTRIES = [entry(A, 1), entry(B, 0xFF00, 1_600_000_000), entry(C, 0xFF0000)]
+
+
+@pytest.fixture(params=["sqlite", "redis", "cluster"])
+def url(request: pytest.FixtureRequest, stores: Callable[[str], Any]) -> str:
+    """An index of three pages."""
+    store = stores(request.param)
+    store.open().restore(ENTRIES)
+    return str(store.url)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """A log in which two pages repeat A, one C, and one repeated B but came in later."""
+    path = tmp_path / "dedup.jsonl"
+    lines = [
+        log_line(A),
+        log_line(B),
+        log_line("http://m.example/1", "duplicate", original=A, distance=2),
+        log_line("http://m.example/2", "duplicate", original=A, distance=0),
+        log_line("http://m.example/3", "duplicate", original=C, distance=1),
+        log_line("http://m.example/4", "duplicate", original=B, distance=1),
+        log_line("http://m.example/4"),
+        log_line("http://m.example/5", "duplicate", original=A, distance=1, action="flag"),
+        log_line("POST 0123456789abcdef http://m.example/6", "duplicate", original=A, distance=1),
+        log_line("http://m.example/7", "skipped", reason="status"),
+    ]
+    path.write_text("".join(lines))
+    return path
+
+
+def keys(url: str) -> list[str]:
+    index = open_existing(url)
+    try:
+        return [entry.key for entry in index]
+    finally:
+        index.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "left"),
+    [
+        ([A], [B, C]),
+        ([A + "#fragment", "http://a.example/1?"], [B, C]),
+        (["--host", "a.example"], [C]),
+        (["--host", "A.EXAMPLE", "--host", "b.example:8080"], []),
+        (["--host", "b.example"], [A, B]),
+        (["--before", "2021-01-01"], [A, C]),
+        (["--before", "2023-11-14T22:13:21", "--host", "a.example"], [C]),
+        (["--before", "1d"], []),
+    ],
+)
+def test_what_is_chosen_is_forgotten(arguments: list[str], left: list[str], url: str) -> None:
+    assert simhash("forget", *arguments, "--yes", "--index", url) == 0
+    assert keys(url) == left
+
+
+def test_nothing_is_forgotten_unasked(url: str, monkeypatch: Any, capsys: Any) -> None:
+    asked = []
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    assert simhash("forget", A, "--index", url) == 2
+    assert "--yes" in capsys.readouterr().err
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("builtins.input", lambda prompt: asked.append(prompt) or "n")
+    assert simhash("forget", A, "--index", url) == 1
+    assert simhash("forget", A, "--index", url, "--dry-run") == 0
+    assert simhash("forget", "http://nowhere.example/", "--index", url, "--yes") == 1
+    assert keys(url) == [A, B, C]
+    assert asked == ["Forget 1 page? y or n: "]
+    monkeypatch.setattr("builtins.input", lambda prompt: "y")
+    capsys.readouterr()
+    assert simhash("forget", A, "--index", url, "--json", "-") == 0
+    assert json.loads(capsys.readouterr().out) == {"found": 1, "forgotten": 1, "of": 3}
+
+
+def test_requeue_writes_what_was_dropped_because_of_them(
+    url: str, log: Path, tmp_path: Path, capsys: Any
+) -> None:
+    arguments = ["requeue", "--log", log, "--index", url]
+    assert simhash(*arguments) == 1
+    simhash("forget", A, "--yes", "--index", url)
+    capsys.readouterr()
+    assert simhash(*arguments) == 0
+    printed = capsys.readouterr()
+    assert printed.out.split() == ["http://m.example/1", "http://m.example/2"]
+    assert "1 page was not asked for with GET" in printed.err
+    assert simhash(*arguments, "--output", tmp_path / "again", "--json") == 0
+    first = json.loads((tmp_path / "again").read_text().splitlines()[0])
+    assert first == {
+        "url": "http://m.example/1",
+        "key": "http://m.example/1",
+        "original": A,
+        "distance": 2,
+    }
+    simhash("forget", C, "--yes", "--index", url)
+    capsys.readouterr()
+    assert simhash(*arguments, C) == 0
+    assert capsys.readouterr().out.split() == ["http://m.example/3"]
+    assert simhash(*arguments, "--host", "a.example") == 0
+    assert len(capsys.readouterr().out.split()) == 2
+
+
+def test_what_came_in_since_is_not_requeued(url: str, log: Path, capsys: Any) -> None:
+    simhash("forget", A, "--yes", "--index", url)
+    index = open_existing(url, read_only=False)
+    index.restore([entry("http://m.example/1", 3)])
+    index.close()
+    capsys.readouterr()
+    assert simhash("requeue", "--log", log, "--index", url) == 0
+    assert capsys.readouterr().out.split() == ["http://m.example/2"]
+
+
+def test_explain_says_what_became_of_a_page(url: str, log: Path, capsys: Any) -> None:
+    about = ["--log", log, "--index", url]
+    assert simhash("explain", A, *about) == 0
+    out = capsys.readouterr().out
+    assert "original, in the index since 2023-11-14 22:13:20 UTC" in out
+    assert "4 pages repeat it:\n      0 bits  http://m.example/2" in out
+    assert simhash("explain", "http://m.example/1#x", *about) == 0
+    out = capsys.readouterr().out
+    assert "not in the index" in out
+    assert f"dropped at 2023-11-14 22:13:20 UTC, as it repeats\n    {A}\n    2 bits apart" in out
+    assert "its original: original, in the index since" in out
+    simhash("forget", A, "--yes", "--index", url)
+    capsys.readouterr()
+    simhash("explain", "http://m.example/1", *about)
+    assert "its original is not in the index any more" in capsys.readouterr().out
+    assert simhash("explain", "http://m.example/7", *about) == 0
+    assert "let through unchecked (status)" in capsys.readouterr().out
+    assert simhash("explain", "http://nowhere.example/", *about) == 1
+    assert "not in the log" in capsys.readouterr().out
+
+
+def test_explain_takes_the_index_or_the_log_alone(url: str, log: Path, capsys: Any) -> None:
+    assert simhash("explain", B, settings={"SIMHASH_INDEX_URL": url}) == 0
+    assert "repeat" not in capsys.readouterr().out
+    assert simhash("explain", "http://m.example/1", settings={"SIMHASH_LOG": str(log)}) == 0
+    assert "index" not in capsys.readouterr().out
+    assert simhash("explain", A, "--log", log, "--json", "-") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one["distance"] for one in found["repeated_by"]] == [0, 1, 1, 2]
+
+
+def test_an_index_with_digests_knows_its_pages_by_their_addresses(
+    stores: Callable[[str], Any],
+    log: Path,
+    capsys: Any,
+) -> None:
+    url = stores("redis").url
+    made = index_from_url(f"{url}&keys=digest", recipe="r", bits=64, distance=3)
+    made.restore(ENTRIES)
+    digest = made.stored_key(A)
+    made.close()
+    log.write_text(
+        log_line(A) + log_line("http://m.example/1", "duplicate", original=digest, distance=2)
+    )
+    assert simhash("explain", A, "--index", url, "--log", log) == 0
+    out = capsys.readouterr().out
+    assert "original, in the index since" in out
+    assert "1 page repeats it" in out
+    assert simhash("forget", "--host", "a.example", "--yes", "--index", url) == 2
+    assert "digests" in capsys.readouterr().err
+    assert simhash("forget", A, "--yes", "--index", url) == 0
+    capsys.readouterr()
+    assert simhash("requeue", "--index", url, "--log", log) == 0
+    assert capsys.readouterr().out.split() == ["http://m.example/1"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["forget"], "which pages?"),
+        (["forget", A], "which index?"),
+        (["forget", A, "--index", "OTHER"], "there is no index"),
+        (["forget", "--before", "soon", "--index", "URL"], "--before soon"),
+        (["forget", "--host", "http://a/", "--index", "URL"], "--host http://a/"),
+        (["requeue", "--index", "URL"], "which log?"),
+        (["requeue", "--index", "URL", "--log", "/nowhere.jsonl"], "/nowhere.jsonl"),
+        (["explain", A], "look where?"),
+        (["explain", A, "--log", "/nowhere.jsonl"], "/nowhere.jsonl"),
+        (["explain", A, "--index", "redis://127.0.0.1:1/0"], "cannot use"),
+        (["explain", A, "--json", "/nowhere/at/all", "--index", "URL"], "no folder"),
+    ],
+)
+def test_wrong_use_is_one_line(
+    arguments: list[str], says: str, tmp_path: Path, capsys: Any
+) -> None:
+    url = f"sqlite:///{tmp_path}/i.sqlite"
+    index_from_url(url, recipe="r", bits=64, distance=3).close()
+    known = {"URL": url, "OTHER": str(tmp_path / "other")}
+    assert simhash(*(known.get(argument, argument) for argument in arguments)) == 2
+    error = capsys.readouterr().err
+    assert says in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "other").exists()
+
+
+def test_after_forgetting_a_new_crawl_lets_the_twin_in(
+    crawl: Callable[..., Any], site: Any, tmp_path: Path, capsys: Any
+) -> None:
+    """Crawl, forget the original, crawl what requeue gives: the twins come in."""
+    text = article(1)
+    site.pages = {
+        "/a": html(text),
+        "/b": html(edited(text, 1)),
+        "/c": html(edited(text, 2)),
+        "/other": html(article(2)),
+    }
+    url = f"sqlite:///{tmp_path}/index.sqlite"
+    log = tmp_path / "dedup.jsonl"
+    settings = {
+        "SIMHASH_INDEX_URL": url,
+        "SIMHASH_LOG": str(log),
+        "CONCURRENT_REQUESTS": 1,
+    }
+
+    class Pages(Spider):
+        name = "pages"
+        urls: list[str]
+
+        async def start(self) -> Any:
+            for address in self.urls:
+                yield Request(address)
+
+        def parse(self, response: Any) -> Any:
+            yield {"url": response.url}
+
+    everything = [f"{site.url}/{name}" for name in ("a", "b", "c", "other")]
+    first = crawl(Pages, settings=settings, urls=everything)
+    assert sorted(item["url"] for item in first.items) == [everything[0], everything[3]]
+    assert simhash("forget", everything[0], "--yes", "--index", url) == 0
+    capsys.readouterr()
+    assert simhash("requeue", "--index", url, "--log", log) == 0
+    again = capsys.readouterr().out.split()
+    assert sorted(again) == everything[1:3]
+    second = crawl(Pages, settings=settings, urls=again)
+    assert [item["url"] for item in second.items] == again[:1]
+    assert simhash("requeue", "--index", url, "--log", log) == 1

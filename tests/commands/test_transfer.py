@@ -1,0 +1,260 @@
+"""`scrapy simhash export` and `import`: an index from one store to another."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from simhash import Simhash
+
+from scrapy_simhash.commands import import_
+from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.index import Entry, Outcome, StoredIndex, index_from_url, open_existing
+from scrapy_simhash.recipe import named_recipe
+from tests.commands.running import simhash
+from tests.index.test_stored import entries
+from tests.pages import article
+
+PYPI = named_recipe("pypi")
+
+
+def made(url: str, found: list[Entry], **changed: Any) -> None:
+    about = {"recipe": "some recipe", "bits": 64, "distance": 3, **changed}
+    index = index_from_url(url, **about)
+    index.restore(found)
+    index.close()
+
+
+def listed(url: str) -> list[Entry]:
+    index = open_existing(url)
+    try:
+        return list(index)
+    finally:
+        index.close()
+
+
+@pytest.mark.parametrize("backend", ["sqlite", "redis", "redis-local", "cluster"])
+@pytest.mark.parametrize("name", ["pages.jsonl", "pages.jsonl.gz"])
+def test_an_index_goes_to_another_store_and_back_unchanged(
+    backend: str,
+    name: str,
+    stores: Any,
+    tmp_path: Path,
+    capsys: Any,
+) -> None:
+    found = [
+        *entries(2500),
+        *entries(3, seed=2, scope="b.example"),
+        Entry("odd \u2028 \u4e2d key", Fingerprint(7, 64), "", 3.0, False),
+    ]
+    first, second = f"sqlite:///{tmp_path}/one.sqlite", stores(backend).url
+    made(first, found)
+    assert simhash("export", tmp_path / name, "--index", first) == 0
+    assert "2,504 pages" in capsys.readouterr().out
+    assert simhash("import", tmp_path / name, "--index", second) == 0
+    assert "2,504 pages added, 0 were there" in capsys.readouterr().out
+    assert simhash("export", tmp_path / "back.jsonl", "--index", second) == 0
+    assert listed(second) == listed(first) == found
+    opener = gzip.open if name.endswith(".gz") else open
+    with opener(tmp_path / name, "rb") as file:
+        assert file.read() == (tmp_path / "back.jsonl").read_bytes()
+
+
+def test_the_format_is_the_one_that_is_documented(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/one.sqlite"
+    made(url, entries(1, scope="b.com"))
+    simhash("export", tmp_path / "out.jsonl", "--index", url)
+    head, page, end = map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())
+    assert head == {
+        "format": "scrapy-simhash index",
+        "version": 1,
+        "recipe": "some recipe",
+        "bits": 64,
+        "distance": 3,
+    }
+    assert page == {
+        "key": "http://1.example/0",
+        "fingerprint": f"{entries(1)[0].fingerprint.value:016x}",
+        "time": 1_700_000_000,
+        "scope": "b.com",
+    }
+    assert end["count"] == 1
+    assert end["checksum"].startswith("blake2b:")
+
+
+def test_pages_in_progress_are_left_out_and_counted(tmp_path: Path, capsys: Any) -> None:
+    url = f"sqlite:///{tmp_path}/one.sqlite"
+    made(url, entries(2))
+    index = open_existing(url, read_only=False)
+    index.claim("in progress", Fingerprint(0, 64))
+    assert simhash("export", tmp_path / "out.jsonl", "--index", url, "--json", "-") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["pages"], found["in_progress"]) == (2, 1)
+    index.close()
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (lambda lines: lines[:-1], "its end is missing"),
+        (lambda lines: lines[:2] + lines[3:], "damaged"),
+        (lambda lines: [*lines[:2], lines[2].replace(b"7", b"8"), *lines[3:]], "damaged"),
+        (lambda lines: [lines[0].replace(b'"version": 1', b'"version": 2'), *lines[1:]], "version"),
+        (lambda lines: [], "JSON lines"),
+    ],
+    ids=["cut", "missing", "changed", "newer", "empty"],
+)
+def test_a_file_that_is_not_whole_adds_nothing(
+    damage: Any, says: str, tmp_path: Path, capsys: Any
+) -> None:
+    url, file = f"sqlite:///{tmp_path}/one.sqlite", tmp_path / "out.jsonl"
+    made(url, entries(10))
+    simhash("export", file, "--index", url)
+    file.write_bytes(b"".join(damage(file.read_bytes().splitlines(keepends=True))))
+    capsys.readouterr()
+    status = simhash("import", file, "--index", tmp_path / "two.sqlite")
+    error = capsys.readouterr().err
+    if says == "JSON lines":
+        # An empty file has no fingerprints made elsewhere either.
+        assert status == 0
+        return
+    assert status == 2
+    assert says in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "two.sqlite").exists()
+
+
+def test_an_index_of_another_recipe_takes_nothing(tmp_path: Path, capsys: Any) -> None:
+    one, two = (f"sqlite:///{tmp_path}/{name}.sqlite" for name in ("one", "two"))
+    made(one, entries(2))
+    made(two, entries(1, seed=5), recipe="another recipe")
+    simhash("export", tmp_path / "out.jsonl", "--index", one)
+    assert simhash("import", tmp_path / "out.jsonl", "--index", two) == 2
+    assert "another recipe" in capsys.readouterr().err
+    assert len(listed(two)) == 1
+
+
+def test_an_interrupted_import_ends_between_two_batches_and_goes_on(
+    tmp_path: Path, capsys: Any, monkeypatch: Any
+) -> None:
+    one, two = (f"sqlite:///{tmp_path}/{name}.sqlite" for name in ("one", "two"))
+    made(one, entries(50))
+    simhash("export", tmp_path / "out.jsonl", "--index", one)
+    monkeypatch.setattr(import_, "_BATCH", 10)
+    done: list[int] = []
+    restore = StoredIndex.restore
+
+    def interrupted(self: StoredIndex, some: Any) -> int:
+        done.append(len(some))
+        if len(done) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+        return restore(self, some)
+
+    monkeypatch.setattr(StoredIndex, "restore", interrupted)
+    assert simhash("import", tmp_path / "out.jsonl", "--index", two) == 130
+    assert len(listed(two)) == 20
+    capsys.readouterr()
+    assert simhash("import", tmp_path / "out.jsonl", "--index", two) == 0
+    assert "30 pages added, 20 were there; the index now has 50" in capsys.readouterr().out
+    assert listed(two) == listed(one)
+
+
+def test_an_interrupted_export_leaves_nothing(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/one.sqlite"
+    made(url, [e for seed in range(20) for e in entries(10_000, seed=seed)])
+    command = [sys.executable, "-m", "scrapy", "simhash", "export", "out.jsonl", "--index", url]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    while not list(tmp_path.glob(".simhash-*/whole")):
+        assert process.poll() is None
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    assert "interrupted" in process.communicate(timeout=30)[1]
+    assert process.returncode == 130
+    assert [file.name for file in tmp_path.iterdir()] == ["one.sqlite"]
+
+
+@pytest.mark.parametrize("kind", ["hex.csv", "signed.jsonl", "decimal.tsv", "hex.jsonl.gz"])
+def test_fingerprints_of_pypi_simhash_come_in_and_match_new_pages(
+    kind: str, tmp_path: Path, capsys: Any
+) -> None:
+    texts = {f"http://old.example/{n}": article(n) for n in range(5)}
+    values = {url: Simhash(text).value for url, text in texts.items()}
+    path, options = tmp_path / kind, ["--recipe", "pypi"]
+    if kind == "hex.csv":
+        rows = "".join(f"{value:x},{url}\n" for url, value in values.items())
+        path.write_text("hash,page\n" + rows)
+        options += ["--key", "page", "--fingerprint", "hash"]
+    elif kind == "decimal.tsv":
+        rows = "".join(f"{value}\t{url}\n" for url, value in values.items())
+        path.write_text("fingerprint\turl\n" + rows)
+        options += ["--decimal"]
+    elif kind == "signed.jsonl":
+        # As a Java long.
+        signed = {url: v - (1 << 64) if v >> 63 else v for url, v in values.items()}
+        path.write_text(
+            "".join(json.dumps({"url": u, "fingerprint": v}) + "\n" for u, v in signed.items())
+        )
+    else:
+        lines = [json.dumps({"url": u, "fingerprint": f"{v:016x}"}) for u, v in values.items()]
+        path.write_bytes(gzip.compress("\n".join(lines).encode()))
+    url = f"sqlite:///{tmp_path}/new.sqlite"
+    assert simhash("import", path, "--index", url, *options) == 0
+    assert "5 pages added" in capsys.readouterr().out
+    index = open_existing(url, read_only=False)
+    assert index.recipe == PYPI.identity
+    for key, text in texts.items():
+        claim = index.claim("new", PYPI.fingerprint(text))
+        assert claim.outcome is Outcome.DUPLICATE
+        assert (claim.matches[0].key, claim.matches[0].distance) == (key, 0)
+    index.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "says"),
+    [
+        ("url,fingerprint\na,xyz\n", [], "line 2: 'xyz' is no hexadecimal number of 64 bits"),
+        ("url,fingerprint\na,1ffffffffffffffff\n", [], "of 64 bits"),
+        ("url,hash\na,12\n", [], "there is no 'fingerprint'; there are url, hash"),
+        ("url,fingerprint\na,12\n", ["--recipe", "soup"], "unknown recipe"),
+        ("\xff\xfe", [], "UTF-8"),
+    ],
+)
+def test_what_is_no_fingerprint_is_said_with_its_line(
+    text: str, options: list[str], says: str, tmp_path: Path, capsys: Any
+) -> None:
+    (tmp_path / "old.csv").write_bytes(text.encode("latin-1"))
+    arguments = ["import", tmp_path / "old.csv", "--index", tmp_path / "i", "--recipe", "pypi"]
+    assert simhash(*arguments, *options) == 2
+    error = capsys.readouterr().err
+    assert says in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "i").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["export", "OUT"], "which index?"),
+        (["export", "OUT", "--index", "OTHER"], "there is no index"),
+        (["export", "/nowhere/at/all", "--index", "OTHER"], "no folder"),
+        (["import", "OTHER", "--index", "x"], "No such file"),
+        (["import", "OTHER", "--index", "ftp://x"], "No such file"),
+    ],
+)
+def test_wrong_use_is_one_line_and_makes_nothing(
+    arguments: list[str], says: str, tmp_path: Path, capsys: Any
+) -> None:
+    known = {"OUT": tmp_path / "out.jsonl", "OTHER": tmp_path / "other.sqlite"}
+    assert simhash(*(known.get(argument, argument) for argument in arguments)) == 2
+    error = capsys.readouterr().err
+    assert says in error
+    assert error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
