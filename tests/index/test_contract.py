@@ -14,6 +14,7 @@ from scrapy_simhash.blocks import Layout, plan_layout
 from scrapy_simhash.fingerprint import Fingerprint, hamming_distance
 from scrapy_simhash.index import (
     MAX_HANDOVERS,
+    Arrival,
     Index,
     Outcome,
     Page,
@@ -153,6 +154,18 @@ def test_an_unknown_url_is_refused_with_the_known_ones(url):
     with pytest.raises(ValueError, match=r"memory://, sqlite:///relative") as error:
         index_from_url(url, recipe="r", bits=64, distance=3)
     assert "\n" not in str(error.value)
+
+
+def test_pages_that_claim_together_get_the_answers_of_one_after_the_other(store):
+    index = store.open()
+    chance = random.Random(1)
+    values = [chance.getrandbits(64) for _ in range(700)]
+    values[1], values[699] = values[0] ^ 1, values[0] ^ 2
+    claims = index.claim_all([Arrival(str(i), fp(value)) for i, value in enumerate(values)])
+    outcomes = [claim.outcome for claim in claims]
+    assert [i for i, o in enumerate(outcomes) if o is not Outcome.ORIGINAL] == [1, 699]
+    assert [claims[i].matches[0].key for i in (1, 699)] == ["0", "0"]
+    assert index.claim_all([]) == []
 
 
 # As a full scan would.
