@@ -20,7 +20,7 @@ lint: $(VENV)/installed-lint
 bench: $(VENV)/installed-test
 	$(BIN)/python tests/benchmarks/crawl.py $(if $(FULL),--full)
 	$(BIN)/python tests/benchmarks/fingerprint.py
-	$(BIN)/python tests/benchmarks/index.py --sizes $(if $(FULL),100000$(COMMA)1000000,100000)
+	$(BIN)/python tests/benchmarks/index.py $(if $(FULL),,--sizes 100000)
 	$(BIN)/python tests/benchmarks/extraction.py
 ifdef FULL
 	$(BIN)/python tests/benchmarks/docs_crawl.py

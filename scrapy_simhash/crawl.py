@@ -34,7 +34,7 @@ from scrapy_simhash.index.standby import CaughtUp
 from scrapy_simhash.index_thread import IndexThread
 from scrapy_simhash.requests import request_from_json, request_key, request_to_json
 from scrapy_simhash.settings import FilterSettings
-from scrapy_simhash.worker import Body, PageFailed, PageTimeout
+from scrapy_simhash.worker import PageFailed, PageTimeout
 
 logger = logging.getLogger(__name__)
 
@@ -130,19 +130,6 @@ class CrawlFilter:
         if by:
             self._crawler.stats.inc_value(f"simhash/{name}", count=by)
 
-    async def check_body(
-        self,
-        body: bytes,
-        declared: str | None,
-        *,
-        url: str,
-        key: str,
-        scope: str,
-        request: str | None,
-    ) -> Verdict:
-        """Return the verdict on the body of a response; see ``NearDuplicateDetector.judge``."""
-        return await self.check(Body(body, declared, url), key=key, scope=scope, request=request)
-
     async def check(
         self,
         job: Job,
@@ -151,7 +138,10 @@ class CrawlFilter:
         scope: str,
         request: str | None = None,
     ) -> Verdict:
-        """Return the verdict on what is to be analysed, which is done off the event loop."""
+        """Return the verdict on what is to be analysed, which is done off the event loop.
+
+        See :meth:`scrapy_simhash.detector.NearDuplicateDetector.judge`.
+        """
         answer: asyncio.Future[Verdict] = asyncio.get_running_loop().create_future()
         self._analysis.analyse(job, partial(self._analysed, _Asked(key, scope, request, answer)))
         try:

@@ -18,6 +18,7 @@ from scrapy_simhash.exceptions import NearDuplicatePage
 from scrapy_simhash.keys import page_scope
 from scrapy_simhash.requests import request_key, request_to_json
 from scrapy_simhash.settings import Action, checked_action, is_enabled
+from scrapy_simhash.worker import Body
 
 logger = logging.getLogger(__name__)
 
@@ -81,10 +82,8 @@ class NearDuplicateDownloaderMiddleware:
             return Verdict("skipped", key, reason=reason)
         # A page that is only flagged is delivered now and need not be crawled again.
         stored = None if action == "flag" else request_to_json(request, self._filter.spider)
-        verdict = await self._filter.check_body(
-            response.body,
-            _declared_charset(response),
-            url=response.url,
+        verdict = await self._filter.check(
+            Body(response.body, _declared_charset(response), response.url),
             key=key,
             scope=page_scope(response.url, self._filter.settings.scope),
             request=stored,

@@ -6,7 +6,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from scrapy_simhash.detector import NearDuplicateDetector, Verdict
 from scrapy_simhash.index import Arrival, StoreError
@@ -17,28 +17,35 @@ logger = logging.getLogger(__name__)
 BATCH = 64
 
 T = TypeVar("T")
+Caller = TypeVar("Caller")
 
 
-class IndexThread:
+class IndexThread(Generic[Caller]):
     """Runs claims, and whatever else is asked of the index, one after the other.
 
     Args:
         detector: decides about pages; the thread closes it.
+        answer: called in the thread with the verdicts of each batch, and who asked for them.
     """
 
-    def __init__(self, detector: NearDuplicateDetector) -> None:
+    def __init__(
+        self,
+        detector: NearDuplicateDetector,
+        answer: Callable[[list[tuple[Caller, Verdict]]], None],
+    ) -> None:
         self._detector = detector
+        self._answer = answer
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash-index")
-        self._ready: deque[tuple[Arrival, Future[Verdict]]] = deque()
+        self._ready: deque[tuple[Arrival, Caller]] = deque()
+        self._called = False
 
-    def judge(self, page: Arrival) -> Future[Verdict]:
-        """Return the verdict on a page: ``skipped`` if the index fails."""
-        verdict: Future[Verdict] = Future()
-        # Nobody may cancel it: the claim is made all the same.
-        verdict.set_running_or_notify_cancel()
-        self._ready.append((page, verdict))
-        self._thread.submit(self._judge_ready)
-        return verdict
+    def judge(self, page: Arrival, caller: Caller) -> None:
+        """Ask for the verdict on a page: ``skipped`` if the index fails."""
+        self._ready.append((page, caller))
+        # Called once, the thread takes all that is there when it comes.
+        if not self._called:
+            self._called = True
+            self._thread.submit(self._judge_ready)
 
     def run(self, work: Callable[[], T]) -> Future[T]:
         """Return what ``work`` returns, which runs after the claims that are waiting."""
@@ -50,13 +57,13 @@ class IndexThread:
         self._thread.shutdown()
 
     def _judge_ready(self) -> None:
-        # Each page that came has submitted this; the first takes them all.
-        if not self._ready:
-            return
-        batch = [self._ready.popleft() for _ in range(min(len(self._ready), BATCH))]
-        verdicts = self._judge([page for page, _ in batch])
-        for (_, future), verdict in zip(batch, verdicts, strict=True):
-            future.set_result(verdict)
+        # Before it looks: who comes later calls again.
+        self._called = False
+        while self._ready:
+            batch = [self._ready.popleft() for _ in range(min(len(self._ready), BATCH))]
+            verdicts = self._judge([page for page, _ in batch])
+            callers = [caller for _, caller in batch]
+            self._answer(list(zip(callers, verdicts, strict=True)))
 
     def _judge(self, pages: Sequence[Arrival]) -> list[Verdict]:
         try:

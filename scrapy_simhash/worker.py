@@ -166,7 +166,6 @@ class WorkerProcess:
 
     def _write_page(self, child: subprocess.Popen[bytes], page: Body) -> None:
         assert child.stdin is not None
-        # Whoever receives finds that the child is dead.
         with contextlib.suppress(BrokenPipeError):
             _write(child.stdin, {"url": page.url, "declared": page.declared}, page.body)
             self._pages += 1
@@ -211,21 +210,21 @@ class WorkerProcess:
         threading.Thread(target=self._watch, args=(child, self._ended), daemon=True).start()
         _widen(child.stdin)
         recipe = self._recipe
-        _write(
-            child.stdin,
-            {
-                "name": recipe.name,
-                "timeout": self._timeout,
-                "excerpt_length": self._excerpt_length,
-                "values": {
-                    "extractor": recipe.extractor,
-                    "min_length": recipe.min_length,
-                    "seed": recipe.seed,
-                    "tell_apart": recipe.tell_apart,
-                },
-            },
-            b"",
-        )
+        values = {
+            "extractor": recipe.extractor,
+            "min_length": recipe.min_length,
+            "seed": recipe.seed,
+            "tell_apart": recipe.tell_apart,
+        }
+        header = {
+            "name": recipe.name,
+            "timeout": self._timeout,
+            "excerpt_length": self._excerpt_length,
+            "values": values,
+        }
+        # Whoever receives finds that the child is dead.
+        with contextlib.suppress(BrokenPipeError):
+            _write(child.stdin, header, b"")
         for page in self._sent:
             self._write_page(child, page)
         return child

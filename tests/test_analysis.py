@@ -79,6 +79,14 @@ def test_equal_bodies_are_analysed_once_whatever_their_address(processes: int) -
     assert repeats == 1
 
 
+def test_equal_bodies_of_other_charsets_are_other_pages() -> None:
+    letters = bytes(range(0xE0, 0x100))
+    body = b"<p>" + b" ".join(letters[at : at + 9] for at in range(20)) * 4
+    found, repeats = analysed([Body(body, charset, None) for charset in ("cp1251", "cp1253")])
+    assert found[0] != found[1]
+    assert repeats == 0
+
+
 @settings(max_examples=25)
 @given(st.lists(PAGES, max_size=8))
 def test_verdicts_are_those_of_a_filter_that_remembers_nothing(pages: list[Body]) -> None:

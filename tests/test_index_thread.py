@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import threading
+from unittest.mock import Mock
+
+import pytest
 
 from scrapy_simhash.detector import NearDuplicateDetector, Verdict
 from scrapy_simhash.index import Arrival, index_from_url
@@ -13,21 +16,24 @@ from tests.pages import article
 RECIPE = named_recipe("default")
 
 
-def test_pages_that_wait_together_are_answered_in_batches() -> None:
+def test_pages_that_wait_together_are_answered_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that come after them, too; and the thread is not called for each of them."""
     batches: list[list[tuple[int, Verdict]]] = []
     index = index_from_url("memory://", recipe=RECIPE.identity, bits=256, distance=48)
     thread = IndexThread(NearDuplicateDetector(RECIPE, index), batches.append)
-    free = threading.Event()
-    thread.run(free.wait)
-    number = BATCH + 6
-    for page in range(number):
-        fingerprint = RECIPE.fingerprint(article(page % 50))
-        thread.judge(Arrival(str(page), fingerprint), page)
-    last = thread.run(lambda: sum(map(len, batches)))
-    free.set()
-    assert last.result() == number
-    assert [len(batch) for batch in batches] == [BATCH, 6]
-    answers = [answer for batch in batches for answer in batch]
-    assert [verdict.key for _, verdict in answers] == [str(caller) for caller, _ in answers]
-    assert [verdict.kind for _, verdict in answers].count("duplicate") == number - 50
+    calls = Mock(wraps=thread._thread.submit)
+    monkeypatch.setattr(thread._thread, "submit", calls)
+    for size in ([BATCH, 6], [3]):
+        batches.clear()
+        calls.reset_mock()
+        free = threading.Event()
+        thread.run(free.wait)
+        for page in range(sum(size)):
+            thread.judge(Arrival(str(page), RECIPE.fingerprint(article(page % 50))), page)
+        last = thread.run(lambda: [len(batch) for batch in batches])
+        free.set()
+        assert last.result() == size
+        assert calls.call_count == 3
+        answers = [answer for batch in batches for answer in batch]
+        assert [verdict.key for _, verdict in answers] == [str(caller) for caller, _ in answers]
     thread.close()

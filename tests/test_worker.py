@@ -162,4 +162,9 @@ def test_child_that_cannot_be_started_fails_the_page_only(
         patch.setattr("sys.executable", "/nowhere/python")
         with pytest.raises(PageFailed, match="can be started"):
             worker.analyse(b"a page", None, URL)
+        # It ends at once, before it is told anything.
+        patch.setattr("sys.executable", "/bin/false")
+        for _ in range(3):
+            with pytest.raises(PageFailed, match="status 1"):
+                worker.analyse(b"a page" * 100_000, None, URL)
     assert worker.analyse(b"a page", None, URL).fingerprint is not None

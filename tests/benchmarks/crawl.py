@@ -1,0 +1,381 @@
+"""Crawls real pages from loopback, without the filter and with it: speed, loop lag, CPU, memory.
+
+Run as ``python tests/benchmarks/crawl.py [--full] [--rounds N] [--json FILE] [--profile FILE]``.
+One process serves the pages of articles-html and of one release of docs-html at full speed; each
+crawl is a process of its own. The crawls of a round follow each other, so that a ratio compares
+neighbours; figures are medians over the rounds. The first pages are not measured: they start the
+worker process and fill caches. The data is read from ``../shared/data`` beside the checkout.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import base64
+import contextlib
+import json
+import lzma
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT.parent / "shared" / "data"
+RELEASE = "bookworm"
+SHORT_PAGES = 500
+WARM_UP = 100
+TICK = 0.005
+
+FILTERS: dict[str, dict[str, Any]] = {
+    "no filter": {"SIMHASH_ENABLED": False},
+    "default": {},
+    "in a thread": {"SIMHASH_PROCESSES": 0},
+    "2 processes": {"SIMHASH_PROCESSES": 2},
+    "trafilatura": {"SIMHASH_EXTRACTOR": "trafilatura"},
+    "trafilatura, 2 processes": {"SIMHASH_EXTRACTOR": "trafilatura", "SIMHASH_PROCESSES": 2},
+}
+SPIDERS = ("bare", "ordinary")
+SHORT = [
+    *(("bare", name, 64) for name in ("no filter", "default", "in a thread", "trafilatura")),
+    *(("ordinary", name, 64) for name in ("no filter", "default")),
+]
+FULL = [(spider, name, number) for number in (64, 16) for spider in SPIDERS for name in FILTERS]
+
+DEFINITIONS = """\
+ratio: pages/s to those of the same spider without a filter, in the same round. on free cores: what
+the ratio is when no process waits for a core, by CPU time: the slowest of crawl process and worker
+processes sets the pace. lag: how much later than asked for the event loop comes back. latency:
+median of Scrapy's download_latency. CPU in ms a page, RSS in MB at the end."""
+
+HEADER = (
+    "| spider | requests | filter | pages/s | ratio | on free cores | lag p50 / p99, ms"
+    " | latency, ms | CPU crawl | CPU workers | RSS crawl | RSS workers |"
+)
+
+Case = tuple[str, str, int]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one crawl measured, from the end of the warm-up on."""
+
+    pages_per_second: float
+    lag_p50: float
+    lag_p99: float
+    latency: float
+    cpu: float
+    worker_cpu: float
+    rss: float
+    worker_rss: float
+    stats: dict[str, Any]
+
+
+def read_pages() -> Iterator[tuple[bytes, str]]:
+    """Yield the body and the content type of each page."""
+    for name in ("docs-html", "articles-html"):
+        with lzma.open(DATA / name / "docs.jsonl.xz", "rt", encoding="utf-8") as lines:
+            for page in map(json.loads, lines):
+                if name == "docs-html" and RELEASE not in page["id"]:
+                    continue
+                if "html" in page:
+                    yield page["html"].encode(), "text/html; charset=utf-8"
+                else:
+                    yield base64.b64decode(page["html_base64"]), "text/html"
+
+
+class _Server(asyncio.Protocol):
+    """Answers ``GET /<number>`` with what is ready to be sent."""
+
+    def __init__(self, answers: list[bytes]) -> None:
+        self._answers = answers
+        self._asked = b""
+
+    def connection_made(self, transport: Any) -> None:
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        *requests, self._asked = (self._asked + data).split(b"\r\n\r\n")
+        for request in requests:
+            number = int(request[len("GET /") : request.index(b" HTTP")])
+            self._transport.write(self._answers[number])
+
+
+async def _serve() -> None:
+    """Serve the pages, spread over the run; print the port and how many there are."""
+    answers = [
+        b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s"
+        % (content_type.encode(), len(body), body)
+        for body, content_type in read_pages()
+    ]
+    # Each kind of page is spread over the run; 389 has no divisor in common with their number.
+    answers = [answers[place * 389 % len(answers)] for place in range(len(answers))]
+    server = await asyncio.get_running_loop().create_server(
+        lambda: _Server(answers), "127.0.0.1", 0, backlog=256
+    )
+    print(json.dumps([server.sockets[0].getsockname()[1], len(answers)]), flush=True)
+    await server.serve_forever()
+
+
+@contextlib.contextmanager
+def serving() -> Iterator[tuple[int, int]]:
+    """Serve the pages from a process of its own; the value is its port and how many there are."""
+    command = [sys.executable, __file__, "--serve"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        try:
+            port, count = json.loads(server.stdout.readline())
+            yield port, count
+        finally:
+            server.kill()
+
+
+def run(case: Case, port: int, count: int, profile: Path | None = None) -> Run:
+    """Crawl in a process of its own."""
+    spider, name, concurrent = case
+    with tempfile.TemporaryDirectory() as folder:
+        order = {
+            "spider": spider,
+            "settings": FILTERS[name],
+            "concurrent": concurrent,
+            "port": port,
+            "count": count,
+            "folder": folder,
+            "profile": str(profile) if profile else None,
+        }
+        done = subprocess.run(
+            [sys.executable, __file__, "--order", json.dumps(order)],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+        )
+        report = Path(folder, "report.json")
+        if done.returncode or not report.exists():
+            raise RuntimeError(f"the crawl failed:\n{done.stderr[-4000:]}")
+        return Run(**json.loads(report.read_text()))
+
+
+def _children() -> list[int]:
+    return [
+        int(child)
+        for thread in Path("/proc/self/task").iterdir()
+        for child in (thread / "children").read_text().split()
+    ]
+
+
+def _cpu_of(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _rss_of(pid: int | str) -> float:
+    """Return resident memory in MB."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+class _Meter:
+    """Measures the crawl that it runs in, from the end of the warm-up to the last page."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._done = 0
+        self._lags: list[float] = []
+        self._latencies: list[float] = []
+        self._begun = (0.0, 0.0, 0.0)
+        self.report: dict[str, float] = {}
+
+    async def watch_loop(self) -> None:
+        while True:
+            asked = time.perf_counter()
+            await asyncio.sleep(TICK)
+            self._lags.append(time.perf_counter() - asked - TICK)
+
+    def page_done(self, response: Any) -> None:
+        """Note that a page has its verdict: it goes to its callback, or was dropped."""
+        self._done += 1
+        self._latencies.append(response.meta["download_latency"])
+        if self._done == WARM_UP:
+            self._begun = self._now()
+            self._lags.clear()
+            self._latencies.clear()
+        elif self._done == self._count:
+            self._finish()
+
+    def _now(self) -> tuple[float, float, float]:
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        workers = sum(map(_cpu_of, _children()))
+        return time.perf_counter(), usage.ru_utime + usage.ru_stime, workers
+
+    def _finish(self) -> None:
+        seconds, cpu, workers = (
+            end - begin for begin, end in zip(self._begun, self._now(), strict=True)
+        )
+        number = self._count - WARM_UP
+        lags = quantiles(self._lags, n=100)
+        self.report = {
+            "pages_per_second": number / seconds,
+            "lag_p50": 1000 * lags[49],
+            "lag_p99": 1000 * lags[98],
+            "latency": 1000 * median(self._latencies),
+            "cpu": 1000 * cpu / number,
+            "worker_cpu": 1000 * workers / number,
+            "rss": _rss_of("self"),
+            "worker_rss": sum(map(_rss_of, _children())),
+        }
+
+
+def _run_spider(order: dict[str, Any]) -> None:
+    """Crawl, in the process that is there for it, and write the report."""
+    from scrapy import Request, Spider, signals
+    from scrapy.crawler import CrawlerProcess
+    from scrapy.linkextractors import LinkExtractor
+
+    from scrapy_simhash.signals import near_duplicate
+
+    meter = _Meter(order["count"])
+    folder = Path(order["folder"])
+
+    class Bare(Spider):
+        name = "bare"
+
+        async def start(self) -> AsyncIterator[Any]:
+            self.watching = asyncio.ensure_future(meter.watch_loop())
+            yield self.page(0, callback=self.parse_first)
+
+        def parse_first(self, response: Any) -> Any:
+            # All at once, so that the downloader is always full.
+            yield from map(self.page, range(1, order["count"]))
+
+        def page(self, number: int, **kwargs: Any) -> Request:
+            return Request(f"http://127.0.0.1:{order['port']}/{number}", **kwargs)
+
+        def parse(self, response: Any) -> Any:
+            pass
+
+        def closed(self, reason: str) -> None:
+            self.watching.cancel()
+
+    class Ordinary(Bare):
+        name = "ordinary"
+        links = LinkExtractor()
+
+        def parse(self, response: Any) -> Any:
+            yield {
+                "url": response.url,
+                "title": response.css("title::text").get(),
+                "heading": response.css("h1::text").getall(),
+                "description": response.css("meta[name=description]::attr(content)").get(),
+                "text": response.xpath("//p//text()").getall(),
+                "links": [link.url for link in self.links.extract_links(response)],
+            }
+
+    process = CrawlerProcess(
+        {
+            "ADDONS": {"scrapy_simhash.Addon": 500},
+            "CONCURRENT_REQUESTS": order["concurrent"],
+            "CONCURRENT_REQUESTS_PER_DOMAIN": order["concurrent"],
+            "DOWNLOAD_DELAY": 0,
+            "LOG_LEVEL": "INFO",
+            "LOG_FILE": str(folder / "crawl.log"),
+            "TELNETCONSOLE_ENABLED": False,
+            "FEEDS": {str(folder / "items.jsonl"): {"format": "jsonlines"}},
+            **order["settings"],
+        }
+    )
+    crawler = process.create_crawler(Ordinary if order["spider"] == "ordinary" else Bare)
+
+    def passed(response: Any) -> None:
+        meter.page_done(response)
+
+    crawler.signals.connect(passed, signal=signals.response_received)
+    if order["settings"].get("SIMHASH_ENABLED", True):
+        crawler.signals.connect(passed, signal=near_duplicate)
+    process.crawl(crawler)
+    if order["profile"]:
+        import cProfile
+
+        profile = cProfile.Profile()
+        profile.runcall(process.start)
+        profile.dump_stats(order["profile"])
+    else:
+        process.start()
+    stats = {name: n for name, n in crawler.stats.get_stats().items() if isinstance(n, int)}
+    Path(folder, "report.json").write_text(json.dumps({**meter.report, "stats": stats}))
+
+
+def _table(runs: dict[Case, list[Run]]) -> Iterator[str]:
+    yield HEADER
+    yield "| --- |" + " ---: |" * (HEADER.count("|") - 2)
+    for case, found in runs.items():
+        spider, name, concurrent = case
+        base = runs[spider, "no filter", concurrent]
+
+        def ratio(value: Any, found: list[Run] = found, base: list[Run] = base) -> float:
+            return median(value(on) / value(off) for off, on in zip(base, found, strict=True))
+
+        def of(field: str, found: list[Run] = found) -> float:
+            return median(getattr(run, field) for run in found)
+
+        workers = 2 if "2 processes" in name else 1
+        free = ratio(lambda run, workers=workers: 1 / max(run.cpu, run.worker_cpu / workers))
+        cells = [
+            *(spider, str(concurrent), name),
+            f"{of('pages_per_second'):.0f}",
+            f"{ratio(lambda run: run.pages_per_second):.2f}",
+            f"{free:.2f}",
+            f"{of('lag_p50'):.1f} / {of('lag_p99'):.1f}",
+            f"{of('latency'):.0f}",
+            f"{of('cpu'):.2f}",
+            f"{of('worker_cpu'):.2f}",
+            f"{of('rss'):.0f}",
+            f"{of('worker_rss'):.0f}",
+        ]
+        yield "| " + " | ".join(cells) + " |"
+
+
+def main() -> None:
+    """Crawl, print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--full", action="store_true", help="all pages, filters, concurrencies")
+    parser.add_argument("--rounds", type=int, help="how often each; 2, with --full 3")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every run as JSON too")
+    parser.add_argument("--profile", type=Path, metavar="FILE", help="cProfile of one default run")
+    parser.add_argument("--order", help=argparse.SUPPRESS)
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.order:
+        return _run_spider(json.loads(options.order))
+    if not DATA.is_dir():
+        return print(f"skipped: there is no {DATA}")
+    if options.serve:
+        return asyncio.run(_serve())
+    with serving() as (port, count):
+        if options.profile:
+            run(("bare", "default", 64), port, count, options.profile)
+            return None
+        cases = FULL if options.full else SHORT
+        if not options.full:
+            count = min(count, SHORT_PAGES)
+        rounds = options.rounds or (3 if options.full else 2)
+        runs: dict[Case, list[Run]] = {case: [] for case in cases}
+        for _ in range(rounds):
+            for case in cases:
+                runs[case].append(run(case, port, count))
+    print(f"{count - WARM_UP} pages after {WARM_UP}, medians of {rounds}\n\n{DEFINITIONS}\n")
+    print(*_table(runs), sep="\n")
+    if options.json:
+        found = [{"case": case, "run": asdict(r)} for case, all_ in runs.items() for r in all_]
+        options.json.write_text(json.dumps(found, indent=1))
+    return None
+
+
+if __name__ == "__main__":
+    main()
