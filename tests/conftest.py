@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -20,6 +21,10 @@ from scrapy.utils.reactor import install_reactor
 # How long an example takes says nothing about what it does.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+# A suite started in the background ignores Ctrl-C, and so would the programs that it starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Answer = tuple[int, dict[str, str], bytes]
 
