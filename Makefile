@@ -16,7 +16,7 @@ lint: $(VENV)/installed-lint
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Under five minutes on two free cores; FULL=1 takes everything, and hours.
+# A choice of them, in minutes; FULL=1 takes everything, and hours.
 bench: $(VENV)/installed-test
 	$(BIN)/python tests/benchmarks/crawl.py $(if $(FULL),--full)
 	$(BIN)/python tests/benchmarks/fingerprint.py

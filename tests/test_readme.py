@@ -9,8 +9,10 @@ from typing import get_args
 
 import pytest
 
+from scrapy_simhash.commands import SUBCOMMANDS
 from scrapy_simhash.detector import SkipReason
 from scrapy_simhash.extraction import EXTRACTORS
+from scrapy_simhash.index.redis_address import OPTIONS
 from scrapy_simhash.recipe import RECIPES
 from scrapy_simhash.settings import DEFAULTS
 
@@ -62,5 +64,18 @@ def test_commands_exist() -> None:
     makefile = (ROOT / "Makefile").read_text("utf-8")
     for target in re.findall(r"^make (\w+)", README, re.MULTILINE):
         assert f"\n{target}:" in makefile
-    for path in re.findall(r"tests/benchmarks/\w+\.py", README + makefile):
-        assert (ROOT / path).is_file(), path
+    for name in re.findall(r"tests[/.]benchmarks[/.](\w+)", README + makefile):
+        assert (ROOT / "tests" / "benchmarks" / f"{name}.py").is_file(), name
+
+
+def test_subcommands_are_those_of_the_code() -> None:
+    table = README.split("| `scrapy simhash` |")[1].split("\n\n")[0]
+    cells = re.findall(r"^\| (`.+?) \|", table, re.MULTILINE)
+    named = [name for cell in cells for name in re.findall(r"`(\w+)", cell)]
+    assert sorted(named) == sorted(SUBCOMMANDS)
+    assert set(re.findall(r"scrapy simhash ([a-z]+)", README)) <= set(SUBCOMMANDS)
+
+
+def test_options_of_the_index_url_are_those_of_the_code() -> None:
+    table = README.split("| Option |")[1].split("\n\n")[0]
+    assert set(re.findall(r"^\| `(\w+)=", table, re.MULTILINE)) == {*OPTIONS, "name", "expire"}

@@ -8,12 +8,8 @@ and forgotten when its record is read.
 from __future__ import annotations
 
 import logging
-import os
-import secrets
-import socket
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
@@ -32,18 +28,14 @@ from scrapy_simhash.index.base import (
 )
 from scrapy_simhash.index.buckets import Neighbours
 from scrapy_simhash.index.log import Log, Record, Row, Waiting
+from scrapy_simhash.index.presence import Presence
 from scrapy_simhash.index.stored import Census, StoredIndex
 
 logger = logging.getLogger(__name__)
 
-# Seconds for which a process found alive is not looked for again.
-_ALIVE_FOR = 1.0
 # Rows of the log that are followed at a time, and entries that are yielded at a time.
 _BATCH = 1 << 16
 _ENTRIES = 1 << 12
-
-# The workers of this process whose index is open: any other of this process is dead.
-_open: set[str] = set()
 
 
 class _Found(NamedTuple):
@@ -77,12 +69,10 @@ class LocalIndex(Log, StoredIndex):
     def _enlist(self) -> None:
         """Become a worker of this process."""
         self._lock = threading.RLock()
-        self._worker = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
-        self._alive: dict[str, float] = {}
+        self._presence = Presence()
+        self._worker = self._presence.name
         # Where the entries are that this worker claimed and has not settled.
         self._claimed: dict[str, set[int]] = {}
-        _open.add(self._worker)
-        weakref.finalize(self, _open.discard, self._worker)
 
     # The contract.
 
@@ -318,7 +308,7 @@ class LocalIndex(Log, StoredIndex):
             return self._census()
 
     def close(self) -> None:  # noqa: D102
-        _open.discard(self._worker)
+        self._presence.leave()
 
     # Following the log.
 
@@ -371,24 +361,7 @@ class LocalIndex(Log, StoredIndex):
         """Return whether an entry is confirmed, or its lease runs and its worker lives."""
         if worker is None or expires is None or worker == self._worker:
             return expires is None or expires > now
-        return expires > now and self._is_alive(worker)
-
-    def _is_alive(self, worker: str) -> bool:
-        """Return False if the worker ran on this machine and does no more."""
-        host, pid, _ = worker.rsplit(":", 2)
-        if host != socket.gethostname():
-            return True
-        if int(pid) == os.getpid():
-            return worker in _open
-        if self._alive.get(worker, 0.0) < time.monotonic():
-            try:
-                os.kill(int(pid), 0)
-            except ProcessLookupError:
-                return False
-            except PermissionError:  # another user's
-                pass
-            self._alive[worker] = time.monotonic() + _ALIVE_FOR
-        return True
+        return expires > now and self._presence.is_alive(worker)
 
     def _hand_over(self, original: int, now: float) -> list[Page]:
         """Hand the pages that wait on an entry to this worker."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import json
 import os
@@ -14,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy.settings import Settings
 
-from scrapy_simhash.commands import SUBCOMMANDS, SimhashCommand
+from scrapy_simhash.commands import SUBCOMMANDS
 from scrapy_simhash.commands.output import ProgressBar
+from tests.commands.running import simhash
 from tests.pages import article, edited
 
 ROOT = Path(__file__).parents[2]
@@ -35,18 +34,6 @@ def dataset(tmp_path: Path) -> Path:
         "a\tb\tlabel\na\tb\tduplicate/copy\nc\td\tduplicate/none\na\tc\tnegative/other\n"
     )
     return folder
-
-
-def simhash(*arguments: object, settings: dict[str, Any] | None = None) -> int:
-    """Run the command as Scrapy does, and return the exit status."""
-    command = SimhashCommand()
-    command.settings = Settings(settings)
-    parser = argparse.ArgumentParser(usage=f"scrapy simhash {command.syntax()}")
-    command.add_options(parser)
-    options, rest = parser.parse_known_args([str(argument) for argument in arguments])
-    command.process_options(rest, options)
-    command.run(rest, options)
-    return command.exitcode
 
 
 def evaluate(*arguments: object, settings: dict[str, Any] | None = None) -> int:
