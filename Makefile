@@ -35,6 +35,8 @@ ifdef FULL
 	$(BIN)/python -m tests.benchmarks.redis_recall --full
 	$(BIN)/python -m tests.benchmarks.redis_restarts --full
 	$(BIN)/python -m tests.benchmarks.redis_workers
+	$(BIN)/python -m tests.benchmarks.sizing
+	$(BIN)/python -m tests.benchmarks.transfer
 endif
 
 # The tests want a real redis-server; where there is none and none may be installed, they take
