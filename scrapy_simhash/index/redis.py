@@ -17,11 +17,12 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from scrapy_simhash.fingerprint import Fingerprint
 from scrapy_simhash.index.base import Arrival, Claim, Match, Page, StoreUnavailable
 from scrapy_simhash.index.redis_claims import Claimant
-from scrapy_simhash.index.redis_client import flat, parts
+from scrapy_simhash.index.redis_client import parts
 from scrapy_simhash.index.redis_log import AnotherLog
 from scrapy_simhash.index.redis_pages import Record
 from scrapy_simhash.index.redis_store import RedisStore
@@ -115,7 +116,7 @@ class RedisIndex(RedisStore):
             names = [self._name(key) for key in keys]
             pages: list[Page] = []
             for some in parts(self._worker.own(names)):
-                own = flat((p, own.fingerprint) for p, _, own in some)
+                own = chain.from_iterable((p, own.fingerprint) for p, _, own in some)
                 answer = self._client.run("release", self._worker.name, now, self.lease, *own)
                 pages += self._worker.took(self._entries, *answer)
             self._worker.let_go(names)
@@ -126,7 +127,7 @@ class RedisIndex(RedisStore):
         with self._use():
             names = [self._name(key) for key in keys]
             for some in parts(self._worker.own(names)):
-                own = flat((p, own.fingerprint) for p, _, own in some)
+                own = chain.from_iterable((p, own.fingerprint) for p, _, own in some)
                 self._client.run("renew", self._worker.name, now + self.lease, *own)
             handed = [name for name in names if self._worker.was_handed(name)]
             for ours in parts(handed):

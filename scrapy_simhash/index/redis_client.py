@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any, TypeVar
@@ -191,12 +191,6 @@ def parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
     """Yield the items in parts of which each may go into one request."""
     for start in range(0, len(items), _AT_ONCE):
         yield items[start : start + _AT_ONCE]
-
-
-def flat(pairs: Iterable[tuple[int, bytes]]) -> Iterator[Any]:
-    """Yield what the pairs consist of, as the scripts take it."""
-    for pair in pairs:
-        yield from pair
 
 
 def text(value: Any) -> str:

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 
 from scrapy_simhash.blocks import Layout
 from scrapy_simhash.fingerprint import Fingerprint
@@ -24,7 +25,7 @@ from scrapy_simhash.index.base import (
 from scrapy_simhash.index.redis_address import parse_address
 from scrapy_simhash.index.redis_census import sizes
 from scrapy_simhash.index.redis_claims import Finder, Lease
-from scrapy_simhash.index.redis_client import Client, flat, number, parts, text
+from scrapy_simhash.index.redis_client import Client, number, parts, text
 from scrapy_simhash.index.redis_entries import Entries
 from scrapy_simhash.index.redis_header import open_header
 from scrapy_simhash.index.redis_log import AnotherLog, LogView
@@ -160,7 +161,7 @@ class RedisStore(StoredIndex):
         ]
         with self._use():
             for some in parts(found):
-                self._client.run("remove", *flat(some))
+                self._client.run("remove", *chain.from_iterable(some))
                 self._entries.bury(some)
         return len(found)
 

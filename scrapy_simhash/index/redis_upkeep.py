@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from scrapy_simhash.index.redis_claims import Claimant
-from scrapy_simhash.index.redis_client import Client, flat, parts
+from scrapy_simhash.index.redis_client import Client, parts
 from scrapy_simhash.index.redis_entries import Entries
 from scrapy_simhash.index.redis_log import LogView
 from scrapy_simhash.index.redis_pages import Record
@@ -54,7 +55,9 @@ class Upkeep:
             if not moved:
                 continue
             self.append([(value, record) for _, value, record in moved], worker, lease_ends)
-            self._client.run("remove", *flat((position, value) for position, value, _ in moved))
+            self._client.run(
+                "remove", *chain.from_iterable((position, value) for position, value, _ in moved)
+            )
             self._entries.bury([(position, value) for position, value, _ in moved])
 
     def append(self, added: Sequence[tuple[bytes, Record]], worker: str, lease_ends: float) -> None:
