@@ -15,9 +15,9 @@ The first frame's header carries the recipe. The child ends when its input does.
 from __future__ import annotations
 
 import contextlib
-import faulthandler
 import json
 import os
+import signal
 import struct
 import subprocess
 import sys
@@ -99,7 +99,6 @@ class WorkerProcess:
         self._excerpt_length = excerpt_length
         self._child: subprocess.Popen[bytes] | None = None
         self._pages = 0
-        self._answered = False
         self._sent: deque[Body] = deque()
         # When the child began with the first of them.
         self._begun = 0.0
@@ -146,7 +145,7 @@ class WorkerProcess:
             raise self._end_of(child) from None
         finally:
             self._sent.popleft()
-        self._begun, self._answered = time.monotonic(), True
+        self._begun = time.monotonic()
         if header["error"] is not None:
             raise PageFailed(header["error"])
         fingerprint = _unpack(payload, self._recipe.bits) if payload else None
@@ -157,10 +156,7 @@ class WorkerProcess:
         status = child.wait()
         self.close()
         took = time.monotonic() - self._begun
-        # The child's watchdog and a failed start both end it with status 1. It may have begun with
-        # a page that it got ahead somewhat earlier than this process knows.
-        least = self._timeout / 2 if self._answered else self._timeout
-        if took >= self._timeout + GRACE or (status == 1 and took >= least):
+        if took >= self._timeout + GRACE or (sys.platform != "win32" and status == -signal.SIGALRM):
             return PageTimeout(f"no answer within {self._timeout:g} seconds")
         return PageFailed(f"the worker process ended with status {status}")
 
@@ -205,7 +201,7 @@ class WorkerProcess:
         except OSError as error:
             raise PageFailed(f"no worker process can be started: {error}") from None
         assert child.stdin is not None
-        self._child, self._pages, self._answered = child, 0, False
+        self._child, self._pages = child, 0
         self._begun, self._ended = time.monotonic(), threading.Event()
         threading.Thread(target=self._watch, args=(child, self._ended), daemon=True).start()
         _widen(child.stdin)
@@ -235,6 +231,8 @@ def main() -> None:
     pages, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     # Whatever an extractor prints must not get between the frames.
     os.dup2(2, 1)
+    if sys.platform != "win32":
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)  # a parent may have had it ignored
     try:
         header, _ = _read(pages)
     except EOFError:
@@ -242,37 +240,36 @@ def main() -> None:
     values = {**header["values"], "tell_apart": tuple(header["values"]["tell_apart"])}
     recipe = replace(named_recipe(header["name"]), **values)
     timeout, excerpt_length = header["timeout"], header["excerpt_length"]
-    with open(os.devnull, "w") as nowhere:  # noqa: PTH123 - faulthandler wants a descriptor
-        while True:
-            try:
-                header, body = _read(pages)
-            except EOFError:
-                return
-            # Ends the process from outside the interpreter, even inside an endless C loop.
-            faulthandler.dump_traceback_later(timeout, exit=True, file=nowhere)
-            answer: dict[str, Any] = {
-                "reason": None,
-                "exact": False,
-                "excerpt": "",
-                "error": None,
-            }
-            payload = b""
-            try:
-                analysis = analyse_body(
-                    body, header["declared"], header["url"], recipe, excerpt_length
-                )
-            except Exception:  # noqa: BLE001 - anything may come from an extractor; it is reported
-                answer["error"] = traceback.format_exc()
-            else:
-                for name in ("reason", "exact", "excerpt"):
-                    answer[name] = getattr(analysis, name)
-                if analysis.fingerprint is not None:
-                    payload = _pack(analysis.fingerprint)
-            faulthandler.cancel_dump_traceback_later()
-            try:
-                _write(answers, answer, payload)
-            except BrokenPipeError:
-                return
+    while True:
+        try:
+            header, body = _read(pages)
+        except EOFError:
+            return
+        answer: dict[str, Any] = {"reason": None, "exact": False, "excerpt": "", "error": None}
+        payload = b""
+        _limit(timeout)
+        try:
+            analysis = analyse_body(body, header["declared"], header["url"], recipe, excerpt_length)
+        except Exception:  # noqa: BLE001 - anything may come from an extractor; it is reported
+            answer["error"] = traceback.format_exc()
+        else:
+            for name in ("reason", "exact", "excerpt"):
+                answer[name] = getattr(analysis, name)
+            if analysis.fingerprint is not None:
+                payload = _pack(analysis.fingerprint)
+        _limit(0)
+        try:
+            _write(answers, answer, payload)
+        except BrokenPipeError:
+            return
+
+
+def _limit(seconds: float) -> None:
+    """Have the system end this process in so many seconds, unless told otherwise; 0: never."""
+    # Without a handler, SIGALRM ends the process even inside an endless loop of C code. A thread
+    # that watches would cost as much as decoding a page. Windows has the parent's watch only.
+    if sys.platform != "win32":
+        signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def _widen(stream: IO[bytes]) -> None:
