@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections import Counter
 
 from w3lib.encoding import html_body_declared_encoding, read_bom, resolve_encoding
 
@@ -68,7 +69,7 @@ def decode_html(body: bytes, declared: str | None = None) -> str:
     except UnicodeDecodeError:
         return _decode_legacy(body, header)
     # ISO-2022-JP is the only charset of the web that hides other text in ASCII bytes.
-    if "\x1b$" in text and text.isascii():
+    if b"\x1b" in body and "\x1b$" in text and text.isascii():
         return body.decode("iso2022_jp_ext", "replace")
     return text
 
@@ -106,17 +107,17 @@ def _decoder(codec: str | None) -> str | None:
 
 def _errors(text: str) -> float:
     """The share of a text's characters beyond ASCII that stand for invalid bytes."""
-    beyond = sum(character > "\x7f" for character in text)
+    beyond = len(text) - len(text.encode("ascii", "ignore"))
     return text.count("\ufffd") / beyond if beyond else 0.0
 
 
 def _score(sample: bytes, codec: str) -> float:
     """The share of frequent characters among the letters beyond ASCII, less that of errors."""
-    text = sample.decode(codec, "replace")
-    errors = text.count("\ufffd")
-    letters = [character for character in text if character > "\x7f" and character.isalpha()]
-    frequent = sum(map(_FREQUENT[codec].__contains__, letters))
-    return (frequent - 2 * errors) / (len(letters) + errors) if letters else 0.0
+    counts = Counter(sample.decode(codec, "replace"))
+    errors = counts["\ufffd"]
+    letters = {c: number for c, number in counts.items() if c > "\x7f" and c.isalpha()}
+    frequent = sum(letters[c] for c in _FREQUENT[codec].intersection(letters))
+    return (frequent - 2 * errors) / (sum(letters.values()) + errors) if letters else 0.0
 
 
 def _guess(sample: bytes) -> str:

@@ -259,13 +259,16 @@ def _lines(block: Element) -> list[str]:
 
 
 def _without_legal_notices(blocks: list[Block]) -> list[Block]:
-    texts = [" ".join(line.text for line in block.lines).lower() for block in blocks]
+    texts = [" ".join([line.text for line in block.lines]) for block in blocks]
+    texts = [text.lower() if len(text) <= LEGAL_NOTICE else "" for text in texts]
     page = "\n".join(texts)
     found = [words for words in _LEGAL if words in page]  # most pages have none or one of them
+    if not found:
+        return blocks
     return [
         block
         for block, text in zip(blocks, texts, strict=True)
-        if len(text) > LEGAL_NOTICE or not any(words in text for words in found)
+        if not any(words in text for words in found)
     ]
 
 
@@ -287,9 +290,10 @@ def _container_lines(blocks: list[Block], roles: Roles, least: int, needs_mark: 
     # An article that advertisements split has its parts beside the winner, made alike.
     *_, top = winner, *islice(winner.iterancestors(), MENDING_LEVELS)
     places = {top: "beside", winner: "inside"}
-    where = {el: _place(el, places) for el in voters}
-    beside = [el for el in voters if where[el] == "beside"]
-    alike = {_signature(el) for el in voters if where[el] == "inside"} if beside else set()
+    for block in blocks:
+        _find_place(block.element, places)
+    beside = [el for el in voters if places[el] == "beside"]
+    alike = {_signature(el) for el in voters if places[el] == "inside"} if beside else set()
     parts = {el for el in beside if _signature(el) in alike}
     doubtful_too = roles.of(winner).doubtful
     found: list[Line] = []
@@ -298,7 +302,7 @@ def _container_lines(blocks: list[Block], roles: Roles, least: int, needs_mark: 
             continue
         if block.element in parts:
             found += voters[block.element]
-        elif _place(block.element, places) == "inside":
+        elif places[block.element] == "inside":
             found += block.lines
     long = [line for line in found if line.size >= LONG_SHARE * least]
     return long if _total(long) >= RUNNING_SHARE * _total(found) else found
@@ -331,15 +335,14 @@ def _containers(el: Element | None, roles: Roles) -> Iterator[Element]:
         el = el.getparent()
 
 
-def _place(el: Element | None, places: dict[Element, str]) -> str:
-    """Where an element lies; ``places`` remembers all on the way."""
+def _find_place(el: Element | None, places: dict[Element, str]) -> None:
+    """Note in ``places`` where an element lies, and all on the way to one that is there."""
     path = []
     while el is not None and el not in places:
         path.append(el)
         el = el.getparent()
-    place = "outside" if el is None else places[el]
-    places.update(dict.fromkeys(path, place))
-    return place
+    if path:
+        places.update(dict.fromkeys(path, "outside" if el is None else places[el]))
 
 
 def _signature(el: Element) -> tuple[str, ...]:

@@ -76,7 +76,10 @@ class Roles:
             el = el.getparent()
         role = Role() if el is None else known[el]
         for el in reversed(path):
-            own = _role(el.tag, el.get("class", ""), el.get("id", ""), el.get("itemprop", ""))
+            if el.keys():
+                own = _role(el.tag, el.get("class", ""), el.get("id", ""), el.get("itemprop", ""))
+            else:  # most are bare
+                own = _role(el.tag)
             # Names such as "with-sidebar" or "has-comments" stand on wrappers of all that there is.
             if (own.furniture or own.doubtful) and el in self._around_heading:
                 own = own._replace(furniture=el.tag in FURNITURE_TAGS, doubtful=False)
@@ -92,7 +95,7 @@ class Roles:
 
 
 @lru_cache(maxsize=8192)
-def _role(tag: str, classes: str, name: str, itemprop: str) -> Role:
+def _role(tag: str, classes: str = "", name: str = "", itemprop: str = "") -> Role:
     """The role that an element has by itself."""
     if tag in ("html", "body"):  # their names describe the page as a whole
         return Role()
