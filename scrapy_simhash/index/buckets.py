@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ from scrapy_simhash.blocks import Layout
 from scrapy_simhash.fingerprint import Fingerprint
 
 # Entries up to which comparing all is as fast as probing buckets.
-SCAN_LIMIT = {64: 1 << 14, 128: 1 << 17, 256: 1 << 17}
+SCAN_LIMIT = {64: 1 << 14, 128: 1 << 16, 256: 1 << 16}
 # Rows compared at a time, so that what is computed stays in the processor's cache.
 _CHUNK = 1 << 14
 # Candidates up to which a Python loop is faster than numpy.
@@ -37,10 +38,13 @@ class Neighbours:
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
         self._words = layout.bits // 64
+        self._side = min(self._words, 2)
         self._scan_limit = SCAN_LIMIT[layout.bits]
         self._count = 0
-        # One row for each word: comparing reads as few words as it needs.
-        self._values = np.empty((self._words, 4), np.uint64)
+        # Two words side by side, so that picking a candidate out misses the cache once; the first
+        # two apart from the others, since most candidates need no more to be told apart.
+        parts = self._words // self._side
+        self._parts = [np.empty((4, self._side), np.uint64) for _ in range(parts)]
         self._positions = np.empty(4, np.int64)
         self._living = np.empty(4, np.bool_)
         self._buckets: _Buckets | None = None
@@ -54,8 +58,8 @@ class Neighbours:
         number = self._count
         if number == len(self._positions):
             self._grow(2 * number)
-        for word, row in zip(self._split(value), self._values, strict=True):
-            row[number] = word
+        for part, words in zip(self._parts, self._split(value), strict=True):
+            part[number] = words
         self._positions[number] = position
         self._living[number] = True
         self._count += 1
@@ -69,7 +73,8 @@ class Neighbours:
         first, end = self._count, self._count + len(positions)
         if end > len(self._positions):
             self._grow(max(end, 2 * first))
-        self._values[:, first:end] = values.T
+        for i, part in enumerate(self._parts):
+            part[first:end] = values[:, i * self._side : (i + 1) * self._side]
         self._positions[first:end] = positions
         self._living[first:end] = True
         self._count = end
@@ -111,36 +116,43 @@ class Neighbours:
 
     def _grow(self, capacity: int) -> None:
         """Make room; memory that is not yet used is not touched, and so costs nothing."""
-        for name in ("_values", "_positions", "_living"):
-            old = getattr(self, name)
-            new = np.empty((*old.shape[:-1], capacity), old.dtype)
-            new[..., : self._count] = old[..., : self._count]
-            setattr(self, name, new)
 
-    def _split(self, value: int) -> list[int]:
-        """Return the words of a value, the most significant first."""
-        return [value >> 64 * i & (1 << 64) - 1 for i in range(self._words - 1, -1, -1)]
+        def grown(old: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            new = np.empty((capacity, *old.shape[1:]), old.dtype)
+            new[: self._count] = old[: self._count]
+            return new
+
+        self._parts = [grown(part) for part in self._parts]
+        self._positions = grown(self._positions)
+        self._living = grown(self._living)
+
+    def _split(self, value: int) -> npt.NDArray[np.uint64]:
+        """Return the words of a value, the most significant first, a row for each part."""
+        packed = np.frombuffer(value.to_bytes(8 * self._words, "big"), ">u8")
+        return packed.astype(np.uint64).reshape(-1, self._side)
 
     def _build(self) -> None:
         self._buckets = _Buckets(self._layout)
-        self._buckets.extend(0, self._values[:, : self._count].T)
+        self._buckets.extend(0, np.hstack([part[: self._count] for part in self._parts]))
 
     def _within(
         self, fingerprint: Fingerprint, distance: int, numbers: slice | npt.NDArray[np.uint32]
     ) -> list[tuple[int, int]]:
-        words = [np.uint64(word) for word in self._split(fingerprint.value)]
-        # Of 256 bits, the first half already tells nearly all strangers.
-        distances = bit_count(self._values[0][numbers] ^ words[0])
-        if self._words > 1:
-            distances += bit_count(self._values[1][numbers] ^ words[1])
+        first, *others = self._split(fingerprint.value)
+        rows = self._parts[0]
+        # With take(), numpy copies each row at once.
+        rows = rows[numbers] if isinstance(numbers, slice) else rows.take(numbers, axis=0)
+        distances = bit_count(rows[:, 0] ^ first[0])
+        for i in range(1, self._side):
+            distances += bit_count(rows[:, i] ^ first[i])
         near = np.flatnonzero(distances <= distance)
         if not len(near):
             return []
         ids = near + numbers.start if isinstance(numbers, slice) else numbers[near]
-        ids = ids[self._living[ids]]
-        exact = np.zeros(len(ids), np.uint16)
-        for row, word in zip(self._values, words, strict=True):
-            exact += bit_count(row[ids] ^ word)
+        living = self._living[ids]
+        ids, exact = ids[living], distances[near[living]].astype(np.uint16)
+        for part, words in zip(self._parts[1:], others, strict=True):
+            exact += bit_count(part[ids] ^ words).sum(axis=1, dtype=np.uint16)
         within = exact <= distance
         positions = self._positions[ids[within]].tolist()
         # An entry may share several buckets with the fingerprint.
@@ -250,6 +262,6 @@ else:  # numpy 1
 
     def bit_count(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
         """Return the number of ones in each word."""
-        counts: npt.NDArray[np.uint8] = _ONES[words.view(np.uint16)].reshape(-1, 4)
-        total: npt.NDArray[np.uint8] = counts.sum(axis=1, dtype=np.uint8)
+        counts = _ONES[words.view(np.uint16)].reshape(*words.shape, 4)
+        total: npt.NDArray[np.uint8] = counts.sum(axis=-1, dtype=np.uint8)
         return total
