@@ -160,7 +160,6 @@ class Index(ABC):
     def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:
         """Return every entry within the distance, nearest first, then oldest. Never writes."""
 
-    @abstractmethod
     def claim(
         self,
         key: str,
@@ -179,17 +178,17 @@ class Index(ABC):
         original: expired provisional entries in its way go; their own pages, which are near this
         one, wait on it, and the pages that waited on them, which may not be, are handed back.
         """
+        (claim,) = self.claim_all([Arrival(key, fingerprint, scope, request)], now=now)
+        return claim
 
+    @abstractmethod
     def claim_all(self, arrivals: Sequence[Arrival], *, now: float | None = None) -> list[Claim]:
         """Claim for several pages, with the same answers as :meth:`claim` one after the other.
 
-        A store that is far away is asked once for all of them. When it fails, some of the pages
-        may have become originals; they claim again, or their leases run out.
+        Only, beside a confirmed match those are not always listed that came in the same batch. The
+        store is asked once for all of them. When it fails, some of the pages may have become
+        originals; they claim again, or their leases run out.
         """
-        return [
-            self.claim(a.key, a.fingerprint, scope=a.scope, request=a.request, now=now)
-            for a in arrivals
-        ]
 
     @abstractmethod
     def confirm(self, keys: Iterable[str]) -> None:

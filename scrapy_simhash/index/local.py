@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from scrapy_simhash.blocks import Layout
 from scrapy_simhash.fingerprint import Fingerprint
 from scrapy_simhash.index import base
 from scrapy_simhash.index.base import (
+    Arrival,
     Claim,
     Entry,
     Match,
@@ -47,6 +48,14 @@ class _Found(NamedTuple):
     def match(self) -> Match:
         provisional = self.record.worker is not None
         return Match(self.record.key, self.distance, self.record.time, provisional)
+
+
+class _Look(NamedTuple):
+    """What a page is near to, of the first so many entries; the claim, if they settle it."""
+
+    near: list[tuple[int, int]]
+    compared: int
+    claim: Claim | None
 
 
 class LocalIndex(Log, StoredIndex):
@@ -82,42 +91,65 @@ class LocalIndex(Log, StoredIndex):
             near = self._neighbours(scope).find(fingerprint, self.distance)
             return [found.match for found in self._read(scope, near, time.time())]
 
-    def claim(  # noqa: D102
-        self,
-        key: str,
-        fingerprint: Fingerprint,
-        *,
-        scope: str = "",
-        request: str | None = None,
-        now: float | None = None,
-    ) -> Claim:
+    def claim_all(  # noqa: D102
+        self, arrivals: Sequence[Arrival], *, now: float | None = None
+    ) -> list[Claim]:
         now = time.time() if now is None else now
         with self._lock:
             self._follow()
-            neighbours = self._neighbours(scope)
-            near = neighbours.find(fingerprint, self.distance)
-            compared = len(neighbours)
-            if near:
-                claim = self._settled(key, self._read(scope, near, now))
-                if claim and self._waiting_of(key) is None:
-                    return claim
-            with self._transaction():
-                self._follow()
-                # Whatever came meanwhile is compared exactly: no race admits two.
-                near = sorted(near + neighbours.scan(fingerprint, self.distance, compared))
-                found = self._read(scope, near, now)
-                self._drop_waiting(key)
-                claim = self._settled(key, found) or self._joined(key, found, request, now)
-                if claim:
-                    return claim
-                row = Row(0, scope, fingerprint.to_bytes())
-                position = self._insert(key, row, now)
-                self._set_lease(Record(position, key, now, self._worker, now + self.lease, request))
-                handed_back = self._replace(found, position, now)
-            neighbours.add(position, fingerprint.value)
-            self._seen = position
-            self._claimed.setdefault(key, set()).add(position)
-            return Claim(Outcome.ORIGINAL, handed_back=tuple(handed_back))
+            # Most of the time goes into this, while others can write.
+            looks = [self._look(page, now) for page in arrivals]
+            settled = [look.claim for look in looks if look.claim]
+            if len(settled) == len(looks):
+                return settled
+            positions: list[tuple[str, int]] = []
+            try:
+                with self._transaction():
+                    self._follow()
+                    claims = [
+                        self._decide(page, look, positions, now)
+                        for page, look in zip(arrivals, looks, strict=True)
+                    ]
+            except BaseException:
+                # What is in RAM by now was undone in the log.
+                self._scopes.clear()
+                self._seen = 0
+                raise
+            for key, position in positions:
+                self._claimed.setdefault(key, set()).add(position)
+            return claims
+
+    def _look(self, page: Arrival, now: float) -> _Look:
+        """Compare with what is known so far."""
+        neighbours = self._neighbours(page.scope)
+        near = neighbours.find(page.fingerprint, self.distance)
+        claim = self._settled(page.key, self._read(page.scope, near, now)) if near else None
+        if claim and self._waiting_of(page.key):
+            claim = None
+        return _Look(near, len(neighbours), claim)
+
+    def _decide(
+        self, page: Arrival, look: _Look, positions: list[tuple[str, int]], now: float
+    ) -> Claim:
+        """Answer a claim under the store's write lock; note the position of a new entry."""
+        neighbours = self._neighbours(page.scope)
+        # Whatever came meanwhile is compared exactly: no race admits two.
+        later = neighbours.scan(page.fingerprint, self.distance, look.compared)
+        if look.claim and not later:
+            return look.claim
+        found = self._read(page.scope, sorted(look.near + later), now)
+        self._drop_waiting(page.key)
+        claim = self._settled(page.key, found) or self._joined(page, found, now)
+        if claim:
+            return claim
+        position = self._insert(page.key, Row(0, page.scope, page.fingerprint.to_bytes()), now)
+        expires = now + self.lease
+        self._set_lease(Record(position, page.key, now, self._worker, expires, page.request))
+        handed_back = self._replace(found, position, now)
+        neighbours.add(position, page.fingerprint.value)
+        self._seen = position
+        positions.append((page.key, position))
+        return Claim(Outcome.ORIGINAL, handed_back=tuple(handed_back))
 
     def _settled(self, key: str, found: list[_Found]) -> Claim | None:
         """Return the answer to a claim that changes no entry; None if there is none."""
@@ -130,10 +162,9 @@ class LocalIndex(Log, StoredIndex):
             return Claim(Outcome.DUPLICATE, matches)
         return None
 
-    def _joined(
-        self, key: str, found: list[_Found], request: str | None, now: float
-    ) -> Claim | None:
+    def _joined(self, page: Arrival, found: list[_Found], now: float) -> Claim | None:
         """Take over the own provisional entry, or wait on another's; None if there is neither."""
+        key, request = page.key, page.request
         own = [f.record for f in found if f.record.key == key]
         living = [f for f in found if f.living or f.record.key == key]
         matches = tuple(f.match for f in living)
@@ -169,9 +200,7 @@ class LocalIndex(Log, StoredIndex):
         keys = list(keys)
         with self._lock:
             with self._transaction():
-                for key in keys:
-                    for position in self._claimed.get(key, ()):
-                        self._end_lease(key, position)
+                self._end_leases([(key, at) for key in keys for at in self._claimed.get(key, ())])
             for key in keys:
                 self._claimed.pop(key, None)
 

@@ -106,8 +106,8 @@ class Log(ABC):
         """Make an entry provisional, or renew it: worker, expires and request are taken over."""
 
     @abstractmethod
-    def _end_lease(self, key: str, position: int) -> None:
-        """Make a provisional entry final; forget the pages that wait on it."""
+    def _end_leases(self, entries: Sequence[tuple[str, int]]) -> None:
+        """Make provisional entries (key, position) final; forget the pages that wait on them."""
 
     @abstractmethod
     def _put_waiting(self, waiting: Waiting) -> None:

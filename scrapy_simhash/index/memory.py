@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Sequence
 from typing import Any
 
-from scrapy_simhash.index.base import Entry
 from scrapy_simhash.index.sqlite import SqliteIndex
 
 
@@ -27,13 +25,6 @@ class MemoryIndex(SqliteIndex):
         self._connection = sqlite3.connect(
             ":memory:", isolation_level=None, check_same_thread=False
         )
-
-    def _follow(self) -> None:
-        """Do nothing: whatever is in the log, this index appended and knows."""
-
-    def _append(self, entries: Sequence[Entry]) -> None:
-        super()._append(entries)
-        super()._follow()
 
     def _after_fork(self) -> None:
         """Go on with the copy of the database that the fork made."""

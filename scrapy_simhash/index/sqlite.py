@@ -8,7 +8,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from scrapy_simhash.blocks import Layout, plan_layout
@@ -52,6 +52,8 @@ _SCHEMA = (
     "CREATE INDEX waiting_by_original ON waiting (original)",
 )
 
+
+T = TypeVar("T")
 
 _RECORD = "SELECT position, key, time, worker, expires, request FROM entries"
 _ENTRY = (
@@ -240,12 +242,15 @@ class SqliteIndex(LocalIndex):
         self._enlist()
 
     def _run(self, sql: str, parameters: Sequence[object] = ()) -> list[Any]:
+        return self._do(lambda connection: connection.execute(sql, parameters).fetchall())
+
+    def _do(self, act: Callable[[sqlite3.Connection], T]) -> T:
         if self._closed:
             raise StoreUnavailable(f"the index {self._path} is closed")
         if self._pid != os.getpid():
             self._after_fork()
         try:
-            return self._connection.execute(sql, parameters).fetchall()
+            return act(self._connection)
         except sqlite3.Error:
             with _translated(self._path):
                 raise
@@ -351,12 +356,11 @@ class SqliteIndex(LocalIndex):
         return [row[0] for row in self._run("SELECT position FROM entries WHERE key = ?", (key,))]
 
     def _insert(self, key: str, row: Row, now: float) -> int:
-        self._run(
-            "INSERT INTO entries (scope, value, key, time) VALUES (?, ?, ?, ?)",
-            (row.scope, row.value, key, now),
-        )
-        ((position,),) = self._run("SELECT last_insert_rowid()")
-        return int(position)
+        sql = "INSERT INTO entries (scope, value, key, time) VALUES (?, ?, ?, ?)"
+        entry = (row.scope, row.value, key, now)
+        position = self._do(lambda connection: connection.execute(sql, entry).lastrowid)
+        assert position is not None
+        return position
 
     def _delete(self, key: str, position: int) -> None:
         self._run("DELETE FROM entries WHERE position = ?", (position,))
@@ -366,9 +370,11 @@ class SqliteIndex(LocalIndex):
         lease = (record.key, record.position, record.worker, record.expires, record.request)
         self._run("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?)", lease)
 
-    def _end_lease(self, key: str, position: int) -> None:
-        self._run("DELETE FROM waiting WHERE original = ?", (position,))
-        self._run("DELETE FROM leases WHERE key = ? AND position = ?", (key, position))
+    def _end_leases(self, entries: Sequence[tuple[str, int]]) -> None:
+        waiting = "DELETE FROM waiting WHERE original = ?"
+        leases = "DELETE FROM leases WHERE key = ? AND position = ?"
+        self._do(lambda connection: connection.executemany(waiting, [(at,) for _, at in entries]))
+        self._do(lambda connection: connection.executemany(leases, entries))
 
     def _put_waiting(self, waiting: Waiting) -> None:
         self._run("INSERT OR REPLACE INTO waiting VALUES (?, ?, ?, ?, ?, ?)", waiting)

@@ -140,17 +140,6 @@ class StandbyIndex(Index):
             matches += far or []
             return sorted(matches, key=lambda match: (match.distance, match.time))
 
-    def claim(  # noqa: D102
-        self,
-        key: str,
-        fingerprint: Fingerprint,
-        *,
-        scope: str = "",
-        request: str | None = None,
-        now: float | None = None,
-    ) -> Claim:
-        return self.claim_all([Arrival(key, fingerprint, scope, request)], now=now)[0]
-
     def claim_all(  # noqa: D102
         self, arrivals: Sequence[Arrival], *, now: float | None = None
     ) -> list[Claim]:

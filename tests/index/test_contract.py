@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -229,6 +230,40 @@ def test_within_the_guaranteed_distance_buckets_answer_as_a_full_scan(
         patch.setattr(buckets, "SCAN_LIMIT", dict.fromkeys(buckets.SCAN_LIMIT, 2))
         index = new_store().open(bits=bits, distance=distance, layout=layout)
         answers_as_a_full_scan(index, data.draw(claims(bits, distance)))
+
+
+@given(seed=st.integers(0, 2**32))
+@few_examples
+def test_batches_get_the_answers_of_one_after_the_other(new_store, seed):
+    """The same pages, alone and in batches: fresh and known keys, near ones in one batch."""
+    chance = random.Random(seed)
+    alone, together = new_store().open(), new_store().open()
+    centres = [chance.getrandbits(64) for _ in range(4)]
+    for batch in range(6):
+        pages = [
+            Arrival(
+                str(chance.randrange(20)),
+                fp(flipped(chance.choice(centres), chance.sample(range(64), chance.randrange(4)))),
+                scope=chance.choice(["", "a"]),
+                request=chance.choice([None, "R"]),
+            )
+            for _ in range(chance.randrange(8))
+        ]
+        now = 10.0 * batch
+        for page, claim in zip(pages, together.claim_all(pages, now=now), strict=True):
+            expected = alone.claim(
+                page.key, page.fingerprint, scope=page.scope, request=page.request, now=now
+            )
+            # Beside a confirmed match, one that came in the same batch may be missed.
+            missed = {match for match in expected.matches if match.provisional}
+            if all(match.provisional for match in expected.matches):
+                missed = set()
+            found = tuple(m for m in expected.matches if m in claim.matches or m not in missed)
+            assert claim == replace(expected, matches=found)
+        settled = [page.key for page in pages if chance.random() < 0.5]
+        act = chance.choice(["confirm", "release"])
+        assert getattr(alone, act)(settled) == getattr(together, act)(settled)
+    assert list(alone) == list(together)
 
 
 # Provisional entries.

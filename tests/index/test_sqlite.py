@@ -14,6 +14,7 @@ import pytest
 
 from scrapy_simhash.fingerprint import Fingerprint
 from scrapy_simhash.index import (
+    Arrival,
     Index,
     Outcome,
     StoreDamaged,
@@ -152,6 +153,15 @@ def test_a_full_disk_loses_nothing_and_writes_nothing_by_half(index, path):
     with pytest.raises(StoreUnavailable, match="full") as error:
         index.claim("more", Fingerprint(0x123456789ABCDEF0, 64), request="x" * 50_000)
     assert str(path) in str(error.value)
+    assert list(index) == before
+    with pytest.raises(StoreUnavailable, match="full"):
+        # The first of them would be an original.
+        index.claim_all(
+            [
+                Arrival("again", Fingerprint(0xF0F0F0F0F0F0F0F0, 64)),
+                Arrival("more", Fingerprint(0x123456789ABCDEF0, 64), request="x" * 50_000),
+            ]
+        )
     assert list(index) == before
     index._run("PRAGMA max_page_count = 100000")
     assert index.claim("again", Fingerprint(0xF0F0F0F0F0F0F0F0, 64)).outcome is Outcome.ORIGINAL
