@@ -58,6 +58,28 @@ class _Look(NamedTuple):
     claim: Claim | None
 
 
+class _New:
+    """What a batch adds to the log, by position; it is written some at a time.
+
+    Args:
+        last: the last position in the log.
+    """
+
+    def __init__(self, last: int) -> None:
+        self.last = last
+        self.entries: dict[int, Arrival] = {}
+        self._unwritten: list[tuple[int, Arrival]] = []
+
+    def add(self, page: Arrival) -> None:
+        self.last += 1
+        self.entries[self.last] = page
+        self._unwritten.append((self.last, page))
+
+    def take_unwritten(self) -> list[tuple[int, Arrival]]:
+        unwritten, self._unwritten = self._unwritten, []
+        return unwritten
+
+
 class LocalIndex(Log, StoredIndex):
     """An index whose log a subclass stores.
 
@@ -102,21 +124,19 @@ class LocalIndex(Log, StoredIndex):
             settled = [look.claim for look in looks if look.claim]
             if len(settled) == len(looks):
                 return settled
-            positions: list[tuple[str, int]] = []
-            try:
-                with self._transaction():
-                    self._follow()
-                    claims = [
-                        self._decide(page, look, positions, now)
-                        for page, look in zip(arrivals, looks, strict=True)
-                    ]
-            except BaseException:
-                # What is in RAM by now was undone in the log.
-                self._scopes.clear()
-                self._seen = 0
-                raise
-            for key, position in positions:
-                self._claimed.setdefault(key, set()).add(position)
+            with self._transaction():
+                self._follow()
+                new = _New(self._last())
+                claims = [
+                    self._decide(page, look, new, now)
+                    for page, look in zip(arrivals, looks, strict=True)
+                ]
+                self._write(new, now)
+            # Now that the log has them.
+            for position, page in new.entries.items():
+                self._neighbours(page.scope).add(position, page.fingerprint.value)
+                self._claimed.setdefault(page.key, set()).add(position)
+                self._seen = position
             return claims
 
     def _look(self, page: Arrival, now: float) -> _Look:
@@ -128,28 +148,48 @@ class LocalIndex(Log, StoredIndex):
             claim = None
         return _Look(near, len(neighbours), claim)
 
-    def _decide(
-        self, page: Arrival, look: _Look, positions: list[tuple[str, int]], now: float
-    ) -> Claim:
-        """Answer a claim under the store's write lock; note the position of a new entry."""
-        neighbours = self._neighbours(page.scope)
+    def _decide(self, page: Arrival, look: _Look, new: _New, now: float) -> Claim:
+        """Answer a claim under the store's write lock; what it makes an original is new."""
+        scope, value = page.scope, page.fingerprint.value
         # Whatever came meanwhile is compared exactly: no race admits two.
-        later = neighbours.scan(page.fingerprint, self.distance, look.compared)
-        if look.claim and not later:
+        near = self._neighbours(scope).scan(page.fingerprint, self.distance, look.compared)
+        for position, other in new.entries.items():
+            distance = (other.fingerprint.value ^ value).bit_count()
+            if distance <= self.distance and other.scope == scope:
+                near.append((distance, position))
+        if look.claim and not near:
             return look.claim
-        found = self._read(page.scope, sorted(look.near + later), now)
-        self._drop_waiting(page.key)
-        claim = self._settled(page.key, found) or self._joined(page, found, now)
-        if claim:
-            return claim
-        position = self._insert(page.key, Row(0, page.scope, page.fingerprint.to_bytes()), now)
-        expires = now + self.lease
-        self._set_lease(Record(position, page.key, now, self._worker, expires, page.request))
-        handed_back = self._replace(found, position, now)
-        neighbours.add(position, page.fingerprint.value)
-        self._seen = position
-        positions.append((page.key, position))
+        handed_back: list[Page] = []
+        if near := sorted(look.near + near):
+            self._write(new, now)
+            found = self._read(scope, near, now)
+            self._drop_waiting([page.key])
+            claim = self._settled(page.key, found) or self._joined(page, found, now)
+            if claim:
+                return claim
+            handed_back = self._replace(found, new.last + 1, now)
+        new.add(page)
         return Claim(Outcome.ORIGINAL, handed_back=tuple(handed_back))
+
+    def _write(self, new: _New, now: float) -> None:
+        """Write the new entries that are not yet in the log, and their leases."""
+        entries = new.take_unwritten()
+        if not entries:
+            return
+        expires = now + self.lease
+        self._drop_waiting([page.key for _, page in entries])
+        self._insert(
+            [
+                (Row(position, page.scope, page.fingerprint.to_bytes()), page.key, now)
+                for position, page in entries
+            ]
+        )
+        self._set_leases(
+            [
+                Record(position, page.key, now, self._worker, expires, page.request)
+                for position, page in entries
+            ]
+        )
 
     def _settled(self, key: str, found: list[_Found]) -> Claim | None:
         """Return the answer to a claim that changes no entry; None if there is none."""
@@ -170,13 +210,12 @@ class LocalIndex(Log, StoredIndex):
         matches = tuple(f.match for f in living)
         for record in own:
             if record.worker is not None:
-                self._set_lease(
-                    record._replace(
-                        worker=self._worker,
-                        expires=now + self.lease,
-                        request=record.request if request is None else request,
-                    )
+                lease = record._replace(
+                    worker=self._worker,
+                    expires=now + self.lease,
+                    request=record.request if request is None else request,
                 )
+                self._set_leases([lease])
                 self._claimed.setdefault(key, set()).add(record.position)
         if own:
             return Claim(Outcome.REVISIT, matches)
@@ -225,7 +264,7 @@ class LocalIndex(Log, StoredIndex):
             for key in keys:
                 for record in self._provisional(key):
                     if record.worker == self._worker:
-                        self._set_lease(record._replace(expires=now + self.lease))
+                        self._set_leases([record._replace(expires=now + self.lease)])
                 if waiting := self._handed_over(key):
                     self._put_waiting(waiting._replace(expires=now + self.lease))
 
@@ -244,7 +283,7 @@ class LocalIndex(Log, StoredIndex):
         with self._lock, self._transaction():
             for key in keys:
                 if self._handed_over(key):
-                    self._drop_waiting(key)
+                    self._drop_waiting([key])
 
     def _handed_over(self, key: str) -> Waiting | None:
         """Return what is noted of a page that is handed over to this worker."""
@@ -402,7 +441,7 @@ class LocalIndex(Log, StoredIndex):
     def _take_over(self, waiting: Waiting, now: float) -> list[Page]:
         """Lease a page to this worker; return it unless it was handed over too often."""
         if waiting.handovers >= base.MAX_HANDOVERS:
-            self._drop_waiting(waiting.key)
+            self._drop_waiting([waiting.key])
             logger.warning(
                 "%s was handed over %d times and never claimed: given up",
                 waiting.key,

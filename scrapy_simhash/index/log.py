@@ -94,16 +94,20 @@ class Log(ABC):
         """Return where the entries of a key are."""
 
     @abstractmethod
-    def _insert(self, key: str, row: Row, now: float) -> int:
-        """Append a confirmed entry; return its position (the row's is not used)."""
+    def _last(self) -> int:
+        """Return the last position that was ever used, 0 if none."""
+
+    @abstractmethod
+    def _insert(self, entries: Sequence[tuple[Row, str, float]]) -> None:
+        """Append confirmed entries, each with its key and time; positions continue the log."""
 
     @abstractmethod
     def _delete(self, key: str, position: int) -> None:
         """Delete an entry, and its lease if it is provisional."""
 
     @abstractmethod
-    def _set_lease(self, record: Record) -> None:
-        """Make an entry provisional, or renew it: worker, expires and request are taken over."""
+    def _set_leases(self, records: Sequence[Record]) -> None:
+        """Make entries provisional, or renew them: worker, expires, request are taken over."""
 
     @abstractmethod
     def _end_leases(self, entries: Sequence[tuple[str, int]]) -> None:
@@ -118,8 +122,8 @@ class Log(ABC):
         """Return what is noted of a page that is waiting or handed over."""
 
     @abstractmethod
-    def _drop_waiting(self, key: str) -> None:
-        """Forget that a page is waiting or handed over."""
+    def _drop_waiting(self, keys: Sequence[str]) -> None:
+        """Forget that pages are waiting or handed over."""
 
     @abstractmethod
     def _waiting_on(self, original: int | None) -> list[Waiting]:

@@ -244,6 +244,9 @@ class SqliteIndex(LocalIndex):
     def _run(self, sql: str, parameters: Sequence[object] = ()) -> list[Any]:
         return self._do(lambda connection: connection.execute(sql, parameters).fetchall())
 
+    def _run_many(self, sql: str, parameters: Sequence[tuple[Any, ...]]) -> None:
+        self._do(lambda connection: connection.executemany(sql, parameters))
+
     def _do(self, act: Callable[[sqlite3.Connection], T]) -> T:
         if self._closed:
             raise StoreUnavailable(f"the index {self._path} is closed")
@@ -330,9 +333,13 @@ class SqliteIndex(LocalIndex):
 
     def _append(self, entries: Sequence[Entry]) -> None:
         with self._lock, self._transaction():
-            for entry in entries:
-                row = Row(0, entry.scope, entry.fingerprint.to_bytes())
-                self._insert(entry.key, row, int(entry.time))
+            first = self._last() + 1
+            self._insert(
+                [
+                    (Row(at, entry.scope, entry.fingerprint.to_bytes()), entry.key, int(entry.time))
+                    for at, entry in enumerate(entries, first)
+                ]
+            )
 
     def _records(self, positions: Sequence[int]) -> list[Record]:
         records: list[Record] = []
@@ -355,26 +362,29 @@ class SqliteIndex(LocalIndex):
     def _positions(self, key: str) -> list[int]:
         return [row[0] for row in self._run("SELECT position FROM entries WHERE key = ?", (key,))]
 
-    def _insert(self, key: str, row: Row, now: float) -> int:
-        sql = "INSERT INTO entries (scope, value, key, time) VALUES (?, ?, ?, ?)"
-        entry = (row.scope, row.value, key, now)
-        position = self._do(lambda connection: connection.execute(sql, entry).lastrowid)
-        assert position is not None
-        return position
+    def _last(self) -> int:
+        rows = self._run("SELECT seq FROM sqlite_sequence WHERE name = 'entries'")
+        return int(rows[0][0]) if rows else 0
+
+    def _insert(self, entries: Sequence[tuple[Row, str, float]]) -> None:
+        self._run_many(
+            "INSERT INTO entries (position, scope, value, key, time) VALUES (?, ?, ?, ?, ?)",
+            [(*row, key, time) for row, key, time in entries],
+        )
 
     def _delete(self, key: str, position: int) -> None:
         self._run("DELETE FROM entries WHERE position = ?", (position,))
         self._run("DELETE FROM leases WHERE key = ? AND position = ?", (key, position))
 
-    def _set_lease(self, record: Record) -> None:
-        lease = (record.key, record.position, record.worker, record.expires, record.request)
-        self._run("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?)", lease)
+    def _set_leases(self, records: Sequence[Record]) -> None:
+        self._run_many(
+            "INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?)",
+            [(r.key, r.position, r.worker, r.expires, r.request) for r in records],
+        )
 
     def _end_leases(self, entries: Sequence[tuple[str, int]]) -> None:
-        waiting = "DELETE FROM waiting WHERE original = ?"
-        leases = "DELETE FROM leases WHERE key = ? AND position = ?"
-        self._do(lambda connection: connection.executemany(waiting, [(at,) for _, at in entries]))
-        self._do(lambda connection: connection.executemany(leases, entries))
+        self._run_many("DELETE FROM waiting WHERE original = ?", [(at,) for _, at in entries])
+        self._run_many("DELETE FROM leases WHERE key = ? AND position = ?", entries)
 
     def _put_waiting(self, waiting: Waiting) -> None:
         self._run("INSERT OR REPLACE INTO waiting VALUES (?, ?, ?, ?, ?, ?)", waiting)
@@ -383,8 +393,8 @@ class SqliteIndex(LocalIndex):
         rows = self._run("SELECT * FROM waiting WHERE key = ?", (key,))
         return Waiting._make(rows[0]) if rows else None
 
-    def _drop_waiting(self, key: str) -> None:
-        self._run("DELETE FROM waiting WHERE key = ?", (key,))
+    def _drop_waiting(self, keys: Sequence[str]) -> None:
+        self._run_many("DELETE FROM waiting WHERE key = ?", [(key,) for key in keys])
 
     def _waiting_on(self, original: int | None) -> list[Waiting]:
         rows = self._run("SELECT * FROM waiting WHERE original IS ? ORDER BY key", (original,))
