@@ -83,7 +83,7 @@ def _read_only(path: Path) -> sqlite3.Connection:
     # Opened by "mode=ro", SQLite leaves the files of its write-ahead log behind.
     connection = sqlite3.connect(
         f"file:{quote(str(path))}?mode=rw",
-        BUSY_TIMEOUT,
+        timeout=BUSY_TIMEOUT,
         isolation_level=None,
         check_same_thread=False,
         uri=True,
@@ -193,7 +193,7 @@ class SqliteIndex(LocalIndex):
                 self._connection = _read_only(self._path)
                 return
             self._connection = sqlite3.connect(
-                self._path, BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
+                self._path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
             )
             # In WAL mode this survives kill -9; only a power cut may lose the last claims.
             self._connection.execute("PRAGMA synchronous = NORMAL")
