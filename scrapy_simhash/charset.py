@@ -97,12 +97,12 @@ def _decode_legacy(body: bytes, header: str | None) -> str:
 
 
 def _decoder(codec: str | None) -> str | None:
-    """Return a codec that decodes any bytes; Python's "hex" and "idna" are codecs, too."""
+    """Return a codec that decodes any bytes; Python's "hex" and "punycode" are codecs, too."""
     try:
         b"\xff".decode(codec or "ascii", "replace")
     except (LookupError, UnicodeError):
         return None
-    return codec
+    return None if codec == "punycode" else codec  # Python 3.13 decodes anything by that
 
 
 def _errors(text: str) -> float:

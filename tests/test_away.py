@@ -287,15 +287,15 @@ def test_page_that_the_index_cannot_take_does_not_cost_the_others_their_verdict(
 ) -> None:
     from scrapy_simhash.index.memory import MemoryIndex
 
-    claim = MemoryIndex.claim
+    claim_all = MemoryIndex.claim_all
 
-    def picky(self: Any, key: str, *args: Any, **kwargs: Any) -> Any:
+    def picky(self: Any, arrivals: Any, **kwargs: Any) -> Any:
         time.sleep(0.05)
-        if key.endswith("/5-0"):
+        if any(arrival.key.endswith("/5-0") for arrival in arrivals):
             raise RuntimeError("cannot take this one")
-        return claim(self, key, *args, **kwargs)
+        return claim_all(self, arrivals, **kwargs)
 
-    monkeypatch.setattr(MemoryIndex, "claim", picky)
+    monkeypatch.setattr(MemoryIndex, "claim_all", picky)
     crawled = crawl(Pages, site=families, paths=[f"/{text}-0" for text in range(10)])
     assert len(crawled.items) == 10
     assert crawled.stat("unique") + crawled.stat("revisit") == 9

@@ -359,7 +359,7 @@ def test_store_that_fails_costs_no_page(
     def unavailable(*args: Any, **kwargs: Any) -> Any:
         raise error("the store is away")
 
-    for method in ("claim", "confirm", "release", "orphans", "foreign_lease"):
+    for method in ("claim_all", "confirm", "release", "orphans", "foreign_lease"):
         monkeypatch.setattr(MemoryIndex, method, unavailable)
     crawled = crawl(Pages, site=twins, paths=["/first", "/second", "/other"])
     assert len(crawled.items) == crawled.stat("skipped/unavailable") == 3
@@ -370,14 +370,14 @@ def test_store_that_fails_costs_no_page(
 def test_store_that_comes_back_is_asked_again(
     crawl: Any, twins: Any, monkeypatch: Any, caplog: Any
 ) -> None:
-    claim = MemoryIndex.claim
+    claim_all = MemoryIndex.claim_all
 
     def unavailable(*args: Any, **kwargs: Any) -> Any:
-        monkeypatch.setattr(MemoryIndex, "claim", claim)
+        monkeypatch.setattr(MemoryIndex, "claim_all", claim_all)
         raise StoreUnavailable("the store is away")
 
     monkeypatch.setattr("scrapy_simhash.index.primary.RETRY_SECONDS", 0.0)
-    monkeypatch.setattr(MemoryIndex, "claim", unavailable)
+    monkeypatch.setattr(MemoryIndex, "claim_all", unavailable)
     crawled = crawl(
         Pages, settings=ONE_AT_A_TIME, site=twins, paths=["/other", "/first", "/second"]
     )
@@ -451,12 +451,12 @@ def test_page_whose_callback_asks_for_it_again_is_no_original(crawl: Any, site: 
 def test_page_whose_download_was_given_up_is_no_original(
     crawl: Any, twins: Any, monkeypatch: Any
 ) -> None:
-    claim = MemoryIndex.claim
+    claim_all = MemoryIndex.claim_all
 
-    def slow(self: Any, key: str, *args: Any, **kwargs: Any) -> Any:
-        if key.endswith("/first"):
+    def slow(self: Any, arrivals: Any, **kwargs: Any) -> Any:
+        if any(arrival.key.endswith("/first") for arrival in arrivals):
             time.sleep(0.6)
-        return claim(self, key, *args, **kwargs)
+        return claim_all(self, arrivals, **kwargs)
 
     class Impatient(Pages):
         async def parse(self, response: Any) -> Any:
@@ -468,7 +468,7 @@ def test_page_whose_download_was_given_up_is_no_original(
             else:
                 yield {"path": response.url.removeprefix(self.base)}
 
-    monkeypatch.setattr(MemoryIndex, "claim", slow)
+    monkeypatch.setattr(MemoryIndex, "claim_all", slow)
     crawled = crawl(Impatient, site=twins, paths=["/other"])
     assert paths(crawled) == ["/second"]
 

@@ -233,6 +233,11 @@ class SqliteIndex(LocalIndex):
             if self._pid == os.getpid():
                 self._connection.close()
 
+    def __del__(self) -> None:
+        # A crawl that does not get to its start closes nothing.
+        if "_connection" in vars(self) and self._pid == os.getpid():
+            self._connection.close()
+
     # Talking to SQLite.
 
     def _after_fork(self) -> None:
