@@ -17,12 +17,14 @@ lint: $(VENV)/installed-lint
 	$(BIN)/mypy
 
 # A choice of them, in minutes; FULL=1 takes everything, and hours.
-bench: $(VENV)/installed-test
+bench: $(VENV)/installed-bench
 	$(BIN)/python tests/benchmarks/crawl.py $(if $(FULL),--full)
+	$(BIN)/python -m tests.benchmarks.crawl_profile $(if $(FULL),,--pages 400)
 	$(BIN)/python tests/benchmarks/fingerprint.py
-	$(BIN)/python tests/benchmarks/index.py $(if $(FULL),,--sizes 100000)
+	$(BIN)/python tests/benchmarks/index.py $(if $(FULL),--full)
 	$(BIN)/python tests/benchmarks/extraction.py
 ifdef FULL
+	$(BIN)/python -m tests.benchmarks.growth --pages 1000000
 	$(BIN)/python tests/benchmarks/docs_crawl.py
 	$(BIN)/python tests/benchmarks/layout_recall.py
 	$(BIN)/python tests/benchmarks/recipes.py --full
@@ -56,6 +58,10 @@ $(VENV)/installed: pyproject.toml | $(BIN)/python
 
 $(VENV)/installed-test: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test]"
+	touch $@
+
+$(VENV)/installed-bench: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test,bench]"
 	touch $@
 
 $(VENV)/installed-lint: pyproject.toml | $(BIN)/python

@@ -1,6 +1,6 @@
 """Crawls real pages from loopback, without the filter and with it: speed, loop lag, CPU, memory.
 
-Run as ``python tests/benchmarks/crawl.py [--full] [--rounds N] [--json FILE] [--profile FILE]``.
+Run as ``python tests/benchmarks/crawl.py [--full] [--rounds N] [--json FILE]``.
 One process serves the pages of articles-html and of one release of docs-html at full speed; each
 crawl is a process of its own. The crawls of a round follow each other, so that a ratio compares
 neighbours; figures are medians over the rounds. The first pages are not measured: they start the
@@ -20,6 +20,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import asdict, dataclass
@@ -75,6 +76,7 @@ class Run:
     worker_cpu: float
     rss: float
     worker_rss: float
+    threads: dict[str, float]
     stats: dict[str, Any]
 
 
@@ -138,7 +140,7 @@ def serving() -> Iterator[tuple[int, int]]:
 
 
 def run(case: Case, port: int, count: int, profile: Path | None = None) -> Run:
-    """Crawl in a process of its own."""
+    """Crawl in a process of its own; ``profile`` is a file for a cProfile of its event loop."""
     spider, name, concurrent = case
     with tempfile.TemporaryDirectory() as folder:
         order = {
@@ -175,6 +177,17 @@ def _cpu_of(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def _cpu_of_threads() -> dict[str, float]:
+    """Return the seconds of CPU of this process's threads, by name; its children are not in."""
+    found = {}
+    for thread in threading.enumerate():
+        stat = Path(f"/proc/self/task/{thread.native_id}/stat")
+        fields = stat.read_text().rpartition(")")[2].split()
+        seconds = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        found[thread.name] = found.get(thread.name, 0.0) + seconds
+    return found
+
+
 def _rss_of(pid: int | str) -> float:
     """Return resident memory in MB."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
@@ -190,7 +203,8 @@ class _Meter:
         self._lags: list[float] = []
         self._latencies: list[float] = []
         self._begun = (0.0, 0.0, 0.0)
-        self.report: dict[str, float] = {}
+        self._threads_begun: dict[str, float] = {}
+        self.report: dict[str, Any] = {}
 
     async def watch_loop(self) -> None:
         while True:
@@ -204,6 +218,7 @@ class _Meter:
         self._latencies.append(response.meta["download_latency"])
         if self._done == WARM_UP:
             self._begun = self._now()
+            self._threads_begun = _cpu_of_threads()
             self._lags.clear()
             self._latencies.clear()
         elif self._done == self._count:
@@ -229,6 +244,10 @@ class _Meter:
             "worker_cpu": 1000 * workers / number,
             "rss": _rss_of("self"),
             "worker_rss": sum(map(_rss_of, _children())),
+            "threads": {
+                name: 1000 * (seconds - self._threads_begun.get(name, 0.0)) / number
+                for name, seconds in _cpu_of_threads().items()
+            },
         }
 
 
@@ -347,7 +366,6 @@ def main() -> None:
     parser.add_argument("--full", action="store_true", help="all pages, filters, concurrencies")
     parser.add_argument("--rounds", type=int, help="how often each; 2, with --full 3")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every run as JSON too")
-    parser.add_argument("--profile", type=Path, metavar="FILE", help="cProfile of one default run")
     parser.add_argument("--order", help=argparse.SUPPRESS)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -358,9 +376,6 @@ def main() -> None:
     if options.serve:
         return asyncio.run(_serve())
     with serving() as (port, count):
-        if options.profile:
-            run(("bare", "default", 64), port, count, options.profile)
-            return None
         cases = FULL if options.full else SHORT
         if not options.full:
             count = min(count, SHORT_PAGES)
