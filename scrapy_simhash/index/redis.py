@@ -5,11 +5,16 @@ admitted since the worker last looked, and appends it if nothing is near. What w
 is found through buckets, and told by records, which may be anywhere; so in a cluster all but the
 log's tail and the pages in progress spread over the nodes, and the protocol is the same on one.
 
-A claim is safe because an admitted neighbour is, when the claim follows the log, either in the
-tail, which the worker compares in RAM, or before it, and then in its buckets for good; or it is
-appended later, and then the script compares it. An entry found is provisional, with a lease in the
-log slot, or confirmed, with a record. Its record is written before its lease ends, so an entry
-without a lease whose record is read *afterwards* and is not there was deleted, for ever.
+A claim is safe however old the worker's view of the log is. An admitted neighbour is, in that
+view, either in the tail, which the worker compares in RAM, or before it, and then for good in its
+buckets, which are read afterwards; or it was appended later, and then the script compares it, or
+says that the view is too old. The script's answer brings the view up to date. So a page that is
+near nothing costs one request, and one more for buckets in Redis. What is near it is looked at in
+a request that follows the log, too; a duplicate of a confirmed entry needs no claim.
+
+An entry found is provisional, with a lease in the log slot, or confirmed, with a record. Its record
+is written before its lease ends, so an entry without a lease whose record is read *afterwards* and
+is not there was deleted, for ever.
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from scrapy_simhash.fingerprint import Fingerprint
-from scrapy_simhash.index.base import Arrival, Claim, Match, Page, StoreUnavailable
+from scrapy_simhash.index.base import Arrival, Claim, Match, Page, StoreDamaged, StoreUnavailable
 from scrapy_simhash.index.redis_claims import Claimant
 from scrapy_simhash.index.redis_client import parts
 from scrapy_simhash.index.redis_log import AnotherLog
@@ -31,6 +36,8 @@ logger = logging.getLogger(__name__)
 
 # How often a claim begins anew because others were faster, before the store counts as unavailable.
 _ATTEMPTS = 100
+# What the script may compare in a first attempt, with fingerprints of many different bits.
+_COMPARISONS = 512
 # Orphans handed over by one script.
 _AT_ONCE = 500
 
@@ -71,7 +78,8 @@ class RedisIndex(RedisStore):
                     elif lease.scope == scope:
                         distance = claimant.near[position]
                         provisional[position] = Match(lease.key, distance, lease.time, True)
-                self._finder.look([claimant])
+                if claimant.unleased:
+                    self._find([claimant])
             return list(claimant.matches(provisional))
 
     def claim(  # noqa: D102
@@ -174,47 +182,45 @@ class RedisIndex(RedisStore):
         answers: dict[int, Claim] = {}
         everyone = list(map(self._claimant, arrivals))
         claimants = dict(enumerate(everyone))
-        for _ in range(_ATTEMPTS):
+        for attempt in range(_ATTEMPTS):
             self._find(list(claimants.values()))
+            open_names: set[str] = set()
             for number, claimant in list(claimants.items()):
-                if answer := claimant.settled():
+                # After a page of the same key that is not settled, it may be a revisit.
+                if claimant.name not in open_names and (answer := claimant.settled()):
                     answers[number] = answer
                     del claimants[number]
+                else:
+                    open_names.add(claimant.name)
             if claimants:
-                answers.update(self._worker.submit(claimants, now, self._log, self._entries))
-            for number in answers.keys() & claimants.keys():
-                del claimants[number]
+                # The more it compares, the longer others wait; the less, the oftener it is behind.
+                most = _COMPARISONS << min(attempt, 10)
+                found = self._worker.submit(claimants, now, self._log, self._entries, most)
+                answers.update(found)
+                claimants = {n: c for n, c in claimants.items() if n not in found}
             if not claimants:
                 self._keep_up(everyone, now)
                 return [answers[number] for number in range(len(arrivals))]
         raise StoreUnavailable(f"the index at {self._client.shown} is too busy")
 
     def _claimant(self, arrival: Arrival) -> Claimant:
-        own = arrival.fingerprint
-        masked = Fingerprint(own.value ^ self._mask(arrival.scope), own.bits, own.margins)
-        name = self._name(arrival.key)
-        return Claimant(arrival, name, masked, was_handed=self._worker.was_handed(name))
+        own, name = arrival.fingerprint, self._name(arrival.key)
+        if arrival.scope:
+            own = Fingerprint(own.value ^ self._mask(arrival.scope), own.bits, own.margins)
+        return Claimant(arrival, name, own, was_handed=self._worker.was_handed(name))
 
     def _find(self, claimants: Sequence[Claimant]) -> None:
-        """Find what is near the claimants now."""
-        if self._log.is_behind:
-            self._follow_for(claimants)
+        """Find what is near the claimants."""
+        try:
             self._finder.find(claimants)
-            return
-        self._finder.find(claimants)
-        # Most pages are near nothing, and the script compares them with what is new. What is told
-        # of the others is complete.
-        if any(claimant.near for claimant in claimants):
-            end = self._log.end
-            if self._follow_for(claimants) or self._log.end != end:
-                self._finder.find(claimants)
-
-    def _follow_for(self, claimants: Sequence[Claimant]) -> bool:
-        replaced = self._follow()
-        if replaced:
+        except AnotherLog:
+            self._open()
             for claimant in claimants:
                 claimant.unleased.clear()
-        return replaced
+            try:
+                self._finder.find(claimants)
+            except AnotherLog as error:
+                raise StoreDamaged(f"the log of {self._client.name!r} is damaged") from error
 
     def _keep_up(self, claimants: Iterable[Claimant], now: float) -> None:
         """Do what is not urgent; what fails is left to whoever claims next."""

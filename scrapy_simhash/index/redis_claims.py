@@ -84,26 +84,46 @@ class Finder:
         self._is_local = is_local
 
     def find(self, claimants: Sequence[Claimant]) -> None:
-        """Find what is near the claimants in the log as it was last followed."""
-        for claimant in claimants:
-            claimant.records.clear()
-            claimant.near = self._log.near(claimant.fingerprint, self._distance)
-        if not self._is_local:
-            found = self._entries.candidates([c.fingerprint for c in claimants], self._distance)
-            for claimant, positions in zip(claimants, found, strict=True):
-                # Their distances are told when they are looked at.
-                claimant.near.update((p, 0) for p in positions if p not in claimant.near)
-        self.look(claimants)
+        """Find what is near the claimants, or was when the log was last followed.
 
-    def look(self, claimants: Sequence[Claimant]) -> None:
-        """Look at what may be near, and drop what is not, or not any more."""
-        positions = sorted({p for claimant in claimants for p in claimant.unknown()})
-        if not positions:
-            return
-        known = self._entries.look(positions)
-        for claimant in claimants:
-            for position in claimant.unknown():
-                self._judge(claimant, position, known.get(position))
+        If something is near one, the log is followed, so that what is told of it is complete.
+        A claim that is near nothing is compared with what is new by the script.
+
+        Raises:
+            AnotherLog: the log is not the one that was followed.
+        """
+        log = self._log
+        if log.is_behind:
+            log.follow()
+        fingerprints = [claimant.fingerprint for claimant in claimants]
+        near = log.near(fingerprints, self._distance)
+        for claimant, found in zip(claimants, near, strict=True):
+            claimant.records.clear()
+            claimant.near = found
+        if not self._is_local:
+            probed = self._entries.candidates(fingerprints, self._distance)
+            for claimant, positions in zip(claimants, probed, strict=True):
+                for position in positions:
+                    # Its distance is told when it is looked at.
+                    claimant.near.setdefault(position, 0)
+        while unknown := {p for claimant in claimants for p in claimant.unknown()}:
+            flushed, end = log.flushed, log.end
+            known = self._entries.look(unknown)
+            for claimant in claimants:
+                for position in claimant.unknown():
+                    self._judge(claimant, position, known.get(position))
+            if log.flushed != flushed:
+                # The buckets were read before what they hold now was known.
+                self.find(claimants)
+                return
+            if log.end == end:
+                return
+            # Also those near nothing: the script compares with what comes after.
+            news = log.near_after(end, fingerprints, self._distance)
+            if not any(news):
+                return
+            for claimant, found in zip(claimants, news, strict=True):
+                claimant.near.update(found)
 
     def _judge(self, claimant: Claimant, position: int, known: Known | None) -> None:
         if known is None:

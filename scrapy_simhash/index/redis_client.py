@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any, TypeVar
@@ -62,19 +62,26 @@ class Client:
         #: begin with: by the index's header.
         self.segment = 0
         self.prefix = ""
-        self._control = [self.control(part) for part in CONTROL]
+        self._control = [self.control(part).encode() for part in CONTROL]
+        self._connection: Any = None
         self._redis: Any = self._translated(lambda: _connect(address))
 
     def control(self, part: str) -> str:
         """Return the key of a part of the log slot."""
         return f"{{{self.name}}}:{part}"
 
+    def start_anew(self) -> None:
+        """After a fork, leave the connection to the parent."""
+        self._connection = None
+
     def clear(self) -> None:
         """Delete the log slot's keys."""
-        self._translated(lambda: self._redis.unlink(*self._control))
+        self._ask([("UNLINK", *self._control)])
 
     def close(self) -> None:
         """Close the connections."""
+        if self._connection is not None:
+            self._connection.disconnect()
         self._redis.close()
 
     # Scripts.
@@ -91,49 +98,81 @@ class Client:
         """Replace a string if it is still the same; see ``lua/replace.lua``."""
         self._script("replace", [key], [old, new])
 
-    def _script(self, script: str, keys: Sequence[str], arguments: Sequence[Any]) -> Any:
+    def _script(self, script: str, keys: Sequence[bytes | str], arguments: Sequence[Any]) -> Any:
         source, digest = _source(script, self.segment, base.MAX_HANDOVERS)
 
-        def call() -> Any:
-            try:
-                return self._redis.evalsha(digest, len(keys), *keys, *arguments)
-            except errors.NoScriptError:
-                # Never loaded, or gone with SCRIPT FLUSH or a failover.
-                return self._redis.eval(source, len(keys), *keys, *arguments)
-
-        return self._translated(call)
+        try:
+            return self._ask([("EVALSHA", digest, len(keys), *keys, *arguments)])[0]
+        except errors.NoScriptError:
+            # Never loaded, or gone with SCRIPT FLUSH or a failover.
+            return self._ask([("EVAL", source, len(keys), *keys, *arguments)])[0]
 
     # Plain commands. Their keys may be anywhere, so in a cluster they are spread over its nodes.
 
     def all(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Run commands in as few requests as there are nodes; return their answers."""
-        answers: list[Any] = []
-        for some in parts(commands):
-
-            def call(some: Sequence[tuple[Any, ...]] = some) -> list[Any]:
-                if len(some) == 1:
-                    return [self._redis.execute_command(*some[0])]
-                if self.is_cluster:
-                    pipeline = self._redis.pipeline()
-                else:
-                    pipeline = self._redis.pipeline(transaction=False)
-                for command in some:
-                    pipeline.execute_command(*command)
-                return list(pipeline.execute())
-
-            answers += self._translated(call)
-        return answers
+        return [answer for some in parts(commands) for answer in self._ask(some)]
 
     def setting(self, name: str) -> str | None:
         """Return a setting of the server, None where it may not be read."""
         try:
-            return dict(self._redis.config_get(name)).get(name)
-        except errors.RedisError:
+            (answer,) = self._ask([("CONFIG GET", name)])
+        except StoreUnavailable:
             return None
+        # Of a cluster it is text.
+        found = dict(pairs(answer))
+        value = found.get(name, found.get(name.encode()))
+        return value if value is None or isinstance(value, str) else text(value)
+
+    # Requests.
+
+    def _ask(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Send a request, and return the answers to its commands."""
+        return self._translated(lambda: self._answers(commands))
+
+    def _answers(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        if self.is_cluster and len(commands) == 1:
+            return [self._redis.execute_command(*commands[0])]
+        if self.is_cluster:
+            pipeline = self._redis.pipeline()
+            for command in commands:
+                pipeline.execute_command(*command)
+            return list(pipeline.execute())
+        # One thread at a time gets here, so that one connection will do; taking it from the pool
+        # for every request would cost as much as the request.
+        if self._connection is None:
+            self._connection = self._redis.connection_pool.make_connection()
+        # Of Sentinel, this finds the master; nothing is done if it is connected.
+        self._connection.connect()
+        answers: list[Any] = self._connection.retry.call_with_retry(
+            lambda: self._exchange(commands), lambda _: None
+        )
+        for answer in answers:
+            if isinstance(answer, errors.RedisError):
+                raise answer
+        return answers
+
+    def _exchange(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        connection = self._connection
+        try:
+            connection.send_packed_command(connection.pack_commands(commands))
+            return [self._answer() for _ in commands]
+        except BaseException:
+            # Answers that may still come are to no request of ours.
+            connection.disconnect()
+            raise
+
+    def _answer(self) -> Any:
+        try:
+            return self._connection.read_response()
+        except errors.ResponseError as error:
+            return error
 
     def _translated(self, call: Callable[[], T]) -> T:
         try:
             return call()
+        except errors.NoScriptError:
+            raise
         except (errors.AskError, errors.MovedError) as error:
             raise StoreUnavailable(
                 f"{self.shown} is a node of a cluster: use redis+cluster://"
@@ -178,19 +217,34 @@ def _source(script: str, segment: int, most: int) -> tuple[str, str]:
     folder = files("scrapy_simhash.index") / "lua"
     text = (folder / f"{script}.lua").read_text("utf-8")
     if script not in _ALONE:
-        constants = f"local SEGMENT, MAX_HANDOVERS = {segment}, {most}\n"
-        text = constants + (folder / "life.lua").read_text("utf-8") + text
+        ones = ",".join(str(number.bit_count()) for number in range(1, 256))
+        constants = (
+            f"local SEGMENT, MAX_HANDOVERS = {segment}, {most}\n"
+            f"local function ones_of_bytes() return {{[0]=0,{ones}}} end\n"
+        )
+        before, _, after = text.rpartition(_LIFE)
+        text = constants + before + (folder / "life.lua").read_text("utf-8") + after
     return text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
 
 
+# Where the life of an entry stands in a script that does not begin with it.
+_LIFE = "--# life.lua\n"
+
 # Scripts that do nothing to the life of an entry.
-_ALONE = ("follow", "put", "replace")
+_ALONE = ("put", "replace")
 
 
 def parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
     """Yield the items in parts of which each may go into one request."""
     for start in range(0, len(items), _AT_ONCE):
         yield items[start : start + _AT_ONCE]
+
+
+def pairs(answer: Any) -> Iterable[tuple[Any, Any]]:
+    """Return names and values, of which an answer consists by whichever protocol."""
+    if isinstance(answer, dict):
+        return answer.items()
+    return zip(answer[::2], answer[1::2], strict=True)
 
 
 def text(value: Any) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from scrapy_simhash.fingerprint import Fingerprint
-from scrapy_simhash.index.redis_client import Client
+from scrapy_simhash.index.redis_client import Client, parts
 from scrapy_simhash.index.redis_log import LogView
 from scrapy_simhash.index.redis_pages import (
     PAGE_LIMIT,
@@ -17,6 +17,7 @@ from scrapy_simhash.index.redis_pages import (
     compress_records,
     pack_delete,
     pack_record,
+    place_of,
     read_records,
 )
 
@@ -38,6 +39,12 @@ class Known(NamedTuple):
     is_deleted: bool
 
 
+def _known(position: int, value: bytes, records: dict[bytes, Record | None]) -> Known:
+    place = place_of(position, value)
+    record = records.get(place)
+    return Known(value, record, record is None and place in records)
+
+
 class Entries:
     """Reads and writes what is stored of entries.
 
@@ -57,12 +64,13 @@ class Entries:
 
     def confirm(self, entries: Iterable[tuple[int, bytes, Record]]) -> None:
         """Write the records of entries, given with position and fingerprint."""
-        self._append((p, pack_record(p, value[-4:], record)) for p, value, record in entries)
+        self._append((p, pack_record(p, value, record)) for p, value, record in entries)
 
     def bury(self, entries: Sequence[tuple[int, bytes]]) -> None:
         """Note entries, given with their fingerprints, as deleted."""
-        self._append((p, pack_delete(p, value[-4:])) for p, value in entries)
-        self._log.forget([position for position, _ in entries])
+        self._append((p, pack_delete(p, value)) for p, value in entries)
+        if entries:
+            self._log.forget([position for position, _ in entries])
 
     def _append(self, records: Iterable[tuple[int, bytes]]) -> None:
         pages: dict[str, bytes] = {}
@@ -71,23 +79,39 @@ class Entries:
             pages[key] = pages.get(key, b"") + record
         self._client.all([("APPEND", key, packed) for key, packed in pages.items()])
 
-    def look(self, positions: Sequence[int]) -> dict[int, Known]:
-        """Return what is stored of the entries at these positions, if there is one."""
+    def look(self, positions: Iterable[int]) -> dict[int, Known]:
+        """Return what is stored of the entries at these positions, if there is one.
+
+        On the way the log is followed, so that a look alone tells whether there is more.
+
+        Raises:
+            AnotherLog: the log is not the one that the positions are of.
+        """
         values = {position: self._log.fingerprint(position) for position in positions}
         frozen = [position for position, value in values.items() if value is None]
-        pages = sorted({self._record_page(position) for position in positions})
+        pages = list({self._record_page(position): None for position in values})
+        following = self._log.reading()
         answers = self._client.all(
-            [self._range_of(position) for position in frozen] + [("GET", page) for page in pages]
+            following
+            + [self._range_of(position) for position in frozen]
+            + [("GET", page) for page in pages]
         )
-        values.update(zip(frozen, answers, strict=False))
-        stored = dict(zip(pages, answers[len(frozen) :], strict=True))
-        contents = {page: read_records(content or b"", page) for page, content in stored.items()}
-        known: dict[int, Known] = {}
+        rest = answers[len(following) :]
+        values.update(zip(frozen, rest, strict=False))
+        contents = dict(zip(pages, rest[len(frozen) :], strict=True))
+        wanted: dict[str, set[bytes]] = {page: set() for page in pages}
         for position, value in values.items():
-            if value:
-                records, deleted = contents[self._record_page(position)]
-                place = (position % RECORDS, value[-4:])
-                known[position] = Known(value, records.get(place), place in deleted)
+            wanted[self._record_page(position)].add(place_of(position, value or b""))
+        told = {
+            page: read_records(content or b"", page, wanted[page])
+            for page, content in contents.items()
+        }
+        known = {
+            position: _known(position, value, told[self._record_page(position)])
+            for position, value in values.items()
+            if value
+        }
+        self._log.take(answers[: len(following)])
         return known
 
     def between(self, first: int, last: int) -> list[tuple[int, Known]]:
@@ -101,14 +125,11 @@ class Entries:
         segment = self._log.segment_key(first)
         values, *pages = self._client.all([("GET", key) for key in (segment, *keys)])
         values = values or self._log.tail_from(first)
-        known: list[tuple[int, Known]] = []
         contents = [read_records(page or b"", key) for key, page in zip(keys, pages, strict=True)]
+        known: list[tuple[int, Known]] = []
         for number, position in enumerate(range(first, last)):
-            value = values[number * self._width : (number + 1) * self._width]
-            records, deleted = contents[number // RECORDS]
-            place = (position % RECORDS, value[-4:])
-            if value:
-                known.append((position, Known(value, records.get(place), place in deleted)))
+            if value := values[number * self._width : (number + 1) * self._width]:
+                known.append((position, _known(position, value, contents[number // RECORDS])))
         return known
 
     def _record_page(self, position: int) -> str:
@@ -124,19 +145,32 @@ class Entries:
     def candidates(self, fingerprints: Sequence[Fingerprint], distance: int) -> list[list[int]]:
         """Return the positions that the buckets hold of what may be near each fingerprint."""
         assert self._pages is not None
-        probed = [self._pages.probed(fingerprint) for fingerprint in fingerprints]
-        commands = [
-            ("HMGET", f"{self._client.prefix}:{part}", *fields)
-            for places in probed
-            for _, part, fields in places
+        # For each hash: its fields, and for which fingerprint and block they are probed.
+        fields: dict[str, dict[bytes, list[tuple[int, int]]]] = {}
+        for number, fingerprint in enumerate(fingerprints):
+            for part, block, field in self._pages.probed(fingerprint):
+                probes = fields.setdefault(part, {}).setdefault(field, [])
+                # Addresses that share a page are looked at once.
+                if not probes or probes[-1][0] != number:
+                    probes.append((number, block))
+        asked = [
+            (part, some) for part, wanted in fields.items() for some in parts(list(wanted.items()))
         ]
-        answers = iter(self._client.all(commands))
-        found: list[list[int]] = []
-        for fingerprint, places in zip(fingerprints, probed, strict=True):
-            contents = [(block, next(answers)) for block, _, _ in places]
-            near = self._pages.candidates(fingerprint, contents, distance)
-            found.append([position for position in near if position >= self._log.head])
-        return found
+        answers = self._client.all(
+            [
+                ("HMGET", f"{self._client.prefix}:{part}", *(field for field, _ in some))
+                for part, some in asked
+            ]
+        )
+        pages = [
+            (number, block, page)
+            for (_, some), contents in zip(asked, answers, strict=True)
+            for (_, probes), page in zip(some, contents, strict=True)
+            if page
+            for number, block in probes
+        ]
+        found = self._pages.candidates(fingerprints, pages, distance)
+        return [[position for position in near if position >= self._log.head] for near in found]
 
     # Upkeep.
 

@@ -10,7 +10,7 @@ from scrapy_simhash.blocks import Layout, plan_layout
 from scrapy_simhash.index.base import StoreDamaged, StoreMismatch, StoreMissing
 from scrapy_simhash.index.header import agreed_layout
 from scrapy_simhash.index.redis_address import OPTIONS, Address, parse_address
-from scrapy_simhash.index.redis_client import Client, number, text
+from scrapy_simhash.index.redis_client import Client, number, pairs, text
 from scrapy_simhash.index.redis_pages import RECORDS
 
 FORMAT = 1
@@ -55,7 +55,7 @@ def read_header(url: str) -> tuple[dict[str, str], str]:
     if not stored:
         raise StoreMissing(f"there is no index {address.name!r} at {address.shown}")
     # The last fingerprint is no text.
-    header = {text(name): text(value) for name, value in stored.items() if name != b"last"}
+    header = {text(name): text(value) for name, value in pairs(stored) if name != b"last"}
     query = parse_qs(urlsplit(url).query)
     for option in OPTIONS:
         if option not in query and option in header:

@@ -8,18 +8,22 @@ their buckets.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from scrapy_simhash.blocks import Layout
 from scrapy_simhash.fingerprint import Fingerprint
 from scrapy_simhash.index.base import StoreDamaged
 from scrapy_simhash.index.buckets import Neighbours
 from scrapy_simhash.index.redis_client import Client, number
-from scrapy_simhash.index.redis_pages import as_words
+from scrapy_simhash.index.redis_pages import as_words, distances_between
 
 # Segments read at a time by a worker that begins to follow.
 _SEGMENTS = 64
+# Distances computed at a time.
+_AT_ONCE = 1 << 14
 
 
 class AnotherLog(Exception):
@@ -43,11 +47,11 @@ class LogView:
 
     def __init__(self, client: Client, layout: Layout, *, whole: bool) -> None:
         self._client = client
-        self._layout = layout
-        self._whole = whole
         self.width = layout.bits // 8
         self._last = b""
-        self._neighbours = Neighbours(layout)
+        # What is before the tail, which itself changes with each claim.
+        self._frozen = Neighbours(layout) if whole else None
+        self._forgotten: set[int] = set()
         self.head = 0
         self.flushed = 0
         self.is_behind = True
@@ -68,43 +72,95 @@ class LogView:
         Raises:
             AnotherLog: this view is of no use any more.
         """
-        answer = self._client.run("follow", *self.mark())
-        if not answer:
+        self.is_behind = True
+        while self.is_behind:
+            self.take(self._client.all(self.reading()))
+
+    def reading(self) -> list[tuple[Any, ...]]:
+        """Return the commands whose answers tell what is new.
+
+        The tail is read first. It is the one known if it still begins where it did afterwards,
+        since it never begins earlier than before.
+        """
+        seen = max(len(self._tail) - self.width, 0)
+        return [
+            ("GETRANGE", self._client.control("tail"), seen, -1),
+            ("HMGET", self._client.control("meta"), "flushed", "last", "head"),
+        ]
+
+    def take(self, answers: Sequence[Any]) -> None:
+        """Take in what the answers to ``reading`` tell; ``is_behind`` if it was not all.
+
+        Raises:
+            AnotherLog: this view is of no use any more.
+        """
+        news, (flushed_at, last, head_at) = answers
+        if flushed_at is None:
             raise AnotherLog
-        head, flushed = number(answer[0]), number(answer[1])
-        last, news = bytes(answer[2]), bytes(answer[3])
-        if not head <= flushed or head % self._client.segment or flushed % self._client.segment:
+        head, flushed, last = number(head_at), number(flushed_at), last or b""
+        size = self._client.segment
+        if not head <= flushed or head % size or flushed % size or len(last) not in (0, self.width):
             raise StoreDamaged(f"the log of {self._client.name!r} is damaged: {head}, {flushed}")
-        if len(news) % self.width or len(last) not in (0, self.width):
-            raise StoreDamaged(f"the log of {self._client.name!r} is damaged: a part of an entry")
         self.head = head
         if flushed != self.flushed:
+            self.is_behind = True
             self._cut(flushed, last)
+            return
+        if self._tail:
+            last, news = news[: self.width], news[self.width :]
+        if self.end and last != self._last:
+            raise AnotherLog
         self.extend(news)
         self.is_behind = False
 
     def extend(self, news: bytes) -> None:
         """Append fingerprints that the log has after its end as it was seen."""
-        if not news:
-            return
-        first, count = self.end, len(news) // self.width
-        self._neighbours.extend(np.arange(first, first + count), as_words(news, self.width))
-        self._tail += news
-        self._last = news[-self.width :]
+        if len(news) % self.width:
+            raise StoreDamaged(f"the log of {self._client.name!r} is damaged: a part of an entry")
+        if news:
+            self._tail += news
+            self._last = news[-self.width :]
 
-    def near(self, fingerprint: Fingerprint, distance: int) -> dict[int, int]:
-        """Return the distances of the entries in RAM within a distance, by position."""
-        found = self._neighbours.find(fingerprint, distance)
-        return {position: apart for apart, position in found if position >= self.head}
+    def near(self, fingerprints: Sequence[Fingerprint], distance: int) -> list[dict[int, int]]:
+        """Return the distances of the entries in RAM near each fingerprint, by position."""
+        near = self.near_after(self.flushed, fingerprints, distance)
+        if self._frozen is not None:
+            for found, fingerprint in zip(near, fingerprints, strict=True):
+                for apart, position in self._frozen.find(fingerprint, distance):
+                    if position >= self.head:
+                        found[position] = apart
+        return near
+
+    def near_after(
+        self, first: int, fingerprints: Sequence[Fingerprint], distance: int
+    ) -> list[dict[int, int]]:
+        """Return the same of the entries from a position in the tail on."""
+        near: list[dict[int, int]] = [{} for _ in fingerprints]
+        if first >= self.end:
+            return near
+        tail = self._words(self.tail_from(first))
+        # So many that what is computed stays in the processor's cache.
+        for some in range(0, len(near), step := 1 + _AT_ONCE // len(tail)):
+            own = self._words(b"".join(f.to_bytes() for f in fingerprints[some : some + step]))
+            distances = distances_between(own, tail)
+            for one, entry in zip(*np.nonzero(distances <= distance), strict=True):
+                if (position := first + int(entry)) not in self._forgotten:
+                    near[some + one][position] = int(distances[one, entry])
+        return near
 
     def forget(self, positions: Sequence[int]) -> None:
         """Never find these entries in RAM again."""
-        self._neighbours.forget(positions)
+        self._forgotten.update(p for p in positions if p >= self.flushed)
+        if self._frozen is not None:
+            self._frozen.forget(positions)
 
     def fingerprint(self, position: int) -> bytes | None:
         """Return an entry's fingerprint if it is in the tail."""
         at = (position - self.flushed) * self.width
         return self._tail[at : at + self.width] if 0 <= at < len(self._tail) else None
+
+    def _words(self, values: bytes) -> npt.NDArray[np.uint64]:
+        return np.frombuffer(values, np.uint64).reshape(-1, self.width // 8)
 
     def tail_from(self, position: int) -> bytes:
         """Return the fingerprints of the tail from a position on, which is not before it."""
@@ -124,20 +180,25 @@ class LogView:
         if flushed < self.flushed:
             raise AnotherLog
         is_behind = self.end < flushed
-        left = self._tail[(flushed - self.flushed) * self.width :]
-        if self._whole:
+        cut = (flushed - self.flushed) * self.width
+        gone, left = self._tail[:cut], self._tail[cut:]
+        if self._frozen is not None:
+            self._freeze(self._frozen, self.flushed, gone)
             if is_behind:
-                self._load(flushed)
-        else:
-            self._neighbours = Neighbours(self._layout)
-            if left:
-                positions = np.arange(flushed, self.end)
-                self._neighbours.extend(positions, as_words(left, self.width))
+                self._load(self._frozen, flushed)
+            self._frozen.forget([p for p in self._forgotten if p < flushed])
+        self._forgotten = {p for p in self._forgotten if p >= flushed}
         self.flushed, self._tail = flushed, left
         if is_behind:
             self._last = last
 
-    def _load(self, flushed: int) -> None:
+    def _freeze(self, frozen: Neighbours, first: int, values: bytes) -> None:
+        """Take fingerprints into RAM, the first of which is at this position."""
+        if values:
+            count = len(values) // self.width
+            frozen.extend(np.arange(first, first + count), as_words(values, self.width))
+
+    def _load(self, frozen: Neighbours, flushed: int) -> None:
         """Take frozen segments into RAM, from the last entry seen on."""
         size = self._client.segment
         position = max(self.end, self.head)
@@ -153,8 +214,6 @@ class LogView:
                 known, news = segment[:seen], segment[seen:]
                 if known and known[-self.width :] != self._last:
                     raise AnotherLog
-                count = len(news) // self.width
-                positions = np.arange(position, position + count)
-                self._neighbours.extend(positions, as_words(news, self.width))
-                position += count
+                self._freeze(frozen, position, news)
+                position += len(news) // self.width
                 self._last = segment[-self.width :]

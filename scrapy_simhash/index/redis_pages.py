@@ -17,10 +17,11 @@ made of 8-byte little-endian words, the position being the lower half of the las
 
 from __future__ import annotations
 
+import contextlib
 import math
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -44,11 +45,9 @@ PAGE_LIMIT = 1 << 15
 _MOST_RECORD_BYTES = 1 << 26
 
 _PUT = struct.Struct(">4sIII")
-_DELETE = struct.Struct(">4s")
-
-
-# The offset of an entry in its page, and its check.
-Place = tuple[int, bytes]
+_SIZES = struct.Struct(">II")
+_PUT_BYTES, _DELETE_BYTES = 2 + _PUT.size, 6
+_P, _D = b"PD"
 
 
 class Record(NamedTuple):
@@ -59,74 +58,94 @@ class Record(NamedTuple):
     time: float
 
 
-def pack_record(position: int, check: bytes, record: Record) -> bytes:
+def place_of(position: int, fingerprint: bytes) -> bytes:
+    """Return what an entry is found by in its record page: its offset there, and its check."""
+    return bytes([position % RECORDS]) + fingerprint[-4:]
+
+
+def pack_record(position: int, fingerprint: bytes, record: Record) -> bytes:
     """Return what is appended to a record page when an entry is confirmed."""
     scope, key = record.scope.encode(), record.key.encode()
-    head = _PUT.pack(check, int(record.time), len(scope), len(key))
-    return b"P" + bytes([position % RECORDS]) + head + scope + key
+    head = _PUT.pack(fingerprint[-4:], int(record.time), len(scope), len(key))
+    return b"P%c%b%b%b" % (position % RECORDS, head, scope, key)
 
 
-def pack_delete(position: int, check: bytes) -> bytes:
+def pack_delete(position: int, fingerprint: bytes) -> bytes:
     """Return what is appended to a record page when an entry is deleted."""
-    return b"D" + bytes([position % RECORDS]) + check
+    return b"D" + place_of(position, fingerprint)
 
 
 def read_records(
-    page: bytes, key: str
-) -> tuple[dict[tuple[int, bytes], Record], set[tuple[int, bytes]]]:
-    """Return the confirmed entries and the deleted ones of a page, by offset and check.
+    page: bytes, key: str, wanted: Collection[bytes] | None = None
+) -> dict[bytes, Record | None]:
+    """Return what a page tells of entries, by place: their records, None for the deleted ones.
+
+    Args:
+        page: its content.
+        key: names it in messages.
+        wanted: the places of the entries; those of all if not given.
+
+    Raises:
+        StoreDamaged: it is no record page.
+    """
+    with _told_as_damage(key):
+        return {
+            place: None if packed[0] == _D else _unpack(packed)
+            for place, packed in _newest(page, wanted).items()
+        }
+
+
+@contextlib.contextmanager
+def _told_as_damage(key: str) -> Iterator[None]:
+    try:
+        yield
+    except (IndexError, ValueError, struct.error, zlib.error) as error:
+        raise StoreDamaged(f"{key} is damaged: {error}") from error
+
+
+def _unpack(packed: bytes) -> Record:
+    _, time, scope_size, _ = _PUT.unpack_from(packed, 2)
+    key = _PUT_BYTES + scope_size
+    return Record(packed[key:].decode(), packed[_PUT_BYTES:key].decode(), time)
+
+
+def _newest(page: bytes, wanted: Collection[bytes] | None = None) -> dict[bytes, bytes]:
+    """Return what is valid of each entry, as it was packed, by place."""
+    if page[:1] == b"Z":
+        end = 5 + int.from_bytes(page[1:5], "big")
+        unpacker = zlib.decompressobj()
+        plain = unpacker.decompress(page[5:end], _MOST_RECORD_BYTES)
+        if not unpacker.eof:
+            raise ValueError("compressed records are cut off, or too long")
+        page = plain + page[end:]
+    found: dict[bytes, bytes] = {}
+    at, size, sizes = 0, len(page), _SIZES.unpack_from
+    while at < size:
+        start, kind = at, page[at]
+        if kind == _P:
+            scope_size, key_size = sizes(page, at + 10)
+            at += _PUT_BYTES + scope_size + key_size
+        elif kind == _D:
+            at += _DELETE_BYTES
+        else:
+            raise ValueError(f"no record begins with byte {kind}")
+        place = page[start + 1 : start + 6]
+        # A delete is final.
+        if (wanted is None or place in wanted) and found.get(place, b"P")[0] == _P:
+            found[place] = page[start:at]
+    if at > size:
+        raise ValueError("a record is cut off")
+    return found
+
+
+def compress_records(page: bytes, key: str) -> bytes:
+    """Return the same records in as few bytes as may be.
 
     Raises:
         StoreDamaged: it is no record page; ``key`` names it in the message.
     """
-    found: dict[Place, Record] = {}
-    deleted: set[Place] = set()
-    try:
-        for offset, check, record in _records(page):
-            if record is None:
-                deleted.add((offset, check))
-            else:
-                found[offset, check] = record
-    except (IndexError, ValueError, struct.error, zlib.error) as error:
-        raise StoreDamaged(f"{key} is damaged: {error}") from error
-    for entry in deleted:
-        found.pop(entry, None)
-    return found, deleted
-
-
-def _records(page: bytes, *, packed: bool = False) -> Iterator[tuple[int, bytes, Record | None]]:
-    at = 0
-    while at < len(page):
-        kind, offset = page[at], page[at + 1]
-        if kind == ord("Z") and not packed:
-            end = at + 5 + int.from_bytes(page[at + 1 : at + 5], "big")
-            unpacker = zlib.decompressobj()
-            plain = unpacker.decompress(page[at + 5 : end], _MOST_RECORD_BYTES)
-            if not unpacker.eof:
-                raise ValueError("compressed records are cut off, or too long")
-            yield from _records(plain, packed=True)
-            at = end
-        elif kind == ord("D"):
-            yield offset, *_DELETE.unpack_from(page, at + 2), None
-            at += 2 + _DELETE.size
-        elif kind == ord("P"):
-            check, time, scope_size, key_size = _PUT.unpack_from(page, at + 2)
-            scope = at + 2 + _PUT.size
-            key = scope + scope_size
-            at = key + key_size
-            if at > len(page):
-                raise ValueError("a record is cut off")
-            yield offset, check, Record(page[key:at].decode(), page[scope:key].decode(), time)
-        else:
-            raise ValueError(f"no record begins with byte {kind}")
-
-
-def compress_records(page: bytes, key: str) -> bytes:
-    """Return the same records in as few bytes as may be."""
-    found, deleted = read_records(page, key)
-    plain = b"".join(pack_delete(offset, check) for offset, check in sorted(deleted))
-    for (offset, check), record in sorted(found.items()):
-        plain += pack_record(offset, check, record)
+    with _told_as_damage(key):
+        plain = b"".join(packed for _, packed in sorted(_newest(page).items()))
     packed = zlib.compress(plain, 9)
     if len(packed) + 5 >= len(plain):
         return plain
@@ -147,7 +166,12 @@ class BucketPages:
         self._shards = shards
         self._hashes = [f"b:{b}:{shard}" for b in range(layout.blocks) for shard in range(shards)]
         self._size = 8 if layout.bits == 64 else 16
-        self._limit = _tag_distance(layout, 8 * (self._size - 4))
+        self._tag_bits = 8 * (self._size - 4)
+        self._tag_mask = (1 << 8 * self._size) - (1 << 32)
+        self._limit = _tag_distance(layout, self._tag_bits)
+        self._mask = (1 << layout.width) - 1
+        # Where a block ends, seen from the last bit.
+        self._shifts = [layout.bits - start - layout.width for start in layout.starts]
         # Adjacent addresses share a page while it stays small.
         entries = _PAGE_BYTES // self._size
         bits = max(0, math.ceil(math.log2(expected_pages / entries)))
@@ -194,66 +218,71 @@ class BucketPages:
                 places.append(packed[self._size * number : self._size * (number + 1)])
         return placed
 
-    def probed(self, fingerprint: Fingerprint) -> list[tuple[int, str, list[bytes]]]:
-        """Return the pages to look into: block, hash and fields of each hash."""
+    def probed(self, fingerprint: Fingerprint) -> Iterator[tuple[str, int, bytes]]:
+        """Yield the pages to look into: hash, block and field of each."""
+        if self._layout.probes == self._layout.blocks:
+            value = fingerprint.value
+            for block, shift in enumerate(self._shifts):
+                page = (value >> shift & self._mask) >> self._shift
+                part = self._hashes[block * self._shards + page % self._shards]
+                yield part, block, page.to_bytes(4, "big")
+            return
         blocks, addresses = self._layout.probe(fingerprint)
         pages = addresses >> np.uint32(self._shift)
         hashes = blocks * self._shards + pages % self._shards
-        # Addresses that share a page are looked at once.
-        both = np.unique(hashes.astype(np.uint64) << np.uint64(32) | pages)
-        names = (both & np.uint64((1 << 32) - 1)).astype(">u4").tobytes()
-        probed: list[tuple[int, str, list[bytes]]] = []
-        last = -1
-        for number, place in enumerate((both >> np.uint64(32)).tolist()):
-            if place != last:
-                probed.append((place // self._shards, self._hashes[place], []))
-                last = place
-            probed[-1][2].append(names[4 * number : 4 * number + 4])
-        return probed
+        names = pages.astype(">u4").tobytes()
+        for number, (part, block) in enumerate(zip(hashes.tolist(), blocks.tolist(), strict=True)):
+            yield self._hashes[part], block, names[4 * number : 4 * number + 4]
 
     def candidates(
         self,
-        fingerprint: Fingerprint,
-        found: Iterable[tuple[int, Sequence[bytes | None]]],
+        fingerprints: Sequence[Fingerprint],
+        found: Sequence[tuple[int, int, bytes]],
         distance: int,
-    ) -> list[int]:
-        """Return the positions of the entries that may be within a distance.
+    ) -> list[list[int]]:
+        """Return the positions of the entries that may be within a distance of each fingerprint.
 
         Args:
-            fingerprint: what is looked for.
-            found: blocks, and pages of each; None for one that there is not.
+            fingerprints: what is looked for.
+            found: pages, each with the number of the fingerprint for which it was probed, and
+                its block.
             distance: at most the layout's.
 
         Raises:
             StoreDamaged: a page does not consist of entries.
         """
-        bits = np.unpackbits(np.frombuffer(fingerprint.to_bytes(), np.uint8))
-        contents: list[bytes] = []
-        counts: list[int] = []
-        tags: list[npt.NDArray[np.uint8]] = []
-        for block, pages in found:
-            content = b"".join(page for page in pages if page)
-            if any(page and len(page) % self._size for page in pages):
+        near: list[list[int]] = [[] for _ in fingerprints]
+        if not found:
+            return near
+        for _, block, page in found:
+            if len(page) % self._size:
                 raise StoreDamaged(f"a bucket page of block {block} is damaged")
-            contents.append(content)
-            counts.append(len(content) // self._size)
-            tags.append(np.packbits(bits[self._tag_places(block)])[::-1])
-        if not any(contents):
-            return []
-        words = np.frombuffer(b"".join(contents), "<u8").reshape(-1, self._size // 8)
+        words = np.frombuffer(b"".join(page for _, _, page in found), "<u8").astype(np.uint64)
+        words = words.reshape(-1, self._size // 8)
         # The tags stand where the entries have theirs, after the position.
-        wanted = np.zeros((len(tags), self._size), np.uint8)
-        wanted[:, 4:] = tags
-        both = words.astype(np.uint64) ^ np.repeat(wanted.view("<u8"), counts, axis=0)
+        tags = b"".join(self._tag(fingerprints[number].value, block) for number, block, _ in found)
+        wanted = np.frombuffer(tags, "<u8").reshape(-1, self._size // 8)
+        counts = [len(page) // self._size for _, _, page in found]
+        both = words ^ wanted.repeat(counts, axis=0)
         both[:, 0] >>= np.uint64(32)
         different = bit_count(both.ravel()).reshape(both.shape).sum(axis=1)
-        near = words[different <= min(distance, self._limit), 0] & np.uint64((1 << 32) - 1)
-        return sorted(set(near.tolist()))
+        rows = np.flatnonzero(different <= min(distance, self._limit))
+        positions = words[rows, 0] & np.uint64((1 << 32) - 1)
+        owners = np.repeat([number for number, _, _ in found], counts)[rows]
+        for owner, position in zip(owners.tolist(), positions.tolist(), strict=True):
+            near[owner].append(position)
+        return near
+
+    def _tag(self, value: int, block: int) -> bytes:
+        """Return the bits that follow a block, cyclically, as they stand in an entry."""
+        twice = value << self._layout.bits | value
+        tag = twice >> self._shifts[block] + self._layout.bits - self._tag_bits
+        return (tag << 32 & self._tag_mask).to_bytes(self._size, "little")
 
     def _tag_places(self, block: int) -> npt.NDArray[np.intp]:
-        """Return the bits that follow a block, cyclically."""
+        """Return where those bits are."""
         start = self._layout.starts[block] + self._layout.width
-        return (start + np.arange(8 * (self._size - 4))) % self._layout.bits
+        return (start + np.arange(self._tag_bits)) % self._layout.bits
 
 
 def _tag_distance(layout: Layout, bits: int) -> int:
@@ -278,3 +307,26 @@ def _tag_distance(layout: Layout, bits: int) -> int:
 def as_words(packed: bytes, width: int) -> npt.NDArray[np.uint64]:
     """Return fingerprints as words, shape (n, width / 8), the most significant first."""
     return np.frombuffer(packed, ">u8").astype(np.uint64).reshape(-1, width // 8)
+
+
+def distances_between(
+    some: npt.NDArray[np.uint64], others: npt.NDArray[np.uint64]
+) -> npt.NDArray[np.unsignedinteger]:
+    """Return the distances between fingerprints, given as words in any order of their bytes.
+
+    Args:
+        some: shape (n, words).
+        others: shape (m, words).
+
+    Returns:
+        shape (n, m).
+    """
+    if len(some) > 1:
+        pairs = [
+            (own[:, None] ^ other).ravel() for own, other in zip(some.T, others.T, strict=True)
+        ]
+    else:
+        pairs = [other ^ own for own, other in zip(some[0], others.T, strict=True)]
+    counts = [bit_count(words) for words in pairs]
+    distances = np.add.reduce(counts, dtype=np.uint16) if len(counts) > 1 else counts[0]
+    return distances.reshape(len(some), len(others))

@@ -120,6 +120,7 @@ class RedisStore(StoredIndex):
     def _notice_fork(self) -> None:
         """After a fork, be another worker: the parent's claims and its lock are the parent's."""
         if self._pid != os.getpid():
+            self._client.start_anew()
             self._enlist()
 
     def _name(self, key: str) -> str:

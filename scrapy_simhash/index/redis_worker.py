@@ -9,14 +9,18 @@ import socket
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from scrapy_simhash.fingerprint import Fingerprint
 from scrapy_simhash.index import base
 from scrapy_simhash.index.base import Claim, Match, Outcome, Page
 from scrapy_simhash.index.redis_claims import Claimant
 from scrapy_simhash.index.redis_client import Client, text
 from scrapy_simhash.index.redis_entries import Entries
 from scrapy_simhash.index.redis_log import LogView
+from scrapy_simhash.index.redis_pages import as_words, distances_between
 
 logger = logging.getLogger(__name__)
+
+_ORIGINAL = Claim(Outcome.ORIGINAL)
 
 
 class Own(NamedTuple):
@@ -41,6 +45,7 @@ class Worker:
 
     def __init__(self, client: Client, distance: int, lease: float) -> None:
         self.name = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+        self._packed = self.name.encode()
         self._client = client
         self._distance = distance
         self._lease = lease
@@ -70,85 +75,87 @@ class Worker:
         return name in self._handed
 
     def submit(
-        self, claimants: Mapping[int, Claimant], now: float, log: LogView, entries: Entries
+        self,
+        claimants: Mapping[int, Claimant],
+        now: float,
+        log: LogView,
+        entries: Entries,
+        most: int,
     ) -> dict[int, Claim]:
-        """Let the script decide; return the answers of those that need not claim again."""
-        values = [claimant.fingerprint.value for claimant in claimants.values()]
-        time = repr(now)
-        pages: list[Any] = []
-        for claimant in claimants.values():
-            own = claimant.fingerprint
-            near = sum((own.value ^ v).bit_count() <= self._distance for v in values) > 1
-            pages += (
-                self._entry(claimant, time),
-                "b" * near + "c" * bool(claimant.records) + "o" * claimant.is_own(),
-                b"".join(
-                    position.to_bytes(4, "big") + claimant.near[position].to_bytes(2, "big")
-                    for position in claimant.unknown()
-                ),
-            )
-        head = (*log.mark(), self._distance, time, self._lease, repr(now + self._lease), self.name)
+        """Let the script decide; return the answers of those that need not claim again.
+
+        Args:
+            claimants: what they know is as of the end of the log as it was seen.
+            now: the time, in seconds since the Unix epoch.
+            log: learns what else was admitted.
+            entries: told of what is deleted.
+            most: comparisons of the script.
+        """
+        times = b"%r %r" % (now + self._lease, now)
+        fingerprints = [claimant.fingerprint for claimant in claimants.values()]
+        together = _near_each_other(fingerprints, self._distance)
+        pages: list[bytes] = []
+        for claimant, is_near in zip(claimants.values(), together, strict=True):
+            pages += self._lease_of(claimant, times), _told(claimant, is_near)
+        head = (*log.mark(), self._distance, repr(now), self._lease, self.name, most)
         answer = self._client.run("claim", *head, *pages)
         if not answer:
             log.is_behind = True
             return {}
-        end, given_up, deleted, results = answer
-        admitted = b"".join(
+        given_up, deleted, news, results = answer
+        admitted = [
             claimant.fingerprint.to_bytes()
             for claimant, result in zip(claimants.values(), results, strict=True)
             if isinstance(result, int) or result[0] == b"original"
-        )
-        if log.end + len(admitted) // log.width == end:
-            log.extend(admitted)
-        else:
-            log.is_behind = True
+        ]
+        log.extend(news + b"".join(admitted))
         self.took(entries, given_up, deleted, [])
         answers: dict[int, Claim] = {}
         for (number, claimant), result in zip(claimants.items(), results, strict=True):
             if isinstance(result, int):
-                result = (b"original", result, 0, (), ())
-            outcome, *details = result
-            if outcome == b"again":
-                claimant.unleased.update(details[::2])
-                log.is_behind = True
+                answers[number] = self._admit(claimant, now, result)
+            elif result[0] == b"again":
+                claimant.unleased.update(result[1::2])
             else:
-                answers[number] = self._answer(claimant, outcome.decode(), now, *details)
+                answers[number] = self._answer(claimant, now, *result)
         return answers
 
-    def _entry(self, claimant: Claimant, time: str) -> bytes:
-        """Return the entry that a page would become, as a lease holds it."""
+    def _lease_of(self, claimant: Claimant, times: bytes) -> bytes:
+        """Return the lease that a page would get; see ``lua/life.lua``."""
         request = claimant.arrival.request
-        parts = (
-            self.name.encode(),
-            claimant.name.encode(),
-            claimant.arrival.scope.encode(),
-            b"" if request is None else b"=" + request.encode(),
-        )
-        sizes = " ".join([time, *(str(len(part)) for part in parts)])
-        return sizes.encode() + b":" + b"".join(parts) + claimant.fingerprint.to_bytes()
+        worker, key, scope = self._packed, claimant.name.encode(), claimant.arrival.scope.encode()
+        wanted = b"" if request is None else b"=" + request.encode()
+        sizes = len(worker), len(key), len(scope), len(wanted)
+        entry = worker, key, scope, wanted, claimant.fingerprint.to_bytes()
+        return b"%b %d %d %d %d:%b%b%b%b%b" % (times, *sizes, *entry)
+
+    def _admit(self, claimant: Claimant, now: float, position: int) -> Claim:
+        self._handed.discard(claimant.name)
+        own = Own(claimant.fingerprint.to_bytes(), claimant.arrival.scope, now)
+        self._own.setdefault(claimant.name, {})[position] = own
+        return _ORIGINAL
 
     def _answer(
         self,
         claimant: Claimant,
-        outcome: str,
         now: float,
+        outcome: bytes,
         position: int,
         waiting: int,
         handed: Sequence[bytes],
         matches: Sequence[Any],
     ) -> Claim:
-        self._handed.discard(claimant.name)
-        scope = claimant.arrival.scope
-        own = self._own.setdefault(claimant.name, {}) if outcome != "duplicate" else {}
-        if outcome == "original":
-            own[position] = Own(claimant.fingerprint.to_bytes(), scope, now)
+        if outcome == b"original":
+            self._admit(claimant, now, position)
             return Claim(Outcome.ORIGINAL, handed_back=tuple(self._take(handed)))
+        self._handed.discard(claimant.name)
         provisional: dict[int, Match] = {}
         for place, distance, key, entered, value in matches:
-            provisional[place] = Match(text(key), distance, float(entered), True)
-            if text(key) == claimant.name:
-                own[place] = Own(value, scope, float(entered))
-        return Claim(Outcome(outcome), claimant.matches(provisional), bool(waiting))
+            provisional[place] = match = Match(text(key), distance, float(entered), True)
+            if match.key == claimant.name:
+                own = self._own.setdefault(claimant.name, {})
+                own[place] = Own(value, claimant.arrival.scope, match.time)
+        return Claim(Outcome(text(outcome)), claimant.matches(provisional), bool(waiting))
 
     def took(
         self,
@@ -175,3 +182,24 @@ class Worker:
         ]
         self._handed.update(page.key for page in pages)
         return pages
+
+
+def _told(claimant: Claimant, is_near_another: bool) -> bytes:
+    """Return what ``lua/claim.lua`` is told of what is near a page."""
+    if not claimant.near and not is_near_another:
+        return b""
+    flags = (claimant.records, b"c"), (claimant.is_own(), b"o"), (is_near_another, b"b")
+    return b"".join(flag if holds else b"-" for holds, flag in flags) + b"".join(
+        position.to_bytes(4, "big") + claimant.near[position].to_bytes(2, "big")
+        for position in claimant.unknown()
+    )
+
+
+def _near_each_other(fingerprints: Sequence[Fingerprint], distance: int) -> list[bool]:
+    """Return which of some fingerprints are near another of them."""
+    if len(fingerprints) == 1:
+        return [False]
+    width = fingerprints[0].bits // 8
+    words = as_words(b"".join(fingerprint.to_bytes() for fingerprint in fingerprints), width)
+    near: list[bool] = ((distances_between(words, words) <= distance).sum(axis=1) > 1).tolist()
+    return near

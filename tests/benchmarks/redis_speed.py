@@ -5,7 +5,8 @@
 Each way fills a server of its own with the given number of pages, then claims more: one client
 page by page, one in calls of 32 pages, 8 clients in threads, 6 in processes. Three in ten of the
 pages are near-duplicates; originals are confirmed in batches. `server us` is the CPU time of
-redis-server per page, p50 and p99 are what a call takes in microseconds. Naive: a SET for each
+redis-server per page, `client us` that of the clients; p50 and p99 are what a call takes in
+microseconds. Naive: a SET for each
 block value, read and then write. Skewed: on average 20 times the candidates in a bucket.
 """
 
@@ -35,7 +36,13 @@ from tests.benchmarks.redis_rivals import Claimer, NaiveSets, Ours
 from tests.servers import RedisServer, redis_server
 
 # Calls of each client; their first ones, which open connections and load scripts, do not count.
-CALLS = {"1 client": 4000, "1 client, 32 a call": 250, "8 threads": 600, "6 processes": 1500}
+CALLS = {
+    "1 client": 4000,
+    "1 client, 32 a call": 250,
+    "8 threads": 600,
+    "6 processes": 1500,
+    "6 processes, 32 a call": 100,
+}
 WARM_UP = 5
 
 
@@ -73,22 +80,23 @@ WAYS = {
 
 def client(
     way: Way, url: str, size: int, mode: str, seed: int, wait: Callable[[], Any]
-) -> list[float]:
-    """Claim, and return the microseconds of each call."""
+) -> tuple[list[float], float]:
+    """Claim, and return the microseconds of each call, and the CPU time of all in seconds."""
     per_call = 32 if "32" in mode else 1
     calls = list(batches(way.pages(per_call * (CALLS[mode] + WARM_UP), seed, size), per_call))
     claimer = way.claimer(url, size)
     for call in calls[:WARM_UP]:
         claimer.claim(call)
     wait()
-    times = []
+    times, cpu = [], time.thread_time()
     for call in calls[WARM_UP:]:
         start = time.perf_counter()
         claimer.claim(call)
         times.append((time.perf_counter() - start) * 1e6)
+    cpu = time.thread_time() - cpu
     wait()
     claimer.close()
-    return times
+    return times, cpu
 
 
 def in_process(way: Way, url: str, size: int, mode: str, seed: int, barrier: Any, out: Any) -> None:
@@ -102,8 +110,8 @@ def in_process(way: Way, url: str, size: int, mode: str, seed: int, barrier: Any
 
 def run(
     way: Way, server: RedisServer, size: int, mode: str, seed: int
-) -> tuple[float, float, float, float]:
-    """Return claims per second, server microseconds, p50 and p99 of a call."""
+) -> tuple[float, float, float, float, float]:
+    """Return claims per second, microseconds of server and client, p50 and p99 of a call."""
     clients = 8 if "threads" in mode else 6 if "processes" in mode else 1
     threads = "processes" not in mode
     spawn = multiprocessing.get_context("spawn")
@@ -121,15 +129,17 @@ def run(
     start, cpu = time.perf_counter(), cpu_seconds(server)
     barrier.wait()
     seconds, cpu = time.perf_counter() - start, cpu_seconds(server) - cpu
-    times = [out.get(timeout=600) for _ in workers]
+    results = [out.get(timeout=600) for _ in workers]
     for worker in workers:
         worker.join()
-    if failures := [failure for failure in times if isinstance(failure, str)]:
+    if failures := [failure for failure in results if isinstance(failure, str)]:
         raise RuntimeError("; ".join(failures))
-    flat = np.concatenate(times)
+    flat = np.concatenate([times for times, _ in results])
+    clients_cpu = sum(seconds for _, seconds in results)
     claims = len(flat) * (32 if "32" in mode else 1)
     p50, p99 = np.percentile(flat, [50, 99])
-    return claims / seconds, cpu / claims * 1e6, float(p50), float(p99)
+    each = 1e6 / claims
+    return claims / seconds, cpu * each, clients_cpu * each, float(p50), float(p99)
 
 
 def main() -> None:
@@ -141,7 +151,7 @@ def main() -> None:
     need_redis()
     chosen = options.sizes or ("100000,1000000,10000000" if options.full else "100000")
     table = Table(
-        *("", "pages", "clients", "claims/s", "server us", "p50", "p99"),
+        *("", "pages", "clients", "claims/s", "server us", "client us", "p50", "p99"),
         *("speed / naive", "server us / naive"),
     )
     for size in map(int, chosen.split(",")):

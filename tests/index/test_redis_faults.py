@@ -32,6 +32,7 @@ from scrapy_simhash.index import (
     StoreUnavailable,
     index_from_url,
 )
+from scrapy_simhash.index.redis_client import Client
 from tests import servers
 
 pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
@@ -425,6 +426,34 @@ def test_a_query_sees_what_others_admitted_since(url, opened):
         assert [match.key for match in other.query(fp(value))] == [str(value)]
 
 
+@pytest.mark.parametrize("buckets", ["redis", "local"])
+@pytest.mark.parametrize("segment", [64, 1024])
+def test_pages_that_claim_together_are_all_compared_with_what_others_admitted(
+    url, opened, monkeypatch, buckets, segment
+):
+    """One of them makes the worker follow the log, which the others then must not skip."""
+    monkeypatch.setattr("scrapy_simhash.index.redis_header.SEGMENT", segment)
+    url += f"{buckets}{segment}&buckets={buckets}"
+    index, other = opened(url), opened(url)
+    known, *new = values(100)
+    keep(index, known)
+    for value in new:
+        keep(other, value)
+    arrivals = [Arrival(f"near{value}", fp(value ^ 1), request="r") for value in (known, *new)]
+    claims = index.claim_all(arrivals)
+    assert [claim.outcome for claim in claims] == [Outcome.DUPLICATE] * 100
+    assert [claim.matches[0].key for claim in claims] == [str(value) for value in (known, *new)]
+
+
+@pytest.mark.parametrize("buckets", ["redis", "local"])
+def test_a_page_is_compared_with_what_an_earlier_claim_was_told_of(url, opened, buckets):
+    index, other = (opened(f"{url}{buckets}&buckets={buckets}") for _ in range(2))
+    for value in values(20):
+        keep(other, value)
+    assert keep(index, values(1, seed=1)[0]) is Outcome.ORIGINAL
+    assert all(keep(index, value ^ 1, f"near{value}") is Outcome.DUPLICATE for value in values(20))
+
+
 # Sentinel and Cluster.
 
 
@@ -605,15 +634,15 @@ def test_segments_may_be_forgotten_while_a_worker_begins_to_follow(url, opened, 
     new = values(64, seed=1)
     for value in new[:-1]:
         keep(index, value)
-    execute, told = redis.Redis.execute_command, []
+    read, told = Client.all, []
 
-    def meanwhile(client: Any, *command: Any, **options: Any) -> Any:
-        if command[0] == "GET" and command[1].endswith(":l:0") and not told:
-            told.append(command)
+    def meanwhile(client: Client, commands: Any) -> Any:
+        if commands and commands[0][0] == "GET" and commands[0][1].endswith(":l:0") and not told:
+            told.append(commands)
             keep(index, new[-1])
-        return execute(client, *command, **options)
+        return read(client, commands)
 
-    monkeypatch.setattr(redis.Redis, "execute_command", meanwhile)
+    monkeypatch.setattr(Client, "all", meanwhile)
     assert keep(beginner, new[0] ^ 1, "other") is Outcome.DUPLICATE
     assert told
     assert len(beginner) == 64

@@ -17,6 +17,7 @@ import redis
 
 from scrapy_simhash.fingerprint import Fingerprint
 from scrapy_simhash.index import Arrival, Index, Outcome, index_from_url
+from scrapy_simhash.index.redis_client import Client
 
 
 class Died(BaseException):
@@ -84,8 +85,7 @@ def gates(monkeypatch: pytest.MonkeyPatch) -> None:
 
         return call
 
-    for owner, name in ((redis.Redis, "execute_command"), (redis.client.Pipeline, "execute")):
-        monkeypatch.setattr(owner, name, gated(getattr(owner, name)))
+    monkeypatch.setattr(Client, "_ask", gated(Client._ask))
 
 
 class Schedules:

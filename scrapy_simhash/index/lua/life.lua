@@ -1,4 +1,5 @@
--- The life of an entry in the log slot: what the other scripts share; it stands before each.
+-- The life of an entry in the log slot: what the other scripts share; it stands before each,
+-- or where it says so.
 --
 -- tail     string: the fingerprints from position `flushed` on
 -- leases   hash: position of a provisional entry -> when it expires, a space, and the entry:
@@ -38,6 +39,11 @@ local function unpack_lease(position, packed)
     worker = packed:sub(at, at + w - 1), key = packed:sub(at + w, k - 1),
     scope = packed:sub(k, s - 1), request = packed:sub(s, r - 1), fingerprint = packed:sub(r),
   }
+end
+
+local function key_of(packed)
+  local w, k, at = packed:match('^%S+ %S+ (%d+) (%d+) %d+ %d+:()')
+  return packed:sub(at + w, at + w + k - 1)
 end
 
 local function lease_of(position)
