@@ -68,6 +68,8 @@ class _New:
     def __init__(self, last: int) -> None:
         self.last = last
         self.entries: dict[int, Arrival] = {}
+        # Those of the batch that may be noted as waiting by now.
+        self.claimed: set[str] = set()
         self._unwritten: list[tuple[int, Arrival]] = []
 
     def add(self, page: Arrival) -> None:
@@ -157,8 +159,9 @@ class LocalIndex(Log, StoredIndex):
             distance = (other.fingerprint.value ^ value).bit_count()
             if distance <= self.distance and other.scope == scope:
                 near.append((distance, position))
-        if look.claim and not near:
+        if look.claim and not near and page.key not in new.claimed:
             return look.claim
+        new.claimed.add(page.key)
         handed_back: list[Page] = []
         if near := sorted(look.near + near):
             self._write(new, now)

