@@ -337,7 +337,7 @@ def outages(server: servers.RedisServer) -> dict[str, tuple[Any, Any]]:
         "frozen": (frozen, wait),
         "paused": (pause, wait),
         "full": (
-            lambda: configure(maxmemory_policy="noeviction", maxmemory="1mb"),
+            lambda: configure(maxmemory_policy="noeviction", maxmemory="1"),
             lambda: configure(maxmemory="0"),
         ),
         "read-only": (

@@ -10,6 +10,7 @@ from __future__ import annotations
 from tests.servers.cluster import Cluster, cluster
 from tests.servers.sentinel import Sentinel, sentinel
 from tests.servers.single import (
+    MAJOR,
     PROGRAM,
     RedisServer,
     fake_server,
@@ -20,6 +21,7 @@ from tests.servers.single import (
 )
 
 __all__ = [
+    "MAJOR",
     "PROGRAM",
     "Cluster",
     "RedisServer",

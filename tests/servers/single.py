@@ -21,6 +21,14 @@ import redis
 from tests.servers.certificate import make_certificate
 
 PROGRAM = shutil.which("redis-server") or shutil.which("valkey-server")
+# Its major version, 0 if there is none.
+MAJOR = int(
+    subprocess.run([PROGRAM, "--version"], capture_output=True, text=True)
+    .stdout.partition("v=")[2]
+    .partition(".")[0]
+    if PROGRAM
+    else 0
+)
 HOST = "127.0.0.1"
 # What a URL and a configuration file reserve is in it.
 PASSWORD = "p@ss:w/r%d"
