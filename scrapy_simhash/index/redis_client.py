@@ -58,13 +58,18 @@ class Client:
         self.name = address.name
         self.shown = address.shown
         self.is_cluster = address.topology == "cluster"
-        #: Entries of the log that are frozen at a time, and what the keys outside the log slot
-        #: begin with: by the index's header.
+        #: Entries of the log that are frozen at a time, and which of the indexes it is that were
+        #: made under this name one after the other: by the index's header.
         self.segment = 0
-        self.prefix = ""
+        self.generation = ""
         self._control = [self.control(part).encode() for part in CONTROL]
         self._connection: Any = None
         self._redis: Any = self._translated(lambda: _connect(address))
+
+    @property
+    def prefix(self) -> str:
+        """What the keys outside the log slot begin with."""
+        return f"{self.name}:{self.generation}"
 
     def control(self, part: str) -> str:
         """Return the key of a part of the log slot."""

@@ -124,6 +124,6 @@ def open_header(
             f"{where} was made with buckets=local and has none in Redis: use the same, or {instead}"
         )
     client.segment = segment
-    client.prefix = f"{address.name}:{header['generation']}"
+    client.generation = header["generation"]
     expected_pages = max(number(header["expected_pages"].encode()), 1)
     return Header(agreed, expected_pages, shards, has_buckets)

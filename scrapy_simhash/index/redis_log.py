@@ -62,9 +62,9 @@ class LogView:
         """The position after the last entry seen."""
         return self.flushed + len(self._tail) // self.width
 
-    def mark(self) -> tuple[int, int, bytes]:
-        """Return what the scripts ask of a caller: width in bytes, end, last fingerprint."""
-        return self.width, self.end, self._last
+    def mark(self) -> tuple[int, int, bytes, str]:
+        """Return what a script asks of a caller: width in bytes, end, last entry, generation."""
+        return self.width, self.end, self._last, self._client.generation
 
     def follow(self) -> None:
         """Take in what is new.
@@ -85,7 +85,7 @@ class LogView:
         seen = max(len(self._tail) - self.width, 0)
         return [
             ("GETRANGE", self._client.control("tail"), seen, -1),
-            ("HMGET", self._client.control("meta"), "flushed", "last", "head"),
+            ("HMGET", self._client.control("meta"), "flushed", "last", "head", "generation"),
         ]
 
     def take(self, answers: Sequence[Any]) -> None:
@@ -94,8 +94,8 @@ class LogView:
         Raises:
             AnotherLog: this view is of no use any more.
         """
-        news, (flushed_at, last, head_at) = answers
-        if flushed_at is None:
+        news, (flushed_at, last, head_at, generation) = answers
+        if flushed_at is None or generation != self._client.generation.encode():
             raise AnotherLog
         head, flushed, last = number(head_at), number(flushed_at), last or b""
         size = self._client.segment

@@ -1,6 +1,6 @@
 -- Claim for pages, one after the other; each claim is as atomic as the script.
--- ARGV: width, seen, last fingerprint seen, distance, now, lease, worker, comparisons at most; then
---   for each page: the lease that it would get (see life.lua), what is near it.
+-- ARGV: width, seen, last fingerprint seen, generation, distance, now, lease, worker, comparisons at
+--   most; then for each page: the lease that it would get (see life.lua), what is near it.
 -- What is near is '' if the caller found nothing; else three flags, each '-' if it does not hold, and
 --   candidates. Flags: "c" a confirmed entry matches, "o" one of its own key does, "b" compare with
 --   the pages of this call too. Candidates: position and distance, 4 + 2 bytes each, of entries
@@ -13,12 +13,12 @@
 --   {position, distance, key, time, fingerprint}
 -- Nothing is returned if the caller has to follow the log first.
 
-local width, seen, last, distance = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
-local FIRST = 9
+local width, seen, last, distance = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[5])
+local FIRST = 10
 
-local state = redis.call('HMGET', KEYS[1], 'flushed', 'last')
+local state = redis.call('HMGET', KEYS[1], 'flushed', 'last', 'generation')
 local flushed, news = tonumber(state[1]), nil
-if not flushed or seen < flushed then return {} end
+if not flushed or seen < flushed or state[3] ~= ARGV[4] then return {} end
 if seen == flushed then
   if seen > 0 and state[2] ~= last then return {} end
   news = redis.call('GETRANGE', KEYS[2], 0, -1)
@@ -31,7 +31,7 @@ local before = #news / width
 -- Fingerprints that differ in so few bits have one of their pieces in common.
 local piece = math.floor(width / (distance + 1))
 local is_exact = piece < 2
-if is_exact and before * (#ARGV - FIRST + 1) / 2 > tonumber(ARGV[8]) then return {} end
+if is_exact and before * (#ARGV - FIRST + 1) / 2 > tonumber(ARGV[9]) then return {} end
 
 local ones, byte, sub, find = nil, string.byte, string.sub, string.find
 
@@ -145,7 +145,7 @@ local function write_leases()
 end
 
 local function claim(lease, fingerprint, flags, near)
-  local now, ends, worker = tonumber(ARGV[5]), ARGV[5] + ARGV[6], ARGV[7]
+  local now, ends, worker = tonumber(ARGV[6]), ARGV[6] + ARGV[7], ARGV[8]
   local page, found, unknown = unpack_lease(-1, lease), {}, {'again'}
   write_leases()
   for position, d in pairs(near) do
