@@ -467,9 +467,7 @@ def test_after_a_failover_that_lost_the_last_writes_the_index_goes_on(opened):
             keep(index, value)
         (replica,) = (server for server in own.servers if server is not own.master)
         with own.master.client() as client:
-            client.set(
-                "last", ""
-            )  # WAIT asks about what this connection wrote
+            client.set("last", "")  # WAIT asks about what this connection wrote
             assert client.wait(1, 5000) == 1
         with replica.client() as client:
             # From now on it hears nothing of its master.
