@@ -35,9 +35,12 @@ _DIGEST = 12.4
 _REDIS_FIXED = 600_000
 
 # Microseconds of CPU for a new page of which 32 are claimed together: for the log and the record,
-# with their bits; for an entry in a bucket page; for a bucket that is looked into.
-_SERVER_CLAIM, _SERVER_BIT, _SERVER_PUT, _SERVER_GET = 6.0, 0.06, 9.3, 0.31
-_CLAIM, _PUT, _GET = 110.0, 20.0, 1.7
+# with their bits; for an entry in a bucket page, which is wider above 64 bits; for a bucket that is
+# looked into.
+_SERVER_CLAIM, _SERVER_BIT, _SERVER_GET = 6.0, 0.06, 0.31
+_SERVER_PUT = {64: 5.0, 128: 11.0, 256: 11.0}
+_CLAIM, _GET = 25.0, 1.5
+_PUT = {64: 5.0, 128: 32.0, 256: 32.0}
 # The same where the buckets are in RAM; and where all pages are compared, for a bit of each.
 _LOCAL_CLAIM, _LOCAL_GET, _SCAN = 40.0, 1.7, 1.3e-5
 
@@ -119,11 +122,11 @@ def size_up(spec: FeatureSpec, bits: int, distance: int, pages: int, address: fl
         worker=ram_bytes(layout, pages),
         file=sqlite_bytes(bits, pages, address),
         redis_server={
-            "redis": log + _SERVER_PUT * in_redis.blocks + _SERVER_GET * in_redis.probes,
+            "redis": log + _SERVER_PUT[bits] * in_redis.blocks + _SERVER_GET * in_redis.probes,
             "local": log,
         },
         check={
-            "redis": _CLAIM + _PUT * in_redis.blocks + _GET * in_redis.probes,
+            "redis": _CLAIM + _PUT[bits] * in_redis.blocks + _GET * in_redis.probes,
             "local": _LOCAL_CLAIM + found,
         },
         # Each new page meets those before it.
