@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from scrapy_simhash.blocks import Layout
-from scrapy_simhash.index import sqlite
+from scrapy_simhash.index import sqlite_file
 from scrapy_simhash.index.base import (
     DEFAULT_LEASE,
     MAX_HANDOVERS,
@@ -124,7 +124,7 @@ def open_existing(url: str, *, read_only: bool = True) -> StoredIndex:
 
         header, url = read_header(url)
     elif scheme == "sqlite" and len(path) > 1 and not (host or query or fragment):
-        header = sqlite.read_header(unquote(path[1:]))
+        header = sqlite_file.read_header(unquote(path[1:]))
     elif scheme == "memory":
         raise StoreMissing("an index in memory is gone with the process that made it")
     else:

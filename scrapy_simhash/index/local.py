@@ -1,8 +1,7 @@
 """The life of a claim over a log on this machine, with the buckets in this process's RAM.
 
 The log is the store's; :class:`LocalIndex` follows it into RAM and decides under the store's
-write lock. Fingerprints in RAM are a superset of the log: an entry that was deleted is noticed
-and forgotten when its record is read.
+write lock.
 """
 
 from __future__ import annotations
@@ -10,10 +9,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
-
-import numpy as np
 
 from scrapy_simhash.blocks import Layout
 from scrapy_simhash.fingerprint import Fingerprint
@@ -21,22 +18,16 @@ from scrapy_simhash.index import base
 from scrapy_simhash.index.base import (
     Arrival,
     Claim,
-    Entry,
     Match,
     Outcome,
     Page,
-    StoreDamaged,
 )
 from scrapy_simhash.index.buckets import Neighbours
-from scrapy_simhash.index.log import Log, Record, Row, Waiting
+from scrapy_simhash.index.local_store import LocalStore
+from scrapy_simhash.index.log import Record, Row, Waiting
 from scrapy_simhash.index.presence import Presence
-from scrapy_simhash.index.stored import Census, StoredIndex
 
 logger = logging.getLogger(__name__)
-
-# Rows of the log that are followed at a time, and entries that are yielded at a time.
-_BATCH = 1 << 16
-_ENTRIES = 1 << 12
 
 
 class _Found(NamedTuple):
@@ -82,7 +73,7 @@ class _New:
         return unwritten
 
 
-class LocalIndex(Log, StoredIndex):
+class LocalIndex(LocalStore):
     """An index whose log a subclass stores.
 
     Args:
@@ -324,87 +315,10 @@ class LocalIndex(Log, StoredIndex):
             ]
         return max(left, default=None)
 
-    def remove(self, key: str) -> int:  # noqa: D102
-        with self._lock, self._transaction():
-            positions = self._positions(key)
-            for position in positions:
-                self._remove(key, position)
-        return len(positions)
-
-    def _remove(self, key: str, position: int) -> None:
-        for waiting in self._waiting_on(position):
-            # Nobody's lease, so that orphans() hands it to whoever asks first.
-            self._put_waiting(waiting._replace(original=None))
-        self._delete(key, position)
-
-    def remove_where(self, condition: Callable[[Entry], bool]) -> int:  # noqa: D102
-        removed = 0
-        for entries in self._batches():
-            found = [(entry.key, position) for position, entry in entries if condition(entry)]
-            if found:
-                with self._lock, self._transaction():
-                    for key, position in found:
-                        self._remove(key, position)
-                removed += len(found)
-        return removed
-
-    def clear(self) -> None:  # noqa: D102
-        with self._lock:
-            with self._transaction():
-                self._wipe()
-            self._scopes.clear()
-
-    def __iter__(self) -> Iterator[Entry]:
-        for entries in self._batches():
-            for _, entry in entries:
-                yield entry
-
-    def _batches(self) -> Iterator[list[tuple[int, Entry]]]:
-        """Yield the entries with their positions, in order, some at a time."""
-        position = 0
-        while True:
-            with self._lock:
-                entries = self._entries(position, _ENTRIES)
-            yield entries
-            if len(entries) < _ENTRIES:
-                return
-            position = entries[-1][0]
-
-    def sample(self, count: int) -> list[Entry]:  # noqa: D102
-        with self._lock:
-            return [entry for _, entry in self._spread(count)]
-
-    def census(self) -> Census:  # noqa: D102
-        with self._lock:
-            return self._census()
-
     def close(self) -> None:  # noqa: D102
         self._presence.leave()
 
-    # Following the log.
-
-    def _neighbours(self, scope: str) -> Neighbours:
-        neighbours = self._scopes.get(scope)
-        if neighbours is None:
-            neighbours = self._scopes[scope] = Neighbours(self.layout)
-        return neighbours
-
-    def _follow(self) -> None:
-        """Take what the log holds since the last look into RAM."""
-        while rows := self._rows(self._seen, _BATCH):
-            scopes: dict[str, list[Row]] = {}
-            for row in rows:
-                scopes.setdefault(row.scope, []).append(row)
-            for scope, entries in scopes.items():
-                packed = b"".join(entry.value for entry in entries)
-                if len(packed) * 8 != len(entries) * self.layout.bits:
-                    raise StoreDamaged(
-                        f"{self._path} is damaged: a fingerprint is not {self.layout.bits} bits"
-                    )
-                words = np.frombuffer(packed, ">u8").astype(np.uint64)
-                positions = np.array([entry.position for entry in entries])
-                self._neighbours(scope).extend(positions, words.reshape(len(entries), -1))
-            self._seen = rows[-1].position
+    # Records and leases.
 
     def _read(self, scope: str, near: list[tuple[int, int]], now: float) -> list[_Found]:
         """Return the records of the entries found, nearest first, then oldest."""
@@ -418,8 +332,6 @@ class LocalIndex(Log, StoredIndex):
             for distance, position in near
             if (record := records.get(position))
         ]
-
-    # Leases.
 
     def _lost(self, now: float) -> tuple[list[Record], list[Waiting]]:
         """Return the provisional entries and the hand-overs whose lease ran out or worker died."""

@@ -25,7 +25,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from scrapy_simhash.fingerprint import Fingerprint
-from scrapy_simhash.index.base import Arrival, Claim, Match, Page, StoreDamaged, StoreUnavailable
+from scrapy_simhash.index.base import Arrival, Claim, Match, Page, StoreUnavailable
 from scrapy_simhash.index.redis_claims import Claimant
 from scrapy_simhash.index.redis_client import parts
 from scrapy_simhash.index.redis_log import AnotherLog
@@ -81,18 +81,6 @@ class RedisIndex(RedisStore):
                 if claimant.unleased:
                     self._find([claimant])
             return list(claimant.matches(provisional))
-
-    def claim(  # noqa: D102
-        self,
-        key: str,
-        fingerprint: Fingerprint,
-        *,
-        scope: str = "",
-        request: str | None = None,
-        now: float | None = None,
-    ) -> Claim:
-        (answer,) = self.claim_all([Arrival(key, fingerprint, scope, request)], now=now)
-        return answer
 
     def claim_all(  # noqa: D102
         self, arrivals: Sequence[Arrival], *, now: float | None = None
@@ -211,16 +199,15 @@ class RedisIndex(RedisStore):
 
     def _find(self, claimants: Sequence[Claimant]) -> None:
         """Find what is near the claimants."""
-        try:
+        log = self._log
+
+        def find() -> None:
+            if self._log is not log:
+                for claimant in claimants:
+                    claimant.unleased.clear()
             self._finder.find(claimants)
-        except AnotherLog:
-            self._open()
-            for claimant in claimants:
-                claimant.unleased.clear()
-            try:
-                self._finder.find(claimants)
-            except AnotherLog as error:
-                raise StoreDamaged(f"the log of {self._client.name!r} is damaged") from error
+
+        self._on_its_log(find)
 
     def _keep_up(self, claimants: Iterable[Claimant], now: float) -> None:
         """Do what is not urgent; what fails is left to whoever claims next."""

@@ -136,19 +136,20 @@ class RedisStore(StoredIndex):
         digest = hashlib.blake2b(scope.encode(), digest_size=self.layout.bits // 8).digest()
         return int.from_bytes(digest, "big")
 
-    def _follow(self) -> bool:
-        """Take in what is new in the log; return whether it is another log than before."""
+    def _follow(self) -> None:
+        """Take in what is new in the log."""
+        self._on_its_log(lambda: self._log.follow())
+
+    def _on_its_log(self, act: Callable[[], None]) -> None:
+        """Do what may find the log to be another than before; then once more, on that one."""
         try:
-            self._log.follow()
+            act()
         except AnotherLog:
             self._open()
-        else:
-            return False
-        try:
-            self._log.follow()
-        except AnotherLog as error:
-            raise StoreDamaged(f"the log of {self._client.name!r} is damaged") from error
-        return True
+            try:
+                act()
+            except AnotherLog as error:
+                raise StoreDamaged(f"the log of {self._client.name!r} is damaged") from error
 
     def remove(self, key: str) -> int:  # noqa: D102
         name = self._name(key)

@@ -6,52 +6,32 @@ import contextlib
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import quote
 
 from scrapy_simhash.blocks import Layout, plan_layout
 from scrapy_simhash.fingerprint import Fingerprint
 from scrapy_simhash.index.base import (
     DEFAULT_LEASE,
     Entry,
-    StoreDamaged,
-    StoreMismatch,
-    StoreMissing,
     StoreUnavailable,
 )
 from scrapy_simhash.index.header import agreed_layout
 from scrapy_simhash.index.local import LocalIndex
 from scrapy_simhash.index.log import Record, Row, Waiting
+from scrapy_simhash.index.sqlite_file import (
+    BUSY_TIMEOUT,
+    SCHEMA,
+    check_ours,
+    open_read_only,
+    read_header,
+    translated,
+)
 from scrapy_simhash.index.stored import Census
 
-# "simh", so that a file of ours is told from other SQLite files.
-APPLICATION_ID = 0x73696D68
-FORMAT = 1
-# Seconds to wait for another process's write lock.
-BUSY_TIMEOUT = 5.0
 # Parameters in one statement that every build of SQLite allows.
 _PARAMETERS = 500
-
-# Leases are apart from the entries: an entry's row is never written again, so the log is as
-# compact as it can be, and the few leases are found without an index on every key.
-_SCHEMA = (
-    f"PRAGMA application_id = {APPLICATION_ID}",
-    f"PRAGMA user_version = {FORMAT}",
-    "CREATE TABLE header (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
-    """CREATE TABLE entries (
-        position INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL, value BLOB NOT NULL,
-        key TEXT NOT NULL, time REAL NOT NULL)""",
-    """CREATE TABLE leases (
-        key TEXT, position INTEGER, worker TEXT NOT NULL, expires REAL NOT NULL, request TEXT,
-        PRIMARY KEY (key, position)) WITHOUT ROWID""",
-    """CREATE TABLE waiting (
-        key TEXT PRIMARY KEY, request TEXT NOT NULL, original INTEGER,
-        handovers INTEGER NOT NULL, worker TEXT NOT NULL, expires REAL NOT NULL) WITHOUT ROWID""",
-    "CREATE INDEX waiting_by_original ON waiting (original)",
-)
-
 
 T = TypeVar("T")
 
@@ -60,63 +40,6 @@ _ENTRY = (
     "SELECT position, key, value, scope, time, worker IS NOT NULL FROM entries "
     "LEFT JOIN leases USING (key, position)"
 )
-
-
-def read_header(path: str | os.PathLike[str]) -> dict[str, str]:
-    """Return the header of the index in a file, which is not changed, nor made.
-
-    Raises:
-        StoreMissing: there is no such file.
-        StoreMismatch: it has another format.
-        StoreDamaged: it is no index.
-        StoreUnavailable: it cannot be read.
-    """
-    path = Path(path).absolute()
-    if not path.is_file():
-        raise StoreMissing(f"there is no index {path}")
-    with _translated(path), contextlib.closing(_read_only(path)) as connection:
-        _check_ours(path, connection.execute)
-        return dict(connection.execute("SELECT name, value FROM header"))
-
-
-def _read_only(path: Path) -> sqlite3.Connection:
-    # Opened by "mode=ro", SQLite leaves the files of its write-ahead log behind.
-    connection = sqlite3.connect(
-        f"file:{quote(str(path))}?mode=rw",
-        timeout=BUSY_TIMEOUT,
-        isolation_level=None,
-        check_same_thread=False,
-        uri=True,
-    )
-    connection.execute("PRAGMA query_only = ON")
-    return connection
-
-
-def _check_ours(path: Path, run: Callable[[str], Iterable[Any]]) -> None:
-    ((application,),) = run("PRAGMA application_id")
-    ((version,),) = run("PRAGMA user_version")
-    if application != APPLICATION_ID:
-        raise StoreDamaged(f"{path} is a SQLite file of another program: use another file")
-    if version != FORMAT:
-        raise StoreMismatch(
-            f"{path} has format {version}, this version of scrapy-simhash reads {FORMAT}: "
-            "use the version that made it, or another file"
-        )
-
-
-@contextlib.contextmanager
-def _translated(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        if str(error).startswith("no such"):
-            raise StoreDamaged(f"{path} is not a complete index: {error}") from error
-        raise StoreUnavailable(f"cannot use {path}: {error}") from error
-    except sqlite3.DatabaseError as error:
-        raise StoreDamaged(
-            f"{path} is damaged or not an index: {error}; use another file, or delete this one to "
-            "start anew"
-        ) from error
 
 
 class SqliteIndex(LocalIndex):
@@ -188,9 +111,9 @@ class SqliteIndex(LocalIndex):
         if not self._path.parent.is_dir():
             raise StoreUnavailable(f"cannot open {self._path}: {self._path.parent} is no folder")
         self._pid = os.getpid()
-        with _translated(self._path):
+        with translated(self._path):
             if self._is_read_only:
-                self._connection = _read_only(self._path)
+                self._connection = open_read_only(self._path)
                 return
             self._connection = sqlite3.connect(
                 self._path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
@@ -204,12 +127,12 @@ class SqliteIndex(LocalIndex):
             ((application,),) = self._run("PRAGMA application_id")
             ((tables,),) = self._run("SELECT count(*) FROM sqlite_master")
             if not tables and not application:
-                for statement in _SCHEMA:
+                for statement in SCHEMA:
                     self._run(statement)
                 for item in new.items():
                     self._run("INSERT INTO header VALUES (?, ?)", item)
                 return new
-            _check_ours(self._path, self._run)
+            check_ours(self._path, self._run)
             return dict(self._run("SELECT name, value FROM header"))
 
     def _write_ahead(self) -> None:
@@ -260,7 +183,7 @@ class SqliteIndex(LocalIndex):
         try:
             return act(self._connection)
         except sqlite3.Error:
-            with _translated(self._path):
+            with translated(self._path):
                 raise
 
     @contextlib.contextmanager

@@ -21,8 +21,9 @@ from scrapy_simhash.index import (
     StoreMismatch,
     StoreUnavailable,
     index_from_url,
-    local,
+    local_store,
     sqlite,
+    sqlite_file,
 )
 
 
@@ -86,7 +87,7 @@ def test_an_empty_file_becomes_an_index(path):
 def test_another_format_is_refused(path):
     opened(path).close()
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute(f"PRAGMA user_version = {sqlite.FORMAT + 1}")
+        connection.execute(f"PRAGMA user_version = {sqlite_file.FORMAT + 1}")
     assert "format 2" in refused(path, StoreMismatch)
 
 
@@ -191,8 +192,30 @@ def test_an_interrupted_transaction_is_undone(index):
     assert index.query(Fingerprint(0, 64))[0].provisional
 
 
+def test_a_page_that_waits_and_then_repeats_a_confirmed_one_in_one_batch_waits_no_more(index):
+    kept, open_one = 0x123456789ABCDEF0, 0xF0F0F0F0F0F0F0F0
+    index.claim("kept", Fingerprint(kept, 64))
+    index.confirm(["kept"])
+    index.claim("open", Fingerprint(open_one, 64), request="O")
+    waits, repeats, new = index.claim_all(
+        [
+            Arrival("page", Fingerprint(open_one, 64), request="P"),
+            Arrival("page", Fingerprint(kept, 64), request="P"),
+            Arrival("new", Fingerprint(0, 64)),
+        ]
+    )
+    assert (waits.waiting, repeats.waiting, new.outcome) == (True, False, Outcome.ORIGINAL)
+    assert index.release(["open"]) == []
+
+
+def test_an_entry_of_its_own_is_in_ram_once(index):
+    fill(index, 3)
+    index.query(Fingerprint(0, 64))
+    assert len(index._neighbours("")) == 3
+
+
 def test_a_long_log_is_followed_in_batches(path, monkeypatch):
-    monkeypatch.setattr(local, "_BATCH", 7)
+    monkeypatch.setattr(local_store, "_BATCH", 7)
     with contextlib.closing(opened(path)) as one, contextlib.closing(opened(path)) as other:
         fill(one, 50)
         assert [entry.key for entry in other] == [str(i) for i in range(50)]
