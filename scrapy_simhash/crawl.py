@@ -10,8 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass, replace
@@ -21,7 +20,6 @@ from typing import TypeVar
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DontCloseSpider
-from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 
 from scrapy_simhash.account import Account
@@ -32,14 +30,14 @@ from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index import Arrival, Page, StoreError
 from scrapy_simhash.index.standby import CaughtUp
 from scrapy_simhash.index_thread import IndexThread
-from scrapy_simhash.requests import request_from_json, request_key, request_to_json
-from scrapy_simhash.settings import FilterSettings
+from scrapy_simhash.requests import request_from_json
+from scrapy_simhash.settings import FilterSettings, forgets_requests
 from scrapy_simhash.worker import PageFailed, PageTimeout
 
 logger = logging.getLogger(__name__)
 
 # Confirmations are sent in batches; until then a page is provisional for others.
-FLUSH_SECONDS = 0.5
+FLUSH_SECONDS = 0.1
 # How long the event loop waits for the index when the spider is idle: the engine asks again only
 # after five seconds, by which every crawl would end later.
 IDLE_SECONDS = 0.25
@@ -94,9 +92,6 @@ class CrawlFilter:
             self._index, items=bool(self.settings.item_text_field or self.settings.item_html_field)
         )
         self.account = Account(self.settings)
-        # Requests that the queue forgets as soon as it has given them out, and their keys.
-        self._expected: dict[Request, str] = {}
-        self._to_expect: deque[Page] = deque()
         self._given_up: set[asyncio.Future[Verdict]] = set()
         self._upkeep: asyncio.Task[None] | None = None
         self._idle: Future[_Idle] | None = None
@@ -181,31 +176,6 @@ class CrawlFilter:
             reason = "extractor_error"
         _answer([(asked, Verdict("skipped", key, reason=reason))])
 
-    def expect(self, request: Request) -> None:
-        """Note in the index that a request is on its way, if the queue has forgotten it."""
-        if not self.settings.expect_requests or request.callback is NO_CALLBACK:
-            return
-        stored = request_to_json(request, self.spider)
-        if stored is not None:
-            self._expected[request] = key = request_key(request, request.url)
-            self._to_expect.append(Page(key, stored))
-            self._asker.run(self._expect)
-
-    def _expect(self) -> None:
-        # Each request that came has asked for this; the first takes them all.
-        pages = [self._to_expect.popleft() for _ in range(len(self._to_expect))]
-        if pages:
-            self._index.expect(pages)
-
-    def _not_expected(self) -> list[str]:
-        """Return the keys of the requests that are not on their way any more."""
-        assert self._crawler.engine is not None
-        active = self._crawler.engine.downloader.active
-        return [
-            self._expected.pop(request)
-            for request in [request for request in self._expected if request not in active]
-        ]
-
     def crawl_again(self, pages: Iterable[Page]) -> int:
         """Schedule pages that were handed back; return how many could be."""
         count = 0
@@ -233,13 +203,10 @@ class CrawlFilter:
     def _settle(
         self,
         renewed: Iterable[str] = (),
-        dismissed: Sequence[str] = (),
         *,
         at_once: bool = False,
     ) -> CaughtUp:
         try:
-            if dismissed:
-                self._index.dismiss(dismissed)
             self.deliveries.flush()
             self._index.renew(renewed)
             return self._index.catch_up(at_once=at_once)
@@ -255,8 +222,8 @@ class CrawlFilter:
             logger.error("What was left over cannot be taken over: %s", error)
             return []
 
-    def _settle_idle(self, dismissed: Sequence[str]) -> _Idle:
-        return _Idle(self._settle((), dismissed), self._orphans(), self._index.foreign_lease())
+    def _settle_idle(self) -> _Idle:
+        return _Idle(self._settle(), self._orphans(), self._index.foreign_lease())
 
     async def _on_index(self, work: Callable[[], T]) -> T:
         return await asyncio.wrap_future(self._asker.run(work))
@@ -271,7 +238,6 @@ class CrawlFilter:
     async def _catch_up(
         self,
         renewed: Iterable[str] = (),
-        dismissed: Sequence[str] = (),
         *,
         at_once: bool = False,
     ) -> AsyncIterator[Page]:
@@ -279,7 +245,7 @@ class CrawlFilter:
         more = True
         while more:
             # Claims that are waiting come between two steps.
-            done = await self._on_index(partial(self._settle, renewed, dismissed, at_once=at_once))
+            done = await self._on_index(partial(self._settle, renewed, at_once=at_once))
             for page in self._caught_up(done):
                 yield page
             more = done.more
@@ -293,9 +259,9 @@ class CrawlFilter:
             keys: list[str] = []
             if time.monotonic() - renewed > self.settings.lease / 3:
                 renewed = time.monotonic()
-                keys = [*self.deliveries.keys(), *self._expected.values()]
+                keys = self.deliveries.keys()
             self.count("same_body", self._analysis.take_repeats())
-            pages = [page async for page in self._catch_up(keys, self._not_expected())]
+            pages = [page async for page in self._catch_up(keys)]
             self.crawl_again(pages)
             self._stop_if_told()
 
@@ -320,6 +286,11 @@ class CrawlFilter:
         self.deliveries.arrived(request)
 
     async def _spider_opened(self, spider: Spider) -> None:
+        if forgets_requests(self._crawler.settings):
+            logger.warning(
+                "SCHEDULER_QUEUE_CLASS: this queue of scrapy-redis forgets the requests that a "
+                "killed crawler had; scrapy_simhash.queues has the same, which do not"
+            )
         self.crawl_again(await self._on_index(self._orphans))
         self._upkeep = asyncio.get_running_loop().create_task(self._keep_up())
 
@@ -328,7 +299,7 @@ class CrawlFilter:
         self.deliveries.end_all()
         late = self._idle is not None
         if self._idle is None:
-            self._idle = self._asker.run(partial(self._settle_idle, self._not_expected()))
+            self._idle = self._asker.run(self._settle_idle)
         try:
             idle = self._idle.result(IDLE_SECONDS)
         except NotYet:

@@ -43,10 +43,6 @@ class NearDuplicateDownloaderMiddleware:
         """
         return cls(crawler)
 
-    def process_request(self, request: Request, spider: Spider | None = None) -> None:
-        """Note that a request is on its way, if only this worker knows."""
-        self._filter.expect(request)
-
     async def process_response(
         self, request: Request, response: Response, spider: Spider | None = None
     ) -> Response:

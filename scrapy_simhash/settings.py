@@ -69,7 +69,6 @@ class FilterSettings:
         expected_pages: how many pages a new index is planned for.
         lease: seconds that a page in progress belongs to its worker.
         on_unavailable: whether the crawl goes on while the index is away.
-        expect_requests: whether the queue forgets requests when it gives them out.
         standby_pages: how many pages it may hold meanwhile.
         standby_path: the file for them, or None for memory.
         max_body_size: bytes; larger pages are let through unchecked.
@@ -90,7 +89,6 @@ class FilterSettings:
     expected_pages: int
     lease: float
     on_unavailable: OnUnavailable
-    expect_requests: bool
     standby_pages: int
     standby_path: Path | None
     max_body_size: int
@@ -121,7 +119,6 @@ class FilterSettings:
             index_url=_index_url(settings, folder),
             expected_pages=_number(settings, "SIMHASH_EXPECTED_PAGES", int, 1),
             lease=_number(settings, "SIMHASH_LEASE", float, 1),
-            expect_requests=_uses_scrapy_redis(settings),
             on_unavailable=_one_of(
                 _get(settings, "SIMHASH_ON_UNAVAILABLE"),
                 get_args(OnUnavailable),
@@ -282,7 +279,7 @@ def _index_url(settings: BaseSettings, folder: str | None) -> str:
     if url is not None:
         return str(url)
     # What the scheduler shares, the index shares.
-    if _uses_scrapy_redis(settings):
+    if uses_scrapy_redis(settings):
         return _scrapy_redis_url(settings)
     # As Scrapy's own dupefilter: what was seen lasts as long as the job does.
     if folder is None:
@@ -290,10 +287,17 @@ def _index_url(settings: BaseSettings, folder: str | None) -> str:
     return "sqlite:///" + quote(str(Path(folder).absolute() / "simhash.sqlite"))
 
 
-def _uses_scrapy_redis(settings: BaseSettings) -> bool:
+def uses_scrapy_redis(settings: BaseSettings) -> bool:
+    """Return whether scrapy-redis is the scheduler."""
     scheduler = settings.get("SCHEDULER")
     name = scheduler if isinstance(scheduler, str) else getattr(scheduler, "__module__", "")
     return bool(name.startswith("scrapy_redis."))
+
+
+def forgets_requests(settings: BaseSettings) -> bool:
+    """Return whether the queue is one of scrapy-redis's own, see :mod:`scrapy_simhash.queues`."""
+    queue = settings.get("SCHEDULER_QUEUE_CLASS") or "scrapy_redis.queue.PriorityQueue"
+    return uses_scrapy_redis(settings) and str(queue).startswith("scrapy_redis.")
 
 
 def _scrapy_redis_url(settings: BaseSettings) -> str:

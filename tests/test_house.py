@@ -33,7 +33,7 @@ FLOORS = [
     {"settings", "requests", "deliveries", "offline", "analysis"},
     {"account"},
     {"crawl"},
-    {"downloadermiddlewares", "spidermiddlewares", "pipelines"},
+    {"downloadermiddlewares", "spidermiddlewares", "pipelines", "queues"},
     {"addon", "commands"},
 ]
 FLOOR = {module: number for number, floor in enumerate(FLOORS) for module in floor}
@@ -47,6 +47,7 @@ SCRAPY_EDGE = {
     "downloadermiddlewares",
     "spidermiddlewares",
     "pipelines",
+    "queues",
     "addon",
     "commands",
 }

@@ -207,26 +207,14 @@ class Index(ABC):
 
     @abstractmethod
     def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:
-        """Start the leases of this worker's provisional entries and hand-overs anew."""
-
-    @abstractmethod
-    def expect(self, pages: Iterable[Page], *, now: float | None = None) -> None:
-        """Note pages that this worker is about to get, for queues that forget what they gave out.
-
-        They are as pages that were handed over to it: if it dies before they claim, ``orphans``
-        gives them to another. Pages that wait on an original are left alone.
-        """
-
-    @abstractmethod
-    def dismiss(self, keys: Iterable[str]) -> None:
-        """Forget pages that this worker expects or was handed, and that will not claim."""
+        """Start the leases of this worker's provisional entries anew."""
 
     @abstractmethod
     def orphans(self, *, now: float | None = None) -> list[Page]:
         """Take over the pages whose worker died; the caller crawls them again.
 
         These are the pages of provisional entries whose lease ran out, the pages waiting on
-        them, and hand-overs and expected pages whose lease ran out.
+        them, and hand-overs whose lease ran out.
         """
 
     @abstractmethod

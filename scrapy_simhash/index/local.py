@@ -259,32 +259,6 @@ class LocalIndex(LocalStore):
                 for record in self._provisional(key):
                     if record.worker == self._worker:
                         self._set_leases([record._replace(expires=now + self.lease)])
-                if waiting := self._handed_over(key):
-                    self._put_waiting(waiting._replace(expires=now + self.lease))
-
-    def expect(self, pages: Iterable[Page], *, now: float | None = None) -> None:  # noqa: D102
-        now = time.time() if now is None else now
-        with self._lock, self._transaction():
-            for key, request in ((page.key, page.request) for page in pages):
-                noted = self._waiting_of(key)
-                if request is not None and (noted is None or noted.original is None):
-                    handovers = noted.handovers if noted else 0
-                    self._put_waiting(
-                        Waiting(key, request, None, handovers, self._worker, now + self.lease)
-                    )
-
-    def dismiss(self, keys: Iterable[str]) -> None:  # noqa: D102
-        with self._lock, self._transaction():
-            for key in keys:
-                if self._handed_over(key):
-                    self._drop_waiting([key])
-
-    def _handed_over(self, key: str) -> Waiting | None:
-        """Return what is noted of a page that is handed over to this worker."""
-        noted = self._waiting_of(key)
-        if noted and noted.original is None and noted.worker == self._worker:
-            return noted
-        return None
 
     def orphans(self, *, now: float | None = None) -> list[Page]:  # noqa: D102
         now = time.time() if now is None else now

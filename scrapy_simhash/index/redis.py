@@ -125,25 +125,6 @@ class RedisIndex(RedisStore):
             for some in parts(self._worker.own(names)):
                 own = chain.from_iterable((p, own.fingerprint) for p, _, own in some)
                 self._client.run("renew", self._worker.name, now + self.lease, *own)
-            handed = [name for name in names if self._worker.was_handed(name)]
-            for ours in parts(handed):
-                self._client.run("extend", self._worker.name, now + self.lease, *ours)
-
-    def expect(self, pages: Iterable[Page], *, now: float | None = None) -> None:  # noqa: D102
-        now = time.time() if now is None else now
-        expected = [(self._name(p.key), p.request) for p in pages if p.request is not None]
-        with self._use():
-            for some in parts(expected):
-                texts = (text for name, request in some for text in (name, "=" + request))
-                self._client.run("expect", self._worker.name, now + self.lease, *texts)
-                self._worker.expect(name for name, _ in some)
-
-    def dismiss(self, keys: Iterable[str]) -> None:  # noqa: D102
-        with self._use():
-            names = [name for name in map(self._name, keys) if self._worker.was_handed(name)]
-            for some in parts(names):
-                self._client.run("dismiss", self._worker.name, *some)
-                self._worker.dismiss(some)
 
     def orphans(self, *, now: float | None = None) -> list[Page]:  # noqa: D102
         now = time.time() if now is None else now

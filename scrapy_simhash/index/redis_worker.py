@@ -62,14 +62,6 @@ class Worker:
         for name in names:
             self._own.pop(name, None)
 
-    def expect(self, names: Iterable[str]) -> None:
-        """Note pages that the index expects from this worker."""
-        self._handed.update(names)
-
-    def dismiss(self, names: Iterable[str]) -> None:
-        """Forget pages that the index does not expect any more."""
-        self._handed.difference_update(names)
-
     def was_handed(self, name: str) -> bool:
         """Return whether a page was handed over and has not claimed."""
         return name in self._handed

@@ -234,18 +234,6 @@ class StandbyIndex(Index):
             if there:
                 self._primary.read(lambda primary: primary.renew(there, now=now))
 
-    def expect(self, pages: Iterable[Page], *, now: float | None = None) -> None:  # noqa: D102
-        with self._lock:
-            pages = list(pages)
-            self._primary.read(lambda primary: primary.expect(pages, now=now))
-
-    def dismiss(self, keys: Iterable[str]) -> None:  # noqa: D102
-        with self._lock:
-            keys = list(keys)
-            if self._standby is not None:
-                self._standby.dismiss(keys)
-            self._primary.read(lambda primary: primary.dismiss(keys))
-
     def orphans(self, *, now: float | None = None) -> list[Page]:  # noqa: D102
         with self._lock:
             pages = self._standby.orphans(now=now) if self._standby is not None else []

@@ -394,39 +394,6 @@ def test_a_claim_ends_the_hand_over_of_its_key(store, outcome):
     assert index.orphans(now=1000) == []
 
 
-def test_an_expected_page_is_an_orphan_when_its_worker_is_gone(store):
-    index = store.open(lease=10)
-    index.expect([Page("a", "A"), Page("no request", None)], now=0)
-    assert index.orphans(now=5) == []
-    index.renew(["a"], now=8)
-    assert index.orphans(now=15) == []
-    assert index.orphans(now=18) == [Page("a", "A")]
-
-
-@pytest.mark.parametrize("end", ["original", "duplicate", "dismissed"])
-def test_a_page_is_not_expected_any_more_once_it_claimed_or_was_dismissed(store, end):
-    index = store.open(lease=10)
-    index.expect([Page("a", "A")], now=0)
-    if end == "dismissed":
-        index.dismiss(["a", "unknown"])
-    else:
-        if end == "duplicate":
-            index.claim("b", fp(0), now=0)
-            index.confirm(["b"])
-        index.claim("a", fp(0), now=1)
-        index.confirm(["a"])
-    assert index.orphans(now=100) == []
-
-
-def test_a_page_that_waits_stays_when_it_is_expected_and_dismissed(store):
-    index = store.open(lease=10)
-    index.claim("a", fp(0), now=0)
-    index.claim("b", fp(0), request="B", now=0)
-    index.expect([Page("b", "other")], now=0)
-    index.dismiss(["b"])
-    assert index.release(["a"], now=1) == [Page("b", "B")]
-
-
 def test_removing_an_original_leaves_its_waiting_pages_to_orphans(store):
     index = store.open()
     index.claim("a", fp(0))
