@@ -125,6 +125,7 @@ class NearDuplicateDownloaderMiddleware:
         self._crawler.signals.send_catch_log(
             signals.near_duplicate,
             verdict=verdict,
+            request=request,
             response=response,
             spider=self._filter.spider,
         )

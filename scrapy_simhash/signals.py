@@ -3,5 +3,5 @@
 from __future__ import annotations
 
 #: Sent for each near-duplicate page, whatever the action, with ``verdict``
-#: (:class:`scrapy_simhash.detector.Verdict`), ``response`` and ``spider``.
+#: (:class:`scrapy_simhash.detector.Verdict`), ``request``, ``response`` and ``spider``.
 near_duplicate = object()

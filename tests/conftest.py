@@ -126,7 +126,9 @@ def crawl(reactor_loop: asyncio.AbstractEventLoop) -> Callable[..., Crawl]:
         crawler = Crawler(spider, {**base, **(settings or {})})
         outcome = Crawl()
 
-        def near_duplicate(verdict: Any) -> None:
+        def near_duplicate(verdict: Any, request: Any, response: Any) -> None:
+            assert request.meta["simhash"]["key"] == verdict.key
+            assert request.url == response.url
             outcome.dropped.append((verdict.key, verdict.original, verdict.distance))
 
         def item_scraped(item: Any) -> None:

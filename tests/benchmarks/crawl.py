@@ -212,10 +212,10 @@ class _Meter:
             await asyncio.sleep(TICK)
             self._lags.append(time.perf_counter() - asked - TICK)
 
-    def page_done(self, response: Any) -> None:
+    def page_done(self, request: Any) -> None:
         """Note that a page has its verdict: it goes to its callback, or was dropped."""
         self._done += 1
-        self._latencies.append(response.meta["download_latency"])
+        self._latencies.append(request.meta["download_latency"])
         if self._done == WARM_UP:
             self._begun = self._now()
             self._threads_begun = _cpu_of_threads()
@@ -311,8 +311,8 @@ def _run_spider(order: dict[str, Any]) -> None:
     )
     crawler = process.create_crawler(Ordinary if order["spider"] == "ordinary" else Bare)
 
-    def passed(response: Any) -> None:
-        meter.page_done(response)
+    def passed(request: Any) -> None:
+        meter.page_done(request)
 
     crawler.signals.connect(passed, signal=signals.response_received)
     if order["settings"].get("SIMHASH_ENABLED", True):
