@@ -54,8 +54,9 @@ def client(server: servers.RedisServer) -> Iterator[Any]:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """The clock of Redis."""
     clock = SimpleNamespace(now=0.0)
-    monkeypatch.setattr(queues, "time", SimpleNamespace(time=lambda: clock.now))
+    monkeypatch.setattr(queues._NotedQueue, "_time", lambda _: clock.now)
     return clock
 
 
@@ -206,6 +207,20 @@ def test_what_a_crawler_of_this_moment_has_is_left_alone(crawler, clock):
     one.queue._renew()
     clock.now += LEASE * 0.7
     assert other.queue._recover(own=False) == (0, True)
+
+
+def test_the_clock_of_redis_counts_and_not_the_crawlers_own(client, monkeypatch):
+    right = Crawler(client, "PriorityQueue")
+    right.push(1)
+    right.push(2)
+    assert right.pop() == "1"
+    with monkeypatch.context() as wrong:
+        wrong.setattr(queues, "time", SimpleNamespace(time=lambda: time.time() + 3600))
+        ahead = Crawler(client, "PriorityQueue")
+        assert ahead.queue._recover(own=False) == (0, True)
+        assert ahead.pop() == "2"
+    ends = client.zscore("docs:requests:crawlers", ahead.queue._crawler)
+    assert ends == pytest.approx(time.time() + LEASE, abs=30)
 
 
 def test_clearing_the_queue_leaves_nothing(crawler, client):

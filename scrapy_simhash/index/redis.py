@@ -20,7 +20,6 @@ is not there was deleted, for ever.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
@@ -85,7 +84,7 @@ class RedisIndex(RedisStore):
     def claim_all(  # noqa: D102
         self, arrivals: Sequence[Arrival], *, now: float | None = None
     ) -> list[Claim]:
-        now = time.time() if now is None else now
+        now = self._client.time() if now is None else now
         with self._use():
             return [answer for some in parts(arrivals) for answer in self._claim(some, now)]
 
@@ -107,7 +106,7 @@ class RedisIndex(RedisStore):
             self._worker.let_go(names)
 
     def release(self, keys: Iterable[str], *, now: float | None = None) -> list[Page]:  # noqa: D102
-        now = time.time() if now is None else now
+        now = self._client.time() if now is None else now
         with self._use():
             names = [self._name(key) for key in keys]
             pages: list[Page] = []
@@ -119,7 +118,7 @@ class RedisIndex(RedisStore):
         return pages
 
     def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:  # noqa: D102
-        now = time.time() if now is None else now
+        now = self._client.time() if now is None else now
         with self._use():
             names = [self._name(key) for key in keys]
             for some in parts(self._worker.own(names)):
@@ -127,7 +126,7 @@ class RedisIndex(RedisStore):
                 self._client.run("renew", self._worker.name, now + self.lease, *own)
 
     def orphans(self, *, now: float | None = None) -> list[Page]:  # noqa: D102
-        now = time.time() if now is None else now
+        now = self._client.time() if now is None else now
         pages: dict[str, Page] = {}
         with self._use():
             more = True
@@ -139,7 +138,7 @@ class RedisIndex(RedisStore):
         return list(pages.values())
 
     def foreign_lease(self, *, now: float | None = None) -> float | None:  # noqa: D102
-        now = time.time() if now is None else now
+        now = self._client.time() if now is None else now
         with self._use():
             ends = [float(end) for end in self._client.run("foreign", self._worker.name) if end]
         return max(max(ends) - now, 0.0) if ends else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
@@ -62,6 +63,8 @@ class Client:
         #: made under this name one after the other: by the index's header.
         self.segment = 0
         self.generation = ""
+        # Seconds by which the clock of Redis is ahead of ours.
+        self._ahead = 0.0
         self._control = [self.control(part).encode() for part in CONTROL]
         self._connection: Any = None
         self._redis: Any = self._translated(lambda: _connect(address))
@@ -74,6 +77,14 @@ class Client:
     def control(self, part: str) -> str:
         """Return the key of a part of the log slot."""
         return f"{{{self.name}}}:{part}"
+
+    def set_clock(self, now: float) -> None:
+        """Note what the clock of Redis shows, in seconds since the Unix epoch."""
+        self._ahead = now - time.time()
+
+    def time(self) -> float:
+        """Return what the clock of Redis shows: those of workers may be far apart."""
+        return time.time() + self._ahead
 
     def start_anew(self) -> None:
         """After a fork, leave the connection to the parent."""

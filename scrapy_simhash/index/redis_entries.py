@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -183,7 +182,7 @@ class Entries:
             for part, entries in self._pages.entries(first, segment).items():
                 key = f"{self._client.prefix}:{part}"
                 crowded += self._client.put(key, PAGE_LIMIT, self._log.head, entries)
-        self._client.run("advance", self._width, first, time.time(), crowded)
+        self._client.run("advance", self._width, first, self._client.time(), crowded)
         # By now most pages of the segment before are confirmed.
         before = range(max(first - self._client.segment, self._log.head), first, RECORDS)
         keys = [self._record_page(position) for position in before]

@@ -73,7 +73,7 @@ def open_header(
     expected_pages: int,
     layout: Layout | None,
 ) -> Header:
-    """Read the header of an index, or make it if there is none; arguments as ``RedisIndex`` takes.
+    """Read the header of an index, or make it; arguments as ``RedisIndex`` takes.
 
     Raises:
         StoreMismatch: the index cannot be used as asked.
@@ -94,7 +94,10 @@ def open_header(
         **address.options,
     }
     where = f"the index {address.name!r} at {address.shown}"
-    stored = client.run("open", *(str(part) for item in new.items() for part in item))
+    *stored, seconds, microseconds = client.run(
+        "open", *(str(part) for item in new.items() for part in item)
+    )
+    client.set_clock(number(seconds) + number(microseconds) / 1e6)
     header = {name: text(value) for name, value in zip(new, stored, strict=True)}
     segment, shards = number(header["segment"].encode()), number(header["shards"].encode())
     if not segment or segment % RECORDS or not 1 <= shards <= _MOST_SHARDS:

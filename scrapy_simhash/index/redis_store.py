@@ -8,7 +8,6 @@ import logging
 import os
 import re
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
@@ -214,7 +213,7 @@ class RedisStore(StoredIndex):
                     for e in some
                 ]
                 added = list(zip(values, records, strict=True))
-                self._upkeep.append(added, self._worker.name, time.time() + self.lease)
+                self._upkeep.append(added, self._worker.name, self._client.time() + self.lease)
                 self._follow()
                 self._upkeep.flush(self._worker.name)
 

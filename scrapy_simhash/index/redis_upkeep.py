@@ -45,7 +45,7 @@ class Upkeep:
         if self._expire is None:
             return
         if time.monotonic() > self._horizon_until:
-            before = time.time() - self._expire * (_GRACE - 1)
+            before = self._client.time() - self._expire * (_GRACE - 1)
             self._horizon = self._client.run("horizon", before)
             self._horizon_until = time.monotonic() + min(_HORIZON_SECONDS, self._expire / 100)
         seen = {p for claimant in claimants for p in claimant.records if p < self._horizon}
@@ -93,5 +93,5 @@ class Upkeep:
             self._entries.freeze()
             self._log.follow()
         if self._expire is not None:
-            self._entries.expire(time.time() - self._expire * _GRACE)
+            self._entries.expire(self._client.time() - self._expire * _GRACE)
         self._client.all([("UNLINK", flusher)])

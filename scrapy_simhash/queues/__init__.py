@@ -56,6 +56,9 @@ class _NotedQueue(scrapy_redis.Base):  # type: ignore[misc]
         self._take = server.register_script(_script("take"))
         self._give_back = server.register_script(_script("give_back"))
         self._upkeep: asyncio.Task[None] | None = None
+        # The clock of Redis counts: those of crawlers may be far apart.
+        seconds, microseconds = server.time()
+        self._ahead: float = seconds + microseconds / 1e6 - time.time()
         connect = spider.crawler.signals.connect
         connect(self._spider_opened, signal=signals.spider_opened)
         connect(self._spider_idle, signal=signals.spider_idle)
@@ -81,7 +84,7 @@ class _NotedQueue(scrapy_redis.Base):  # type: ignore[misc]
         data = self._take(
             keys=[self.key, self._taken_by(self._crawler), self._crawlers],
             args=[
-                *(self.TAKE, self._crawler, time.time() + self._lease),
+                *(self.TAKE, self._crawler, self._time() + self._lease),
                 *map(self._taken.__getitem__, done),
             ],
         )
@@ -104,6 +107,9 @@ class _NotedQueue(scrapy_redis.Base):  # type: ignore[misc]
         taken = [self._taken_by(crawler.decode()) for crawler in crawlers]
         self.server.delete(self.key, self._crawlers, *taken)
 
+    def _time(self) -> float:
+        return time.time() + self._ahead
+
     def _taken_by(self, crawler: str) -> str:
         return f"{self.key}:taken:{crawler}"
 
@@ -119,7 +125,7 @@ class _NotedQueue(scrapy_redis.Base):  # type: ignore[misc]
         Args:
             own: also what this crawler has.
         """
-        count, busy, now = 0, False, time.time()
+        count, busy, now = 0, False, self._time()
         for name, expires in self.server.zrange(self._crawlers, 0, -1, withscores=True):
             crawler = name.decode()
             mine = crawler == self._crawler
@@ -148,7 +154,7 @@ class _NotedQueue(scrapy_redis.Base):  # type: ignore[misc]
 
     def _renew(self) -> None:
         # Only while something is noted.
-        self.server.zadd(self._crawlers, {self._crawler: time.time() + self._lease}, xx=True)
+        self.server.zadd(self._crawlers, {self._crawler: self._time() + self._lease}, xx=True)
 
     def _spider_idle(self, spider: Spider) -> None:
         try:

@@ -27,6 +27,7 @@ from scrapy_simhash.index import (
     Arrival,
     Index,
     Outcome,
+    Page,
     StoreDamaged,
     StoreMismatch,
     StoreUnavailable,
@@ -612,6 +613,19 @@ def test_threads_may_share_an_index(url, opened):
     assert len(index) == 100
 
 
+def test_the_clock_of_redis_counts_and_not_the_workers_own(url, opened, monkeypatch):
+    right = opened(url, lease=60)
+    right.claim("right", fp(0), request="RIGHT")
+    with monkeypatch.context() as wrong:
+        wrong.setattr(time, "time", lambda now=time.time: now() + 3600)
+        ahead = opened(url, lease=0.5)
+        ahead.claim("ahead", fp(2**40 - 1), request="AHEAD")
+        assert ahead.orphans() == []
+    servers.wait_until(
+        lambda: right.orphans() == [Page("ahead", "AHEAD")], "the lease does not run out"
+    )
+
+
 # Options.
 
 
@@ -621,7 +635,7 @@ def test_pages_not_seen_for_long_are_forgotten_and_their_keys_deleted(
 ):
     monkeypatch.setattr("scrapy_simhash.index.redis_header.SEGMENT", 64)
     now = [1e9]
-    monkeypatch.setattr(time, "time", lambda: now[0])
+    monkeypatch.setattr(Client, "time", lambda _: now[0])
     url += f"{buckets}&buckets={buckets}&expire=1000s"
     index = opened(url)
     old, new = values(64), values(64, seed=1)
@@ -646,7 +660,7 @@ def test_pages_not_seen_for_long_are_forgotten_and_their_keys_deleted(
 def test_segments_may_be_forgotten_while_a_worker_begins_to_follow(url, opened, monkeypatch):
     monkeypatch.setattr("scrapy_simhash.index.redis_header.SEGMENT", 64)
     now = [1e9]
-    monkeypatch.setattr(time, "time", lambda: now[0])
+    monkeypatch.setattr(Client, "time", lambda _: now[0])
     url += "&buckets=local&expire=1000s"
     index, beginner = opened(url), opened(url)
     for value in values(64):
