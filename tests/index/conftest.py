@@ -147,3 +147,31 @@ def shared_store(store: Store) -> Store:
     if not store.shared:
         pytest.skip("one worker has this store for itself")
     return store
+
+
+@pytest.fixture
+def opened() -> Iterator[Callable[..., Index]]:
+    """Opens indexes, and closes them in the end."""
+    with contextlib.ExitStack() as stack:
+
+        def make(url: str, **changed: Any) -> Index:
+            arguments = {"recipe": "test", "bits": 64, "distance": 3, "expected_pages": 1000}
+            index = index_from_url(url, **{**arguments, **changed})
+            stack.callback(index.close)
+            return index
+
+        yield make
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[servers.RedisServer]:
+    # Redis 6 has it in any case, and does not know the option.
+    option = "--enable-debug-command yes" if servers.MAJOR >= 7 else ""
+    with servers.redis_server(option) as started:
+        yield started
+
+
+@pytest.fixture
+def url(server, request) -> str:
+    """The URL of an index for this test alone."""
+    return f"{server.url}?name={abs(hash(request.node.name))}"
