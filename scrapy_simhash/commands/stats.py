@@ -61,6 +61,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
             "pages": census.pages,
             "in_progress": census.provisional,
             "waiting": census.waiting,
+            "bodies": census.bodies,
             "oldest": min((entry.time for entry in sample), default=None),
             "newest": max((entry.time for entry in sample), default=None),
             "recipe": recipe.name if recipe else None,
@@ -104,6 +105,7 @@ def _lines(found: dict[str, Any]) -> list[str]:
         ("pages", f"{pages:,}"),
         ("in progress", f"{found['in_progress']:,}, and {found['waiting']:,} waiting on them"),
     ]
+    rows.append(("bodies", f"{found['bodies']:,} remembered"))
     if found["oldest"] is not None:
         rows += [("oldest", when(found["oldest"])), ("newest", when(found["newest"]))]
     rows.append(("recipe", f"{found['recipe'] or 'one of your own'}: {found['identity']}"))

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from scrapy_simhash.blocks import Layout
@@ -29,6 +29,8 @@ from scrapy_simhash.fingerprint import Fingerprint
 
 DEFAULT_LEASE = 60.0
 MAX_HANDOVERS = 3
+# Bodies that an index remembers at most: the newest of them, whatever the number of its pages.
+BODIES = 100_000
 
 
 class StoreError(Exception):
@@ -222,6 +224,24 @@ class Index(ABC):
         """Return the seconds until the last lease of another worker runs out, None if none.
 
         A worker with nothing left to do stays that long, to take over what a dead one leaves.
+        """
+
+    @abstractmethod
+    def find_bodies(self, digests: Sequence[bytes]) -> list[Fingerprint | None]:
+        """Return, without margins, the fingerprints that were noted of bodies; None of others.
+
+        A page with such a body was an original once, or exactly like one. That may be gone.
+
+        Args:
+            digests: 8 bytes each; see :func:`scrapy_simhash.bodies.body_digest`.
+        """
+
+    @abstractmethod
+    def note_bodies(self, bodies: Mapping[bytes, Fingerprint]) -> None:
+        """Remember, for all workers, the fingerprints of bodies, given by their digests.
+
+        Of more than ``BODIES`` the oldest are forgotten; that at least half as many stay is likely,
+        not certain.
         """
 
     @abstractmethod

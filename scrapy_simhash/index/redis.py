@@ -20,7 +20,7 @@ is not there was deleted, for ever.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 from scrapy_simhash.fingerprint import Fingerprint
@@ -142,6 +142,14 @@ class RedisIndex(RedisStore):
         with self._use():
             ends = [float(end) for end in self._client.run("foreign", self._worker.name) if end]
         return max(max(ends) - now, 0.0) if ends else None
+
+    def find_bodies(self, digests: Sequence[bytes]) -> list[Fingerprint | None]:  # noqa: D102
+        with self._use():
+            return self._bodies.find(digests)
+
+    def note_bodies(self, bodies: Mapping[bytes, Fingerprint]) -> None:  # noqa: D102
+        with self._use():
+            self._bodies.note(bodies)
 
     # Claiming.
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from scrapy_simhash.index.base import StoreUnavailable
+from scrapy_simhash.index.redis_bodies import Bodies
 from scrapy_simhash.index.redis_client import CONTROL, Client
 from scrapy_simhash.index.redis_log import LogView
 from scrapy_simhash.index.redis_pages import RECORDS, BucketPages
@@ -15,13 +16,16 @@ _KEYS = 128
 _FIELDS = 100
 
 
-def sizes(client: Client, log: LogView, pages: BucketPages | None) -> dict[str, int]:
+def sizes(
+    client: Client, log: LogView, pages: BucketPages | None, bodies: Bodies
+) -> dict[str, int]:
     """Return the bytes of each part; of none, where the server does not tell.
 
     Args:
         client: where the index is.
         log: a view of its log, as it is now.
         pages: how its buckets are packed; None if there are none.
+        bodies: those that it remembers.
     """
     prefix = client.prefix
     segments = range(log.head, log.flushed, client.segment)
@@ -36,6 +40,7 @@ def sizes(client: Client, log: LogView, pages: BucketPages | None) -> dict[str, 
             "records (keys, times)": _total(client, kept, len(records)),
             "buckets": _total(client, _spread(buckets), len(buckets)),
             "tail, pages in progress": _total(client, control, len(control)),
+            "bodies": _total(client, _spread(bodies.keys()), len(bodies.keys())),
         }
     except StoreUnavailable:
         return {}

@@ -22,6 +22,7 @@ from scrapy_simhash.index.base import (
     StoreUnavailable,
 )
 from scrapy_simhash.index.redis_address import parse_address
+from scrapy_simhash.index.redis_bodies import Bodies
 from scrapy_simhash.index.redis_census import sizes
 from scrapy_simhash.index.redis_claims import Finder, Lease
 from scrapy_simhash.index.redis_client import Client, number, parts, text
@@ -89,6 +90,7 @@ class RedisStore(StoredIndex):
         if header.has_buckets:
             self._pages = BucketPages(self.layout, header.expected_pages, header.shards)
         self._entries = Entries(self._client, self._log, self._pages)
+        self._bodies = Bodies(self._client, self.layout.bits)
         self._finder = Finder(self._log, self._entries, self.distance, self._is_local)
         self._upkeep = Upkeep(self._client, self._log, self._entries, self._expire)
 
@@ -174,6 +176,7 @@ class RedisStore(StoredIndex):
             # First the log: without it, what is left of the rest is never looked at.
             self._client.clear()
             self._entries.wipe()
+            self._bodies.wipe()
             self._worker = Worker(self._client, self.distance, self.lease)
             self._open()
 
@@ -250,7 +253,8 @@ class RedisStore(StoredIndex):
                 pages=pages,
                 provisional=len(self._leases()),
                 waiting=number(waiting) + number(handed),
-                sizes=sizes(self._client, log, self._pages),
+                bodies=self._bodies.count(),
+                sizes=sizes(self._client, log, self._pages, self._bodies),
                 crowded=number(crowded) if self._pages else None,
             )
 

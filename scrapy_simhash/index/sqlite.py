@@ -6,12 +6,13 @@ import contextlib
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from scrapy_simhash.blocks import Layout, plan_layout
 from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.index import base
 from scrapy_simhash.index.base import (
     DEFAULT_LEASE,
     Entry,
@@ -198,6 +199,33 @@ class SqliteIndex(LocalIndex):
                 self._connection.rollback()
             raise
 
+    # The memory of bodies.
+
+    def find_bodies(self, digests: Sequence[bytes]) -> list[Fingerprint | None]:  # noqa: D102
+        bits = self.layout.bits
+        found: dict[bytes, bytes] = {}
+        with self._lock:
+            for start in range(0, len(digests), _PARAMETERS):
+                some = digests[start : start + _PARAMETERS]
+                sql = "SELECT digest, value FROM bodies WHERE length(value) = ? AND digest IN (%s)"
+                found.update(self._run(sql % ",".join("?" * len(some)), (bits // 8, *some)))
+        return [
+            Fingerprint(int.from_bytes(found[digest], "big"), bits) if digest in found else None
+            for digest in digests
+        ]
+
+    def note_bodies(self, bodies: Mapping[bytes, Fingerprint]) -> None:  # noqa: D102
+        with self._lock, self._transaction():
+            self._run_many(
+                "INSERT OR REPLACE INTO bodies (digest, value) VALUES (?, ?)",
+                [(digest, fingerprint.to_bytes()) for digest, fingerprint in bodies.items()],
+            )
+            # The numbers grow, so the newest have the last ones.
+            self._run(
+                "DELETE FROM bodies WHERE number <= (SELECT max(number) FROM bodies) - ?",
+                (base.BODIES,),
+            )
+
     # The primitives.
 
     def _rows(self, after: int, limit: int) -> list[Row]:
@@ -256,6 +284,7 @@ class SqliteIndex(LocalIndex):
             pages=len(self),
             provisional=count("count(*) FROM leases"),
             waiting=count("count(*) FROM waiting"),
+            bodies=count("count(*) FROM bodies"),
             sizes={part: size for part, size in sizes.items() if size},
         )
 
@@ -329,7 +358,7 @@ class SqliteIndex(LocalIndex):
         return list(map(Waiting._make, rows))
 
     def _wipe(self) -> None:
-        for table in ("entries", "leases", "waiting"):
+        for table in ("entries", "leases", "waiting", "bodies"):
             self._run(f"DELETE FROM {table}")  # noqa: S608 (names from the line above)
 
     def __len__(self) -> int:

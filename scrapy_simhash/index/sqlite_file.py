@@ -19,7 +19,7 @@ from scrapy_simhash.index.base import (
 
 # "simh", so that a file of ours is told from other SQLite files.
 APPLICATION_ID = 0x73696D68
-FORMAT = 1
+FORMAT = 2
 # Seconds to wait for another process's write lock.
 BUSY_TIMEOUT = 5.0
 
@@ -39,6 +39,8 @@ SCHEMA = (
         key TEXT PRIMARY KEY, request TEXT NOT NULL, original INTEGER,
         handovers INTEGER NOT NULL, worker TEXT NOT NULL, expires REAL NOT NULL) WITHOUT ROWID""",
     "CREATE INDEX waiting_by_original ON waiting (original)",
+    """CREATE TABLE bodies (
+        number INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, value BLOB NOT NULL)""",
 )
 
 

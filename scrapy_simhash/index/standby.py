@@ -9,7 +9,7 @@ process dies in between, the next one does it again, and finds the page's own ke
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -247,6 +247,17 @@ class StandbyIndex(Index):
             if self._standby is not None:
                 leases.append(self._standby.foreign_lease(now=now))
             return max((lease for lease in leases if lease is not None), default=None)
+
+    def find_bodies(self, digests: Sequence[bytes]) -> list[Fingerprint | None]:
+        """Return what the primary remembers of bodies; nothing while it is away."""
+        with self._lock:
+            found = self._primary.read(lambda primary: primary.find_bodies(digests))
+            return [None] * len(digests) if found is None else found
+
+    def note_bodies(self, bodies: Mapping[bytes, Fingerprint]) -> None:
+        """Have the primary remember bodies, unless it is away."""
+        with self._lock:
+            self._primary.read(lambda primary: primary.note_bodies(bodies))
 
     def remove(self, key: str) -> int:  # noqa: D102
         with self._lock:

@@ -23,6 +23,7 @@ class Census:
         pages: originals.
         provisional: those of them whose callback has not finished.
         waiting: pages that wait on one of those, or are handed over.
+        bodies: bodies that are remembered.
         sizes: bytes of each of its parts; of a large index in Redis, from a sample of its keys.
         crowded: entries that found their bucket full; None where buckets have no limit.
     """
@@ -30,6 +31,7 @@ class Census:
     pages: int
     provisional: int
     waiting: int
+    bodies: int
     sizes: dict[str, int]
     crowded: int | None = None
 

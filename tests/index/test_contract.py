@@ -7,6 +7,7 @@ import threading
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -402,7 +403,60 @@ def test_removing_an_original_leaves_its_waiting_pages_to_orphans(store):
     assert index.orphans() == [Page("b", "B")]
 
 
+# The memory of bodies.
+
+
+def digests(first: int, last: int) -> list[bytes]:
+    """What bodies of these numbers might be remembered by."""
+    return [random.Random(number).randbytes(8) for number in range(first, last)]
+
+
+@pytest.mark.parametrize(("bits", "distance"), WIDTHS)
+def test_what_is_noted_of_a_body_is_found_without_margins(store, bits, distance):
+    index = store.open(bits=bits, distance=distance)
+    index.note_bodies({})
+    assert index.find_bodies([]) == []
+    known, unknown, again = digests(0, 3)
+    margins = np.ones(bits, np.float32)
+    index.note_bodies({known: Fingerprint(5, bits, margins), again: fp(2**bits - 1, bits)})
+    index.note_bodies({again: fp(7, bits)})
+    found = index.find_bodies([known, unknown, again, known])
+    assert found == [fp(5, bits), None, fp(7, bits), fp(5, bits)]
+    assert found[0].margins is None
+
+
+def test_so_many_bodies_are_remembered_and_of_more_the_newest(new_store, monkeypatch):
+    monkeypatch.setattr(base, "BODIES", 1200)
+    index = new_store().open()
+    everyone = digests(0, 4000)
+    for start in range(0, 4000, 50):
+        index.note_bodies({digest: fp(start) for digest in everyone[start : start + 50]})
+    found = index.find_bodies(everyone)
+    kept = len(found) - found.count(None)
+    assert 600 <= kept <= 1200
+    assert index.census().bodies == kept
+    assert None not in found[-400:]
+
+
+def test_no_body_is_remembered_after_clear(store):
+    index = store.open()
+    (digest,) = digests(0, 1)
+    index.note_bodies({digest: fp(1)})
+    index.clear()
+    assert index.find_bodies([digest]) == [None]
+
+
 # Several workers.
+
+
+def test_bodies_that_one_worker_notes_are_known_to_all(shared_store):
+    one, other = shared_store.open(), shared_store.open()
+    (digest,) = digests(0, 1)
+    one.note_bodies({digest: fp(1)})
+    assert other.find_bodies([digest]) == [fp(1)]
+    one.close()
+    other.close()
+    assert shared_store.open().find_bodies([digest]) == [fp(1)]
 
 
 def test_workers_see_each_others_entries(shared_store):

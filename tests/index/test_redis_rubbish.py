@@ -24,6 +24,9 @@ from tests.index.redis_cases import fp, keep, values
 pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
 
 
+BODIES = {bytes([number] * 8): fp(number) for number in range(3)}
+
+
 class Victim:
     """An index with everything in it, which can be put back as it was."""
 
@@ -38,6 +41,7 @@ class Victim:
             index.claim(f"a{number}", fp(value), request="r")
             index.claim(f"b{number}", fp(value), request="r")
         index.release(["a0"])
+        index.note_bodies(BODIES)
         name = url.partition("name=")[2]
         self.dumps = {key: self.client.dump(key) for key in self.client.scan_iter(f"*{name}*")}
 
@@ -102,6 +106,8 @@ class Victim:
             lambda: index.release(["mine"]),
             lambda: index.remove(str(values(1)[0])),
             lambda: index.orphans(now=now),
+            lambda: index.find_bodies(list(BODIES)),
+            lambda: index.note_bodies(BODIES),
         ]
         for call in calls:
             # The header is read again when the log has changed.
@@ -127,7 +133,7 @@ RUBBISH = (
 
 @pytest.mark.parametrize(
     "part",
-    ":meta :tail :leases :waiting :waiters :handed :dead :frozen :l: :r: :b:".split(),
+    ":meta :tail :leases :waiting :waiters :handed :dead :frozen :l: :r: :b: :d:".split(),
 )
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), rubbish=RUBBISH)
@@ -139,6 +145,20 @@ def test_rubbish_in_a_key_is_passed_over_or_told_as_damage(victim, part, data, r
         data.draw(st.sampled_from(keys)), lambda of: data.draw(st.sampled_from(of)), rubbish
     )
     victim.use()
+
+
+@pytest.mark.parametrize("rubbish", [b"", b"1234567", b"123456789", b"\x80\x04]\x94."])
+def test_a_body_with_rubbish_for_a_fingerprint_is_not_known(server, url, opened, rubbish):
+    index = opened(url)
+    digest, other = b"12345678", b"87654321"
+    index.note_bodies({digest: fp(1), other: fp(2)})
+    with server.client() as client:
+        for key in client.scan_iter(f"*{url.partition('name=')[2]}*:d:*"):
+            if client.hexists(key, digest):
+                client.hset(key, digest, rubbish)
+    assert index.find_bodies([digest, other]) == [None, fp(2)]
+    index.note_bodies({digest: fp(3)})
+    assert index.find_bodies([digest]) == [fp(3)]
 
 
 def test_a_damaged_index_can_be_cleared(victim):

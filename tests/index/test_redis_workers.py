@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import random
 import threading
 import time
 import warnings
@@ -176,8 +177,25 @@ def test_clear_leaves_no_key_but_those_of_a_new_index(opened, monkeypatch, where
         for number, value in enumerate(values(3, seed=1)):
             index.claim(f"a{number}", fp(value), request="r")
             index.claim(f"b{number}", fp(value), request="r")
+        index.note_bodies({bytes([number] * 8): fp(number) for number in range(200)})
         assert any(b":r:" in key for key in client.scan_iter())
+        assert any(b":d:" in key for key in client.scan_iter())
         index.clear()
         assert set(client.scan_iter()) == new
         assert all(key.startswith(b"{simhash}:") for key in new)
         assert keep(index, values(1)[0]) is Outcome.ORIGINAL
+
+
+def test_bodies_are_kept_in_small_hashes_that_never_grow(server, url, opened, monkeypatch):
+    """As one string each, for which a body costs little more than its bytes."""
+    monkeypatch.setattr("scrapy_simhash.index.base.BODIES", 1200)
+    one, other = opened(url), opened(url)
+    source = random.Random(1)
+    for number in range(200):
+        for index in (one, other):
+            index.note_bodies({source.randbytes(8): fp(number) for _ in range(20)})
+    with server.client() as client:
+        keys = list(client.scan_iter(f"*{url.partition('name=')[2]}*:d:*"))
+        assert len(keys) == 10
+        assert {client.object("encoding", key) for key in keys} <= {b"listpack", b"ziplist"}
+        assert all(60 <= client.hlen(key) <= 120 for key in keys)

@@ -88,7 +88,7 @@ def test_another_format_is_refused(path):
     opened(path).close()
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute(f"PRAGMA user_version = {sqlite_file.FORMAT + 1}")
-    assert "format 2" in refused(path, StoreMismatch)
+    assert f"format {sqlite_file.FORMAT + 1}" in refused(path, StoreMismatch)
 
 
 def test_a_header_without_a_layout_is_damaged(path):
@@ -115,6 +115,15 @@ def test_overwritten_pages_are_damage(path):
         file.seek(8192)
         file.write(b"\xff" * (path.stat().st_size - 8192))
     assert "damaged" in refused(path, StoreDamaged)
+
+
+def test_a_body_with_a_damaged_fingerprint_is_not_known(path):
+    with contextlib.closing(opened(path)) as index:
+        index.note_bodies({b"12345678": Fingerprint(1, 64), b"87654321": Fingerprint(2, 64)})
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            connection.execute("UPDATE bodies SET value = x'00' WHERE number = 1")
+            connection.commit()
+        assert index.find_bodies([b"12345678", b"87654321"]) == [None, Fingerprint(2, 64)]
 
 
 def test_a_missing_folder_is_named(tmp_path):

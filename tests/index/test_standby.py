@@ -211,6 +211,21 @@ def test_store_that_is_away_is_left_alone_and_said_so_once(
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
 
 
+def test_no_body_is_known_while_the_store_is_away(index: StandbyIndex, store: Store) -> None:
+    """And it is not asked again and again, nor told what will be forgotten."""
+    own = Fingerprint(1, 64)
+    index.note_bodies({b"12345678": own})
+    go(store, "refused")
+    assert index.find_bodies([b"12345678", b"87654321"]) == [None, None]
+    store.calls.clear()
+    index.note_bodies({b"87654321": own})
+    assert index.find_bodies([b"12345678"]) == [None]
+    assert store.calls == []
+    go(store, "up")
+    index.catch_up(at_once=True)
+    assert index.find_bodies([b"12345678", b"87654321"]) == [own, None]
+
+
 def test_full_standby_takes_no_more(index: StandbyIndex, store: Store) -> None:
     go(store, "refused")
     arrivals = [Arrival(str(n), Fingerprint(0x9E3779B97F4A7C15 * n % 2**64, 64)) for n in range(11)]

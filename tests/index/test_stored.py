@@ -136,6 +136,7 @@ def test_a_census_counts_what_is_there(store):
     index.claim("b", Fingerprint(5, 64), request="b")
     census = index.census()
     assert (census.pages, census.provisional, census.waiting) == (3001, 1, 1)
+    assert census.bodies == 0
     # A fingerprint and a key of each take more than this, and nothing takes so much more.
     # The stand-in for Redis does not tell.
     assert 3000 * 20 < sum(census.sizes.values()) < 3000 * 1000 or census.sizes == {}
