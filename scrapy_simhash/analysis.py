@@ -47,15 +47,17 @@ class AnalysisThreads:
         self._excerpt_length = excerpt_length
         self._jobs: SimpleQueue[tuple[Job, Done] | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
+        self._starting = threading.Lock()
         self._seen = _Seen()
 
     def analyse(self, job: Job, done: Done) -> None:
-        """Have a page analysed; ``done`` gets the analysis, or what went wrong."""
-        while len(self._threads) < max(1, self._processes):
-            # As daemons, they do not keep a crawl that is broken off from ending.
-            thread = threading.Thread(target=self._run, name="simhash", daemon=True)
-            self._threads.append(thread)
-            thread.start()
+        """Have a page analysed; ``done`` gets the analysis, or what went wrong. From any thread."""
+        with self._starting:
+            while len(self._threads) < max(1, self._processes):
+                # As daemons, they do not keep a crawl that is broken off from ending.
+                thread = threading.Thread(target=self._run, name="simhash", daemon=True)
+                self._threads.append(thread)
+                thread.start()
         self._jobs.put((job, done))
 
     def take_repeats(self) -> int:
@@ -165,7 +167,7 @@ class _Seen:
 
     def note(self, digest: bytes, analysis: PageAnalysis) -> None:
         """Keep an analysis, unless it depends on the address of its page."""
-        if analysis.exact or analysis.reason == "too_short":
+        if not analysis.of_any_address:
             return
         with self._lock:
             self._analyses[digest] = analysis

@@ -13,7 +13,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -23,16 +23,15 @@ from scrapy.exceptions import DontCloseSpider
 from scrapy.utils.defer import maybe_deferred_to_future
 
 from scrapy_simhash.account import Account
-from scrapy_simhash.analysis import AnalysisThreads, Job
+from scrapy_simhash.analysis import Job
 from scrapy_simhash.deliveries import Deliveries
-from scrapy_simhash.detector import NearDuplicateDetector, PageAnalysis, Verdict
+from scrapy_simhash.detector import Verdict
 from scrapy_simhash.exceptions import SettingError
-from scrapy_simhash.index import Arrival, Page, StoreError
+from scrapy_simhash.index import Page, StoreError
 from scrapy_simhash.index.standby import CaughtUp
-from scrapy_simhash.index_thread import IndexThread
+from scrapy_simhash.judge import Judge
 from scrapy_simhash.requests import request_from_json
 from scrapy_simhash.settings import FilterSettings, forgets_requests
-from scrapy_simhash.worker import PageFailed, PageTimeout
 
 logger = logging.getLogger(__name__)
 
@@ -43,17 +42,6 @@ FLUSH_SECONDS = 0.1
 IDLE_SECONDS = 0.25
 
 T = TypeVar("T")
-
-
-@dataclass(slots=True)
-class _Asked:
-    """A page on the way to its verdict."""
-
-    key: str
-    scope: str
-    request: str | None
-    answer: asyncio.Future[Verdict]
-    excerpt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +68,10 @@ class CrawlFilter:
         self.settings = FilterSettings.from_settings(crawler.settings)
         self._crawler = crawler
         self._index = self.settings.open_index()
-        detector = NearDuplicateDetector(self.settings.recipe, self._index)
-        self._asker: IndexThread[_Asked] = IndexThread(detector, _answer)
-        self._analysis = AnalysisThreads(
-            self.settings.recipe,
-            processes=self.settings.processes,
-            timeout=self.settings.timeout,
-            excerpt_length=self.settings.log_text,
-        )
         self.deliveries = Deliveries(
             self._index, items=bool(self.settings.item_text_field or self.settings.item_html_field)
         )
+        self._judge = Judge(self.settings, self._index, self.deliveries)
         self.account = Account(self.settings)
         self._given_up: set[asyncio.Future[Verdict]] = set()
         self._upkeep: asyncio.Task[None] | None = None
@@ -133,12 +114,8 @@ class CrawlFilter:
         scope: str,
         request: str | None = None,
     ) -> Verdict:
-        """Return the verdict on what is to be analysed, which is done off the event loop.
-
-        See :meth:`scrapy_simhash.detector.NearDuplicateDetector.judge`.
-        """
-        answer: asyncio.Future[Verdict] = asyncio.get_running_loop().create_future()
-        self._analysis.analyse(job, partial(self._analysed, _Asked(key, scope, request, answer)))
+        """Return the verdict on what is to be analysed; see :meth:`.judge.Judge.ask`."""
+        answer = self._judge.ask(job, key=key, scope=scope, request=request)
         try:
             return await asyncio.shield(answer)
         except asyncio.CancelledError:
@@ -156,25 +133,6 @@ class CrawlFilter:
             self.deliveries.begin(verdict.key)
             self.deliveries.end(verdict.key, failed=True)
             self.crawl_again(verdict.handed_back)
-
-    def _analysed(self, asked: _Asked, analysis: PageAnalysis | Exception) -> None:
-        """Go on with a page, in a thread of the analysis."""
-        key = asked.key
-        if isinstance(analysis, PageAnalysis):
-            asked.excerpt = analysis.excerpt
-            if analysis.fingerprint is not None:
-                page = Arrival(key, analysis.fingerprint, asked.scope, asked.request)
-                self._asker.judge(page, asked)
-                return
-            reason = analysis.reason
-        elif isinstance(analysis, PageTimeout):
-            logger.warning("SIMHASH_TIMEOUT: %s: %s; let through unchecked", key, analysis)
-            reason = "timeout"
-        else:
-            detail = analysis if isinstance(analysis, PageFailed) else repr(analysis)
-            logger.error("The extractor failed on %s; let through unchecked: %s", key, detail)
-            reason = "extractor_error"
-        _answer([(asked, Verdict("skipped", key, reason=reason))])
 
     def crawl_again(self, pages: Iterable[Page]) -> int:
         """Schedule pages that were handed back; return how many could be."""
@@ -226,7 +184,7 @@ class CrawlFilter:
         return _Idle(self._settle(), self._orphans(), self._index.foreign_lease())
 
     async def _on_index(self, work: Callable[[], T]) -> T:
-        return await asyncio.wrap_future(self._asker.run(work))
+        return await asyncio.wrap_future(self._judge.run(work))
 
     def _caught_up(self, done: CaughtUp) -> list[Page]:
         """Count what the index did; return the pages that are to be crawled again after it."""
@@ -260,7 +218,7 @@ class CrawlFilter:
             if time.monotonic() - renewed > self.settings.lease / 3:
                 renewed = time.monotonic()
                 keys = self.deliveries.keys()
-            self.count("same_body", self._analysis.take_repeats())
+            self.count("same_body", self._judge.take_repeats())
             pages = [page async for page in self._catch_up(keys)]
             self.crawl_again(pages)
             self._stop_if_told()
@@ -299,7 +257,7 @@ class CrawlFilter:
         self.deliveries.end_all()
         late = self._idle is not None
         if self._idle is None:
-            self._idle = self._asker.run(self._settle_idle)
+            self._idle = self._judge.run(self._settle_idle)
         try:
             idle = self._idle.result(IDLE_SECONDS)
         except NotYet:
@@ -336,25 +294,10 @@ class CrawlFilter:
                 left,
                 "; the next run with this JOBDIR adds them" if self.settings.standby_path else "",
             )
-        for close in (self._analysis.close, self._asker.close, self.account.close):
+        for close in (self._judge.close, self.account.close):
             await asyncio.get_running_loop().run_in_executor(None, close)
-        self.count("same_body", self._analysis.take_repeats())
+        self.count("same_body", self._judge.take_repeats())
         logger.info("%s", self.account.summary(), extra={"spider": spider})
-
-
-def _answer(answers: list[tuple[_Asked, Verdict]]) -> None:
-    """Hand verdicts to the event loop, from any thread."""
-    loop = answers[0][0].answer.get_loop()
-    # Once for all of them: each time wakes it up.
-    loop.call_soon_threadsafe(_resolve, answers)
-
-
-def _resolve(answers: list[tuple[_Asked, Verdict]]) -> None:
-    for asked, verdict in answers:
-        if asked.excerpt:
-            verdict = replace(verdict, excerpt=asked.excerpt)
-        if not asked.answer.done():
-            asked.answer.set_result(verdict)
 
 
 def _need_asyncio(crawler: Crawler) -> None:

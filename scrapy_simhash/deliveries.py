@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from scrapy import Request
 
+from scrapy_simhash.detector import Verdict
 from scrapy_simhash.index import Index, Page
 
 
@@ -119,6 +120,14 @@ class Deliveries:
         if delivered := self._delivered[:]:
             self._index.confirm(delivered)
             del self._delivered[: len(delivered)]
+
+    def withdraw(self, verdict: Verdict) -> None:
+        """Take out again a page that has just become an original; for the index thread.
+
+        What else is in progress of its key goes with it.
+        """
+        self._handed_back.extend(verdict.handed_back)
+        self._handed_back.extend(self._index.release([verdict.key]))
 
     def take_handed_back(self) -> list[Page]:
         """Return the pages that releases have handed back, each once."""

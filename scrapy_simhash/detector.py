@@ -96,6 +96,11 @@ class PageAnalysis:
     exact: bool = False
     excerpt: str = ""
 
+    @property
+    def of_any_address(self) -> bool:
+        """Whether the same body at another address has the same analysis."""
+        return not self.exact and self.reason != "too_short"
+
 
 def analyse_html(
     html: str, recipe: Recipe, url: str | None = None, excerpt_length: int = 0

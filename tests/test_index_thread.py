@@ -20,7 +20,7 @@ def test_pages_that_wait_together_are_answered_in_batches(monkeypatch: pytest.Mo
     """Those that come after them, too; and the thread is not called for each of them."""
     batches: list[list[tuple[int, Verdict]]] = []
     index = index_from_url("memory://", recipe=RECIPE.identity, bits=256, distance=48)
-    thread = IndexThread(NearDuplicateDetector(RECIPE, index), batches.append)
+    thread = IndexThread(NearDuplicateDetector(RECIPE, index), batches.append, Mock())
     calls = Mock(wraps=thread._thread.submit)
     monkeypatch.setattr(thread._thread, "submit", calls)
     for size in ([BATCH, 6], [3]):
