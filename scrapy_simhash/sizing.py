@@ -16,6 +16,7 @@ import numpy as np
 from scrapy_simhash.blocks import Layout, plan_layout
 from scrapy_simhash.features import FeatureSpec
 from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.index.base import BODIES
 from scrapy_simhash.index.buckets import SCAN_LIMIT
 from scrapy_simhash.index.redis_pages import BucketPages
 
@@ -33,16 +34,20 @@ _DIGEST = 12.4
 
 # The header, scripts, the tail, and what the server keeps for its clients.
 _REDIS_FIXED = 600_000
+# Of a body that is remembered: digest, lengths, its share of a key; and how full the memory is on
+# average, since of a hash that is full half of it goes.
+_REDIS_BODY, _REDIS_BODIES = 17.0, 0.76 * BODIES
+_FILE_BODY = 38
 
-# Microseconds of CPU for a new page of which 32 are claimed together: for the log and the record,
-# with their bits; for an entry in a bucket page, which is wider above 64 bits; for a bucket that is
-# looked into.
-_SERVER_CLAIM, _SERVER_BIT, _SERVER_GET = 6.0, 0.06, 0.31
+# Microseconds of CPU for a new page of which 32 are claimed together: for its body, the log and the
+# record, with their bits; for an entry in a bucket page, which is wider above 64 bits; for a bucket
+# that is looked into.
+_SERVER_CLAIM, _SERVER_BIT, _SERVER_GET = 11.0, 0.06, 0.31
 _SERVER_PUT = {64: 5.0, 128: 11.0, 256: 11.0}
-_CLAIM, _GET = 25.0, 1.5
+_CLAIM, _GET = 38.0, 1.5
 _PUT = {64: 5.0, 128: 32.0, 256: 32.0}
 # The same where the buckets are in RAM; and where all pages are compared, for a bit of each.
-_LOCAL_CLAIM, _LOCAL_GET, _SCAN = 40.0, 1.7, 1.3e-5
+_LOCAL_CLAIM, _LOCAL_GET, _SCAN = 53.0, 1.7, 1.3e-5
 
 # Of a bucket in RAM: its bytes object and its slot. As buckets grow, memory between them is lost.
 _BUCKET = 48
@@ -139,6 +144,7 @@ def redis_bytes(layout: Layout, pages: int, address: float | None, *, buckets: b
     log = _SEGMENT_ROUNDING * layout.bits / 8
     record = _RECORD + (_DIGEST if address is None else _ADDRESS * address)
     size = pages * (log + record) + _REDIS_FIXED
+    size += min(pages, _REDIS_BODIES) * (layout.bits / 8 + _REDIS_BODY)
     if buckets:
         packed = BucketPages(layout, pages, 1)
         # Those that hold something.
@@ -158,7 +164,7 @@ def ram_bytes(layout: Layout, pages: int) -> float:
 
 def sqlite_bytes(bits: int, pages: int, address: float) -> float:
     """Return the bytes of an index in a file."""
-    return pages * (bits / 8 + address + _ROW)
+    return pages * (bits / 8 + address + _ROW) + min(pages, BODIES) * (bits / 8 + _FILE_BODY)
 
 
 def skew(fingerprints: Sequence[Fingerprint], layout: Layout) -> float | None:

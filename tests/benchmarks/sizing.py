@@ -14,8 +14,10 @@ import itertools
 import sys
 import tempfile
 import time
+from hashlib import blake2b
 from pathlib import Path
 
+from scrapy_simhash.fingerprint import Fingerprint
 from scrapy_simhash.index import Arrival, Entry, Index, index_from_url
 from scrapy_simhash.recipe import Recipe, named_recipe
 from scrapy_simhash.sizing import size_up
@@ -42,16 +44,26 @@ def fresh(recipe: Recipe, count: int, seed: int) -> list[Page]:
     return chosen
 
 
+def bodies(found: list[Page]) -> dict[bytes, Fingerprint]:
+    """What a crawl notes of the bodies of pages."""
+    return {blake2b(key.encode(), digest_size=8).digest(): own for key, own in found}
+
+
 def fill(index: Index, found: list[Page]) -> None:
     for batch in batches(found, 2000):
         index.restore([Entry(key, own, "", 1_700_000_000.0, False) for key, own in batch])
+        for some in batches(batch, 32):
+            index.note_bodies(bodies(some))
 
 
 def claim(index: Index, found: list[Page]) -> float:
     """Return CPU microseconds of this process for each."""
     begun = time.process_time()
     for some in batches(found, 32):
+        noted = bodies(some)
+        index.find_bodies(list(noted))
         index.claim_all([Arrival(key, own, request="{}") for key, own in some])
+        index.note_bodies(noted)
         index.confirm([key for key, _ in some])
     return (time.process_time() - begun) / len(found) * 1e6
 
