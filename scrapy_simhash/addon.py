@@ -6,10 +6,10 @@ from scrapy.settings import BaseSettings
 
 from scrapy_simhash.downloadermiddlewares import NearDuplicateDownloaderMiddleware
 from scrapy_simhash.pipelines import NearDuplicatePipeline
-from scrapy_simhash.settings import FilterSettings, is_enabled, uses_scrapy_redis
+from scrapy_simhash.settings import FilterSettings, is_enabled, queue_name, uses_scrapy_redis
 from scrapy_simhash.spidermiddlewares import NearDuplicateSpiderMiddleware
 
-# Of scrapy-redis, by all their names; its default is the first.
+# Of scrapy-redis, by all their names.
 _QUEUES = {
     "scrapy_redis.queue.PriorityQueue": "PriorityQueue",
     "scrapy_redis.queue.SpiderPriorityQueue": "PriorityQueue",
@@ -46,8 +46,8 @@ class Addon:
         )
         # Before anything stores an item.
         settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", NearDuplicatePipeline, 50)
-        queue = settings.get("SCHEDULER_QUEUE_CLASS") or next(iter(_QUEUES))
-        if uses_scrapy_redis(settings) and queue in _QUEUES:
+        queue = queue_name(settings)
+        if is_enabled(settings) and uses_scrapy_redis(settings) and queue in _QUEUES:
             name = f"scrapy_simhash.queues.{_QUEUES[queue]}"
             priority = settings.getpriority("SCHEDULER_QUEUE_CLASS")
             settings.set("SCHEDULER_QUEUE_CLASS", name, "addon" if priority is None else priority)

@@ -16,6 +16,7 @@ from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
+from weakref import WeakSet
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
@@ -31,7 +32,7 @@ from scrapy_simhash.index import Page, StoreError
 from scrapy_simhash.index.standby import CaughtUp
 from scrapy_simhash.judge import Judge
 from scrapy_simhash.requests import request_from_json
-from scrapy_simhash.settings import FilterSettings, forgets_requests
+from scrapy_simhash.settings import LOCAL, FilterSettings, forgets_requests
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +65,7 @@ class CrawlFilter:
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        _need_asyncio(crawler)
+        need_asyncio(crawler)
         self.settings = FilterSettings.from_settings(crawler.settings)
         self._crawler = crawler
         self._index = self.settings.open_index()
@@ -73,6 +74,8 @@ class CrawlFilter:
         )
         self._judge = Judge(self.settings, self._index, self.deliveries)
         self.account = Account(self.settings)
+        #: Requests that the index brings back if this crawler dies, for whichever does next.
+        self.held: WeakSet[Request] = WeakSet()
         self._given_up: set[asyncio.Future[Verdict]] = set()
         self._upkeep: asyncio.Task[None] | None = None
         self._idle: Future[_Idle] | None = None
@@ -113,9 +116,10 @@ class CrawlFilter:
         key: str,
         scope: str,
         request: str | None = None,
+        again: bool = False,
     ) -> Verdict:
         """Return the verdict on what is to be analysed; see :meth:`.judge.Judge.ask`."""
-        answer = self._judge.ask(job, key=key, scope=scope, request=request)
+        answer = self._judge.ask(job, key=key, scope=scope, request=request, again=again)
         try:
             return await asyncio.shield(answer)
         except asyncio.CancelledError:
@@ -134,6 +138,12 @@ class CrawlFilter:
             self.deliveries.end(verdict.key, failed=True)
             self.crawl_again(verdict.handed_back)
 
+    def hold(self, request: Request, key: str) -> None:
+        """Note that the index has a page as an original, and the request with it."""
+        # Neither a file of this machine nor the standby is seen by the others.
+        if not self.settings.index_url.startswith(LOCAL) and not self._index.has_here(key):
+            self.held.add(request)
+
     def crawl_again(self, pages: Iterable[Page]) -> int:
         """Schedule pages that were handed back; return how many could be."""
         count = 0
@@ -145,6 +155,7 @@ class CrawlFilter:
             except ValueError as error:
                 logger.warning("%s cannot be crawled again: %s", page.key, error)
                 continue
+            request.meta["simhash_again"] = True
             self._schedule(request)
             count += 1
         if count:
@@ -300,7 +311,8 @@ class CrawlFilter:
         logger.info("%s", self.account.summary(), extra={"spider": spider})
 
 
-def _need_asyncio(crawler: Crawler) -> None:
+def need_asyncio(crawler: Crawler) -> None:
+    """Raise a SettingError unless the crawl runs on asyncio."""
     settings = crawler.settings
     if settings.getbool("TWISTED_REACTOR_ENABLED", True):
         from scrapy.utils.reactor import is_asyncio_reactor_installed

@@ -83,7 +83,10 @@ class NearDuplicateDownloaderMiddleware:
             key=key,
             scope=page_scope(response.url, self._filter.settings.scope),
             request=stored,
+            again="simhash_again" in request.meta,
         )
+        if verdict.kind == "unique" and stored is not None:
+            self._filter.hold(request, verdict.key)
         if verdict.provisional and not verdict.waiting and action != "flag":
             # Nobody could crawl it again if its original were not delivered after all.
             return Verdict(

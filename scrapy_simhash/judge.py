@@ -45,6 +45,7 @@ class _Asked:
     key: str
     scope: str
     request: str | None
+    again: bool
     answer: asyncio.Future[Verdict]
     excerpt: str = ""
     digest: bytes | None = None
@@ -75,14 +76,14 @@ class Judge:
         self._repeats = 0
 
     def ask(
-        self, job: Job, *, key: str, scope: str, request: str | None
+        self, job: Job, *, key: str, scope: str, request: str | None, again: bool = False
     ) -> asyncio.Future[Verdict]:
         """Return what will be the verdict; from the event loop.
 
         See :meth:`scrapy_simhash.detector.NearDuplicateDetector.judge`.
         """
         answer: asyncio.Future[Verdict] = asyncio.get_running_loop().create_future()
-        asked = _Asked(job, key, scope, request, answer)
+        asked = _Asked(job, key, scope, request, again, answer)
         # The index has no excerpts. An item, which has no address, claims again and again by its
         # fingerprint while its original is in progress, and that takes margins.
         if isinstance(job, Body) and job.url is not None and not self._settings.log_text:
@@ -140,7 +141,8 @@ class Judge:
         self._answer([(asked, Verdict("skipped", key, reason=reason))])
 
     def _claim(self, asked: _Asked, fingerprint: Fingerprint) -> None:
-        self._asker.judge(Arrival(asked.key, fingerprint, asked.scope, asked.request), asked)
+        page = Arrival(asked.key, fingerprint, asked.scope, asked.request, asked.again)
+        self._asker.judge(page, asked)
 
     def _judged(self, answers: list[tuple[_Asked, Verdict]]) -> None:
         """Go on with pages that have claimed, in the index thread."""

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from scrapy.settings import BaseSettings
 from scrapy.utils.job import job_dir
+from scrapy.utils.python import global_object_name
 
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.extraction import load_extractor
@@ -118,7 +119,7 @@ class FilterSettings:
             recipe=recipe_from_settings(settings),
             index_url=_index_url(settings, folder),
             expected_pages=_number(settings, "SIMHASH_EXPECTED_PAGES", int, 1),
-            lease=_number(settings, "SIMHASH_LEASE", float, 1),
+            lease=lease_from_settings(settings),
             on_unavailable=_one_of(
                 _get(settings, "SIMHASH_ON_UNAVAILABLE"),
                 get_args(OnUnavailable),
@@ -176,6 +177,15 @@ def is_enabled(settings: BaseSettings) -> bool:
         return settings.getbool("SIMHASH_ENABLED", DEFAULTS["SIMHASH_ENABLED"])
     except ValueError as error:
         raise SettingError(f"SIMHASH_ENABLED: {error}") from None
+
+
+def lease_from_settings(settings: BaseSettings) -> float:
+    """Return the seconds after which a worker that does not answer counts as dead.
+
+    Raises:
+        SettingError: SIMHASH_LEASE is no number, or less than 1.
+    """
+    return _number(settings, "SIMHASH_LEASE", float, 1)
 
 
 def checked_action(value: object, name: str) -> Action:
@@ -296,8 +306,13 @@ def uses_scrapy_redis(settings: BaseSettings) -> bool:
 
 def forgets_requests(settings: BaseSettings) -> bool:
     """Return whether the queue is one of scrapy-redis's own, see :mod:`scrapy_simhash.queues`."""
+    return uses_scrapy_redis(settings) and queue_name(settings).startswith("scrapy_redis.")
+
+
+def queue_name(settings: BaseSettings) -> str:
+    """Return the path of the queue that scrapy-redis uses, which may be set as a class."""
     queue = settings.get("SCHEDULER_QUEUE_CLASS") or "scrapy_redis.queue.PriorityQueue"
-    return uses_scrapy_redis(settings) and str(queue).startswith("scrapy_redis.")
+    return queue if isinstance(queue, str) else global_object_name(queue)
 
 
 def _scrapy_redis_url(settings: BaseSettings) -> str:

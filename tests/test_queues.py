@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import subprocess
 import sys
@@ -68,7 +70,9 @@ class Crawler:
         self.progress: set[Request] = set()
         engine = SimpleNamespace(_slot=SimpleNamespace(inprogress=self.progress))
         spider.crawler = SimpleNamespace(
-            settings=Settings({"SIMHASH_LEASE": LEASE}), signals=SignalManager(), engine=engine
+            settings=Settings({"SIMHASH_LEASE": LEASE, "TWISTED_REACTOR_ENABLED": False}),
+            signals=SignalManager(),
+            engine=engine,
         )
         self.queue = getattr(queues, kind)(client, spider, "%(spider)s:requests")
 
@@ -148,7 +152,10 @@ def test_no_request_is_lost_whatever_crawlers_do(client, clock, kind):
         clock.now += LEASE + 1
         heir = Crawler(client, kind)
         heir.queue._recover(own=False)
-        left = {heir.pop() for _ in range(len(heir.queue))}
+        left = set()
+        while name := heir.pop():
+            left.add(name)
+            heir.progress.clear()
         assert pushed - done <= left <= pushed
         heir.progress.clear()
         assert heir.is_idle()
@@ -215,12 +222,114 @@ def test_the_clock_of_redis_counts_and_not_the_crawlers_own(client, monkeypatch)
     right.push(2)
     assert right.pop() == "1"
     with monkeypatch.context() as wrong:
-        wrong.setattr(queues, "time", SimpleNamespace(time=lambda: time.time() + 3600))
+        wrong.setattr(queues, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + 3600))
         ahead = Crawler(client, "PriorityQueue")
         assert ahead.queue._recover(own=False) == (0, True)
         assert ahead.pop() == "2"
-    ends = client.zscore("docs:requests:crawlers", ahead.queue._crawler)
+    ends = client.zscore("{docs:requests}:crawlers", ahead.queue._crawler)
     assert ends == pytest.approx(time.time() + LEASE, abs=30)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_request_that_kills_its_crawlers_is_set_aside_and_no_other_is(
+    crawler, client, clock, kind
+):
+    one = crawler(kind)
+    for name in range(6):
+        one.push(name)
+    done: set[str] = set()
+    for _ in range(60):
+        one.queue._recover(own=False)
+        while len(one.progress) < 3 and one.pop():
+            pass
+        names = {request.url.rpartition("/")[2] for request in one.progress}
+        if "0" in names:
+            clock.now += LEASE + 1
+            one = crawler(kind)
+        else:
+            done |= names
+            one.progress.clear()
+    assert done == {"1", "2", "3", "4", "5"}
+    assert one.is_idle()
+    assert client.keys() == [b"{docs:requests}:set-aside"]
+    assert client.hlen("{docs:requests}:set-aside") == 1
+
+
+def test_of_equal_requests_each_is_noted_until_it_is_done(crawler, clock):
+    one, other = crawler("FifoQueue"), crawler("FifoQueue")
+    for _ in range(2):
+        one.push(1)
+        assert one.pop() == "1"
+    one.progress.pop()
+    assert one.pop() is None
+    clock.now += LEASE + 1
+    other.queue._recover(own=False)
+    assert other.pop() == "1"
+
+
+def test_a_crawler_that_waits_for_a_request_keeps_those_that_it_has(server, client):
+    one = Crawler(client, "FifoQueue")
+    with redis.Redis.from_url(server.url) as connection:
+        other = Crawler(connection, "FifoQueue")
+        one.queue._lease = other.queue._lease = 0.6
+        one.push(1)
+        assert one.pop() == "1"
+        later = threading.Timer(0.8, other.queue._recover, kwargs={"own": False})
+        later.start()
+        assert one.queue.pop(2) is None
+        later.join()
+
+
+def test_living_crawlers_keep_what_they_have_when_redis_was_away(server, client):
+    def keep_up(queue: Any) -> None:
+        async def go() -> None:
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(queue._keep_up(), 3)
+
+        asyncio.run(go())
+
+    one = Crawler(client, "PriorityQueue")
+    with redis.Redis.from_url(server.url) as connection:
+        other = Crawler(connection, "PriorityQueue")
+        one.queue._lease = other.queue._lease = 0.6
+        one.push(1)
+        assert one.pop() == "1"
+        threads = [threading.Thread(target=keep_up, args=[it.queue]) for it in (one, other)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.3)
+        with server.frozen():
+            time.sleep(1.2)
+        for thread in threads:
+            thread.join()
+    assert len(one.queue) == 0
+
+
+def test_texts_may_be_decoded_by_the_client(server, client):
+    with redis.Redis.from_url(server.url, decode_responses=True) as text:
+        one = Crawler(text, "FifoQueue")
+        one.queue.serializer = json
+        one.queue._encode_request = lambda request: json.dumps(request.url)
+        one.queue._decode_request = lambda data: Request(json.loads(data))
+        one.push(1)
+        assert one.pop() == "1"
+        assert one.queue._recover(own=False) == (0, False)
+        one.queue.clear()
+    assert client.keys() == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_keys_are_in_one_slot_of_a_cluster(kind):
+    with servers.redis_server("--cluster-enabled yes") as one, one.client() as client:
+        client.execute_command("CLUSTER ADDSLOTS", *range(1 << 14))
+        servers.wait_until(
+            lambda: client.cluster("info")["cluster_state"] == "ok", "the cluster is down"
+        )
+        crawler = Crawler(client, kind)
+        crawler.push(1)
+        assert crawler.pop() == "1"
+        crawler.progress.clear()
+        assert crawler.is_idle()
 
 
 def test_clearing_the_queue_leaves_nothing(crawler, client):
@@ -240,6 +349,7 @@ def test_clearing_the_queue_leaves_nothing(crawler, client):
         ("scrapy_redis.queue.SpiderPriorityQueue", "PriorityQueue"),
         ("scrapy_redis.queue.FifoQueue", "FifoQueue"),
         ("scrapy_redis.queue.SpiderStack", "LifoQueue"),
+        (its.FifoQueue, "FifoQueue"),
     ],
 )
 def test_the_add_on_puts_ours_in_the_place_of_theirs(theirs, ours):
@@ -250,12 +360,15 @@ def test_the_add_on_puts_ours_in_the_place_of_theirs(theirs, ours):
     assert project["SCHEDULER_QUEUE_CLASS"] == f"scrapy_simhash.queues.{ours}"
 
 
-def test_the_add_on_leaves_another_queue_and_another_scheduler_alone():
+def test_the_add_on_leaves_the_queue_of_others_alone():
     project = Settings(
         {"SCHEDULER": "scrapy_redis.scheduler.Scheduler", "SCHEDULER_QUEUE_CLASS": "own.Queue"}
     )
     Addon().update_settings(project)
     assert project["SCHEDULER_QUEUE_CLASS"] == "own.Queue"
+    project = Settings({"SCHEDULER": "scrapy_redis.scheduler.Scheduler", "SIMHASH_ENABLED": False})
+    Addon().update_settings(project)
+    assert project.get("SCHEDULER_QUEUE_CLASS") is None
     plain = Settings()
     Addon().update_settings(plain)
     assert plain.get("SCHEDULER_QUEUE_CLASS") is None
@@ -288,11 +401,11 @@ process.start()
 """
 
 
-@pytest.mark.parametrize("killed_in", ["downloader", "callback"])
-def test_a_killed_crawler_loses_no_page_that_it_had_taken(
+@pytest.mark.parametrize("killed_in", ["downloader", "/data.json", "/first.html"])
+def test_each_page_that_a_killed_crawler_had_taken_is_crawled_once_more(
     site: Any, server: Any, client: Any, killed_in: str
 ) -> None:
-    """Neither one on its way, nor one whose callback runs, though the index knows of neither."""
+    """One on its way, and one whose callback runs, whether the index knows of it or not."""
     released = threading.Event()
 
     def slow(handler: Any) -> bytes:
@@ -324,13 +437,19 @@ def test_a_killed_crawler_loses_no_page_that_it_had_taken(
         command = [sys.executable, "-c", SPIDER, json.dumps(order)]
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
 
-    first = crawl(list(site.pages), "/data.json" if killed_in == "callback" else None)
-    wanted = "got /data.json\n" if killed_in == "callback" else "delivered /data.json\n"
+    in_callback = killed_in != "downloader"
+    first = crawl(list(site.pages), killed_in if in_callback else None)
+    wanted = f"got {killed_in}\n" if in_callback else "delivered /data.json\n"
     lines = [first.stdout.readline()]
     while wanted not in lines and lines[-1]:
         lines.append(first.stdout.readline())
-    while killed_in == "downloader" and not site.hits["/slow.html"]:
+    while not in_callback and not site.hits["/slow.html"]:
         time.sleep(0.01)
+    if killed_in == "/first.html":
+        # The index holds it, and the queue lets go when it is next asked for a request.
+        servers.wait_until(
+            lambda: client.keys("*:taken:*") == [], "the queue keeps what the index has"
+        )
     first.kill()
     lines += first.communicate()[0].splitlines(keepends=True)
     second = crawl([], None)
@@ -338,4 +457,5 @@ def test_a_killed_crawler_loses_no_page_that_it_had_taken(
     released.set()
     assert second.returncode == 0
     assert {line.split()[1] for line in lines if line.startswith("delivered")} == set(site.pages)
-    assert client.keys("pages:requests*") == []
+    assert site.hits[killed_in if in_callback else "/slow.html"] == 2
+    assert client.keys("*pages:requests*") == []

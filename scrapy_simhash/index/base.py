@@ -87,12 +87,14 @@ class Arrival:
         fingerprint: of its content.
         scope: pages of different scopes never match.
         request: what it takes to crawl it again; None if it never will be.
+        again: it was handed over before, be it to another worker.
     """
 
     key: str
     fingerprint: Fingerprint
     scope: str = ""
     request: str | None = None
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)

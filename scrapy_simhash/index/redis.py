@@ -181,9 +181,11 @@ class RedisIndex(RedisStore):
 
     def _claimant(self, arrival: Arrival) -> Claimant:
         own, name = arrival.fingerprint, self._name(arrival.key)
+        # From a queue that is shared, another worker's hand-over may come.
+        handed = arrival.again or self._worker.was_handed(name)
         if arrival.scope:
             own = Fingerprint(own.value ^ self._mask(arrival.scope), own.bits, own.margins)
-        return Claimant(arrival, name, own, was_handed=self._worker.was_handed(name))
+        return Claimant(arrival, name, own, was_handed=handed)
 
     def _find(self, claimants: Sequence[Claimant]) -> None:
         """Find what is near the claimants."""

@@ -33,7 +33,7 @@ class Claimant:
         near: distance of each entry near it, by position, but for those known to be deleted.
         records: those of them that are confirmed.
         unleased: positions without a lease, so that what has no record after that is gone.
-        was_handed: the page was handed over to the worker, and now it claims.
+        was_handed: the page was handed over, and now it claims.
     """
 
     arrival: Arrival

@@ -63,7 +63,7 @@ class Client:
         #: made under this name one after the other: by the index's header.
         self.segment = 0
         self.generation = ""
-        # Seconds by which the clock of Redis is ahead of ours.
+        # Seconds from our monotonic clock, which nobody puts right, to that of Redis.
         self._ahead = 0.0
         self._control = [self.control(part).encode() for part in CONTROL]
         self._connection: Any = None
@@ -80,11 +80,11 @@ class Client:
 
     def set_clock(self, now: float) -> None:
         """Note what the clock of Redis shows, in seconds since the Unix epoch."""
-        self._ahead = now - time.time()
+        self._ahead = now - time.monotonic()
 
     def time(self) -> float:
         """Return what the clock of Redis shows: those of workers may be far apart."""
-        return time.time() + self._ahead
+        return time.monotonic() + self._ahead
 
     def start_anew(self) -> None:
         """After a fork, leave the connection to the parent."""

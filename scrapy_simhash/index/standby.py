@@ -199,6 +199,10 @@ class StandbyIndex(Index):
             or bool(self._standby.query(arrival.fingerprint, scope=arrival.scope))
         )
 
+    def has_here(self, key: str) -> bool:
+        """Return whether a page in progress is in the standby."""
+        return key in self._here
+
     def confirm(self, keys: Iterable[str]) -> None:  # noqa: D102
         with self._lock:
             keys = list(keys)

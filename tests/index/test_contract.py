@@ -395,6 +395,19 @@ def test_a_claim_ends_the_hand_over_of_its_key(store, outcome):
     assert index.orphans(now=1000) == []
 
 
+def test_a_hand_over_ends_when_another_worker_claims(shared_store):
+    one, other = shared_store.open(lease=10), shared_store.open(lease=10)
+    one.claim("a", fp(0), now=0)
+    for key in "bc":
+        one.claim(key, fp(0), request=key.upper(), now=0)
+    assert {page.key for page in one.release(["a"], now=0)} == {"b", "c"}
+    # Both lie in a queue, and the other takes them; the second is a mere copy of the first.
+    for key in "bc":
+        other.claim_all([Arrival(key, fp(0), request=key.upper(), again=True)], now=1)
+        other.confirm([key])
+    assert one.orphans(now=1000) == []
+
+
 def test_removing_an_original_leaves_its_waiting_pages_to_orphans(store):
     index = store.open()
     index.claim("a", fp(0))
