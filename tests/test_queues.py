@@ -391,7 +391,7 @@ class Slow(Pages):
         yield {"path": path}
 
 class Delivery:
-    def process_item(self, item):
+    def process_item(self, item, spider=None):
         print("delivered", item["path"], flush=True)
         return item
 
