@@ -90,12 +90,17 @@ class CrawlFilter:
     @classmethod
     def of(cls, crawler: Crawler) -> CrawlFilter:
         """Return the filter of a crawl; all components of the crawl get the same."""
-        # On the crawler itself, so that it goes with it, also when the crawl never starts.
-        found: CrawlFilter | None = getattr(crawler, "_simhash_filter", None)
+        found = cls.found(crawler)
         if found is None:
             found = cls(crawler)
             crawler._simhash_filter = found  # type: ignore[attr-defined]
         return found
+
+    @classmethod
+    def found(cls, crawler: Crawler) -> CrawlFilter | None:
+        """Return the filter of a crawl, if it has one."""
+        # On the crawler itself, so that it goes with it, also when the crawl never starts.
+        return getattr(crawler, "_simhash_filter", None)
 
     @property
     def spider(self) -> Spider:

@@ -403,7 +403,7 @@ process.start()
 
 @pytest.mark.parametrize("killed_in", ["downloader", "/data.json", "/first.html"])
 def test_each_page_that_a_killed_crawler_had_taken_is_crawled_once_more(
-    site: Any, server: Any, client: Any, killed_in: str
+    request: Any, site: Any, server: Any, client: Any, killed_in: str
 ) -> None:
     """One on its way, and one whose callback runs, whether the index knows of it or not."""
     released = threading.Event()
@@ -435,7 +435,9 @@ def test_each_page_that_a_killed_crawler_had_taken_is_crawled_once_more(
             "slow": slow,
         }
         command = [sys.executable, "-c", SPIDER, json.dumps(order)]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+        request.addfinalizer(process.kill)
+        return process
 
     in_callback = killed_in != "downloader"
     first = crawl(list(site.pages), killed_in if in_callback else None)

@@ -25,7 +25,7 @@ from scrapy import Request, Spider, signals
 from scrapy.exceptions import DontCloseSpider
 from scrapy_redis import queue as its
 
-from scrapy_simhash.crawl import need_asyncio
+from scrapy_simhash.crawl import CrawlFilter, need_asyncio
 from scrapy_simhash.settings import lease_from_settings
 
 logger = logging.getLogger(__name__)
@@ -134,8 +134,8 @@ class _NotedQueue(its.Base):  # type: ignore[misc]
         slot = crawler.engine._slot
         in_progress = slot.inprogress if slot else ()
         # What the index brings back would come twice.
-        filtered = getattr(crawler, "_simhash_filter", None)
-        held = filtered.held if filtered else ()
+        crawl = CrawlFilter.found(crawler)
+        held = crawl.held if crawl else ()
         return [r for r in self._taken if r not in in_progress or r in held]
 
     def _requests(self, done: list[Request]) -> set[bytes]:
