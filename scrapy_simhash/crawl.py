@@ -41,6 +41,8 @@ FLUSH_SECONDS = 0.1
 # How long the event loop waits for the index when the spider is idle: the engine asks again only
 # after five seconds, by which every crawl would end later.
 IDLE_SECONDS = 0.25
+# Crawlers that may die with a request before it is not made any more.
+MAX_DEATHS = 5
 
 T = TypeVar("T")
 
@@ -149,8 +151,13 @@ class CrawlFilter:
         if not self.settings.index_url.startswith(LOCAL) and not self._index.has_here(key):
             self.held.add(request)
 
-    def crawl_again(self, pages: Iterable[Page]) -> int:
-        """Schedule pages that were handed back; return how many could be."""
+    def crawl_again(self, pages: Iterable[Page], *, died: bool = False) -> int:
+        """Schedule pages that were handed back; return how many could be.
+
+        Args:
+            pages: what the index gave.
+            died: because a crawler died, which one of them may be to blame for.
+        """
         count = 0
         for page in pages:
             if page.request is None:
@@ -160,7 +167,12 @@ class CrawlFilter:
             except ValueError as error:
                 logger.warning("%s cannot be crawled again: %s", page.key, error)
                 continue
-            request.meta["simhash_again"] = True
+            deaths = request.meta.get("simhash_again", 0) + died
+            if deaths >= MAX_DEATHS:
+                logger.warning("%s is not crawled any more: %d crawlers died", page.key, deaths)
+                continue
+            # The index stores it with the request.
+            request.meta["simhash_again"] = deaths
             self._schedule(request)
             count += 1
         if count:
@@ -265,7 +277,7 @@ class CrawlFilter:
                 "SCHEDULER_QUEUE_CLASS: this queue of scrapy-redis forgets the requests that a "
                 "killed crawler had; scrapy_simhash.queues has the same, which do not"
             )
-        self.crawl_again(await self._on_index(self._orphans))
+        self.crawl_again(await self._on_index(self._orphans), died=True)
         self._upkeep = asyncio.get_running_loop().create_task(self._keep_up())
 
     def _spider_idle(self, spider: Spider) -> None:
@@ -279,7 +291,8 @@ class CrawlFilter:
         except NotYet:
             raise DontCloseSpider from None
         self._idle = None
-        if self.crawl_again([*self._caught_up(idle.caught_up), *idle.orphans]):
+        count = self.crawl_again(self._caught_up(idle.caught_up))
+        if count + self.crawl_again(idle.orphans, died=True):
             self._patience = None
             raise DontCloseSpider
         if idle.caught_up.more or (late and self.deliveries.to_flush()):

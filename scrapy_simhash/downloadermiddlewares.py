@@ -56,7 +56,11 @@ class NearDuplicateDownloaderMiddleware:
         action = settings.action
         if "simhash_action" in request.meta:
             action = checked_action(request.meta["simhash_action"], 'meta["simhash_action"]')
-        verdict = await self._verdict(request, response, action)
+        try:
+            verdict = await self._verdict(request, response, action)
+        finally:
+            # Not for the requests that copy this one's meta.
+            request.meta.pop("simhash_again", None)
         self._filter.count("responses")
         self._filter.count(verdict.kind)
         if verdict.reason is not None:

@@ -25,13 +25,13 @@ from scrapy import Request, Spider, signals
 from scrapy.exceptions import DontCloseSpider
 from scrapy_redis import queue as its
 
-from scrapy_simhash.crawl import CrawlFilter, need_asyncio
+from scrapy_simhash.crawl import MAX_DEATHS, CrawlFilter, need_asyncio
 from scrapy_simhash.settings import lease_from_settings
 
 logger = logging.getLogger(__name__)
 
-# Crawlers that may die with a request before it is crawled alone, and before it is set aside.
-SUSPECT, MAX_DEATHS = 2, 5
+# Crawlers that may die with a request before it is crawled alone.
+SUSPECT = 2
 
 
 class _NotedQueue(its.Base):  # type: ignore[misc]
