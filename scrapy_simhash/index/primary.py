@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Iterable
 from itertools import groupby
@@ -12,8 +13,9 @@ from scrapy_simhash.index.base import Index, Page, StoreError, StoreUnavailable
 
 logger = logging.getLogger(__name__)
 
-# A store that fails may take half a second to say so; in between, nothing waits for it.
-RETRY_SECONDS = 10.0
+# A store that fails may take half a second to say so; in between, nothing waits for it. The first
+# pause is short, since most are back soon, and each is twice as long as the one before.
+FIRST_RETRY_SECONDS, RETRY_SECONDS = 0.5, 10.0
 
 T = TypeVar("T")
 
@@ -41,6 +43,8 @@ class Primary:
     def __init__(self, open_index: Callable[[], Index], *, start_without: bool) -> None:
         self._open = open_index
         self._retry_at: float | None = None
+        self._failed_at = -math.inf
+        self._pause = 0.0
         # Settled keys that the store does not know of, in their order, and whether they failed.
         self._owed: list[tuple[str, bool]] = []
         self._handed_back: list[Page] = []
@@ -147,4 +151,9 @@ class Primary:
                 error,
                 exc_info=None if isinstance(error, StoreError) else error,
             )
-        self._retry_at = time.monotonic() + RETRY_SECONDS
+        now = time.monotonic()
+        # One that is back and soon fails again is left alone as if it had not been back.
+        fresh = now - self._failed_at > 2 * RETRY_SECONDS
+        self._pause = min(FIRST_RETRY_SECONDS if fresh else 2 * self._pause, RETRY_SECONDS)
+        self._failed_at = now
+        self._retry_at = now + self._pause

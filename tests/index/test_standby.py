@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from hypothesis import given, settings
@@ -358,7 +360,8 @@ def test_no_cluster_is_lost_and_what_is_delivered_ends_in_the_store(
     """Whatever the pattern of outages and of kills, and whichever pages fail."""
     script = [answer for answer, times in answers for _ in range(times)]
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(primary, "RETRY_SECONDS", retry)
+        for name in ("FIRST_RETRY_SECONDS", "RETRY_SECONDS"):
+            patch.setattr(primary, name, retry)
         crawl = Crawl(Path(folder), script, set(bad))
         for number, acts in enumerate(lives):
             if number:
@@ -372,3 +375,29 @@ def test_no_cluster_is_lost_and_what_is_delivered_ends_in_the_store(
         assert {key[0] for key in inside(crawl.store)} == {key[0] for key in crawl.delivered}
         assert crawl.index.left() == 0
         crawl.index.close()
+
+
+def test_a_store_that_stays_away_is_asked_ever_less_often(monkeypatch):
+    now, asked = [1000.0], []
+    monkeypatch.setattr(primary.time, "monotonic", lambda: now[0])
+
+    def fails(store: Any) -> None:
+        asked.append(now[0])
+        raise StoreUnavailable("away")
+
+    store = primary.Primary(MagicMock(), start_without=True)
+
+    def pauses(until: float) -> list[float]:
+        asked.clear()
+        while now[0] < until:
+            store.attempt(fails)
+            now[0] += 0.5
+        return [later - earlier for earlier, later in itertools.pairwise(asked)]
+
+    assert pauses(1040) == [0.5, 1, 2, 4, 8, 10, 10]
+    now[0] += 10
+    store.attempt(lambda _: None)
+    assert pauses(1075)[0] == 10
+    now[0] += 30
+    store.attempt(lambda _: None)
+    assert pauses(1110)[0] == 0.5
