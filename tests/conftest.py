@@ -18,6 +18,8 @@ from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.utils.reactor import install_reactor
 
+from tests import servers
+
 # How long an example takes says nothing about what it does.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
@@ -150,3 +152,19 @@ def crawl(reactor_loop: asyncio.AbstractEventLoop) -> Callable[..., Crawl]:
         return outcome
 
     return run
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[servers.RedisServer]:
+    """A Redis that the tests of a file share."""
+    with servers.redis_server() as server:
+        yield server
+
+
+@pytest.fixture
+def client(server: servers.RedisServer) -> Iterator[Any]:
+    """A client of it, when it is empty."""
+    redis = pytest.importorskip("redis", reason="redis is not installed")
+    with redis.Redis.from_url(server.url) as client:
+        client.flushall()
+        yield client

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +21,6 @@ if servers.PROGRAM is None:
     pytest.skip("no redis-server on this machine", allow_module_level=True)
 
 ROOT = Path(__file__).parent.parent
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[servers.RedisServer]:
-    with servers.redis_server() as server:
-        yield server
-
-
-@pytest.fixture
-def client(server: servers.RedisServer) -> Iterator[Any]:
-    with redis.Redis.from_url(server.url) as client:
-        client.flushall()
-        yield client
 
 
 SPIDER = """

@@ -7,7 +7,7 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from pickle import UnpicklingError
 from types import SimpleNamespace
@@ -35,19 +35,6 @@ from scrapy_simhash import queues  # noqa: E402
 KINDS = ["PriorityQueue", "FifoQueue", "LifoQueue"]
 LEASE = 60
 ROOT = Path(__file__).parent.parent
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[servers.RedisServer]:
-    with servers.redis_server() as server:
-        yield server
-
-
-@pytest.fixture
-def client(server: servers.RedisServer) -> Iterator[Any]:
-    with redis.Redis.from_url(server.url) as client:
-        client.flushall()
-        yield client
 
 
 @pytest.fixture
