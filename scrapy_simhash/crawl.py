@@ -167,9 +167,13 @@ class CrawlFilter:
             except ValueError as error:
                 logger.warning("%s cannot be crawled again: %s", page.key, error)
                 continue
-            deaths = request.meta.get("simhash_again", 0) + died
+            before = request.meta.get("simhash_again")
+            # What a store holds may be anything.
+            deaths = (before if isinstance(before, int) else 0) + died
             if deaths >= MAX_DEATHS:
-                logger.warning("%s is not crawled any more: %d crawlers died", page.key, deaths)
+                logger.warning(
+                    "%s is not crawled any more: %d crawlers died with it", page.key, deaths
+                )
                 continue
             # The index stores it with the request.
             request.meta["simhash_again"] = deaths

@@ -42,7 +42,7 @@ class IndexThread(Generic[Caller]):
         self._answer = answer
         self._answer_body = answer_body
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash-index")
-        self._bodies: deque[tuple[bytes, Caller]] = deque()
+        self._bodies: deque[tuple[Callable[[], bytes], Caller]] = deque()
         self._ready: deque[tuple[Arrival, Caller]] = deque()
         self._called = False
 
@@ -51,8 +51,8 @@ class IndexThread(Generic[Caller]):
         self._ready.append((page, caller))
         self._call()
 
-    def find_body(self, digest: bytes, caller: Caller) -> None:
-        """Ask whether the index remembers a body."""
+    def find_body(self, digest: Callable[[], bytes], caller: Caller) -> None:
+        """Ask whether the index remembers a body, whose digest is made in the thread."""
         self._bodies.append((digest, caller))
         self._call()
 
@@ -77,7 +77,7 @@ class IndexThread(Generic[Caller]):
         while self._bodies or self._ready:
             # First the bodies: what is not known of them has a longer way to go.
             if asked := _some(self._bodies):
-                found = self._find([digest for digest, _ in asked])
+                found = self._find([digest() for digest, _ in asked])
                 for (_, caller), fingerprint in zip(asked, found, strict=True):
                     self._answer_body(caller, fingerprint)
             if batch := _some(self._ready):
@@ -88,8 +88,8 @@ class IndexThread(Generic[Caller]):
     def _find(self, digests: Sequence[bytes]) -> Sequence[Fingerprint | None]:
         try:
             return self._detector.index.find_bodies(digests)
-        except StoreError as error:
-            logger.debug("%d bodies are not looked up: %s", len(digests), error)
+        except Exception as error:  # noqa: BLE001 - no fault of the index may cost a page
+            logger.debug("%d bodies are not looked up: %r", len(digests), error)
             return [None] * len(digests)
 
     def _judge(self, pages: Sequence[Arrival]) -> list[Verdict]:

@@ -87,8 +87,7 @@ class Judge:
         # The index has no excerpts. An item, which has no address, claims again and again by its
         # fingerprint while its original is in progress, and that takes margins.
         if isinstance(job, Body) and job.url is not None and not self._settings.log_text:
-            asked.digest = body_digest(job, scope, self._settings.recipe)
-            self._asker.find_body(asked.digest, asked)
+            self._asker.find_body(partial(self._digest, asked, job), asked)
         else:
             self._analyse(asked)
         return answer
@@ -108,6 +107,10 @@ class Judge:
         self._asker.close()
 
     # The steps, each on the thread that the one before leads to.
+
+    def _digest(self, asked: _Asked, body: Body) -> bytes:
+        asked.digest = body_digest(body, asked.scope, self._settings.recipe)
+        return asked.digest
 
     def _looked_up(self, asked: _Asked, fingerprint: Fingerprint | None) -> None:
         """Go on with a page of whose body the index told, in the index thread."""
@@ -162,8 +165,8 @@ class Judge:
         if bodies:
             try:
                 self._index.note_bodies(bodies)
-            except StoreError as error:
-                logger.debug("%d bodies are not noted: %s", len(bodies), error)
+            except Exception as error:  # noqa: BLE001 - the next pages wait for their verdicts
+                logger.debug("%d bodies are not noted: %r", len(bodies), error)
 
     def _begin_anew(self, asked: _Asked, verdict: Verdict) -> None:
         """Have a page analysed after all: the original that had its body has gone."""

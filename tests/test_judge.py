@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import random
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import replace
@@ -280,9 +281,14 @@ def test_verdicts_are_those_of_an_index_that_remembers_no_body(
     assert verdicts(remembers=True) == verdicts(remembers=False)
 
 
-def test_memory_that_fails_costs_no_page_its_verdict(court: Any, monkeypatch: Any) -> None:
+@pytest.mark.parametrize("error", [StoreUnavailable("the store is away"), KeyError("a fault")])
+def test_memory_that_fails_costs_no_page_its_verdict(
+    court: Any, monkeypatch: Any, caplog: Any, error: Exception
+) -> None:
+    caplog.set_level(logging.DEBUG, "scrapy_simhash")
+
     def fails(bodies: Any) -> Any:
-        raise StoreUnavailable("the store is away")
+        raise error
 
     index = opened()
     one = court(index)
@@ -290,6 +296,9 @@ def test_memory_that_fails_costs_no_page_its_verdict(court: Any, monkeypatch: An
         monkeypatch.setattr(index, name, fails)
     assert [one.verdict(BODIES[0], key).kind for key in "ab"] == ["unique", "duplicate"]
     assert len(extracted) == 2
+    # Each time, and the thread goes on with what else is waiting.
+    assert caplog.text.count("bodies are not looked up") == 2
+    assert caplog.text.count("bodies are not noted") == 2
 
 
 def test_pages_asked_about_together_are_looked_up_together(court: Any, monkeypatch: Any) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import json
 import threading
 import time
@@ -14,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scrapy import Request, Spider
 from scrapy.exceptions import DontCloseSpider
@@ -214,28 +212,44 @@ def test_the_clock_of_redis_counts_and_not_the_crawlers_own(client, monkeypatch)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_request_that_kills_its_crawlers_is_set_aside_and_no_other_is(
-    crawler, client, clock, kind
-):
-    one = crawler(kind)
-    for name in range(6):
-        one.push(name)
-    done: set[str] = set()
-    for _ in range(60):
-        one.queue._recover(own=False)
-        while len(one.progress) < 3 and one.pop():
-            pass
-        names = {request.url.rpartition("/")[2] for request in one.progress}
-        if "0" in names:
-            clock.now += LEASE + 1
-            one = crawler(kind)
-        else:
-            done |= names
-            one.progress.clear()
-    assert done == {"1", "2", "3", "4", "5"}
-    assert one.is_idle()
-    assert client.keys() == [b"{docs:requests}:set-aside"]
-    assert client.hlen("{docs:requests}:set-aside") == 1
+def test_requests_that_kill_their_crawlers_are_set_aside_and_no_others_are(client, clock, kind):
+    """Whichever they are, and wherever new ones come in between."""
+    requests = st.tuples(st.booleans(), st.integers(0, 7))
+
+    @settings(max_examples=40)
+    @given(st.lists(requests, min_size=1, max_size=12), st.integers(1, 4))
+    # An innocent one, and before it ever new ones that are not suspect yet.
+    @example([(False, 0), *[(True, priority) for priority in range(1, 8)]], 2)
+    def check(requests: list[tuple[bool, int]], at_first: int) -> None:
+        client.flushall()
+        deadly = {str(name) for name, (kills, _) in enumerate(requests) if kills}
+        to_come, coming = list(enumerate(requests)), at_first
+        done: set[str] = set()
+        one = Crawler(client, kind)
+        while True:
+            for name, (_, priority) in to_come[:coming]:
+                one.push(name, priority)
+            del to_come[:coming]
+            coming = 1
+            one.queue._recover(own=False)
+            while len(one.progress) < 6 and one.pop():
+                pass
+            names = {request.url.rpartition("/")[2] for request in one.progress}
+            if names & deadly:
+                clock.now += LEASE + 1
+                one = Crawler(client, kind)
+            elif names or to_come:
+                done |= names
+                one.progress.clear()
+            else:
+                break
+        assert one.is_idle()
+        aside = client.hkeys("{docs:requests}:set-aside")
+        names = {one.queue._decode_request(data).url.rpartition("/")[2] for data in aside}
+        assert (names, done) == (deadly, {str(name) for name in range(len(requests))} - deadly)
+        assert len(client.keys()) == bool(aside)
+
+    check()
 
 
 def test_of_equal_requests_each_is_noted_until_it_is_done(crawler, clock):
@@ -263,29 +277,24 @@ def test_a_crawler_that_waits_for_a_request_keeps_those_that_it_has(server, clie
         later.join()
 
 
-def test_living_crawlers_keep_what_they_have_when_redis_was_away(server, client):
-    def keep_up(queue: Any) -> None:
-        async def go() -> None:
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(queue._keep_up(), 3)
-
-        asyncio.run(go())
-
-    one = Crawler(client, "PriorityQueue")
-    with redis.Redis.from_url(server.url) as connection:
-        other = Crawler(connection, "PriorityQueue")
-        one.queue._lease = other.queue._lease = 0.6
-        one.push(1)
-        assert one.pop() == "1"
-        threads = [threading.Thread(target=keep_up, args=[it.queue]) for it in (one, other)]
-        for thread in threads:
-            thread.start()
-        time.sleep(0.3)
-        with server.frozen():
-            time.sleep(1.2)
-        for thread in threads:
-            thread.join()
-    assert len(one.queue) == 0
+def test_living_crawlers_keep_what_they_have_when_redis_was_away(crawler, clock, monkeypatch):
+    monkeypatch.setattr(queues, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    one, other = crawler(), crawler()
+    one.push(1)
+    assert one.pop() == "1"
+    # Nobody could renew anything, and this one is the first that can.
+    clock.now += LEASE * 2
+    other.queue._renew()
+    assert other.queue._recover(own=False) == (0, True)
+    one.queue._renew()
+    for _ in range(2):
+        clock.now += LEASE / 3
+        other.queue._renew()
+        assert other.queue._recover(own=False) == (0, True)
+    # By now the first is really dead.
+    clock.now += LEASE / 2
+    other.queue._renew()
+    assert other.queue._recover(own=False) == (1, False)
 
 
 def test_texts_may_be_decoded_by_the_client(server, client):

@@ -75,6 +75,7 @@ def test_the_clock_of_redis_counts_and_not_the_workers_own(url, opened, monkeypa
     right.claim("right", fp(0), request="RIGHT")
     with monkeypatch.context() as wrong:
         wrong.setattr(time, "monotonic", lambda now=time.monotonic: now() + 3600)
+        wrong.setattr(time, "time", lambda now=time.time: now() + 3600)
         ahead = opened(url, lease=0.5)
         ahead.claim("ahead", fp(2**40 - 1), request="AHEAD")
         assert ahead.orphans() == []
