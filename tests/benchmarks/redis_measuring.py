@@ -25,7 +25,13 @@ _SYLLABLES = [consonant + vowel for consonant in "bcdfghklmnprstvw" for vowel in
 
 
 def pages(
-    bits: int, distance: int, count: int, *, seed: int = 1, skew_width: int = 0
+    bits: int,
+    distance: int,
+    count: int,
+    *,
+    seed: int = 1,
+    skew_width: int = 0,
+    near: float = NEAR,
 ) -> Iterator[Page]:
     """Random fingerprints with exponential margins, three in ten of them near an earlier one.
 
@@ -38,6 +44,7 @@ def pages(
         seed: the same seed gives the same pages; the keys have it in them.
         skew_width: if given, bits are ones more often than zeros, such that a bucket addressed
             by this many bits has on average 20 times the candidates that it would have.
+        near: another share of near pages.
     """
     random = np.random.default_rng(seed)
     # The chance p of a one: a pair agrees in a bit with p^2 + (1 - p)^2.
@@ -51,7 +58,7 @@ def pages(
             packed = np.packbits(random.random((size, bits), np.float32) < one, axis=1).tobytes()
         else:
             packed = random.bytes(size * bits // 8)
-        is_near = random.random(size) < NEAR
+        is_near = random.random(size) < near
         flips = random.integers(0, distance, size, endpoint=True)
         syllables = random.integers(len(_SYLLABLES), size=(size, 12))
         for i in range(size):

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import redis
 
+from scrapy_simhash.fingerprint import Fingerprint
 from scrapy_simhash.index import Arrival, Outcome, index_from_url
 from tests.benchmarks.redis_measuring import Page
 
@@ -50,6 +51,10 @@ class Ours:
             self.confirm()
         return admitted
 
+    def fill(self, pages: Sequence[Page]) -> None:
+        """Put in pages of which none is near another."""
+        self.claim(pages)
+
     def confirm(self) -> None:
         self.index.confirm(self._provisional)
         self._provisional = []
@@ -85,14 +90,24 @@ class NaiveSets:
             )
             admitted.append(not near)
             if not near:
-                for name in names:
-                    write.sadd(name, f"{fingerprint.value:x},{key}")
+                self._add(write, key, fingerprint)
         if any(admitted):
             write.execute()
         return admitted
 
+    def fill(self, pages: Sequence[Page]) -> None:
+        """Put in pages of which none is near another, without reading: it would take hours."""
+        with self._client.pipeline(transaction=False) as write:
+            for key, fingerprint in pages:
+                self._add(write, key, fingerprint)
+            write.execute()
+
     def close(self) -> None:
         self._client.close()
+
+    def _add(self, pipeline: Any, key: str, fingerprint: Fingerprint) -> None:
+        for name in self._blocks(fingerprint.value):
+            pipeline.sadd(name, f"{fingerprint.value:x},{key}")
 
     def _blocks(self, value: int) -> list[str]:
         return [f"{self._prefix}:{value >> 16 * i & 0xFFFF:x}:{i:x}" for i in range(4)]

@@ -2,12 +2,13 @@
 
     python -m tests.benchmarks.redis_speed [--full] [--sizes 100000] [--only "naive;redis 64/3"]
 
-Each way fills a server of its own with the given number of pages, then claims more: one client
-page by page, one in calls of 32 pages, 8 clients in threads, 6 in processes. Three in ten of the
+Each way fills a server of its own with the given number of originals, then claims more: one client
+page by page, one in calls of 32 pages, 8 clients in threads, 6 in processes. Three in ten of those
 pages are near-duplicates; originals are confirmed in batches. `server us` is the CPU time of
 redis-server per page, `client us` that of the clients; p50 and p99 are what a call takes in
-microseconds. Naive: a SET for each
-block value, read and then write. Skewed: on average 20 times the candidates in a bucket.
+microseconds; `bytes` what an original holds in Redis after the filling (its key is an address).
+Naive: a SET for each block value, read and then write. Skewed: on average 20 times the candidates
+in a bucket.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from tests.benchmarks.redis_measuring import (
     need_redis,
     pages,
 )
-from tests.benchmarks.redis_rivals import Claimer, NaiveSets, Ours
+from tests.benchmarks.redis_rivals import NaiveSets, Ours
 from tests.servers import RedisServer, redis_server
 
 # Calls of each client; their first ones, which open connections and load scripts, do not count.
@@ -55,7 +56,7 @@ class Way:
     options: str | None
     skewed: bool = False
 
-    def claimer(self, url: str, size: int) -> Claimer:
+    def claimer(self, url: str, size: int) -> Ours | NaiveSets:
         if self.options is None:
             return NaiveSets(url)
         return Ours(url + self.options, self.bits, self.distance, expected_pages=size)
@@ -152,20 +153,21 @@ def main() -> None:
     chosen = options.sizes or ("100000,1000000,10000000" if options.full else "100000")
     table = Table(
         *("", "pages", "clients", "claims/s", "server us", "client us", "p50", "p99"),
-        *("speed / naive", "server us / naive"),
+        *("speed / naive", "server us / naive", "bytes"),
     )
     for size in map(int, chosen.split(",")):
         naive: dict[tuple[str, bool], tuple[float, ...]] = {}
         for name in options.only.split(";"):
             way = WAYS[name]
             with redis_server() as server:
+                empty = server.used_memory
                 filler = way.claimer(server.url, size)
                 width = plan_layout(way.bits, way.distance, size).width if way.skewed else 0
-                for batch in batches(
-                    pages(way.bits, way.distance, size, seed=1, skew_width=width), 256
-                ):
-                    filler.claim(batch)
+                originals = pages(way.bits, way.distance, size, skew_width=width, near=0.0)
+                for batch in batches(originals, 256):
+                    filler.fill(batch)
                 filler.close()
+                each = (server.used_memory - empty) / size
                 for number, mode in enumerate(CALLS, 1):
                     found = run(way, server, size, mode, 100 * number)
                     if way.options is None:
@@ -178,6 +180,7 @@ def main() -> None:
                         *(f"{figure:,.0f}" for figure in found),
                         found[0] / beside[0] if beside else "",
                         found[1] / beside[1] if beside else "",
+                        each,
                     )
 
 
