@@ -1,9 +1,10 @@
 """Does memory grow in a long crawl, beyond what the index needs?
 
-Run as ``python -m tests.benchmarks.growth [--pages 1000000]``. Small generated pages, all
-different, through one crawl process and its worker, without the filter and with it; 64 requests at
-a time, each page asks for the next. Bytes a page are from the second tenth of the crawl to its
-end. Scrapy grows by itself: its dupefilter keeps 40 characters for each request.
+Run as ``python -m tests.benchmarks.growth [--pages 1000000] [--only "no filter;memory://"]``.
+Small generated pages, all different, through one crawl process and its worker, without the filter
+and with it; 64 requests at a time, each page asks for the next. Bytes a page are from the second
+tenth of the crawl to its end. Scrapy grows by itself: its dupefilter keeps 40 characters for each
+request.
 """
 
 from __future__ import annotations
@@ -125,6 +126,7 @@ def main() -> None:
     """Crawl each way, print the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--pages", type=int, default=100_000, help="pages of each crawl")
+    parser.add_argument("--only", default=";".join(WAYS), help="ways, separated by ;")
     parser.add_argument("--order", help=argparse.SUPPRESS)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -140,8 +142,8 @@ def main() -> None:
     with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         port = int(server.stdout.readline())
-        for name, settings in WAYS.items():
-            found = run(settings, port, options.pages)
+        for name in options.only.split(";"):
+            found = run(WAYS[name], port, options.pages)
             begin, end = found[1], found[-1]
             more = end[0] - begin[0]
             crawl, worker = ((end[i] - begin[i]) * 1e6 / more for i in (1, 2))
