@@ -28,7 +28,7 @@ from scrapy_simhash.index.base import Arrival, Claim, Match, Page, StoreUnavaila
 from scrapy_simhash.index.redis_claims import Claimant
 from scrapy_simhash.index.redis_client import parts
 from scrapy_simhash.index.redis_log import AnotherLog
-from scrapy_simhash.index.redis_pages import Record
+from scrapy_simhash.index.redis_records import Record
 from scrapy_simhash.index.redis_store import RedisStore
 
 logger = logging.getLogger(__name__)

@@ -9,7 +9,8 @@ from scrapy_simhash.index.base import StoreUnavailable
 from scrapy_simhash.index.redis_bodies import Bodies
 from scrapy_simhash.index.redis_client import CONTROL, Client
 from scrapy_simhash.index.redis_log import LogView
-from scrapy_simhash.index.redis_pages import RECORDS, BucketPages
+from scrapy_simhash.index.redis_pages import BucketPages
+from scrapy_simhash.index.redis_records import RECORDS
 
 # Keys of a part that are measured; and fields of a hash.
 _KEYS = 128

@@ -10,7 +10,7 @@ from scrapy_simhash.fingerprint import Fingerprint
 from scrapy_simhash.index.base import Arrival, Claim, Match, Outcome
 from scrapy_simhash.index.redis_entries import Entries, Known
 from scrapy_simhash.index.redis_log import LogView
-from scrapy_simhash.index.redis_pages import Record
+from scrapy_simhash.index.redis_records import Record
 
 
 class Lease(NamedTuple):

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 from scrapy_simhash.fingerprint import Fingerprint
 from scrapy_simhash.index.redis_client import Client, parts
 from scrapy_simhash.index.redis_log import LogView
-from scrapy_simhash.index.redis_pages import (
-    PAGE_LIMIT,
+from scrapy_simhash.index.redis_pages import PAGE_LIMIT, BucketPages
+from scrapy_simhash.index.redis_records import (
     RECORDS,
-    BucketPages,
     Record,
     compress_records,
     pack_delete,

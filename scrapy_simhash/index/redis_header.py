@@ -11,11 +11,12 @@ from scrapy_simhash.index.base import StoreDamaged, StoreMismatch, StoreMissing
 from scrapy_simhash.index.header import agreed_layout
 from scrapy_simhash.index.redis_address import OPTIONS, Address, parse_address
 from scrapy_simhash.index.redis_client import Client, number, pairs, text
-from scrapy_simhash.index.redis_pages import RECORDS
+from scrapy_simhash.index.redis_records import RECORDS
 
-FORMAT = 1
-# Entries of the log that are frozen at a time, in a new index; a multiple of RECORDS.
-SEGMENT = 1024
+FORMAT = 2
+# Entries of the log that are frozen at a time, in a new index; a multiple of RECORDS. With 1024 a
+# segment and its header would just not fit into a power of two, and take a quarter more memory.
+SEGMENT = 960
 _MOST_SHARDS = 4096
 # Layouts for fewer pages have more blocks and wider buckets, which costs more in Redis than in RAM.
 _LEAST_PAGES = 100_000

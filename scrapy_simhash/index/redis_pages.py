@@ -1,14 +1,4 @@
-"""What is stored beside the log: the records of confirmed entries, and buckets in Redis.
-
-A *record page* tells of 64 positions of the log. It is a string to which records are only
-appended, so that no writer waits for another; later it is compressed in place::
-
-    P offset:1 check:4 time:4 scope:4 key:4 scope… key…    an entry was confirmed
-    D offset:1 check:4                                     it was deleted, for good
-    Z length:4 zlib…                                       the records up to here
-
-*check* is the end of the entry's fingerprint: after a failover a position may have been lost, and
-given to another page. Numbers are big-endian; time is in seconds since the Unix epoch.
+"""Buckets in Redis: the entries that share an address of a block.
 
 A *bucket page* holds the entries of one address of a block, or of some adjacent ones: the 32 or
 96 bits of the fingerprint that follow the block (*tag*), and the position, 4 bytes. Entries are
@@ -17,12 +7,8 @@ made of 8-byte little-endian words, the position being the lower half of the las
 
 from __future__ import annotations
 
-import contextlib
 import math
-import struct
-import zlib
-from collections.abc import Collection, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -32,124 +18,12 @@ from scrapy_simhash.fingerprint import Fingerprint
 from scrapy_simhash.index.base import StoreDamaged
 from scrapy_simhash.index.buckets import bit_count
 
-# Positions in a record page.
-RECORDS = 64
 # Of the near-duplicates at the greatest distance, those that a tag may hide.
 _HIDDEN = 1e-4
 # Mean bytes of a bucket page; smaller ones cost more memory, larger ones more time.
 _PAGE_BYTES = 512
 # The most bytes of a bucket page: what a claim reads is bounded, even if a site floods a bucket.
 PAGE_LIMIT = 1 << 15
-
-# The most bytes that a compressed part may be of.
-_MOST_RECORD_BYTES = 1 << 26
-
-_PUT = struct.Struct(">4sIII")
-_SIZES = struct.Struct(">II")
-_PUT_BYTES, _DELETE_BYTES = 2 + _PUT.size, 6
-_P, _D = b"PD"
-
-
-class Record(NamedTuple):
-    """What is known of a confirmed entry."""
-
-    key: str
-    scope: str
-    time: float
-
-
-def place_of(position: int, fingerprint: bytes) -> bytes:
-    """Return what an entry is found by in its record page: its offset there, and its check."""
-    return bytes([position % RECORDS]) + fingerprint[-4:]
-
-
-def pack_record(position: int, fingerprint: bytes, record: Record) -> bytes:
-    """Return what is appended to a record page when an entry is confirmed."""
-    scope, key = record.scope.encode(), record.key.encode()
-    head = _PUT.pack(fingerprint[-4:], int(record.time), len(scope), len(key))
-    return b"P%c%b%b%b" % (position % RECORDS, head, scope, key)
-
-
-def pack_delete(position: int, fingerprint: bytes) -> bytes:
-    """Return what is appended to a record page when an entry is deleted."""
-    return b"D" + place_of(position, fingerprint)
-
-
-def read_records(
-    page: bytes, key: str, wanted: Collection[bytes] | None = None
-) -> dict[bytes, Record | None]:
-    """Return what a page tells of entries, by place: their records, None for the deleted ones.
-
-    Args:
-        page: its content.
-        key: names it in messages.
-        wanted: the places of the entries; those of all if not given.
-
-    Raises:
-        StoreDamaged: it is no record page.
-    """
-    with _told_as_damage(key):
-        return {
-            place: None if packed[0] == _D else _unpack(packed)
-            for place, packed in _newest(page, wanted).items()
-        }
-
-
-@contextlib.contextmanager
-def _told_as_damage(key: str) -> Iterator[None]:
-    try:
-        yield
-    except (IndexError, ValueError, struct.error, zlib.error) as error:
-        raise StoreDamaged(f"{key} is damaged: {error}") from error
-
-
-def _unpack(packed: bytes) -> Record:
-    _, time, scope_size, _ = _PUT.unpack_from(packed, 2)
-    key = _PUT_BYTES + scope_size
-    return Record(packed[key:].decode(), packed[_PUT_BYTES:key].decode(), time)
-
-
-def _newest(page: bytes, wanted: Collection[bytes] | None = None) -> dict[bytes, bytes]:
-    """Return what is valid of each entry, as it was packed, by place."""
-    if page[:1] == b"Z":
-        end = 5 + int.from_bytes(page[1:5], "big")
-        unpacker = zlib.decompressobj()
-        plain = unpacker.decompress(page[5:end], _MOST_RECORD_BYTES)
-        if not unpacker.eof:
-            raise ValueError("compressed records are cut off, or too long")
-        page = plain + page[end:]
-    found: dict[bytes, bytes] = {}
-    at, size, sizes = 0, len(page), _SIZES.unpack_from
-    while at < size:
-        start, kind = at, page[at]
-        if kind == _P:
-            scope_size, key_size = sizes(page, at + 10)
-            at += _PUT_BYTES + scope_size + key_size
-        elif kind == _D:
-            at += _DELETE_BYTES
-        else:
-            raise ValueError(f"no record begins with byte {kind}")
-        place = page[start + 1 : start + 6]
-        # A delete is final.
-        if (wanted is None or place in wanted) and found.get(place, b"P")[0] == _P:
-            found[place] = page[start:at]
-    if at > size:
-        raise ValueError("a record is cut off")
-    return found
-
-
-def compress_records(page: bytes, key: str) -> bytes:
-    """Return the same records in as few bytes as may be.
-
-    Raises:
-        StoreDamaged: it is no record page; ``key`` names it in the message.
-    """
-    with _told_as_damage(key):
-        plain = b"".join(packed for _, packed in sorted(_newest(page).items()))
-    packed = zlib.compress(plain, 9)
-    if len(packed) + 5 >= len(plain):
-        return plain
-    return b"Z" + len(packed).to_bytes(4, "big") + packed
 
 
 class BucketPages:

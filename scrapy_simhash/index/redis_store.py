@@ -29,7 +29,8 @@ from scrapy_simhash.index.redis_client import Client, number, parts, text
 from scrapy_simhash.index.redis_entries import Entries
 from scrapy_simhash.index.redis_header import open_header
 from scrapy_simhash.index.redis_log import AnotherLog, LogView
-from scrapy_simhash.index.redis_pages import BucketPages, Record
+from scrapy_simhash.index.redis_pages import BucketPages
+from scrapy_simhash.index.redis_records import Record
 from scrapy_simhash.index.redis_upkeep import Upkeep
 from scrapy_simhash.index.redis_worker import Worker
 from scrapy_simhash.index.stored import Census, StoredIndex

@@ -10,7 +10,7 @@ from scrapy_simhash.index.redis_claims import Claimant
 from scrapy_simhash.index.redis_client import Client, parts
 from scrapy_simhash.index.redis_entries import Entries
 from scrapy_simhash.index.redis_log import LogView
-from scrapy_simhash.index.redis_pages import Record
+from scrapy_simhash.index.redis_records import Record
 
 # Milliseconds after which another worker may take up a flush that was begun.
 _FLUSH_LEASE = 10_000
