@@ -84,9 +84,11 @@ class Neighbours:
             self._build()
 
     def forget(self, positions: Sequence[int]) -> None:
-        """Never find these entries again."""
-        gone = np.isin(self._positions[: self._count], positions)
-        self._living[: self._count][gone] = False
+        """Never find these entries again, as far as they are there."""
+        known, sought = self._positions[: self._count], np.array(positions, np.int64)
+        numbers = known.searchsorted(sought)
+        sought, numbers = sought[numbers < self._count], numbers[numbers < self._count]
+        self._living[numbers[known[numbers] == sought]] = False
 
     def find(self, fingerprint: Fingerprint, distance: int) -> list[tuple[int, int]]:
         """Return (distance, position) of the entries within a distance, sorted.
