@@ -1,6 +1,7 @@
 """Crawls real pages from loopback, without the filter and with it: speed, loop lag, CPU, memory.
 
-Run as ``python tests/benchmarks/crawl.py [--full] [--pages N] [--rounds N] [--json FILE]``.
+Run as ``python tests/benchmarks/crawl.py [--full] [--only FILTERS] [--pages N] [--rounds N]
+[--json FILE]``.
 One process serves the pages of articles-html and of one release of docs-html at full speed; each
 crawl is a process of its own. The crawls of a round follow each other, so that a ratio compares
 neighbours; figures are medians over the rounds. The first pages are not measured: they start the
@@ -364,6 +365,7 @@ def main() -> None:
     """Crawl, print the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--full", action="store_true", help="all pages, filters, concurrencies")
+    parser.add_argument("--only", help="filters, separated by ; beside no filter")
     parser.add_argument("--pages", type=int, help="of each crawl; 500, with --full all")
     parser.add_argument("--rounds", type=int, help="how often each; 2, with --full 3")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every run as JSON too")
@@ -378,6 +380,9 @@ def main() -> None:
         return asyncio.run(_serve())
     with serving() as (port, count):
         cases = FULL if options.full else SHORT
+        if options.only:
+            chosen = ["no filter", *options.only.split(";")]
+            cases = [case for case in FULL if case[1] in chosen]
         count = min(count, options.pages or (count if options.full else SHORT_PAGES))
         rounds = options.rounds or (3 if options.full else 2)
         runs: dict[Case, list[Run]] = {case: [] for case in cases}
