@@ -15,7 +15,7 @@ from scrapy.utils.job import job_dir
 from scrapy.utils.python import global_object_name
 
 from scrapy_simhash.exceptions import SettingError
-from scrapy_simhash.extraction import load_extractor
+from scrapy_simhash.extraction import FAST_EXTRACTORS, load_extractor
 from scrapy_simhash.index import StoreError, index_from_url
 from scrapy_simhash.index.standby import StandbyIndex
 from scrapy_simhash.keys import SCOPES, Scope
@@ -46,7 +46,7 @@ DEFAULTS: dict[str, Any] = {
     "SIMHASH_STANDBY_PAGES": 100_000,
     "SIMHASH_MAX_BODY_SIZE": 4 * 1024 * 1024,
     "SIMHASH_TIMEOUT": 10.0,
-    "SIMHASH_PROCESSES": 1,
+    "SIMHASH_PROCESSES": None,
     "SIMHASH_LOG": None,
     "SIMHASH_LOG_SIZE": 1_000_000_000,
     "SIMHASH_LOG_TEXT": 1000,
@@ -112,11 +112,12 @@ class FilterSettings:
         _refuse_unknown(settings)
         folder = job_dir(settings)
         log_path = _log_path(settings)
+        recipe = recipe_from_settings(settings)
         log_text = _number(settings, "SIMHASH_LOG_TEXT", int, 0)
         return cls(
             action=checked_action(_get(settings, "SIMHASH_ACTION"), "SIMHASH_ACTION"),
             scope=_one_of(_get(settings, "SIMHASH_SCOPE"), SCOPES, "SIMHASH_SCOPE"),
-            recipe=recipe_from_settings(settings),
+            recipe=recipe,
             index_url=_index_url(settings, folder),
             expected_pages=_number(settings, "SIMHASH_EXPECTED_PAGES", int, 1),
             lease=lease_from_settings(settings),
@@ -129,7 +130,7 @@ class FilterSettings:
             standby_path=Path(folder).absolute() / "simhash-standby.sqlite" if folder else None,
             max_body_size=_number(settings, "SIMHASH_MAX_BODY_SIZE", int, 1),
             timeout=_number(settings, "SIMHASH_TIMEOUT", float, 0.1),
-            processes=_number(settings, "SIMHASH_PROCESSES", int, 0),
+            processes=_processes(settings, recipe),
             log_path=log_path,
             log_size=_number(settings, "SIMHASH_LOG_SIZE", int, 10_000),
             log_text=log_text if log_path else 0,
@@ -226,6 +227,15 @@ def _as_number(value: Any, name: str, kind: Callable[[Any], T], least: float) ->
         whole = "a whole number" if kind is int else "a number"
         raise SettingError(f"{name}: {value!r} is not {whole} of at least {least:g}") from None
     return kind(number)
+
+
+def _processes(settings: BaseSettings, recipe: Recipe) -> int:
+    if _get(settings, "SIMHASH_PROCESSES") is not None:
+        return _number(settings, "SIMHASH_PROCESSES", int, 0)
+    # By a fast extractor, two keep up with any crawl process, for which a core is left. Others take
+    # ten times as long as the crawl does for a page.
+    cores = os.cpu_count() or 1
+    return max(1, min(cores - 1, 2) if recipe.extractor in FAST_EXTRACTORS else min(cores, 4))
 
 
 def recipe_from_settings(settings: BaseSettings) -> Recipe:

@@ -36,6 +36,21 @@ def test_settings_from_the_command_line_are_text() -> None:
 
 
 @pytest.mark.parametrize(
+    ("cores", "extractor", "processes"),
+    [
+        *((1, "prose", 1), (2, "prose", 1), (3, "prose", 2), (16, "prose", 2)),
+        *((1, "trafilatura", 1), (2, "trafilatura", 2), (16, "trafilatura", 4)),
+        (2, "tests.test_judge.counting", 2),
+    ],
+)
+def test_processes_are_as_many_as_the_extractor_needs_and_the_cores_allow(
+    monkeypatch: pytest.MonkeyPatch, cores: int, extractor: str, processes: int
+) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: cores)
+    assert read(SIMHASH_EXTRACTOR=extractor).processes == processes
+
+
+@pytest.mark.parametrize(
     ("name", "value", "says"),
     [
         ("SIMHASH_ACTION", "discard", "drop, follow, flag"),

@@ -42,7 +42,7 @@ FILTERS: dict[str, dict[str, Any]] = {
     "in a thread": {"SIMHASH_PROCESSES": 0},
     "2 processes": {"SIMHASH_PROCESSES": 2},
     "trafilatura": {"SIMHASH_EXTRACTOR": "trafilatura"},
-    "trafilatura, 2 processes": {"SIMHASH_EXTRACTOR": "trafilatura", "SIMHASH_PROCESSES": 2},
+    "trafilatura, 1 process": {"SIMHASH_EXTRACTOR": "trafilatura", "SIMHASH_PROCESSES": 1},
 }
 SPIDERS = ("bare", "ordinary")
 SHORT = [
