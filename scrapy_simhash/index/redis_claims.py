@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.fingerprint import Fingerprint, hamming_distance
 from scrapy_simhash.index.base import Arrival, Claim, Match, Outcome
 from scrapy_simhash.index.redis_entries import Entries, Known
 from scrapy_simhash.index.redis_log import LogView
 from scrapy_simhash.index.redis_records import Record
+
+# So many candidates of a page are compared in full before more is read of them: a few cost less
+# than another round trip.
+_FEW = 8
 
 
 class Lease(NamedTuple):
@@ -101,7 +105,9 @@ class Finder:
             claimant.records.clear()
             claimant.near = found
         if not self._is_local:
-            probed = self._entries.candidates(fingerprints, self._distance)
+            probed = self._without_far(
+                fingerprints, self._entries.candidates(fingerprints, self._distance)
+            )
             for claimant, positions in zip(claimants, probed, strict=True):
                 for position in positions:
                     # Its distance is told when it is looked at.
@@ -125,6 +131,28 @@ class Finder:
             for claimant, found in zip(claimants, news, strict=True):
                 claimant.near.update(found)
 
+    def _without_far(
+        self, fingerprints: Sequence[Fingerprint], probed: list[list[int]]
+    ) -> list[list[int]]:
+        """Leave out candidates that only their tags make near, where there are many of a page.
+
+        That is so where bits of the fingerprints are seldom ones, or seldom zeros: in pages that
+        have much in common.
+        """
+        crowds = {position for found in probed if len(found) > _FEW for position in found}
+        if not crowds:
+            return probed
+        values = self._entries.fingerprints(crowds)
+        return [
+            [
+                position
+                for position in found
+                if position not in values
+                or hamming_distance(values[position], fingerprint.value) <= self._distance
+            ]
+            for found, fingerprint in zip(probed, fingerprints, strict=True)
+        ]
+
     def _judge(self, claimant: Claimant, position: int, known: Known | None) -> None:
         if known is None:
             del claimant.near[position]
@@ -134,7 +162,7 @@ class Finder:
             self._log.forget([position])
             del claimant.near[position]
             return
-        distance = (int.from_bytes(value, "big") ^ claimant.fingerprint.value).bit_count()
+        distance = hamming_distance(int.from_bytes(value, "big"), claimant.fingerprint.value)
         if distance > self._distance or (record and record.scope != claimant.arrival.scope):
             del claimant.near[position]
             return

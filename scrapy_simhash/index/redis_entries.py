@@ -112,6 +112,14 @@ class Entries:
         self._log.take(answers[: len(following)])
         return known
 
+    def fingerprints(self, positions: Iterable[int]) -> dict[int, int]:
+        """Return the values of the entries at these positions, as far as they are there."""
+        values = {position: self._log.fingerprint(position) for position in positions}
+        frozen = [position for position, value in values.items() if value is None]
+        answers = self._client.all([self._range_of(position) for position in frozen])
+        values.update(zip(frozen, answers, strict=True))
+        return {p: int.from_bytes(value, "big") for p, value in values.items() if value}
+
     def between(self, first: int, last: int) -> list[tuple[int, Known]]:
         """Return what is stored of the entries from one position to before another.
 

@@ -1,4 +1,4 @@
-"""A site that floods one bucket: what a claim reads is bounded, and its pages are still found."""
+"""Buckets with far more entries than others: what a claim reads is bounded, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from scrapy_simhash.fingerprint import Fingerprint
-from scrapy_simhash.index import Arrival, Outcome, redis_entries, redis_header
+from scrapy_simhash.blocks import Layout
+from scrapy_simhash.fingerprint import Fingerprint, hamming_distance
+from scrapy_simhash.index import Arrival, Entry, Outcome, redis_entries, redis_header
 
 LIMIT = 256
 FLOOD = 400
@@ -47,3 +48,26 @@ def test_what_found_its_bucket_full_is_found_through_another(flooded):
         claim = index.claim(f"copy {number}", Fingerprint(value ^ 1 << 60, 64))
         assert claim.outcome is Outcome.DUPLICATE
         assert claim.matches[0].key == str(value)
+
+
+def test_of_entries_that_are_near_in_what_a_bucket_holds_only_no_records_are_read(
+    stores, monkeypatch
+):
+    monkeypatch.setattr(redis_header, "SEGMENT", 64)
+    chance = random.Random(1)
+    # The first block and the 96 bits after it are the same in all.
+    shared = chance.getrandbits(112) << 144
+    sought = shared | chance.getrandbits(144)
+    values = [shared | chance.getrandbits(144) for _ in range(61)]
+    values += [sought ^ (1 << flips) - 1 for flips in (7, 30, 48)]
+    chance.shuffle(values)
+    near = {v: hamming_distance(v, sought) for v in values if hamming_distance(v, sought) <= 48}
+    assert sorted(near.values()) == [7, 30, 48]
+    index = stores("redis").open(bits=256, distance=48, layout=Layout(256, 16, 16, 16, 48))
+    index.restore([Entry(f"{v:x}", Fingerprint(v, 256), "", 0.0, False) for v in values])
+    read = []
+    look = index._entries.look
+    monkeypatch.setattr(index._entries, "look", lambda some: read.extend(some) or look(some))
+    claim = index.claim("sought", Fingerprint(sought, 256))
+    assert [match.key for match in claim.matches] == [f"{v:x}" for v in sorted(near, key=near.get)]
+    assert len(read) == len(near)
