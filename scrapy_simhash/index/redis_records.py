@@ -8,7 +8,8 @@ appended, so that no writer waits for another; later it is compressed in place::
     Z length:4 count:4 checks... zlib...                       the records up to here
 
 What is compressed are columns, because like compresses best beside like: the kinds (P or D), the
-offsets, the times (first their highest bytes), then the scopes and the keys, a line each.
+offsets (how much more each is than the one before), the times (first their highest bytes), then the
+scopes and the keys, a line each.
 
 Numbers are big-endian; time is in seconds since the Unix epoch. *check* is the end of the entry's
 fingerprint: after a failover a position may have been lost, and given to another page. Where both
@@ -21,6 +22,7 @@ import contextlib
 import struct
 import zlib
 from collections.abc import Collection, Iterator
+from itertools import accumulate
 from typing import NamedTuple, TypeAlias
 
 from scrapy_simhash.index.base import StoreDamaged
@@ -99,9 +101,10 @@ def compress_records(page: bytes, key: str) -> bytes:
     lines = [scope for _, scope, _ in records] + [key for _, _, key in records]
     if any(_LINE in line for line in lines):
         return plain  # an address has none
+    offsets = [place[0] for place, _ in found]
     columns = (
         bytes([_P if stored else _D for _, stored in found]),
-        bytes([place[0] for place, _ in found]),
+        bytes([offset - last for offset, last in zip(offsets, [0, *offsets], strict=False)]),
         *(bytes([time >> shift & 0xFF for time, _, _ in records]) for shift in (24, 16, 8, 0)),
         *(line + _LINE for line in lines),
     )
@@ -166,13 +169,13 @@ def _unpacked(
     count = len(checks) // _CHECK
     if columns.count(_LINE, 6 * count) != 2 * count:
         raise ValueError(f"there should be {count} compressed records")
-    offsets, lines = columns[count : 2 * count], columns[6 * count :].split(_LINE)
-    sought = offsets if wanted is None else {place[0] for place in wanted}
+    lines = columns[6 * count :].split(_LINE)
+    sought = None if wanted is None else {place[0] for place in wanted}
     found: dict[bytes, _Stored] = {}
-    for number, offset in enumerate(offsets):
-        if offset not in sought:
+    for number, offset in enumerate(accumulate(columns[count : 2 * count])):
+        if sought is not None and offset not in sought:
             continue
-        place = offsets[number : number + 1] + checks[_CHECK * number : _CHECK * (number + 1)]
+        place = bytes([offset]) + checks[_CHECK * number : _CHECK * (number + 1)]
         if wanted is None or place in wanted:
             time = int.from_bytes(columns[2 * count + number : 6 * count : count], "big")
             scope, key = lines[number], lines[count + number]
