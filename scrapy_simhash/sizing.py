@@ -20,17 +20,16 @@ from scrapy_simhash.index.base import BODIES
 from scrapy_simhash.index.buckets import SCAN_LIMIT
 from scrapy_simhash.index.redis_pages import BucketPages
 
-# An allocation is rounded up to one of four sizes between two powers of two; a segment of the log
-# is just above a power of two.
-_SEGMENT_ROUNDING = 1.25
+# An allocation is rounded up to one of four sizes between two powers of two.
+_SEGMENT_ROUNDING = 1.08
 _PAGE_ROUNDING = 1.09
 # Of a hash: entry, field, header and slot of a bucket page.
 _FIELD = 56
-# Of a record: offset, check, time, lengths, and its share of the page's key and allocation; and
-# how much of an address is left of a byte when 64 of them are compressed.
-_RECORD = 11.0
-_ADDRESS = 0.4
-_DIGEST = 12.4
+# Of a record: check and time, and its share of the page's key and allocation; and how much of an
+# address is left of a byte when 64 of them are compressed.
+_RECORD = 5.5
+_ADDRESS = 0.31
+_DIGEST = 9.2
 
 # The header, scripts, the tail, and what the server keeps for its clients.
 _REDIS_FIXED = 600_000
