@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from scrapy_simhash.fingerprint import Fingerprint
@@ -151,31 +152,16 @@ class Entries:
     def candidates(self, fingerprints: Sequence[Fingerprint], distance: int) -> list[list[int]]:
         """Return the positions that the buckets hold of what may be near each fingerprint."""
         assert self._pages is not None
-        # For each hash: its fields, and for which fingerprint and block they are probed.
-        fields: dict[str, dict[bytes, list[tuple[int, int]]]] = {}
-        for number, fingerprint in enumerate(fingerprints):
-            for part, block, field in self._pages.probed(fingerprint):
-                probes = fields.setdefault(part, {}).setdefault(field, [])
-                # Addresses that share a page are looked at once.
-                if not probes or probes[-1][0] != number:
-                    probes.append((number, block))
-        asked = [
-            (part, some) for part, wanted in fields.items() for some in parts(list(wanted.items()))
-        ]
+        probes = self._pages.probed(fingerprints)
         answers = self._client.all(
             [
-                ("HMGET", f"{self._client.prefix}:{part}", *(field for field, _ in some))
-                for part, some in asked
+                ("HMGET", f"{self._client.prefix}:{part}", *some)
+                for part, fields in probes.fields.items()
+                for some in parts(fields)
             ]
         )
-        pages = [
-            (number, block, page)
-            for (_, some), contents in zip(asked, answers, strict=True)
-            for (_, probes), page in zip(some, contents, strict=True)
-            if page
-            for number, block in probes
-        ]
-        found = self._pages.candidates(fingerprints, pages, distance)
+        pages = list(chain.from_iterable(answers))
+        found = self._pages.candidates(fingerprints, probes, pages, distance)
         return [[position for position in near if position >= self._log.head] for near in found]
 
     # Upkeep.

@@ -8,7 +8,9 @@ made of 8-byte little-endian words, the position being the lower half of the las
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +26,20 @@ _HIDDEN = 1e-4
 _PAGE_BYTES = 512
 # The most bytes of a bucket page: what a claim reads is bounded, even if a site floods a bucket.
 PAGE_LIMIT = 1 << 15
+
+
+class Probes(NamedTuple):
+    """Pages to look into, hash by hash.
+
+    Attributes:
+        fields: those of each hash.
+        owners: for which of the fingerprints each is, by its number.
+        blocks: of which block each is.
+    """
+
+    fields: dict[str, list[bytes]]
+    owners: npt.NDArray[np.int64]
+    blocks: npt.NDArray[np.int64]
 
 
 class BucketPages:
@@ -92,59 +108,82 @@ class BucketPages:
                 places.append(packed[self._size * number : self._size * (number + 1)])
         return placed
 
-    def probed(self, fingerprint: Fingerprint) -> Iterator[tuple[str, int, bytes]]:
-        """Yield the pages to look into: hash, block and field of each."""
+    def probed(self, fingerprints: Sequence[Fingerprint]) -> Probes:
+        """Return the pages to look into."""
         if self._layout.probes == self._layout.blocks:
-            value = fingerprint.value
-            for block, shift in enumerate(self._shifts):
-                page = (value >> shift & self._mask) >> self._shift
-                part = self._hashes[block * self._shards + page % self._shards]
-                yield part, block, page.to_bytes(4, "big")
-            return
-        blocks, addresses = self._layout.probe(fingerprint)
-        pages = addresses >> np.uint32(self._shift)
+            return self._exact(fingerprints)
+        found = [self._layout.probe(fingerprint) for fingerprint in fingerprints]
+        blocks = np.concatenate([some for some, _ in found]).astype(np.int64)
+        pages = np.concatenate([addresses for _, addresses in found]) >> np.uint32(self._shift)
         hashes = blocks * self._shards + pages % self._shards
-        names = pages.astype(">u4").tobytes()
-        for number, (part, block) in enumerate(zip(hashes.tolist(), blocks.tolist(), strict=True)):
-            yield self._hashes[part], block, names[4 * number : 4 * number + 4]
+        order = hashes.argsort(kind="stable")
+        names = pages[order].astype(">u4").tobytes()
+        fields = iter([names[at : at + 4] for at in range(0, len(names), 4)])
+        counts = np.bincount(hashes, minlength=len(self._hashes)).tolist()
+        owners = np.arange(len(found)).repeat([len(some) for some, _ in found])
+        return Probes(
+            {
+                part: list(islice(fields, count))
+                for part, count in zip(self._hashes, counts, strict=True)
+                if count
+            },
+            owners[order],
+            blocks[order],
+        )
+
+    def _exact(self, fingerprints: Sequence[Fingerprint]) -> Probes:
+        """Return the same where only exact addresses are probed: so few that numpy is slower."""
+        probes: dict[str, list[tuple[bytes, int, int]]] = {}
+        for block, shift in enumerate(self._shifts):
+            for owner, fingerprint in enumerate(fingerprints):
+                page = (fingerprint.value >> shift & self._mask) >> self._shift
+                part = self._hashes[block * self._shards + page % self._shards]
+                probes.setdefault(part, []).append((page.to_bytes(4, "big"), owner, block))
+        every = [probe for some in probes.values() for probe in some]
+        return Probes(
+            {part: [field for field, _, _ in some] for part, some in probes.items()},
+            np.array([owner for _, owner, _ in every]),
+            np.array([block for _, _, block in every]),
+        )
 
     def candidates(
         self,
         fingerprints: Sequence[Fingerprint],
-        found: Sequence[tuple[int, int, bytes]],
+        probes: Probes,
+        pages: Sequence[bytes | None],
         distance: int,
     ) -> list[list[int]]:
         """Return the positions of the entries that may be within a distance of each fingerprint.
 
         Args:
             fingerprints: what is looked for.
-            found: pages, each with the number of the fingerprint for which it was probed, and
-                its block.
+            probes: the pages that were looked into.
+            pages: what they hold, None where there is none.
             distance: at most the layout's.
 
         Raises:
             StoreDamaged: a page does not consist of entries.
         """
         near: list[list[int]] = [[] for _ in fingerprints]
-        if not found:
-            return near
-        for _, block, page in found:
-            if len(page) % self._size:
-                raise StoreDamaged(f"a bucket page of block {block} is damaged")
-        words = np.frombuffer(b"".join(page for _, _, page in found), "<u8").astype(np.uint64)
+        contents = [page or b"" for page in pages]
+        counts, rests = np.divmod([len(page) for page in contents], self._size)
+        if rests.any():
+            raise StoreDamaged(f"a bucket page of block {probes.blocks[rests.argmax()]} is damaged")
+        words = np.frombuffer(b"".join(contents), "<u8").astype(np.uint64)
         words = words.reshape(-1, self._size // 8)
         # The tags stand where the entries have theirs, after the position.
-        tags = b"".join(self._tag(fingerprints[number].value, block) for number, block, _ in found)
+        blocks = range(self._layout.blocks)
+        tags = b"".join([self._tag(own.value, block) for own in fingerprints for block in blocks])
         wanted = np.frombuffer(tags, "<u8").reshape(-1, self._size // 8)
-        counts = [len(page) // self._size for _, _, page in found]
-        both = words ^ wanted.repeat(counts, axis=0)
+        both = words ^ wanted[(probes.owners * len(blocks) + probes.blocks).repeat(counts)]
         both[:, 0] >>= np.uint64(32)
         different = bit_count(both.ravel()).reshape(both.shape).sum(axis=1)
         rows = np.flatnonzero(different <= min(distance, self._limit))
-        positions = words[rows, 0] & np.uint64((1 << 32) - 1)
-        owners = np.repeat([number for number, _, _ in found], counts)[rows]
-        for owner, position in zip(owners.tolist(), positions.tolist(), strict=True):
-            near[owner].append(position)
+        positions = (words[rows, 0] & np.uint64((1 << 32) - 1)).astype(np.int64)
+        owners = probes.owners.repeat(counts)[rows]
+        # An entry is found in each block that it shares.
+        for one in np.unique(owners << 32 | positions).tolist():
+            near[one >> 32].append(one & (1 << 32) - 1)
         return near
 
     def _tag(self, value: int, block: int) -> bytes:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scrapy_simhash.blocks import Layout, plan_layout
 from scrapy_simhash.fingerprint import Fingerprint
 from scrapy_simhash.index import StoreDamaged
-from scrapy_simhash.index.redis_pages import BucketPages
+from scrapy_simhash.index.redis_pages import BucketPages, Probes
 
 LAYOUTS = [
     pytest.param(plan_layout(bits, distance, 100_000), id=f"{bits}-{distance}")
@@ -38,15 +38,17 @@ def bucket_pages(
 def look_up(
     pages: BucketPages,
     stored: dict[tuple[str, bytes], bytes],
-    fingerprint: Fingerprint,
+    fingerprints: list[Fingerprint],
     distance: int,
-) -> list[int]:
-    found = [
-        (0, block, stored[part, field])
-        for part, block, field in pages.probed(fingerprint)
-        if (part, field) in stored
-    ]
-    return sorted(set(pages.candidates([fingerprint], found, distance)[0]))
+) -> list[list[int]]:
+    probes = pages.probed(fingerprints)
+    found = [stored.get((part, field)) for part, some in probes.fields.items() for field in some]
+    return pages.candidates(fingerprints, probes, found, distance)
+
+
+def only(block: int) -> Probes:
+    """One page that was looked into."""
+    return Probes({}, np.array([0]), np.array([block]))
 
 
 @pytest.mark.parametrize("shards", [1, 16])
@@ -69,7 +71,8 @@ def test_every_entry_within_the_guaranteed_distance_is_a_candidate(layout, shard
                 Fingerprint(near, layout.bits),
                 Fingerprint(near, layout.bits, margins),
             ):
-                assert first + number in look_up(pages, stored, fingerprint, layout.distance)
+                (found,) = look_up(pages, stored, [fingerprint], layout.distance)
+                assert first + number in found
 
 
 def test_an_entry_within_the_guaranteed_distance_is_found_if_all_that_differs_is_in_its_tag():
@@ -82,7 +85,7 @@ def test_an_entry_within_the_guaranteed_distance_is_found_if_all_that_differs_is
     after = layout.starts[block] + layout.width
     near = value ^ sum(1 << 255 - after - bit for bit in range(15))
     page = next(page for (part, _), page in stored.items() if part == f"b:{block}:0")
-    assert pages.candidates([Fingerprint(near, 256)], [(0, block, page)], 15) == [[5]]
+    assert pages.candidates([Fingerprint(near, 256)], only(block), [page], 15) == [[5]]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -104,7 +107,7 @@ def test_of_entries_at_the_distance_itself_hardly_any_is_hidden(layout):
             stored = entries[1::2]
     assert len(stored) == count
     fingerprint = Fingerprint(int.from_bytes(np.packbits(centre).tobytes(), "big"), layout.bits)
-    (found,) = pages.candidates([fingerprint], [(0, block, b"".join(stored))], layout.distance)
+    (found,) = pages.candidates([fingerprint], only(block), [b"".join(stored)], layout.distance)
     # Three are to be expected at most; ten more would be seen once in thousands of runs.
     assert count - len(found) <= 13
 
@@ -118,16 +121,8 @@ def test_fingerprints_that_are_looked_up_together_have_each_its_own_candidates(l
     values = [rng.getrandbits(layout.bits) for _ in range(50)]
     stored = bucket_pages(pages, 0, values, layout.bits)
     some = [Fingerprint(value ^ 1, layout.bits) for value in rng.sample(values, 9)]
-    found = [
-        (number, block, stored[part, field])
-        for number, fingerprint in enumerate(some)
-        for part, block, field in pages.probed(fingerprint)
-        if (part, field) in stored
-    ]
-    rng.shuffle(found)
-    together = pages.candidates(some, found, layout.distance)
-    assert [sorted(set(positions)) for positions in together] == [
-        look_up(pages, stored, fingerprint, layout.distance) for fingerprint in some
+    assert look_up(pages, stored, some, layout.distance) == [
+        look_up(pages, stored, [fingerprint], layout.distance)[0] for fingerprint in some
     ]
 
 
@@ -140,10 +135,10 @@ def test_of_entries_that_only_share_a_bucket_hardly_any_is_a_candidate(layout):
     shared = candidates = 0
     for value in values[:50]:
         fingerprint = Fingerprint(value, layout.bits)
-        fields = {(part, field) for part, _, field in pages.probed(fingerprint)}
+        probed = pages.probed([fingerprint]).fields.items()
         size = 8 if layout.bits == 64 else 16
-        shared += sum(len(stored.get(field, b"")) // size for field in fields)
-        candidates += len(look_up(pages, stored, fingerprint, layout.distance))
+        shared += sum(len(stored.get((p, f), b"")) // size for p, some in probed for f in some)
+        candidates += len(look_up(pages, stored, [fingerprint], layout.distance)[0])
     assert shared > 10 * candidates
     assert candidates >= 50
 
@@ -152,4 +147,4 @@ def test_of_entries_that_only_share_a_bucket_hardly_any_is_a_candidate(layout):
 def test_a_bucket_page_that_is_no_list_of_entries_is_damaged(page):
     pages = BucketPages(plan_layout(64, 3, 1000), 1000, 1)
     with pytest.raises(StoreDamaged, match="block 2"):
-        pages.candidates([Fingerprint(0, 64)], [(0, 2, bytes(8)), (0, 2, page)], 3)
+        pages.candidates([Fingerprint(0, 64)], only(2), [page], 3)
