@@ -111,15 +111,21 @@ def run(settings: dict[str, Any], port: int, pages: int) -> list[list[float]]:
     command = [sys.executable, "-m", "tests.benchmarks.growth", "--order", json.dumps(order)]
     with tempfile.TemporaryDirectory() as folder:
         root = Path(__file__).resolve().parents[2]
-        done = subprocess.run(
+        with subprocess.Popen(
             command,
             stdout=subprocess.PIPE,
             text=True,
-            check=True,
             cwd=folder,
             env={**os.environ, "PYTHONPATH": str(root)},
-        )
-    return [json.loads(line) for line in done.stdout.splitlines()]
+        ) as crawl:
+            assert crawl.stdout is not None
+            found = []
+            for line in crawl.stdout:
+                print(line, end="", file=sys.stderr, flush=True)  # a million pages take an hour
+                found.append(json.loads(line))
+    if crawl.returncode:
+        sys.exit(f"the crawl ended with status {crawl.returncode}")
+    return found
 
 
 def main() -> None:
