@@ -332,6 +332,10 @@ def _run_spider(order: dict[str, Any]) -> None:
 
 
 def _table(runs: dict[Case, list[Run]]) -> Iterator[str]:
+    from scrapy.settings import Settings
+
+    from scrapy_simhash.settings import FilterSettings
+
     yield HEADER
     yield "| --- |" + " ---: |" * (HEADER.count("|") - 2)
     for case, found in runs.items():
@@ -344,7 +348,7 @@ def _table(runs: dict[Case, list[Run]]) -> Iterator[str]:
         def of(field: str, found: list[Run] = found) -> float:
             return median(getattr(run, field) for run in found)
 
-        workers = 2 if "2 processes" in name else 1
+        workers = max(1, FilterSettings.from_settings(Settings(FILTERS[name])).processes)
         free = ratio(lambda run, workers=workers: 1 / max(run.cpu, run.worker_cpu / workers))
         cells = [
             *(spider, str(concurrent), name),
