@@ -154,6 +154,14 @@ def test_keys_may_be_kept_as_digests(url, opened):
     assert index.remove("https://example.com/") == 1
 
 
+def test_an_index_of_an_earlier_format_is_refused(url, opened):
+    with pytest.MonkeyPatch.context() as earlier:
+        earlier.setattr("scrapy_simhash.index.redis_header.FORMAT", 1)
+        keep(opened(url), 5)
+    with pytest.raises(StoreMismatch, match="has format 1"):
+        opened(url)
+
+
 def test_indexes_of_two_names_know_nothing_of_each_other(server, url, opened, monkeypatch):
     monkeypatch.setattr("scrapy_simhash.index.redis_header.SEGMENT", 64)
     index, other = opened(url), opened(url + "x")
