@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import islice
+from itertools import accumulate, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -26,20 +26,24 @@ _HIDDEN = 1e-4
 _PAGE_BYTES = 512
 # The most bytes of a bucket page: what a claim reads is bounded, even if a site floods a bucket.
 PAGE_LIMIT = 1 << 15
+# Entries that are compared at a time: of one page it may be as many as the limit allows.
+_COMPARED_AT_ONCE = 1 << 16
 
 
 class Probes(NamedTuple):
-    """Pages to look into, hash by hash.
+    """Pages to look into.
 
     Attributes:
-        fields: those of each hash.
-        owners: for which of the fingerprints each is, by its number.
-        blocks: of which block each is.
+        fields: those of each hash, each page once: in a crawl of one site many pages share them.
+        owners: for which of the fingerprints each probe is, by its number.
+        blocks: of which block each probe is.
+        pages: the page of each probe, by its number among the fields.
     """
 
     fields: dict[str, list[bytes]]
     owners: npt.NDArray[np.int64]
     blocks: npt.NDArray[np.int64]
+    pages: list[int]
 
 
 class BucketPages:
@@ -115,11 +119,14 @@ class BucketPages:
         found = [self._layout.probe(fingerprint) for fingerprint in fingerprints]
         blocks = np.concatenate([some for some, _ in found]).astype(np.int64)
         pages = np.concatenate([addresses for _, addresses in found]) >> np.uint32(self._shift)
-        hashes = blocks * self._shards + pages % self._shards
-        order = hashes.argsort(kind="stable")
-        names = pages[order].astype(">u4").tobytes()
+        places = blocks * self._shards + pages % self._shards << 32 | pages
+        order = places.argsort()
+        places = places[order]
+        is_first = np.concatenate(([True], places[1:] != places[:-1]))
+        asked = places[is_first]
+        names = asked.astype(">u4").tobytes()
         fields = iter([names[at : at + 4] for at in range(0, len(names), 4)])
-        counts = np.bincount(hashes, minlength=len(self._hashes)).tolist()
+        counts = np.bincount(asked >> 32, minlength=len(self._hashes)).tolist()
         owners = np.arange(len(found)).repeat([len(some) for some, _ in found])
         return Probes(
             {
@@ -129,21 +136,26 @@ class BucketPages:
             },
             owners[order],
             blocks[order],
+            (is_first.cumsum() - 1).tolist(),
         )
 
     def _exact(self, fingerprints: Sequence[Fingerprint]) -> Probes:
         """Return the same where only exact addresses are probed: so few that numpy is slower."""
-        probes: dict[str, list[tuple[bytes, int, int]]] = {}
+        asked: dict[str, dict[bytes, int]] = {}
+        probes: list[tuple[str, int, int, int]] = []
         for block, shift in enumerate(self._shifts):
             for owner, fingerprint in enumerate(fingerprints):
                 page = (fingerprint.value >> shift & self._mask) >> self._shift
                 part = self._hashes[block * self._shards + page % self._shards]
-                probes.setdefault(part, []).append((page.to_bytes(4, "big"), owner, block))
-        every = [probe for some in probes.values() for probe in some]
+                fields = asked.setdefault(part, {})
+                number = fields.setdefault(page.to_bytes(4, "big"), len(fields))
+                probes.append((part, number, owner, block))
+        starts = dict(zip(asked, accumulate(map(len, asked.values()), initial=0), strict=False))
         return Probes(
-            {part: [field for field, _, _ in some] for part, some in probes.items()},
-            np.array([owner for _, owner, _ in every]),
-            np.array([block for _, _, block in every]),
+            {part: list(fields) for part, fields in asked.items()},
+            np.array([owner for _, _, owner, _ in probes]),
+            np.array([block for _, _, _, block in probes]),
+            [starts[part] + number for part, number, _, _ in probes],
         )
 
     def candidates(
@@ -165,24 +177,36 @@ class BucketPages:
             StoreDamaged: a page does not consist of entries.
         """
         near: list[list[int]] = [[] for _ in fingerprints]
-        contents = [page or b"" for page in pages]
-        counts, rests = np.divmod([len(page) for page in contents], self._size)
+        counts, rests = np.divmod([len(page or b"") for page in pages], self._size)
         if rests.any():
-            raise StoreDamaged(f"a bucket page of block {probes.blocks[rests.argmax()]} is damaged")
-        words = np.frombuffer(b"".join(contents), "<u8").astype(np.uint64)
-        words = words.reshape(-1, self._size // 8)
+            block = probes.blocks[probes.pages.index(int(rests.argmax()))]
+            raise StoreDamaged(f"a bucket page of block {block} is damaged")
         # The tags stand where the entries have theirs, after the position.
         blocks = range(self._layout.blocks)
         tags = b"".join([self._tag(own.value, block) for own in fingerprints for block in blocks])
         wanted = np.frombuffer(tags, "<u8").reshape(-1, self._size // 8)
-        both = words ^ wanted[(probes.owners * len(blocks) + probes.blocks).repeat(counts)]
-        both[:, 0] >>= np.uint64(32)
-        different = bit_count(both.ravel()).reshape(both.shape).sum(axis=1)
-        rows = np.flatnonzero(different <= min(distance, self._limit))
-        positions = (words[rows, 0] & np.uint64((1 << 32) - 1)).astype(np.int64)
-        owners = probes.owners.repeat(counts)[rows]
+        wanted = wanted[probes.owners * len(blocks) + probes.blocks]
+        counts = counts[probes.pages]
+        ends = counts.cumsum()
+        found = []
+        first = 0
+        while first < len(counts):
+            # At least one page, and otherwise so much that the copies stay small.
+            most = (ends[first - 1] if first else 0) + _COMPARED_AT_ONCE
+            last = max(int(ends.searchsorted(most, "right")), first + 1)
+            some = slice(first, last)
+            contents = b"".join([pages[page] or b"" for page in probes.pages[some]])
+            words = np.frombuffer(contents, "<u8").astype(np.uint64, copy=False)
+            words = words.reshape(-1, self._size // 8)
+            both = words ^ wanted[some].repeat(counts[some], axis=0)
+            both[:, 0] >>= np.uint64(32)
+            different = bit_count(both.ravel()).reshape(both.shape).sum(axis=1)
+            rows = np.flatnonzero(different <= min(distance, self._limit))
+            positions = (words[rows, 0] & np.uint64((1 << 32) - 1)).astype(np.int64)
+            found.append(probes.owners[some].repeat(counts[some])[rows] << 32 | positions)
+            first = last
         # An entry is found in each block that it shares.
-        for one in np.unique(owners << 32 | positions).tolist():
+        for one in np.unique(np.concatenate(found)).tolist():
             near[one >> 32].append(one & (1 << 32) - 1)
         return near
 

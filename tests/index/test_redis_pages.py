@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.blocks import Layout, plan_layout
 from scrapy_simhash.fingerprint import Fingerprint
-from scrapy_simhash.index import StoreDamaged
+from scrapy_simhash.index import StoreDamaged, redis_pages
 from scrapy_simhash.index.redis_pages import BucketPages, Probes
 
 LAYOUTS = [
@@ -48,7 +48,7 @@ def look_up(
 
 def only(block: int) -> Probes:
     """One page that was looked into."""
-    return Probes({}, np.array([0]), np.array([block]))
+    return Probes({}, np.array([0]), np.array([block]), [0])
 
 
 @pytest.mark.parametrize("shards", [1, 16])
@@ -124,6 +124,26 @@ def test_fingerprints_that_are_looked_up_together_have_each_its_own_candidates(l
     assert look_up(pages, stored, some, layout.distance) == [
         look_up(pages, stored, [fingerprint], layout.distance)[0] for fingerprint in some
     ]
+
+
+@pytest.mark.parametrize("at_once", [1, 30, 1 << 16])
+@pytest.mark.parametrize("shards", [1, 16])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_page_that_several_probe_is_read_once_and_compared_with_each(
+    layout, shards, at_once, monkeypatch
+):
+    monkeypatch.setattr(redis_pages, "_COMPARED_AT_ONCE", at_once)
+    rng = random.Random(2)
+    pages = BucketPages(layout, 1000, shards)
+    values = [rng.getrandbits(layout.bits) for _ in range(20)]
+    values += [values[0] ^ 1 << bit for bit in range(20)]
+    stored = bucket_pages(pages, 0, values, layout.bits)
+    some = [Fingerprint(value, layout.bits) for value in (values[0], values[3], *values[:30])]
+    fields = pages.probed(some).fields
+    assert all(len(set(asked)) == len(asked) for asked in fields.values())
+    found = look_up(pages, stored, some, layout.distance)
+    assert found == [look_up(pages, stored, [own], layout.distance)[0] for own in some]
+    assert all(number in near for number, near in enumerate(found[2:]))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS[:4])
