@@ -129,13 +129,15 @@ class Entries:
             last: at most where it ends.
         """
         keys = [self._record_page(position) for position in range(first, last, RECORDS)]
-        segment = self._log.segment_key(first)
-        values, *pages = self._client.all([("GET", key) for key in (segment, *keys)])
-        values = values or self._log.tail_from(first)
+        commands = [("GET", key) for key in (self._log.segment_key(first), *keys)]
+        values, *pages = self._client.all(commands)
+        # After a failover there may be a segment of which the log's own node knows nothing.
+        if first >= self._log.flushed:
+            values = self._log.tail_from(first)
         contents = [read_records(page or b"", key) for key, page in zip(keys, pages, strict=True)]
         known: list[tuple[int, Known]] = []
         for number, position in enumerate(range(first, last)):
-            if value := values[number * self._width : (number + 1) * self._width]:
+            if value := (values or b"")[number * self._width : (number + 1) * self._width]:
                 known.append((position, _known(position, value, contents[number // RECORDS])))
         return known
 

@@ -184,6 +184,8 @@ class LogView:
         gone, left = self._tail[:cut], self._tail[cut:]
         if self._frozen is not None:
             self._freeze(self._frozen, self.flushed, gone)
+            # What is in RAM was seen, whatever fails from here on; so nothing is taken in twice.
+            self.flushed, self._tail = self.flushed + len(gone) // self.width, left
             if is_behind:
                 self._load(self._frozen, flushed)
             self._frozen.forget([p for p in self._forgotten if p < flushed])
@@ -199,10 +201,10 @@ class LogView:
             frozen.extend(np.arange(first, first + count), as_words(values, self.width))
 
     def _load(self, frozen: Neighbours, flushed: int) -> None:
-        """Take frozen segments into RAM, from the last entry seen on."""
+        """Take frozen segments into RAM, from the last entry seen on; nothing is in the tail."""
         size = self._client.segment
-        position = max(self.end, self.head)
-        first = max(self.end - 1, self.head) // size * size
+        first = max(self.flushed - 1, self.head) // size * size
+        self.flushed = max(self.flushed, self.head)
         for start in range(first, flushed, _SEGMENTS * size):
             some = range(start, min(start + _SEGMENTS * size, flushed), size)
             segments = self._client.all([("GET", self.segment_key(start_of)) for start_of in some])
@@ -210,10 +212,10 @@ class LogView:
                 if segment is None or len(segment) != size * self.width:
                     # Forgotten just now; if it still is missing then, the log is damaged.
                     raise AnotherLog
-                seen = max(position - start_of, 0) * self.width
+                seen = max(self.flushed - start_of, 0) * self.width
                 known, news = segment[:seen], segment[seen:]
                 if known and known[-self.width :] != self._last:
                     raise AnotherLog
-                self._freeze(frozen, position, news)
-                position += len(news) // self.width
+                self._freeze(frozen, self.flushed, news)
+                self.flushed += len(news) // self.width
                 self._last = segment[-self.width :]

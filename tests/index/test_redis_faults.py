@@ -6,6 +6,7 @@ The servers are the tests' own: they are stopped, killed and filled.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import random
 import select
 import socket
@@ -24,6 +25,8 @@ from scrapy_simhash.index import (
     StoreDamaged,
     StoreUnavailable,
 )
+from scrapy_simhash.index.buckets import Neighbours
+from scrapy_simhash.index.redis_client import Client
 from tests import servers
 from tests.index.redis_cases import fails_soon, fp, keep, values
 
@@ -66,6 +69,65 @@ def test_an_index_that_was_deleted_by_others_goes_on_empty(opened, monkeypatch, 
                 assert index.release(["in progress"]) == []
             assert len(other) == 0
             assert other.query(fp(values(1)[0])) == []
+
+
+def test_of_what_a_failover_lost_nothing_is_told_though_its_fingerprints_are_left(
+    server, url, opened, monkeypatch
+):
+    """In a cluster they may be on another node than the log's end."""
+    monkeypatch.setattr("scrapy_simhash.index.redis_header.SEGMENT", 64)
+    index = opened(url)
+    for value in values(40):
+        keep(index, value)
+    lost = b"".join(value.to_bytes(8, "big") for value in values(64, seed=1))
+    with server.client() as client:
+        (records,) = client.scan_iter(f"*{url.partition('name=')[2]}*:r:0")
+        assert client.set(records.replace(b":r:", b":l:"), lost, get=True) is None
+    assert [entry.key for entry in index] == [str(value) for value in values(40)]
+    assert index.remove(str(values(40)[7])) == 1
+    assert index.query(fp(values(40)[7])) == []
+
+
+def test_fingerprints_that_were_deleted_are_not_taken_for_others(server, url, opened, monkeypatch):
+    monkeypatch.setattr("scrapy_simhash.index.redis_header.SEGMENT", 64)
+    index = opened(url)
+    deleted, left = values(64), values(36, seed=1)
+    # They end as a deleted one does, and the end is what its record is known by.
+    left = [value >> 16 << 16 | deleted[0] & 0xFFFF for value in left]
+    for value in (*deleted, *left):
+        keep(index, value)
+    with server.client() as client:
+        assert client.delete(*client.scan_iter(f"*{url.partition('name=')[2]}*:l:0"))
+    assert [entry.key for entry in index] == [str(value) for value in left]
+
+
+def test_the_log_is_taken_into_ram_once_however_often_that_fails(url, opened, monkeypatch):
+    monkeypatch.setattr("scrapy_simhash.index.redis_header.SEGMENT", 64)
+    monkeypatch.setattr("scrapy_simhash.index.redis_log._SEGMENTS", 2)
+    index, beginner = (opened(url + "&buckets=local") for _ in range(2))
+    for value in values(700):
+        keep(index, value)
+    read, extend, taken = Client.all, Neighbours.extend, []
+    reads = itertools.count()
+
+    def fails_often(client: Client, commands: Any) -> Any:
+        if commands and commands[0][0] == "GET" and next(reads) % 3 == 1:
+            raise StoreUnavailable("away")
+        return read(client, commands)
+
+    def taking(neighbours: Neighbours, positions: Any, *words: Any) -> None:
+        taken.extend(positions.tolist())
+        extend(neighbours, positions, *words)
+
+    monkeypatch.setattr(Client, "all", fails_often)
+    monkeypatch.setattr(Neighbours, "extend", taking)
+    while len(taken) < 640:
+        with contextlib.suppress(StoreUnavailable):
+            beginner.query(fp(0))
+    assert next(reads) > 5
+    for value in values(700):
+        assert [match.key for match in beginner.query(fp(value))] == [str(value)]
+    assert taken == list(range(640))
 
 
 def test_the_end_of_a_claim_in_a_lost_index_touches_no_page_of_the_new_one(opened):
