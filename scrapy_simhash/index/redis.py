@@ -26,7 +26,7 @@ from itertools import chain
 from scrapy_simhash.fingerprint import Fingerprint
 from scrapy_simhash.index.base import Arrival, Claim, Match, Page, StoreUnavailable
 from scrapy_simhash.index.redis_claims import Claimant
-from scrapy_simhash.index.redis_client import parts
+from scrapy_simhash.index.redis_client import parts, seconds
 from scrapy_simhash.index.redis_log import AnotherLog
 from scrapy_simhash.index.redis_records import Record
 from scrapy_simhash.index.redis_store import RedisStore
@@ -140,7 +140,7 @@ class RedisIndex(RedisStore):
     def foreign_lease(self, *, now: float | None = None) -> float | None:  # noqa: D102
         now = self._client.time() if now is None else now
         with self._use():
-            ends = [float(end) for end in self._client.run("foreign", self._worker.name) if end]
+            ends = [seconds(end) for end in self._client.run("foreign", self._worker.name) if end]
         return max(max(ends) - now, 0.0) if ends else None
 
     def find_bodies(self, digests: Sequence[bytes]) -> list[Fingerprint | None]:  # noqa: D102

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -286,3 +287,18 @@ def number(value: Any) -> int:
     if not isinstance(value, int) or not 0 <= value < 1 << 48:
         raise StoreDamaged(f"{value!r:.80} in Redis is no position or size of an index")
     return value
+
+
+def seconds(value: Any) -> float:
+    """Return a time that Redis holds.
+
+    Raises:
+        StoreDamaged: it is none.
+    """
+    try:
+        found = float(text(value))
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise StoreDamaged(f"{value!r:.80} in Redis is no time of an index")
+    return found

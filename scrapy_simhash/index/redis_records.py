@@ -12,8 +12,9 @@ offsets (how much more each is than the one before), the times (first their high
 scopes and the keys, a line each.
 
 Numbers are big-endian; time is in seconds since the Unix epoch. *check* is the end of the entry's
-fingerprint: after a failover a position may have been lost, and given to another page. Where both
-checks are the same by chance, the other page counts as confirmed until it is.
+fingerprint: after a failover of a cluster, a position may have been lost, and given to another
+page. Where both checks are the same by chance, what was noted of the lost entry counts for the
+other: it is confirmed too early, or deleted, and then crawled once more.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from scrapy_simhash.index.redis_address import parse_address
 from scrapy_simhash.index.redis_bodies import Bodies
 from scrapy_simhash.index.redis_census import sizes
 from scrapy_simhash.index.redis_claims import Finder, Lease
-from scrapy_simhash.index.redis_client import Client, number, parts, text
+from scrapy_simhash.index.redis_client import Client, number, parts, seconds, text
 from scrapy_simhash.index.redis_entries import Entries
 from scrapy_simhash.index.redis_header import open_header
 from scrapy_simhash.index.redis_log import AnotherLog, LogView
@@ -276,7 +276,7 @@ class RedisStore(StoredIndex):
 
     def _leases(self) -> list[Lease]:
         return [
-            Lease(position, text(key), text(scope), value, float(entered))
+            Lease(position, text(key), text(scope), value, seconds(entered))
             for position, key, scope, value, entered in self._client.run("leases")
         ]
 

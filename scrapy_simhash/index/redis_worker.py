@@ -13,7 +13,7 @@ from scrapy_simhash.fingerprint import Fingerprint
 from scrapy_simhash.index import base
 from scrapy_simhash.index.base import Claim, Match, Outcome, Page
 from scrapy_simhash.index.redis_claims import Claimant
-from scrapy_simhash.index.redis_client import Client, text
+from scrapy_simhash.index.redis_client import Client, seconds, text
 from scrapy_simhash.index.redis_entries import Entries
 from scrapy_simhash.index.redis_log import LogView
 from scrapy_simhash.index.redis_pages import as_words, distances_between
@@ -143,7 +143,7 @@ class Worker:
         self._handed.discard(claimant.name)
         provisional: dict[int, Match] = {}
         for place, distance, key, entered, value in matches:
-            provisional[place] = match = Match(text(key), distance, float(entered), True)
+            provisional[place] = match = Match(text(key), distance, seconds(entered), True)
             if match.key == claimant.name:
                 own = self._own.setdefault(claimant.name, {})
                 own[place] = Own(value, claimant.arrival.scope, match.time)

@@ -161,6 +161,19 @@ def test_a_body_with_rubbish_for_a_fingerprint_is_not_known(server, url, opened,
     assert index.find_bodies([digest]) == [fp(3)]
 
 
+@pytest.mark.parametrize("rubbish", [b"x", b"nan", b"inf"])
+def test_a_lease_with_rubbish_for_a_time_is_told_as_damage(server, url, opened, rubbish):
+    index, other = opened(url), opened(url)
+    index.claim("mine", fp(0), request="r")
+    with server.client() as client:
+        (leases,) = client.scan_iter(f"*{url.partition('name=')[2]}*:leases")
+        ends, _, rest = client.hget(leases, "0").split(b" ", 2)
+        client.hset(leases, "0", b" ".join((ends, rubbish, rest)))
+    for call in (lambda: list(other), lambda: other.claim("other", fp(1)), other.census):
+        with pytest.raises(StoreDamaged, match="no time"):
+            call()
+
+
 def test_a_damaged_index_can_be_cleared(victim):
     for part in (":meta", ":tail", ":leases", ":r:", ":l:"):
         victim.restore()
