@@ -14,8 +14,10 @@ from scrapy_simhash.index.base import Index, Page, StoreError, StoreUnavailable
 logger = logging.getLogger(__name__)
 
 # A store that fails may take half a second to say so; in between, nothing waits for it. The first
-# pause is short, since most are back soon, and each is twice as long as the one before.
+# pause is short, since most are back soon, and each is twice as long as the one before, but not
+# longer than so many times what was waited for the answer: asking one that refuses costs nothing.
 FIRST_RETRY_SECONDS, RETRY_SECONDS = 0.5, 10.0
+_PAUSE_TO_ATTEMPT = 20
 
 T = TypeVar("T")
 
@@ -50,12 +52,13 @@ class Primary:
         self._handed_back: list[Page] = []
         self.index: Index | None = None
         self.refused: StoreError | ValueError | None = None
+        start = time.monotonic()
         try:
             self.index = open_index()
         except StoreUnavailable as error:
             if not start_without:
                 raise
-            self._gone(error)
+            self._gone(error, time.monotonic() - start)
 
     @property
     def away(self) -> bool:
@@ -81,12 +84,13 @@ class Primary:
         """
         if not self.is_due:
             raise NotAsked("the index is away")
+        start = time.monotonic()
         try:
             index = self._opened() if self.index is None else self.index
             self._pay(index)
             answer = call(index)
         except Exception as error:  # no fault of the store may cost a page
-            self._gone(error)
+            self._gone(error, time.monotonic() - start)
             raise StoreUnavailable(str(error)) from error
         if self._retry_at is not None and (proves is None or proves(answer)):
             self._retry_at = None
@@ -143,7 +147,7 @@ class Primary:
                 index.confirm(keys)
             del self._owed[: len(keys)]
 
-    def _gone(self, error: Exception) -> None:
+    def _gone(self, error: Exception, seconds: float) -> None:
         if not self.away:
             logger.warning(
                 "The index fails; until it is back, pages are compared with those that come "
@@ -154,6 +158,8 @@ class Primary:
         now = time.monotonic()
         # One that is back and soon fails again is left alone as if it had not been back.
         fresh = now - self._failed_at > 2 * RETRY_SECONDS
-        self._pause = min(FIRST_RETRY_SECONDS if fresh else 2 * self._pause, RETRY_SECONDS)
+        pause = FIRST_RETRY_SECONDS if fresh else 2 * self._pause
+        longest = max(_PAUSE_TO_ATTEMPT * seconds, FIRST_RETRY_SECONDS)
+        self._pause = min(pause, longest, RETRY_SECONDS)
         self._failed_at = now
         self._retry_at = now + self._pause

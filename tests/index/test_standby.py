@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -377,27 +376,41 @@ def test_no_cluster_is_lost_and_what_is_delivered_ends_in_the_store(
         crawl.index.close()
 
 
-def test_a_store_that_stays_away_is_asked_ever_less_often(monkeypatch):
-    now, asked = [1000.0], []
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> Callable[[float, int], list[float]]:
+    """Attempts of so many seconds each, and then one that succeeds; what is between them."""
+    now = [1000.0]
     monkeypatch.setattr(primary.time, "monotonic", lambda: now[0])
-
-    def fails(store: Any) -> None:
-        asked.append(now[0])
-        raise StoreUnavailable("away")
-
     store = primary.Primary(MagicMock(), start_without=True)
 
-    def pauses(until: float) -> list[float]:
-        asked.clear()
-        while now[0] < until:
-            store.attempt(fails)
-            now[0] += 0.5
-        return [later - earlier for earlier, later in itertools.pairwise(asked)]
+    def pauses(seconds: float, attempts: int) -> list[float]:
+        starts, ends = [], []
 
-    assert pauses(1040) == [0.5, 1, 2, 4, 8, 10, 10]
-    now[0] += 10
-    store.attempt(lambda _: None)
-    assert pauses(1075)[0] == 10
-    now[0] += 30
-    store.attempt(lambda _: None)
-    assert pauses(1110)[0] == 0.5
+        def fails(index: Any) -> None:
+            starts.append(now[0])
+            now[0] += seconds
+            ends.append(now[0])
+            raise StoreUnavailable("away")
+
+        while len(starts) < attempts:
+            store.attempt(fails)
+            now[0] += 0.125
+        now[0] += 10
+        store.attempt(lambda _: None)
+        return [start - end for start, end in zip(starts[1:], ends, strict=False)]
+
+    return pauses
+
+
+def test_a_store_that_stays_away_is_asked_ever_less_often(pauses):
+    assert pauses(0.5, 8) == [0.5, 1, 2, 4, 8, 10, 10]
+
+
+def test_a_store_that_was_back_for_a_moment_only_is_left_alone_as_before(pauses):
+    assert pauses(0.5, 4) == [0.5, 1, 2]
+    assert pauses(0.5, 4) == [8, 10, 10]
+
+
+def test_a_store_that_refuses_at_once_is_asked_twice_a_second(pauses):
+    assert pauses(0.001, 50) == [0.5] * 49
+    assert pauses(0.0625, 4) == [1, 1.25, 1.25]
