@@ -39,14 +39,14 @@ _REDIS_BODY, _REDIS_BODIES = 17.0, 0.76 * BODIES
 _FILE_BODY = 38
 
 # Microseconds of CPU for a new page of which 32 are claimed together: for its body, the log and the
-# record, with their bits; for an entry in a bucket page, which is wider above 64 bits; for a bucket
-# that is looked into.
-_SERVER_CLAIM, _SERVER_BIT, _SERVER_GET = 11.0, 0.06, 0.31
-_SERVER_PUT = {64: 5.0, 128: 11.0, 256: 11.0}
-_CLAIM, _GET = 38.0, 1.5
-_PUT = {64: 5.0, 128: 32.0, 256: 32.0}
+# record, with their bits; for an entry in a bucket page; for a bucket that is looked into, and for
+# a kilobyte that is read. Up to this many pages the server's processor has them in its cache; for
+# each ten times as many, a look costs so much more.
+_SERVER_CLAIM, _SERVER_BIT, _SERVER_PUT, _SERVER_GET, _SERVER_KB = 13.0, 0.02, 5.0, 0.4, 0.6
+_CACHED, _SERVER_MISS = 1e5, 0.8
+_CLAIM, _PUT, _GET, _KB = 38.0, 5.0, 1.6, 1.0
 # The same where the buckets are in RAM; and where all pages are compared, for a bit of each.
-_LOCAL_CLAIM, _LOCAL_GET, _SCAN = 53.0, 1.7, 1.3e-5
+_LOCAL_CLAIM, _LOCAL_GET, _SCAN = 53.0, 1.35, 1.3e-5
 
 # Of a bucket in RAM: its bytes object and its slot. As buckets grow, memory between them is lost.
 _BUCKET = 48
@@ -67,6 +67,7 @@ class Sizing:
         worker: bytes of RAM of each worker with the buckets in its RAM.
         file: bytes of a SQLite file.
         redis_server: CPU microseconds of the server for a new page, by buckets.
+        read: bytes of bucket pages that a worker reads for a new page, with the buckets in Redis.
         check: CPU microseconds of a worker for a new page, by buckets.
         false_drops: matches with unrelated pages of other sites, over all of the crawl; None where
             the rate is not known.
@@ -77,6 +78,7 @@ class Sizing:
     worker: float
     file: float
     redis_server: dict[str, float]
+    read: float
     check: dict[str, float]
     false_drops: float | None
 
@@ -110,7 +112,10 @@ def size_up(spec: FeatureSpec, bits: int, distance: int, pages: int, address: fl
     # The fewest pages that an index in Redis is laid out for.
     in_redis = plan_layout(bits, distance, max(pages, 100_000))
     places = {"redis": True, "local": False}
+    packed = BucketPages(in_redis, pages, 1)
+    read = in_redis.probes * packed.entry_size * pages / packed.pages
     log = _SERVER_CLAIM + _SERVER_BIT * bits
+    look = _SERVER_GET + _SERVER_MISS * max(math.log10(pages / _CACHED), 0)
     scanned = pages <= SCAN_LIMIT[bits]
     found = _SCAN * bits * pages if scanned else _LOCAL_GET * layout.probes
     rate = UNRELATED_MATCH.get((f"{spec.kind} {spec.n} {spec.weights}", bits, distance))
@@ -126,11 +131,17 @@ def size_up(spec: FeatureSpec, bits: int, distance: int, pages: int, address: fl
         worker=ram_bytes(layout, pages),
         file=sqlite_bytes(bits, pages, address),
         redis_server={
-            "redis": log + _SERVER_PUT[bits] * in_redis.blocks + _SERVER_GET * in_redis.probes,
+            "redis": (
+                log
+                + _SERVER_PUT * in_redis.blocks
+                + look * in_redis.probes
+                + _SERVER_KB * read / 1e3
+            ),
             "local": log,
         },
+        read=read,
         check={
-            "redis": _CLAIM + _PUT[bits] * in_redis.blocks + _GET * in_redis.probes,
+            "redis": (_CLAIM + _PUT * in_redis.blocks + _GET * in_redis.probes + _KB * read / 1e3),
             "local": _LOCAL_CLAIM + found,
         },
         # Each new page meets those before it.

@@ -114,6 +114,7 @@ def _plain(recipe: Recipe, sizing: Sizing, workers: int) -> dict[str, Any]:
         "all_workers_bytes": round(sizing.worker) * workers,
         "file_bytes": round(sizing.file),
         "worker_us": {place: round(us) for place, us in sizing.check.items()},
+        "redis_read_bytes": round(sizing.read),
         "redis_us": {place: round(us) for place, us in sizing.redis_server.items()},
         "false_drops": sizing.false_drops,
     }
@@ -143,6 +144,7 @@ def _lines(found: dict[str, Any]) -> list[str]:
         "pages/s that one Redis can take",
         lambda one: f"{1e6 / max(one['redis_us']['redis'], 1):,.0f}",
     )
+    row("read from it for a page", lambda one: in_bytes(one["redis_read_bytes"]))
     row("false drops in all", lambda one: _chance(one["false_drops"]))
     wide = [max(len(cells[at]) for _, cells in rows) for at in range(len(recipes))]
     heads = max(len(name) for name, _ in rows)
