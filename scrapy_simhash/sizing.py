@@ -141,7 +141,7 @@ def size_up(spec: FeatureSpec, bits: int, distance: int, pages: int, address: fl
         },
         read=read,
         check={
-            "redis": (_CLAIM + _PUT * in_redis.blocks + _GET * in_redis.probes + _KB * read / 1e3),
+            "redis": _CLAIM + _PUT * in_redis.blocks + _GET * in_redis.probes + _KB * read / 1e3,
             "local": _LOCAL_CLAIM + found,
         },
         # Each new page meets those before it.
