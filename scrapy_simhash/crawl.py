@@ -41,6 +41,8 @@ FLUSH_SECONDS = 0.1
 # How long the event loop waits for the index when the spider is idle: the engine asks again only
 # after five seconds, by which every crawl would end later.
 IDLE_SECONDS = 0.25
+# How long the upkeep rests after a fault, so that it does not say so all the time.
+FAULT_SECONDS = 5.0
 # Crawlers that may die with a request before it is not made any more.
 MAX_DEATHS = 5
 
@@ -70,7 +72,8 @@ class CrawlFilter:
         need_asyncio(crawler)
         self.settings = FilterSettings.from_settings(crawler.settings)
         self._crawler = crawler
-        self._index = self.settings.open_index()
+        spider = crawler.spider or crawler.spidercls
+        self._index = self.settings.open_index(spider.name or "")
         self.deliveries = Deliveries(
             self._index, items=bool(self.settings.item_text_field or self.settings.item_html_field)
         )
@@ -78,6 +81,10 @@ class CrawlFilter:
         self.account = Account(self.settings)
         #: Requests that the index brings back if this crawler dies, for whichever does next.
         self.held: WeakSet[Request] = WeakSet()
+        # Keys of pages that were handed over to this crawl, and lie in its queue.
+        self._queued: set[str] = set()
+        # Until when pages that could not be put into the queue are in the index for this crawl.
+        self._unqueued_until = 0.0
         self._given_up: set[asyncio.Future[Verdict]] = set()
         self._upkeep: asyncio.Task[None] | None = None
         self._idle: Future[_Idle] | None = None
@@ -126,6 +133,7 @@ class CrawlFilter:
         again: bool = False,
     ) -> Verdict:
         """Return the verdict on what is to be analysed; see :meth:`.judge.Judge.ask`."""
+        self._queued.discard(key)
         answer = self._judge.ask(job, key=key, scope=scope, request=request, again=again)
         try:
             return await asyncio.shield(answer)
@@ -177,16 +185,30 @@ class CrawlFilter:
                 continue
             # The index stores it with the request.
             request.meta["simhash_again"] = deaths
-            self._schedule(request)
-            count += 1
+            if self._schedule(request):
+                self._queued.add(page.key)
+                count += 1
         if count:
             self.count("crawled_again", count)
         return count
 
-    def _schedule(self, request: Request) -> None:
+    def _schedule(self, request: Request) -> bool:
         assert self._crawler.engine is not None
         logger.debug("Crawling %s again: its original was not delivered", request.url)
-        self._crawler.engine.crawl(request)
+        try:
+            self._crawler.engine.crawl(request)
+        except Exception as error:  # noqa: BLE001 - a queue elsewhere may be away
+            logger.warning(
+                "%s cannot be put into the queue to be crawled again, which is tried once more "
+                "after %g seconds: %r",
+                request.url,
+                self.settings.lease,
+                error,
+            )
+            # When its lease has run out, it is among the orphans.
+            self._unqueued_until = time.monotonic() + self.settings.lease + FLUSH_SECONDS
+            return False
+        return True
 
     # Upkeep. The first three run on the index thread.
 
@@ -244,16 +266,22 @@ class CrawlFilter:
         renewed = time.monotonic()
         while True:
             await asyncio.sleep(FLUSH_SECONDS)
-            assert self._crawler.engine is not None
-            self.deliveries.end_lost(self._crawler.engine.downloader.active)
             keys: list[str] = []
             if time.monotonic() - renewed > self.settings.lease / 3:
                 renewed = time.monotonic()
-                keys = self.deliveries.keys()
-            self.count("same_body", self._judge.take_repeats())
-            pages = [page async for page in self._catch_up(keys)]
-            self.crawl_again(pages)
-            self._stop_if_told()
+                keys = [*self.deliveries.keys(), *self._queued]
+            try:
+                await self._keep_up_once(keys)
+            except Exception:  # a crawl needs upkeep, whatever happened once
+                logger.exception("What was delivered cannot be noted")
+                await asyncio.sleep(FAULT_SECONDS)
+
+    async def _keep_up_once(self, renewed: list[str]) -> None:
+        assert self._crawler.engine is not None
+        self.deliveries.end_lost(self._crawler.engine.downloader.active)
+        self.count("same_body", self._judge.take_repeats())
+        self.crawl_again([page async for page in self._catch_up(renewed)])
+        self._stop_if_told()
 
     def _stop_if_told(self) -> None:
         refused = self._index.refused
@@ -287,6 +315,7 @@ class CrawlFilter:
     def _spider_idle(self, spider: Spider) -> None:
         # Nothing is on its way any more, so whatever has not ended never will.
         self.deliveries.end_all()
+        self._queued.clear()
         late = self._idle is not None
         if self._idle is None:
             self._idle = self._judge.run(self._settle_idle)
@@ -300,6 +329,8 @@ class CrawlFilter:
             self._patience = None
             raise DontCloseSpider
         if idle.caught_up.more or (late and self.deliveries.to_flush()):
+            raise DontCloseSpider
+        if time.monotonic() < self._unqueued_until:
             raise DontCloseSpider
         if idle.foreign_lease is None:
             return

@@ -90,7 +90,7 @@ def request_from_json(text: str, spider: Spider) -> Request:
             meta=kept["meta"],
             dont_filter=True,
         )
-    except (AttributeError, KeyError, TypeError) as error:
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError) as error:
         raise ValueError(f"the stored request cannot be made again: {error!r}") from None
 
 

@@ -139,8 +139,11 @@ class FilterSettings:
             item_key_field=_get(settings, "SIMHASH_ITEM_KEY_FIELD"),
         )
 
-    def open_index(self) -> StandbyIndex:
+    def open_index(self, spider: str = "") -> StandbyIndex:
         """Open the index that the settings name, with a standby for when it is away.
+
+        Args:
+            spider: the name of the spider whose pages are crawled.
 
         Raises:
             SettingError: the index cannot be used; names SIMHASH_INDEX_URL.
@@ -150,6 +153,7 @@ class FilterSettings:
             "bits": self.recipe.bits,
             "distance": self.recipe.distance,
             "lease": self.lease,
+            "spider": spider,
         }
         open_primary = partial(
             index_from_url, self.index_url, expected_pages=self.expected_pages, **about

@@ -482,7 +482,12 @@ def test_a_page_with_which_five_crawlers_have_died_is_not_crawled_again(
     recipe = named_recipe("default")
     url = f"sqlite:///{tmp_path}/index.sqlite"
     index = index_from_url(
-        url, recipe=recipe.identity, bits=recipe.bits, distance=recipe.distance, lease=1
+        url,
+        recipe=recipe.identity,
+        bits=recipe.bits,
+        distance=recipe.distance,
+        lease=1,
+        spider="pages",
     )
     spider = Pages(site=twins, paths=[])
     request = Request(f"{twins.url}/first", meta={"simhash_again": deaths})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -71,10 +72,32 @@ def test_request_that_json_cannot_hold_cannot_be_made_again(
     assert request_to_json(Request("http://shop.example/", **options), spider) is None
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"url": 1}', "null"])
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"url": 1}', "null", "[" * 100_000])
 def test_text_that_is_no_request_is_refused(spider: Any, text: str) -> None:
     with pytest.raises(ValueError):
         request_from_json(text, spider)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"encoding": "no-such-encoding"},
+        {"headers": [["a"]]},
+        {"headers": 5},
+        {"body": "\u00e4"},
+        {"callback": "name"},
+        {"callback": 7},
+        {"priority": "high"},
+        {"cb_kwargs": 3},
+        {"meta": [1]},
+        {"url": "no url"},
+    ],
+)
+def test_stored_request_with_rubbish_in_it_is_refused(spider: Any, part: dict[str, Any]) -> None:
+    text = request_to_json(Request("http://shop.example/"), spider)
+    assert text is not None
+    with pytest.raises(ValueError):
+        request_from_json(json.dumps({**json.loads(text), **part}), spider)
 
 
 def test_method_that_the_spider_has_lost_is_refused(spider: Any) -> None:

@@ -66,6 +66,7 @@ def index_from_url(
     expected_pages: int = 1_000_000,
     lease: float = DEFAULT_LEASE,
     layout: Layout | None = None,
+    spider: str = "",
 ) -> StoredIndex:
     """Open the index that a URL names; make it if there is none.
 
@@ -78,6 +79,7 @@ def index_from_url(
         expected_pages: what the layout of a new index is planned for; a stored layout stays.
         lease: seconds that a provisional entry or a hand-over belongs to its worker.
         layout: of a new index instead of the planned one; a stored one must be the same.
+        spider: whose pages this worker crawls; only those are handed over to it.
 
     Raises:
         ValueError: the URL is of no known form, or no layout can be planned.
@@ -91,6 +93,7 @@ def index_from_url(
         "expected_pages": expected_pages,
         "lease": lease,
         "layout": layout,
+        "spider": spider,
     }
     if scheme == "memory" and not (host or path or query or fragment):
         return MemoryIndex(**arguments)

@@ -15,11 +15,15 @@ The life of an entry, each line one atomic act::
 A page that is *handed back* must be crawled again by the worker that got it. Until that page
 claims, its hand-over stays in the index under a lease of its own, so a worker that dies with
 handed pages loses none; after ``MAX_HANDOVERS`` hand-overs without a claim it is given up.
+
+Only the spider that asked for a page can make its request again. So a page is handed to workers of
+its own spider; where another one's worker meets it, it is left for theirs.
 """
 
 from __future__ import annotations
 
 import enum
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,6 +35,11 @@ DEFAULT_LEASE = 60.0
 MAX_HANDOVERS = 3
 # Bodies that an index remembers at most: the newest of them, whatever the number of its pages.
 BODIES = 100_000
+
+
+def mark_of(spider: str) -> int:
+    """Return the number that marks the requests of a spider, and its workers, in a store."""
+    return zlib.crc32(spider.encode("utf-8", "surrogatepass"))
 
 
 class StoreError(Exception):
@@ -142,7 +151,7 @@ class Entry:
 
 
 class Index(ABC):
-    """Fingerprints of the pages crawled so far, shared by all workers.
+    """Fingerprints of the pages crawled so far, shared by all workers of all spiders.
 
     One synchronous, thread-safe API; callers on an event loop run it in a thread. A scope is a
     name that separates pages: pages of different scopes never match. ``now`` arguments are
@@ -152,6 +161,7 @@ class Index(ABC):
         layout: how the fingerprints are cut into blocks and probed.
         distance: k, 0 <= k < bits; pages within k bits match.
         lease: seconds that a provisional entry or a hand-over belongs to its worker.
+        spider: whose pages this worker crawls; only those are handed over to it.
 
     Every method may raise :class:`StoreUnavailable` or :class:`StoreDamaged`.
     """
@@ -159,6 +169,7 @@ class Index(ABC):
     layout: Layout
     distance: int
     lease: float
+    spider: str
 
     @abstractmethod
     def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:
@@ -211,14 +222,14 @@ class Index(ABC):
 
     @abstractmethod
     def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:
-        """Start the leases of this worker's provisional entries anew."""
+        """Start the leases anew: of this worker's provisional entries, and of hand-overs to it."""
 
     @abstractmethod
     def orphans(self, *, now: float | None = None) -> list[Page]:
         """Take over the pages whose worker died; the caller crawls them again.
 
         These are the pages of provisional entries whose lease ran out, the pages waiting on
-        them, and hand-overs whose lease ran out.
+        them, and hand-overs whose lease ran out; those of this worker's spider.
         """
 
     @abstractmethod

@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from scrapy_simhash.blocks import Layout
@@ -21,6 +22,7 @@ from scrapy_simhash.index.base import (
     Match,
     Outcome,
     Page,
+    mark_of,
 )
 from scrapy_simhash.index.buckets import Neighbours
 from scrapy_simhash.index.local_store import LocalStore
@@ -80,12 +82,16 @@ class LocalIndex(LocalStore):
         layout: how the fingerprints are cut and probed.
         distance: k, at most the layout's.
         lease: seconds that a provisional entry or a hand-over belongs to its worker.
+        spider: whose pages this worker crawls.
     """
 
-    def __init__(self, layout: Layout, distance: int, lease: float) -> None:
+    def __init__(self, layout: Layout, distance: int, lease: float, spider: str) -> None:
         self.layout = layout
         self.distance = distance
         self.lease = lease
+        self.spider = spider
+        # What stands before a request as it is stored.
+        self._mark = f"{mark_of(spider)}="
         self._scopes: dict[str, Neighbours] = {}
         self._seen = 0
         self._enlist()
@@ -110,6 +116,10 @@ class LocalIndex(LocalStore):
         self, arrivals: Sequence[Arrival], *, now: float | None = None
     ) -> list[Claim]:
         now = time.time() if now is None else now
+        arrivals = [
+            page if page.request is None else replace(page, request=self._mark + page.request)
+            for page in arrivals
+        ]
         with self._lock:
             self._follow()
             # Most of the time goes into this, while others can write.
@@ -259,6 +269,9 @@ class LocalIndex(LocalStore):
                 for record in self._provisional(key):
                     if record.worker == self._worker:
                         self._set_leases([record._replace(expires=now + self.lease)])
+                handed = self._waiting_of(key)
+                if handed and handed.worker == self._worker:
+                    self._put_waiting(handed._replace(expires=now + self.lease))
 
     def orphans(self, *, now: float | None = None) -> list[Page]:  # noqa: D102
         now = time.time() if now is None else now
@@ -281,7 +294,7 @@ class LocalIndex(LocalStore):
         now = time.time() if now is None else now
         with self._lock:
             leases = [(r.worker, r.expires) for r in self._provisional()]
-            leases += [(w.worker, w.expires) for w in self._waiting_on(None)]
+            leases += [(w.worker, w.expires) for w in self._handed_over()]
             left = [
                 expires - now if expires and self._lives(worker, expires, now) else 0.0
                 for worker, expires in leases
@@ -311,8 +324,12 @@ class LocalIndex(LocalStore):
         """Return the provisional entries and the hand-overs whose lease ran out or worker died."""
         return (
             [r for r in self._provisional() if not self._lives(r.worker, r.expires, now)],
-            [w for w in self._waiting_on(None) if not self._lives(w.worker, w.expires, now)],
+            [w for w in self._handed_over() if not self._lives(w.worker, w.expires, now)],
         )
+
+    def _handed_over(self) -> list[Waiting]:
+        """Return the hand-overs of this worker's spider."""
+        return [w for w in self._waiting_on(None) if w.request.startswith(self._mark)]
 
     def _lives(self, worker: str | None, expires: float | None, now: float) -> bool:
         """Return whether an entry is confirmed, or its lease runs and its worker lives."""
@@ -328,7 +345,13 @@ class LocalIndex(LocalStore):
         return pages
 
     def _take_over(self, waiting: Waiting, now: float) -> list[Page]:
-        """Lease a page to this worker; return it unless it was handed over too often."""
+        """Lease a page to this worker; return it unless it was handed over too often.
+
+        A page of another spider is left for whichever worker of that asks for orphans first.
+        """
+        if not waiting.request.startswith(self._mark):
+            self._put_waiting(waiting._replace(original=None, worker="", expires=0.0))
+            return []
         if waiting.handovers >= base.MAX_HANDOVERS:
             self._drop_waiting([waiting.key])
             logger.warning(
@@ -347,4 +370,4 @@ class LocalIndex(LocalStore):
                 now + self.lease,
             )
         )
-        return [Page(waiting.key, waiting.request)]
+        return [Page(waiting.key, waiting.request.removeprefix(self._mark))]

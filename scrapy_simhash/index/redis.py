@@ -52,6 +52,7 @@ class RedisIndex(RedisStore):
         expected_pages: what the layout of a new index is planned for.
         lease: seconds that a provisional entry or a hand-over belongs to its worker.
         layout: of a new index instead of the planned one; a stored one must be the same.
+        spider: whose pages this worker crawls; only those are handed over to it.
 
     Raises:
         StoreMismatch: the index was made by another recipe, width, layout or version.
@@ -123,7 +124,9 @@ class RedisIndex(RedisStore):
             names = [self._name(key) for key in keys]
             for some in parts(self._worker.own(names)):
                 own = chain.from_iterable((p, own.fingerprint) for p, _, own in some)
-                self._client.run("renew", self._worker.name, now + self.lease, *own)
+                self._client.run("renew", self._worker.name, now + self.lease, len(some), *own)
+            for handed in parts([name for name in names if self._worker.was_handed(name)]):
+                self._client.run("renew", self._worker.name, now + self.lease, 0, *handed)
 
     def orphans(self, *, now: float | None = None) -> list[Page]:  # noqa: D102
         now = self._client.time() if now is None else now

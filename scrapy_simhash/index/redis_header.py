@@ -13,7 +13,7 @@ from scrapy_simhash.index.redis_address import OPTIONS, Address, parse_address
 from scrapy_simhash.index.redis_client import Client, number, pairs, text
 from scrapy_simhash.index.redis_records import RECORDS
 
-FORMAT = 2
+FORMAT = 3
 # Entries of the log that are frozen at a time, in a new index; a multiple of RECORDS. With 1024 a
 # segment and its header would just not fit into a power of two, and take a quarter more memory.
 SEGMENT = 960

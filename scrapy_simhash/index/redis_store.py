@@ -54,8 +54,10 @@ class RedisStore(StoredIndex):
         expected_pages: int = 1_000_000,
         lease: float = DEFAULT_LEASE,
         layout: Layout | None = None,
+        spider: str = "",
     ) -> None:
         address = parse_address(url)
+        self.spider = spider
         self.recipe = recipe
         self.options = dict(address.options)
         self.distance = distance
@@ -98,7 +100,7 @@ class RedisStore(StoredIndex):
     def _enlist(self) -> None:
         self._lock = threading.RLock()
         self._pid = os.getpid()
-        self._worker = Worker(self._client, self.distance, self.lease)
+        self._worker = Worker(self._client, self.distance, self.lease, self.spider)
 
     def _warn_of_eviction(self) -> None:
         policy = self._client.setting("maxmemory-policy")
@@ -178,7 +180,7 @@ class RedisStore(StoredIndex):
             self._client.clear()
             self._entries.wipe()
             self._bodies.wipe()
-            self._worker = Worker(self._client, self.distance, self.lease)
+            self._worker = Worker(self._client, self.distance, self.lease, self.spider)
             self._open()
 
     def __len__(self) -> int:
@@ -246,7 +248,7 @@ class RedisStore(StoredIndex):
             waiting, handed, crowded = self._client.all(
                 [
                     ("ZCOUNT", control("waiters"), 0, "+inf"),
-                    ("ZCOUNT", control("handed"), 0, "(inf"),
+                    ("ZCOUNT", control("handed"), "-inf", "(inf"),
                     ("HGET", control("meta"), "crowded"),
                 ]
             )

@@ -38,13 +38,17 @@ class Worker:
         client: where the index is.
         distance: k.
         lease: seconds that what it claims belongs to it.
+        spider: whose pages it crawls.
 
     Attributes:
         name: by which it is known in the index.
     """
 
-    def __init__(self, client: Client, distance: int, lease: float) -> None:
-        self.name = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+    def __init__(self, client: Client, distance: int, lease: float, spider: str) -> None:
+        mark = base.mark_of(spider)
+        self.name = f"{mark}@{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+        # What stands before a request as it is stored.
+        self._mark = b"%d=" % mark
         self._packed = self.name.encode()
         self._client = client
         self._distance = distance
@@ -116,7 +120,7 @@ class Worker:
         """Return the lease that a page would get; see ``lua/life.lua``."""
         request = claimant.arrival.request
         worker, key, scope = self._packed, claimant.name.encode(), claimant.arrival.scope.encode()
-        wanted = b"" if request is None else b"=" + request.encode()
+        wanted = b"" if request is None else self._mark + request.encode()
         sizes = len(worker), len(key), len(scope), len(wanted)
         entry = worker, key, scope, wanted, claimant.fingerprint.to_bytes()
         return b"%b %d %d %d %d:%b%b%b%b%b" % (times, *sizes, *entry)
@@ -169,7 +173,7 @@ class Worker:
 
     def _take(self, handed: Sequence[bytes]) -> list[Page]:
         pages = [
-            Page(text(key), text(request)[1:] if request else None)
+            Page(text(key), text(request).partition("=")[2] if request else None)
             for key, request in zip(handed[::2], handed[1::2], strict=True)
         ]
         self._handed.update(page.key for page in pages)

@@ -54,6 +54,7 @@ class SqliteIndex(LocalIndex):
         expected_pages: what the layout of a new index is planned for.
         lease: seconds that a provisional entry or a hand-over belongs to its worker.
         layout: of a new index instead of the planned one; a stored one must be the same.
+        spider: whose pages this worker crawls; only those are handed over to it.
         read_only: neither make nor change anything.
 
     Raises:
@@ -74,6 +75,7 @@ class SqliteIndex(LocalIndex):
         expected_pages: int = 1_000_000,
         lease: float = DEFAULT_LEASE,
         layout: Layout | None = None,
+        spider: str = "",
         read_only: bool = False,
     ) -> None:
         self._path = Path(path).absolute()
@@ -98,7 +100,7 @@ class SqliteIndex(LocalIndex):
                 distance=distance,
                 layout=layout,
             )
-            super().__init__(used, distance, lease)
+            super().__init__(used, distance, lease, spider)
             if not read_only:
                 self._write_ahead()
                 self._follow()

@@ -19,7 +19,7 @@ from scrapy_simhash.index.base import (
 
 # "simh", so that a file of ours is told from other SQLite files.
 APPLICATION_ID = 0x73696D68
-FORMAT = 2
+FORMAT = 3
 # Seconds to wait for another process's write lock.
 BUSY_TIMEOUT = 5.0
 

@@ -65,6 +65,7 @@ class StandbyIndex(Index):
         bits: width of the fingerprints.
         distance: k; pages within k bits match.
         lease: seconds that a provisional entry or a hand-over belongs to its worker.
+        spider: whose pages this worker crawls.
         start_without: whether the index starts with the standby alone if the primary is away.
 
     Raises:
@@ -82,9 +83,10 @@ class StandbyIndex(Index):
         bits: int,
         distance: int,
         lease: float,
+        spider: str = "",
         start_without: bool = True,
     ) -> None:
-        self.distance, self.lease = distance, lease
+        self.distance, self.lease, self.spider = distance, lease, spider
         self._path, self._pages = path, pages
         self._arguments: dict[str, Any] = {
             "recipe": recipe,
@@ -92,6 +94,7 @@ class StandbyIndex(Index):
             "distance": distance,
             "expected_pages": max(pages, 1),
             "lease": lease,
+            "spider": spider,
         }
         self._lock = threading.RLock()
         self._primary = Primary(open_primary, start_without=start_without)
@@ -232,7 +235,7 @@ class StandbyIndex(Index):
     def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:  # noqa: D102
         with self._lock:
             keys = list(keys)
-            if here := self._here.intersection(keys):
+            if here := (self._here | self._handed).intersection(keys):
                 self._spare().renew(here, now=now)
             there = [key for key in keys if key not in here or key in self._there]
             if there:

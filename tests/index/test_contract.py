@@ -408,6 +408,21 @@ def test_a_hand_over_ends_when_another_worker_claims(shared_store):
     assert one.orphans(now=1000) == []
 
 
+def test_a_hand_over_is_renewed_by_its_worker_until_the_page_claims(store):
+    index = store.open(lease=10)
+    index.claim("a", fp(0), now=0)
+    index.claim("b", fp(0), request="B", now=0)
+    assert index.release(["a"], now=0) == [Page("b", "B")]
+    index.renew(["b", "unknown"], now=9)
+    assert index.orphans(now=15) == []
+    index.renew(["b"], now=18)
+    assert index.orphans(now=25) == []
+    index.claim("b", fp(0), request="B", now=25)
+    index.confirm(["b"])
+    index.renew(["b"], now=26)
+    assert index.orphans(now=1000) == []
+
+
 def test_removing_an_original_leaves_its_waiting_pages_to_orphans(store):
     index = store.open()
     index.claim("a", fp(0))
@@ -538,6 +553,72 @@ def test_confirm_leaves_alone_what_another_worker_claimed_under_the_same_key(sha
     other.claim("a", fp(2**40 - 1))
     one.confirm(["a"])
     assert [entry.provisional for entry in one] == [False, True]
+
+
+def test_only_the_worker_to_whom_a_page_was_handed_over_renews_that(shared_store):
+    one, other = shared_store.open(lease=10), shared_store.open(lease=10)
+    one.claim("a", fp(0), now=0)
+    one.claim("b", fp(0), request="B", now=0)
+    assert one.release(["a"], now=0) == [Page("b", "B")]
+    other.renew(["b"], now=9)
+    assert other.orphans(now=11) == [Page("b", "B")]
+    one.renew(["b"], now=20)
+    assert one.orphans(now=22) == [Page("b", "B")]
+
+
+def test_a_dead_workers_pages_are_handed_to_workers_of_its_own_spider(shared_store):
+    dead, other, heir = (
+        shared_store.open(lease=10, spider=spider) for spider in ("news", "shop", "news")
+    )
+    dead.claim("a", fp(0), request="A", now=0)
+    dead.claim("b", fp(0), request="B", now=0)
+    dead.claim("s", fp(2**40 - 1), now=0)
+    other.claim("t", fp(2**40 - 1), request="T", now=0)
+    assert other.orphans(now=20) == [Page("t", "T")]
+    assert other.orphans(now=40) == [Page("t", "T")]
+    assert sorted(heir.orphans(now=40), key=lambda page: page.key) == [
+        Page("a", "A"),
+        Page("b", "B"),
+    ]
+    assert other.foreign_lease(now=40) is None
+    assert heir.foreign_lease(now=40) is None
+    # The dead one's heir dies, too.
+    assert other.orphans(now=60) == [Page("t", "T")]
+    assert {page.key for page in heir.orphans(now=60)} == {"a", "b"}
+
+
+def test_what_waits_on_another_spiders_original_is_for_its_own_spider(shared_store):
+    shop, news = (shared_store.open(lease=10, spider=spider) for spider in ("shop", "news"))
+    shop.claim("s", fp(0), request="S", now=0)
+    assert news.claim("n", fp(0), request="N", now=0).waiting
+    assert shop.claim("t", fp(0), request="T", now=0).waiting
+    assert shop.release(["s"], now=1) == [Page("t", "T")]
+    assert news.orphans(now=1) == [Page("n", "N")]
+    # Nor does it get what it replaces: the shop's page is near, the news' page that waits on it
+    # may be far from it.
+    news.claim("n", fp(0), request="N", now=2)
+    shop.claim("u", fp(1), request="U", now=2)
+    claim = shop.claim("v", fp(2**3 - 1), request="V", now=50)
+    assert (claim.outcome, claim.handed_back) == (Outcome.ORIGINAL, (Page("u", "U"),))
+    assert news.orphans(now=50) == []
+    assert shop.release(["v"], now=51) == []
+    assert news.orphans(now=51) == [Page("n", "N")]
+
+
+def test_pages_of_other_spiders_cost_a_worker_one_look(shared_store, monkeypatch):
+    monkeypatch.setattr("scrapy_simhash.index.redis._AT_ONCE", 3)
+    dead, other, heir = (
+        shared_store.open(lease=10, spider=spider) for spider in ("news", "shop", "news")
+    )
+    dead.claim("a", fp(0), now=0)
+    for key in "bcdefghij":
+        dead.claim(key, fp(0), request=key.upper(), now=0)
+    assert other.orphans(now=20) == []
+    other.claim("x", fp(2**40 - 1), now=20)
+    other.claim("y", fp(2**40 - 1), request="Y", now=20)
+    assert other.release(["x"], now=20) == [Page("y", "Y")]
+    assert other.orphans(now=40) == [Page("y", "Y")]
+    assert {page.key for page in heir.orphans(now=40)} == set("bcdefghij")
 
 
 def test_foreign_lease_is_the_time_until_the_last_other_lease_runs_out(shared_store):

@@ -9,7 +9,9 @@
 -- handed   sorted set: key -> when its hand-over runs out
 -- dead     hash: <segment> or "all" -> how many entries of it were deleted
 -- frozen   hash: <segment> -> when it was cut from the tail
--- A request is stored as "=" and its text; "" stands for none. Each key has a member that stands
+-- A request is stored as the number of its spider, "=" and its text; "" stands for none. The name of
+-- a worker begins with the number of its spider, too. A page that was met by the worker of another
+-- spider is handed over to nobody, until -1 less that number, for workers of its own. Each key has a member that stands
 -- for nothing, so that it is there while it is empty: a script on keys of which some are missing
 -- is refused while their slot moves to another node.
 
@@ -81,8 +83,19 @@ local function wait(key, request, position)
   call('ZADD', waiters, position, key)
 end
 
--- Lease a page to a worker, unless it was handed over too often.
+local function spider_of(text)
+  return tonumber(text:match('^%d+')) or 0
+end
+
+-- Lease a page to a worker, unless it was handed over too often, or is another spider's.
 local function take_over(key, request, times, worker, expires)
+  local spider = spider_of(request)
+  if spider ~= spider_of(worker) then
+    call('HSET', waiting, key .. ':r', request, key .. ':n', times, key .. ':w', '')
+    call('ZREM', waiters, key)
+    call('ZADD', handed, -1 - spider, key)
+    return
+  end
   if times >= MAX_HANDOVERS then
     forget_waiting(key)
     given_up[#given_up + 1] = key
