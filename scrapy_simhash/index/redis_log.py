@@ -22,12 +22,17 @@ from scrapy_simhash.index.redis_pages import as_words, distances_between
 
 # Segments read at a time by a worker that begins to follow.
 _SEGMENTS = 64
+# Segments that must be forgotten before they are dropped from RAM, by reading the rest again.
+_GONE = 16
 # Distances computed at a time.
 _AT_ONCE = 1 << 14
 
 
 class AnotherLog(Exception):
-    """The log is not the one that was followed: it was cleared, or a failover lost its end."""
+    """The log is not the one that was followed, or little is left of it: a new view is needed.
+
+    It was cleared, or a failover lost its end, or most of it has expired.
+    """
 
 
 class LogView:
@@ -52,6 +57,8 @@ class LogView:
         # What is before the tail, which itself changes with each claim.
         self._frozen = Neighbours(layout) if whole else None
         self._forgotten: set[int] = set()
+        # Where what is in RAM before the tail begins.
+        self._oldest = 0
         self.head = 0
         self.flushed = 0
         self.is_behind = True
@@ -102,6 +109,10 @@ class LogView:
         if not head <= flushed or head % size or flushed % size or len(last) not in (0, self.width):
             raise StoreDamaged(f"the log of {self._client.name!r} is damaged: {head}, {flushed}")
         self.head = head
+        gone = head - self._oldest
+        if self._frozen and gone > max(self.flushed - head, _GONE * size):
+            # More than half of what is in RAM is forgotten: a new view is begun.
+            raise AnotherLog
         if flushed != self.flushed:
             self.is_behind = True
             self._cut(flushed, last)
@@ -205,6 +216,8 @@ class LogView:
         size = self._client.segment
         first = max(self.flushed - 1, self.head) // size * size
         self.flushed = max(self.flushed, self.head)
+        if not frozen:
+            self._oldest = self.flushed
         for start in range(first, flushed, _SEGMENTS * size):
             some = range(start, min(start + _SEGMENTS * size, flushed), size)
             segments = self._client.all([("GET", self.segment_key(start_of)) for start_of in some])

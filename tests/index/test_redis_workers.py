@@ -115,6 +115,20 @@ def test_pages_not_seen_for_long_are_forgotten_and_their_keys_deleted(
     assert [key for key in keys if key.endswith((b"l:1", b"r:1"))]
 
 
+def test_a_worker_forgets_what_has_expired(url, opened, monkeypatch):
+    monkeypatch.setattr("scrapy_simhash.index.redis_header.SEGMENT", 64)
+    now = [1e9]
+    monkeypatch.setattr(Client, "time", lambda _: now[0])
+    index = opened(url + "&buckets=local&expire=1000s")
+    for batch in range(60):
+        for value in values(64, seed=batch):
+            assert keep(index, value) is Outcome.ORIGINAL
+        now[0] += 500
+    assert len(index) < 400
+    assert len(index._log._frozen) < 2 * len(index) + 18 * 64
+    assert keep(index, values(64, seed=59)[0] ^ 1, "copy") is Outcome.DUPLICATE
+
+
 def test_segments_may_be_forgotten_while_a_worker_begins_to_follow(url, opened, monkeypatch):
     monkeypatch.setattr("scrapy_simhash.index.redis_header.SEGMENT", 64)
     now = [1e9]
