@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from scrapy.settings import BaseSettings
 from scrapy.utils.job import job_dir
@@ -335,16 +335,27 @@ def _scrapy_redis_url(settings: BaseSettings) -> str:
     for name in ("url", "host", "port", "db"):
         if value := settings.get(f"REDIS_{name.upper()}"):
             params[name] = value
-    user = ""
-    if params.get("password"):
-        name = quote(str(params.get("username") or ""), "")
-        user = f"{name}:{quote(str(params['password']), '')}@"
-    if params.get("url"):
-        url = str(params["url"])
-        return url if "@" in url else url.replace("://", f"://{user}", 1)
+    user, password = (quote(str(params.get(name) or ""), "") for name in ("username", "password"))
     database = params.get("db") or 0
-    if params.get("unix_socket_path"):
-        return f"unix://{user}{quote(str(params['unix_socket_path']))}?db={database}"
-    scheme = "rediss" if params.get("ssl") else "redis"
-    place = f"{params.get('host') or 'localhost'}:{params.get('port') or 6379}"
-    return f"{scheme}://{user}{place}/{database}"
+    # As redis-py, what the URL says goes before what is said beside it.
+    parts = urlsplit(str(params.get("url") or ""))
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    for name, value in params.items():
+        if name.startswith("ssl_"):
+            query.setdefault(name, str(value))
+    login, _, place = parts.netloc.rpartition("@")
+    own_user, _, own_password = login.partition(":")
+    user, password = own_user or user, own_password or password
+    scheme, path = parts.scheme, parts.path
+    if not scheme and params.get("unix_socket_path"):
+        scheme, path = "unix", quote(str(params["unix_socket_path"]))
+    elif not scheme:
+        scheme = "rediss" if params.get("ssl") else "redis"
+        host = str(params.get("host") or "localhost")
+        place = f"{f'[{host}]' if ':' in host else host}:{params.get('port') or 6379}"
+    if scheme == "unix":
+        query.setdefault("db", str(database))
+    elif not path.strip("/") and "db" not in query:
+        path = f"/{database}"
+    login = f"{user}:{password}@" if user or password else ""
+    return f"{scheme}://{login}{place}{path}{'?' if query else ''}{urlencode(query)}"

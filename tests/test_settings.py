@@ -111,7 +111,20 @@ def test_switch_that_is_neither_on_nor_off_is_named() -> None:
         ),
         (
             {"REDIS_PARAMS": {"url": "redis://h:1", "username": "u", "password": "p"}},
-            "redis://u:p@h:1",
+            "redis://u:p@h:1/0",
+        ),
+        ({"REDIS_URL": "redis://h:1", "REDIS_DB": 3}, "redis://h:1/3"),
+        ({"REDIS_URL": "redis://h:1/2", "REDIS_DB": 3}, "redis://h:1/2"),
+        ({"REDIS_URL": "redis://h:1?db=2", "REDIS_DB": 3}, "redis://h:1?db=2"),
+        (
+            {"REDIS_URL": "redis://u@h/1", "REDIS_PARAMS": {"password": "p", "username": "v"}},
+            "redis://u:p@h/1",
+        ),
+        ({"REDIS_URL": "unix:///r.sock", "REDIS_DB": 3}, "unix:///r.sock?db=3"),
+        ({"REDIS_HOST": "::1"}, "redis://[::1]:6379/0"),
+        (
+            {"REDIS_HOST": "h", "REDIS_PARAMS": {"ssl": True, "ssl_ca_certs": "/ca.pem"}},
+            "rediss://h:6379/0?ssl_ca_certs=%2Fca.pem",
         ),
         ({"REDIS_PARAMS": {"unix_socket_path": "/r.sock"}}, "unix:///r.sock?db=0"),
         ({"REDIS_PARAMS": {"host": "h", "ssl": True}}, "rediss://h:6379/0"),

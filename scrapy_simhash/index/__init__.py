@@ -104,7 +104,7 @@ def index_from_url(
         return RedisIndex(url, **arguments)
     if scheme == "sqlite" and len(path) > 1 and not (host or query or fragment):
         return SqliteIndex(unquote(path[1:]), **arguments)
-    raise ValueError(f"no index at {url!r}: the URL must be {_URLS}")
+    raise _unknown(url)
 
 
 def open_existing(url: str, *, read_only: bool = True) -> StoredIndex:
@@ -131,7 +131,7 @@ def open_existing(url: str, *, read_only: bool = True) -> StoredIndex:
     elif scheme == "memory":
         raise StoreMissing("an index in memory is gone with the process that made it")
     else:
-        raise ValueError(f"no index at {url!r}: the URL must be {_URLS}")
+        raise _unknown(url)
     try:
         recipe, layout = header["recipe"], Layout.parse(header["layout"])
     except (KeyError, ValueError) as error:
@@ -145,6 +145,14 @@ def open_existing(url: str, *, read_only: bool = True) -> StoredIndex:
     if scheme == "sqlite" and read_only:
         return SqliteIndex(unquote(path[1:]), read_only=True, **arguments)
     return index_from_url(url, **arguments)
+
+
+def _unknown(url: str) -> ValueError:
+    """Return what says that a URL is of no known form, without its password."""
+    parts = urlsplit(url)
+    if parts.netloc:
+        url = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    return ValueError(f"no index at {url!r}: the URL must be {_URLS}")
 
 
 def _need_redis(scheme: str) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from redis.connection import parse_url
+from redis.connection import parse_url, to_bool
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Address:
         service: what the sentinels call the master.
         client: what redis-py is given.
         sentinel: what redis-py is given for the sentinels themselves.
-        name: of the index; all its keys begin with it.
+        name: of the index; its keys begin with ``name:`` or ``{name}:``.
         options: of the index: ``buckets``, ``keys``.
         expire: seconds after which pages not seen again are forgotten, or None.
     """
@@ -50,6 +50,8 @@ def parse_address(url: str) -> Address:
     scheme, _, topology = parts.scheme.partition("+")
     place = parts.netloc.rpartition("@")[2]
     shown = f"{parts.scheme}://{place}{parts.path}"
+    if topology not in ("", "sentinel", "cluster") or (topology and scheme == "unix"):
+        raise ValueError(f"{shown}: what follows redis+ or rediss+ must be sentinel or cluster")
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
     name = query.pop("name", "simhash")
     if not name or set(name) & set("{}"):
@@ -64,7 +66,7 @@ def parse_address(url: str) -> Address:
     expire = _seconds(query.pop("expire", None), shown)
     # Answers are bytes here, whatever the user's other clients want.
     query.pop("decode_responses", None)
-    sentinel = {
+    sentinel: dict[str, Any] = {
         option.removeprefix("sentinel_"): query.pop(option)
         for option in list(query)
         if option.startswith("sentinel_")
@@ -84,6 +86,9 @@ def parse_address(url: str) -> Address:
         netloc = parts.netloc[: len(parts.netloc) - len(place)] + "localhost"
     try:
         client = dict(parse_url(f"{scheme}://{netloc}{path}?{urlencode(query)}"))
+        sentinel = dict(parse_url(f"redis://?{urlencode(sentinel)}"))
+        if "ssl" in sentinel:
+            sentinel["ssl"] = bool(to_bool(sentinel["ssl"]))
     except (TypeError, ValueError) as error:
         raise ValueError(f"{shown}: {error}") from None
     client.pop("connection_class", None)

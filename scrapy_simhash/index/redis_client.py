@@ -16,14 +16,16 @@ from redis import exceptions as errors
 from redis.backoff import NoBackoff
 from redis.cluster import ClusterNode, RedisCluster
 from redis.retry import Retry
+from redis.sentinel import MasterNotFoundError
 
 from scrapy_simhash.index import base
 from scrapy_simhash.index.base import StoreDamaged, StoreUnavailable
 from scrapy_simhash.index.redis_address import Address
 
 # A crawl does not wait for a store that is away. The client's own defaults are seconds, and ten
-# attempts; one more attempt is for a connection that was closed while it was idle.
+# attempts, also of each sentinel; one more is for a connection that was closed while it was idle.
 _PATIENCE = {"socket_connect_timeout": 0.25, "socket_timeout": 0.5}
+_RETRY = Retry(NoBackoff(), 1, supported_errors=(errors.ConnectionError,))
 
 # What a request to a node of a cluster may hold, so that no other waits long behind it.
 _AT_ONCE = 512
@@ -208,6 +210,11 @@ class Client:
                     f"the index {self.name!r} at {self.shown} is damaged: {error}"
                 ) from error
             raise StoreUnavailable(f"cannot use the index at {self.shown}: {error}") from error
+        except MasterNotFoundError as error:
+            # Its own message holds much of the client's insides.
+            raise StoreUnavailable(
+                f"cannot use the index at {self.shown}: no sentinel answers and names a master"
+            ) from error
         except (errors.RedisError, errors.RedisClusterException, OSError) as error:
             raise StoreUnavailable(f"cannot use the index at {self.shown}: {error}") from error
         except IndexError as error:
@@ -216,16 +223,18 @@ class Client:
 
 
 def _connect(address: Address) -> Any:
-    options = {**_PATIENCE, "retry": Retry(NoBackoff(), 1), **address.client}
-    if address.topology == "sentinel":
-        sentinels = Sentinel(
-            address.hosts, sentinel_kwargs={**_PATIENCE, **address.sentinel}, **options
-        )
-        return sentinels.master_for(address.service)
-    if address.topology == "cluster":
-        nodes = [ClusterNode(host, port) for host, port in address.hosts]
-        return RedisCluster(startup_nodes=nodes, **options)
-    return Redis(**options)
+    options = {**_PATIENCE, "retry": _RETRY, **address.client}
+    try:
+        if address.topology == "sentinel":
+            own = {**_PATIENCE, "retry": Retry(NoBackoff(), 0), **address.sentinel}
+            sentinels = Sentinel(address.hosts, sentinel_kwargs=own, **options)
+            return sentinels.master_for(address.service)
+        if address.topology == "cluster":
+            nodes = [ClusterNode(host, port) for host, port in address.hosts]
+            return RedisCluster(startup_nodes=nodes, **{**options, "retry": Retry(NoBackoff(), 0)})
+        return Redis(**options)
+    except TypeError as error:
+        raise ValueError(f"{address.shown}: redis-py does not know an option: {error}") from None
 
 
 @cache

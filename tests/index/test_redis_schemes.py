@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import time
 
 import pytest
 
 from scrapy_simhash.fingerprint import Fingerprint
-from scrapy_simhash.index import Outcome, StoreError, index_from_url
+from scrapy_simhash.index import Outcome, StoreError, StoreUnavailable, index_from_url
 
 
 def opened(url):
@@ -39,3 +40,31 @@ def test_a_server_with_an_unknown_certificate_is_refused(redis_servers):
     url = redis_servers.tls.url.split("?")[0]
     with pytest.raises(StoreError, match=r"(?i)certificate"), opened(url):
         pass
+
+
+@pytest.mark.parametrize(
+    ("url", "named"),
+    [
+        ("redis+clsuter://h", "sentinel or cluster"),
+        ("unix+cluster:///r.sock", "sentinel or cluster"),
+        ("redis://h?nme=a", "nme"),
+        (
+            "redis+sentinel://h/m?sentinel_ssl=perhaps&sentinel_socket_timeout=soon",
+            "socket_timeout",
+        ),
+        ("reddis://:secret@h:1/0", "reddis://h:1/0"),
+    ],
+)
+def test_a_url_with_a_typo_is_refused_without_its_password(url, named):
+    with pytest.raises(ValueError, match=named) as error, opened(url):
+        pass
+    assert "secret" not in str(error.value)
+
+
+def test_sentinels_that_do_not_answer_are_given_up_soon():
+    url = "redis+sentinel://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3/service"
+    start = time.monotonic()
+    with pytest.raises(StoreUnavailable), opened(url):
+        pass
+    # With the client's own attempts it is half a minute.
+    assert time.monotonic() - start < 5
