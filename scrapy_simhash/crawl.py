@@ -289,6 +289,8 @@ class CrawlFilter:
         if self._stopping is None and (refused or told):
             if refused:
                 logger.error("SIMHASH_INDEX_URL: %s", refused)
+            else:
+                logger.error("The index is away: the crawl stops (SIMHASH_ON_UNAVAILABLE)")
             # Not in the upkeep, which the end of the crawl ends.
             self._stopping = asyncio.ensure_future(self._stop())
 

@@ -14,6 +14,11 @@ Scope = Literal["global", "domain", "host"]
 SCOPES: tuple[Scope, ...] = ("global", "domain", "host")
 
 
+def plain_key(value: object) -> str:
+    """Return a key of the user's as text that every store takes: with no lone surrogates."""
+    return str(value).encode("utf-8", "backslashreplace").decode()
+
+
 def page_key(url: str, method: str = "GET", body: bytes = b"") -> str:
     """Return the key of a page: its canonical URL.
 

@@ -16,7 +16,7 @@ from scrapy_simhash.analysis import Job
 from scrapy_simhash.crawl import CrawlFilter
 from scrapy_simhash.detector import PageAnalysis, Verdict, analyse_text
 from scrapy_simhash.exceptions import NearDuplicateItem
-from scrapy_simhash.keys import page_key, page_scope
+from scrapy_simhash.keys import page_key, page_scope, plain_key
 from scrapy_simhash.settings import is_enabled
 from scrapy_simhash.worker import Body
 
@@ -106,7 +106,8 @@ class NearDuplicatePipeline:
         value = ItemAdapter(item).get(self._filter.settings.item_key_field)
         if not value:
             return None
-        return page_key(str(value)) if "://" in str(value) else str(value)
+        key = plain_key(value)
+        return page_key(key) if "://" in key else key
 
     def _analysis(self, item: Any) -> Job | None:
         settings, adapter = self._filter.settings, ItemAdapter(item)

@@ -9,7 +9,7 @@ from typing import Any
 
 from scrapy import Request, Spider
 
-from scrapy_simhash.keys import page_key
+from scrapy_simhash.keys import page_key, plain_key
 
 
 def request_key(request: Request, url: str) -> str:
@@ -20,7 +20,7 @@ def request_key(request: Request, url: str) -> str:
         url: the address of the page, if redirects led elsewhere.
     """
     own_key = request.meta.get("simhash_key")
-    return str(own_key) if own_key else page_key(url, request.method, request.body)
+    return plain_key(own_key) if own_key else page_key(url, request.method, request.body)
 
 
 def request_to_json(request: Request, spider: Spider) -> str | None:

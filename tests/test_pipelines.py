@@ -71,6 +71,17 @@ def test_item_whose_twin_could_not_be_stored_is_stored(crawl: Any, site: Any) ->
     assert urls(crawl(Items, settings=settings, site=site, items=items)) == ["http://b.example/1"]
 
 
+def test_item_with_half_a_character_in_its_key_is_compared(crawl: Any, site: Any) -> None:
+    items = [
+        {"url": "first \ud83d", "text": article(1)},
+        {"url": "second \ud83d", "text": article(1)},
+        {"url": "http://a.example/\ud83d", "text": article(1)},
+    ]
+    crawled = crawl(Items, settings=TEXT, site=site, items=items)
+    assert len(crawled.items) == 1
+    assert crawled.stat("items_dropped") == 2
+
+
 def test_item_without_key_or_text_passes(crawl: Any, site: Any) -> None:
     items = [{"url": "http://a.example/1"}, {"text": article(1)}, {"text": article(1)}]
     crawled = crawl(Items, settings=TEXT, site=site, items=items)

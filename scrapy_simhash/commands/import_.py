@@ -161,9 +161,18 @@ def _index(url: str, header: Header, count: int, settings: BaseSettings) -> Iter
 
 
 def _add(index: StoredIndex, entries: Iterator[Entry], total: int) -> int:
+    from scrapy_simhash.index.stored import DIGEST_KEY
+
     added = done = 0
     with ProgressBar("importing") as progress, _between_batches() as check:
         while batch := list(itertools.islice(entries, _BATCH)):
+            if index.options.get("keys") != "digest" and any(
+                DIGEST_KEY.fullmatch(entry.key) for entry in batch
+            ):
+                raise UsageError(
+                    "the file has digests instead of URLs, by which no page would know itself "
+                    "again: import it into an index in Redis with keys=digest"
+                )
             added += index.restore(batch)
             done += len(batch)
             progress(done, total)

@@ -16,6 +16,7 @@ logger = logging.getLogger(__name__)
 # A store that fails may take half a second to say so; in between, nothing waits for it. The first
 # pause is short, since most are back soon, and each is twice as long as the one before, but not
 # longer than so many times what was waited for the answer: asking one that refuses costs nothing.
+# One that comes and goes would be said to do so all the time.
 FIRST_RETRY_SECONDS, RETRY_SECONDS = 0.5, 10.0
 _PAUSE_TO_ATTEMPT = 20
 
@@ -50,6 +51,7 @@ class Primary:
         # Settled keys that the store does not know of, in their order, and whether they failed.
         self._owed: list[tuple[str, bool]] = []
         self._handed_back: list[Page] = []
+        self._comes_and_goes = False
         self.index: Index | None = None
         self.refused: StoreError | ValueError | None = None
         start = time.monotonic()
@@ -148,18 +150,20 @@ class Primary:
             del self._owed[: len(keys)]
 
     def _gone(self, error: Exception, seconds: float) -> None:
+        now = time.monotonic()
+        # One that is back and soon fails again is left alone as if it had not been back.
+        fresh = now - self._failed_at > 2 * RETRY_SECONDS
         if not self.away:
+            self._comes_and_goes = not fresh
             logger.warning(
                 "The index fails; until it is back, pages are compared with those that come "
                 "meanwhile only: %s",
                 error,
                 exc_info=None if isinstance(error, StoreError) else error,
             )
-        now = time.monotonic()
-        # One that is back and soon fails again is left alone as if it had not been back.
-        fresh = now - self._failed_at > 2 * RETRY_SECONDS
         pause = FIRST_RETRY_SECONDS if fresh else 2 * self._pause
-        longest = max(_PAUSE_TO_ATTEMPT * seconds, FIRST_RETRY_SECONDS)
-        self._pause = min(pause, longest, RETRY_SECONDS)
+        if not self._comes_and_goes:
+            pause = min(pause, max(_PAUSE_TO_ATTEMPT * seconds, FIRST_RETRY_SECONDS))
+        self._pause = min(pause, RETRY_SECONDS)
         self._failed_at = now
         self._retry_at = now + self._pause

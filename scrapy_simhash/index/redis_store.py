@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import logging
 import os
-import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -33,12 +32,9 @@ from scrapy_simhash.index.redis_pages import BucketPages
 from scrapy_simhash.index.redis_records import Record
 from scrapy_simhash.index.redis_upkeep import Upkeep
 from scrapy_simhash.index.redis_worker import Worker
-from scrapy_simhash.index.stored import Census, StoredIndex
+from scrapy_simhash.index.stored import DIGEST_KEY, Census, StoredIndex
 
 logger = logging.getLogger(__name__)
-
-# A key of an index with digests.
-_DIGEST = re.compile("#[0-9a-f]{16}")
 
 
 class RedisStore(StoredIndex):
@@ -129,7 +125,7 @@ class RedisStore(StoredIndex):
 
     def _name(self, key: str) -> str:
         """Return a key as it is stored."""
-        if self._digests_keys and not _DIGEST.fullmatch(key):
+        if self._digests_keys and not DIGEST_KEY.fullmatch(key):
             return "#" + hashlib.blake2b(key.encode(), digest_size=8).hexdigest()
         return key
 

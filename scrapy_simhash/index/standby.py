@@ -184,7 +184,7 @@ class StandbyIndex(Index):
         if not rest:
             return answers
         standby = self._spare()
-        if not far and len(standby) >= self._pages:
+        if len(standby) >= self._pages and not all(map(self._belongs_here, rest)):
             raise StoreUnavailable(f"the standby is full with {self._pages} pages")
         for arrival, claim in zip(rest, standby.claim_all(rest, now=now), strict=True):
             answered[id(arrival)] = claim
@@ -262,9 +262,14 @@ class StandbyIndex(Index):
             return [None] * len(digests) if found is None else found
 
     def note_bodies(self, bodies: Mapping[bytes, Fingerprint]) -> None:
-        """Have the primary remember bodies, unless it is away."""
+        """Have the primary remember bodies, unless it is away.
+
+        A store that cannot do that, being full, may still answer claims, and does not count as
+        away because of it.
+        """
         with self._lock:
-            self._primary.read(lambda primary: primary.note_bodies(bodies))
+            if not self.away and self._primary.index is not None:
+                self._primary.index.note_bodies(bodies)
 
     def remove(self, key: str) -> int:  # noqa: D102
         with self._lock:

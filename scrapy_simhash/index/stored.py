@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +12,8 @@ import numpy as np
 
 from scrapy_simhash.index.base import Entry, Index
 
+# A key of an index that holds digests instead of the keys of the pages.
+DIGEST_KEY = re.compile("#[0-9a-f]{16}")
 # Digests in a set, of some 60 bytes each, before they are sorted in among the others.
 _UNSORTED = 1 << 16
 

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +141,19 @@ def test_an_index_of_another_recipe_takes_nothing(tmp_path: Path, capsys: Any) -
     assert simhash("import", tmp_path / "out.jsonl", "--index", two) == 2
     assert "another recipe" in capsys.readouterr().err
     assert len(listed(two)) == 1
+
+
+def test_digests_instead_of_urls_come_only_into_an_index_of_digests(
+    stores: Callable[[str], Any], tmp_path: Path, capsys: Any
+) -> None:
+    url, other = (f"{stores('redis').url}&keys=digest" for _ in range(2))
+    made(url, entries(20))
+    exported = tmp_path / "pages.jsonl"
+    assert simhash("export", exported, "--index", url) == 0
+    capsys.readouterr()
+    assert simhash("import", exported, "--index", f"sqlite:///{tmp_path}/new.sqlite") == 2
+    assert "keys=digest" in capsys.readouterr().err
+    assert simhash("import", exported, "--index", other) == 0
 
 
 def test_an_interrupted_import_ends_between_two_batches_and_goes_on(

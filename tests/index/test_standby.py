@@ -227,6 +227,30 @@ def test_no_body_is_known_while_the_store_is_away(index: StandbyIndex, store: St
     assert index.find_bodies([b"12345678", b"87654321"]) == [own, None]
 
 
+def test_store_that_is_too_full_for_bodies_still_answers_claims(
+    index: StandbyIndex, store: Store
+) -> None:
+    claim(index, "0-0")
+    index.confirm(["0-0"])
+    store.answer = lambda: "refused"
+    with pytest.raises(StoreUnavailable):
+        index.note_bodies({b"12345678": Fingerprint(1, 64)})
+    go(store, "up")
+    assert not index.away
+    assert claim(index, "0-1") is Outcome.DUPLICATE
+
+
+def test_full_standby_still_knows_the_copies_of_its_pages(
+    index: StandbyIndex, store: Store
+) -> None:
+    go(store, "refused")
+    for number in range(10):
+        index.claim(str(number), Fingerprint(0x9E3779B97F4A7C15 * number % 2**64, 64))
+    assert index.claim("copy", Fingerprint(1, 64)).outcome is Outcome.DUPLICATE
+    go(store, "up")
+    assert index.claim("other", Fingerprint(2, 64)).outcome is Outcome.DUPLICATE
+
+
 def test_full_standby_takes_no_more(index: StandbyIndex, store: Store) -> None:
     go(store, "refused")
     arrivals = [Arrival(str(n), Fingerprint(0x9E3779B97F4A7C15 * n % 2**64, 64)) for n in range(11)]
@@ -413,4 +437,12 @@ def test_a_store_that_was_back_for_a_moment_only_is_left_alone_as_before(pauses)
 
 def test_a_store_that_refuses_at_once_is_asked_twice_a_second(pauses):
     assert pauses(0.001, 50) == [0.5] * 49
-    assert pauses(0.0625, 4) == [1, 1.25, 1.25]
+
+
+def test_a_store_that_refuses_soon_is_asked_so_often_that_it_hardly_costs_time(pauses):
+    assert pauses(0.0625, 4) == [0.5, 1, 1.25]
+
+
+def test_a_store_that_refuses_at_once_and_comes_and_goes_is_left_alone(pauses):
+    assert pauses(0.001, 3) == [0.5, 0.5]
+    assert pauses(0.001, 7) == [1, 2, 4, 8, 10, 10]
