@@ -75,7 +75,8 @@ def test_a_dead_spiders_pages_are_crawled_by_the_next_of_its_name(
 
     settings = {"SIMHASH_INDEX_URL": url}
     assert paths(crawl(Shop, settings=settings, site=articles, paths=["/1"])) == ["/1"]
-    assert paths(crawl(Pages, settings=settings, site=articles, paths=["/2"])) == ["/0", "/2"]
+    crawled = crawl(Pages, settings=settings, site=articles, paths=["/2"])
+    assert sorted(paths(crawled)) == ["/0", "/2"]
     assert paths(crawl(Pages, settings=settings, site=articles, paths=["/0/copy"])) == []
 
 
