@@ -9,11 +9,11 @@
 -- handed   sorted set: key -> when its hand-over runs out
 -- dead     hash: <segment> or "all" -> how many entries of it were deleted
 -- frozen   hash: <segment> -> when it was cut from the tail
--- A request is stored as the number of its spider, "=" and its text; "" stands for none. The name of
--- a worker begins with the number of its spider, too. A page that was met by the worker of another
--- spider is handed over to nobody, until -1 less that number, for workers of its own. Each key has a member that stands
--- for nothing, so that it is there while it is empty: a script on keys of which some are missing
--- is refused while their slot moves to another node.
+-- A request is stored as the number of its spider, "=" and its text; "" stands for none. The name
+-- of a worker begins with the number of its spider, too. A page that was met by the worker of
+-- another spider is handed over to nobody, until -1 less that number, for workers of its own.
+-- Each key has a member that stands for nothing, so that it is there while it is empty: a script on
+-- keys of which some are missing is refused while their slot moves to another node.
 
 local meta, tail, leases, waiting, waiters, handed, dead, frozen = unpack(KEYS)
 local call = redis.call
