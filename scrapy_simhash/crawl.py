@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import Future
@@ -31,7 +32,7 @@ from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index import Page, StoreError
 from scrapy_simhash.index.standby import CaughtUp
 from scrapy_simhash.judge import Judge
-from scrapy_simhash.requests import request_from_json
+from scrapy_simhash.requests import request_from_json, request_key
 from scrapy_simhash.settings import LOCAL, FilterSettings, forgets_requests
 
 logger = logging.getLogger(__name__)
@@ -51,11 +52,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _Idle:
-    """What an idle spider gets from the index: pages to be crawled again, or how long to stay."""
+    """What an idle spider gets from the index: pages to be crawled again, or how long to stay.
 
+    Attributes:
+        asked: when, by the monotonic clock; the answer may be looked at later.
+    """
+
+    asked: float
     caught_up: CaughtUp
+    last_lease: float | None
     orphans: list[Page]
-    foreign_lease: float | None
 
 
 class CrawlFilter:
@@ -83,8 +89,6 @@ class CrawlFilter:
         self.held: WeakSet[Request] = WeakSet()
         # Keys of pages that were handed over to this crawl, and lie in its queue.
         self._queued: set[str] = set()
-        # Until when pages that could not be put into the queue are in the index for this crawl.
-        self._unqueued_until = 0.0
         self._given_up: set[asyncio.Future[Verdict]] = set()
         self._upkeep: asyncio.Task[None] | None = None
         self._idle: Future[_Idle] | None = None
@@ -174,6 +178,7 @@ class CrawlFilter:
                 request = request_from_json(page.request, self.spider)
             except ValueError as error:
                 logger.warning("%s cannot be crawled again: %s", page.key, error)
+                self.deliveries.give_up(page.key)
                 continue
             before = request.meta.get("simhash_again")
             # What a store holds may be anything.
@@ -182,11 +187,13 @@ class CrawlFilter:
                 logger.warning(
                     "%s is not crawled any more: %d crawlers died with it", page.key, deaths
                 )
+                self.deliveries.give_up(page.key)
                 continue
             # The index stores it with the request.
             request.meta["simhash_again"] = deaths
             if self._schedule(request):
-                self._queued.add(page.key)
+                # Not the page's own: the index may have but a digest of it.
+                self._queued.add(request_key(request, request.url))
                 count += 1
         if count:
             self.count("crawled_again", count)
@@ -205,8 +212,6 @@ class CrawlFilter:
                 self.settings.lease,
                 error,
             )
-            # When its lease has run out, it is among the orphans.
-            self._unqueued_until = time.monotonic() + self.settings.lease + FLUSH_SECONDS
             return False
         return True
 
@@ -235,7 +240,9 @@ class CrawlFilter:
             return []
 
     def _settle_idle(self) -> _Idle:
-        return _Idle(self._settle(), self._orphans(), self._index.foreign_lease())
+        # In this order: what is left to this crawl in between is among the orphans.
+        asked = time.monotonic()
+        return _Idle(asked, self._settle(), self._index.last_lease(), self._orphans())
 
     async def _on_index(self, work: Callable[[], T]) -> T:
         return await asyncio.wrap_future(self._judge.run(work))
@@ -274,7 +281,7 @@ class CrawlFilter:
                 await self._keep_up_once(keys)
             except Exception:  # a crawl needs upkeep, whatever happened once
                 logger.exception("What was delivered cannot be noted")
-                await asyncio.sleep(FAULT_SECONDS)
+                await asyncio.sleep(min(FAULT_SECONDS, self.settings.lease / 3))
 
     async def _keep_up_once(self, renewed: list[str]) -> None:
         assert self._crawler.engine is not None
@@ -304,6 +311,7 @@ class CrawlFilter:
 
     def _response_received(self, request: Request) -> None:
         self.deliveries.arrived(request)
+        self._patience = None
 
     async def _spider_opened(self, spider: Spider) -> None:
         if forgets_requests(self._crawler.settings):
@@ -326,21 +334,26 @@ class CrawlFilter:
         except NotYet:
             raise DontCloseSpider from None
         self._idle = None
-        count = self.crawl_again(self._caught_up(idle.caught_up))
-        if count + self.crawl_again(idle.orphans, died=True):
+        pages = self._caught_up(idle.caught_up)
+        self.crawl_again(pages)
+        self.crawl_again(idle.orphans, died=True)
+        if pages or idle.orphans:
             self._patience = None
             raise DontCloseSpider
         if idle.caught_up.more or (late and self.deliveries.to_flush()):
             raise DontCloseSpider
-        if time.monotonic() < self._unqueued_until:
-            raise DontCloseSpider
-        if idle.foreign_lease is None:
+        if idle.last_lease is None:
             return
+        if math.isinf(idle.last_lease):
+            # Only we can crawl what waits on another spider's page.
+            self._patience = None
+            raise DontCloseSpider
         # Another worker has pages in progress. It may be dead: stay as long as its leases last,
-        # to take over what it leaves; if it lives, it renews them and does not need us.
+        # to take over what it leaves; if it lives, it renews them and does not need us. Or a page
+        # that was handed over to us was not crawled: it comes once more after its lease.
         if self._patience is None:
-            self._patience = time.monotonic() + idle.foreign_lease
-        if time.monotonic() <= self._patience:
+            self._patience = idle.asked + idle.last_lease + FLUSH_SECONDS
+        if idle.asked <= self._patience:
             raise DontCloseSpider
 
     async def _spider_closed(self, spider: Spider) -> None:

@@ -39,10 +39,11 @@ class Deliveries:
         self._progress: dict[str, _Progress] = {}
         self._arriving: dict[Request, str] = {}
         self._page_of_item: dict[int, str] = {}
-        # These three are shared with that thread: never replaced, only appended to, and cut at the
+        # These four are shared with that thread: never replaced, only appended to, and cut at the
         # front by who has read them.
         self._delivered: list[str] = []
         self._failed: list[str] = []
+        self._given_up: list[str] = []
         self._handed_back: list[Page] = []
 
     def begin(self, key: str) -> None:
@@ -102,12 +103,16 @@ class Deliveries:
         self._failed.extend(self._progress)
         self._progress.clear()
 
+    def give_up(self, key: str) -> None:
+        """Note that a page that was handed over need not be crawled again."""
+        self._given_up.append(key)
+
     def to_flush(self) -> bool:
         """Return whether pages are settled that the index does not know of."""
-        return bool(self._delivered or self._failed)
+        return bool(self._delivered or self._failed or self._given_up)
 
     def flush(self) -> None:
-        """Confirm and release what is settled; what fails stays for the next time.
+        """Confirm, release and give up what is settled; what fails stays for the next time.
 
         Raises:
             StoreError: the index fails.
@@ -120,6 +125,9 @@ class Deliveries:
         if delivered := self._delivered[:]:
             self._index.confirm(delivered)
             del self._delivered[: len(delivered)]
+        if given_up := self._given_up[:]:
+            self._index.give_up(given_up)
+            del self._given_up[: len(given_up)]
 
     def withdraw(self, verdict: Verdict) -> None:
         """Take out again a page that has just become an original; for the index thread.

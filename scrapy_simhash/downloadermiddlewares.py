@@ -33,6 +33,7 @@ class NearDuplicateDownloaderMiddleware:
             raise NotConfigured
         self._crawler = crawler
         self._filter = CrawlFilter.of(crawler)
+        self._temporary = set(map(int, crawler.settings.getlist("RETRY_HTTP_CODES")))
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NearDuplicateDownloaderMiddleware:
@@ -60,7 +61,10 @@ class NearDuplicateDownloaderMiddleware:
             verdict = await self._verdict(request, response, action)
         finally:
             # Not for the requests that copy this one's meta.
-            request.meta.pop("simhash_again", None)
+            was_handed_over = request.meta.pop("simhash_again", None) is not None
+        if was_handed_over and verdict.kind == "skipped" and response.status not in self._temporary:
+            # It did not claim, which would have ended this.
+            self._filter.deliveries.give_up(verdict.key)
         self._filter.count("responses")
         self._filter.count(verdict.kind)
         if verdict.reason is not None:

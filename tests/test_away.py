@@ -38,7 +38,7 @@ class Store:
         assert url == URL
         self._check()
         index = index_from_url(self.url, **arguments)
-        for name in ("claim_all", "confirm", "release", "renew", "orphans", "foreign_lease"):
+        for name in ("claim_all", "confirm", "release", "renew", "orphans", "last_lease"):
             setattr(index, name, self._checked(getattr(index, name)))
         return index
 

@@ -361,7 +361,7 @@ def test_store_that_fails_costs_no_page(
     def unavailable(*args: Any, **kwargs: Any) -> Any:
         raise error("the store is away")
 
-    for method in ("claim_all", "confirm", "release", "orphans", "foreign_lease"):
+    for method in ("claim_all", "confirm", "release", "orphans", "last_lease"):
         monkeypatch.setattr(MemoryIndex, method, unavailable)
     crawled = crawl(Pages, site=twins, paths=["/first", "/second", "/other"])
     assert len(crawled.items) == crawled.stat("skipped/unavailable") == 3

@@ -17,7 +17,8 @@ claims, its hand-over stays in the index under a lease of its own, so a worker t
 handed pages loses none; after ``MAX_HANDOVERS`` hand-overs without a claim it is given up.
 
 Only the spider that asked for a page can make its request again. So a page is handed to workers of
-its own spider; where another one's worker meets it, it is left for theirs.
+its own spider; where another one's worker meets it, it is left for theirs, also if it claims a page
+of the same key.
 """
 
 from __future__ import annotations
@@ -161,7 +162,6 @@ class Index(ABC):
         layout: how the fingerprints are cut into blocks and probed.
         distance: k, 0 <= k < bits; pages within k bits match.
         lease: seconds that a provisional entry or a hand-over belongs to its worker.
-        spider: whose pages this worker crawls; only those are handed over to it.
 
     Every method may raise :class:`StoreUnavailable` or :class:`StoreDamaged`.
     """
@@ -169,7 +169,6 @@ class Index(ABC):
     layout: Layout
     distance: int
     lease: float
-    spider: str
 
     @abstractmethod
     def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:
@@ -233,11 +232,19 @@ class Index(ABC):
         """
 
     @abstractmethod
-    def foreign_lease(self, *, now: float | None = None) -> float | None:
-        """Return the seconds until the last lease of another worker runs out, None if none.
+    def last_lease(self, *, now: float | None = None) -> float | None:
+        """Return the seconds until the last lease runs out that may leave this worker a page.
 
-        A worker with nothing left to do stays that long, to take over what a dead one leaves.
+        These are the leases of other workers' entries, and of hand-overs of its spider, also those
+        to itself; None if there is none. A worker with nothing left to do stays that long: what is
+        handed over to it by then was not crawled, and a dead worker's pages are for the living.
+        Infinity while a page of its spider waits on an entry of another spider's living worker,
+        who would not crawl it.
         """
+
+    @abstractmethod
+    def give_up(self, keys: Iterable[str]) -> None:
+        """End hand-overs of this worker's spider: these pages need not be crawled again."""
 
     @abstractmethod
     def find_bodies(self, digests: Sequence[bytes]) -> list[Fingerprint | None]:

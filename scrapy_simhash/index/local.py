@@ -7,6 +7,7 @@ write lock.
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Iterable, Sequence
@@ -89,7 +90,6 @@ class LocalIndex(LocalStore):
         self.layout = layout
         self.distance = distance
         self.lease = lease
-        self.spider = spider
         # What stands before a request as it is stored.
         self._mark = f"{mark_of(spider)}="
         self._scopes: dict[str, Neighbours] = {}
@@ -290,17 +290,25 @@ class LocalIndex(LocalStore):
                         pages += self._take_over(Waiting(record.key, record.request), now)
             return list({page.key: page for page in pages}.values())
 
-    def foreign_lease(self, *, now: float | None = None) -> float | None:  # noqa: D102
+    def last_lease(self, *, now: float | None = None) -> float | None:  # noqa: D102
         now = time.time() if now is None else now
         with self._lock:
-            leases = [(r.worker, r.expires) for r in self._provisional()]
+            entries = [r for r in self._provisional() if r.worker != self._worker]
+            living = [r for r in entries if self._lives(r.worker, r.expires, now)]
+            if any(self._waits_on_a_stranger(record) for record in living):
+                return math.inf
+            leases = [(r.worker, r.expires) for r in entries]
             leases += [(w.worker, w.expires) for w in self._handed_over()]
             left = [
                 expires - now if expires and self._lives(worker, expires, now) else 0.0
                 for worker, expires in leases
-                if worker != self._worker
             ]
         return max(left, default=None)
+
+    def give_up(self, keys: Iterable[str]) -> None:  # noqa: D102
+        with self._lock, self._transaction():
+            noted = [self._waiting_of(key) for key in keys]
+            self._drop_waiting([page.key for page in noted if page and page.original is None])
 
     def close(self) -> None:  # noqa: D102
         self._presence.leave()
@@ -330,6 +338,12 @@ class LocalIndex(LocalStore):
     def _handed_over(self) -> list[Waiting]:
         """Return the hand-overs of this worker's spider."""
         return [w for w in self._waiting_on(None) if w.request.startswith(self._mark)]
+
+    def _waits_on_a_stranger(self, record: Record) -> bool:
+        """Return whether a page of this worker's spider waits on an entry of another's."""
+        if record.request is not None and record.request.startswith(self._mark):
+            return False
+        return any(w.request.startswith(self._mark) for w in self._waiting_on(record.position))
 
     def _lives(self, worker: str | None, expires: float | None, now: float) -> bool:
         """Return whether an entry is confirmed, or its lease runs and its worker lives."""

@@ -57,9 +57,11 @@ class Log(ABC):
 
     Attributes:
         _path: what the store is called in messages.
+        _mark: what the requests of this worker's spider begin with.
     """
 
     _path: Path
+    _mark: str
 
     @abstractmethod
     def _transaction(self) -> contextlib.AbstractContextManager[None]:
@@ -123,7 +125,7 @@ class Log(ABC):
 
     @abstractmethod
     def _drop_waiting(self, keys: Sequence[str]) -> None:
-        """Forget that pages are waiting or handed over."""
+        """Forget that pages of this worker's spider are waiting or handed over."""
 
     @abstractmethod
     def _waiting_on(self, original: int | None) -> list[Waiting]:

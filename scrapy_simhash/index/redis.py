@@ -20,6 +20,7 @@ is not there was deleted, for ever.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
@@ -140,11 +141,18 @@ class RedisIndex(RedisStore):
                 pages.update((page.key, page) for page in self._worker.took(self._entries, *handed))
         return list(pages.values())
 
-    def foreign_lease(self, *, now: float | None = None) -> float | None:  # noqa: D102
+    def last_lease(self, *, now: float | None = None) -> float | None:  # noqa: D102
         now = self._client.time() if now is None else now
         with self._use():
-            ends = [seconds(end) for end in self._client.run("foreign", self._worker.name) if end]
-        return max(max(ends) - now, 0.0) if ends else None
+            end, waits_on_a_stranger = self._client.run("last_lease", self._worker.name)
+        if waits_on_a_stranger:
+            return math.inf
+        return None if end is None else max(seconds(end) - now, 0.0)
+
+    def give_up(self, keys: Iterable[str]) -> None:  # noqa: D102
+        with self._use():
+            for some in parts([self._name(key) for key in keys]):
+                self._client.run("give_up", self._worker.name, *some)
 
     def find_bodies(self, digests: Sequence[bytes]) -> list[Fingerprint | None]:  # noqa: D102
         with self._use():

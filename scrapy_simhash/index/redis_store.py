@@ -53,7 +53,7 @@ class RedisStore(StoredIndex):
         spider: str = "",
     ) -> None:
         address = parse_address(url)
-        self.spider = spider
+        self._spider = spider
         self.recipe = recipe
         self.options = dict(address.options)
         self.distance = distance
@@ -96,7 +96,7 @@ class RedisStore(StoredIndex):
     def _enlist(self) -> None:
         self._lock = threading.RLock()
         self._pid = os.getpid()
-        self._worker = Worker(self._client, self.distance, self.lease, self.spider)
+        self._worker = Worker(self._client, self.distance, self.lease, self._spider)
 
     def _warn_of_eviction(self) -> None:
         policy = self._client.setting("maxmemory-policy")
@@ -176,7 +176,7 @@ class RedisStore(StoredIndex):
             self._client.clear()
             self._entries.wipe()
             self._bodies.wipe()
-            self._worker = Worker(self._client, self.distance, self.lease, self.spider)
+            self._worker = Worker(self._client, self.distance, self.lease, self._spider)
             self._open()
 
     def __len__(self) -> int:

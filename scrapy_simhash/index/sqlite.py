@@ -353,7 +353,10 @@ class SqliteIndex(LocalIndex):
         return Waiting._make(rows[0]) if rows else None
 
     def _drop_waiting(self, keys: Sequence[str]) -> None:
-        self._run_many("DELETE FROM waiting WHERE key = ?", [(key,) for key in keys])
+        self._run_many(
+            "DELETE FROM waiting WHERE key = ? AND substr(request, 1, ?) = ?",
+            [(key, len(self._mark), self._mark) for key in keys],
+        )
 
     def _waiting_on(self, original: int | None) -> list[Waiting]:
         rows = self._run("SELECT * FROM waiting WHERE original IS ? ORDER BY key", (original,))

@@ -86,7 +86,7 @@ class StandbyIndex(Index):
         spider: str = "",
         start_without: bool = True,
     ) -> None:
-        self.distance, self.lease, self.spider = distance, lease, spider
+        self.distance, self.lease = distance, lease
         self._path, self._pages = path, pages
         self._arguments: dict[str, Any] = {
             "recipe": recipe,
@@ -248,12 +248,20 @@ class StandbyIndex(Index):
             pages += self._primary.read(lambda primary: primary.orphans(now=now)) or []
             return pages + self._take_pages()
 
-    def foreign_lease(self, *, now: float | None = None) -> float | None:  # noqa: D102
+    def last_lease(self, *, now: float | None = None) -> float | None:  # noqa: D102
         with self._lock:
-            leases = [self._primary.read(lambda primary: primary.foreign_lease(now=now))]
+            leases = [self._primary.read(lambda primary: primary.last_lease(now=now))]
             if self._standby is not None:
-                leases.append(self._standby.foreign_lease(now=now))
+                leases.append(self._standby.last_lease(now=now))
             return max((lease for lease in leases if lease is not None), default=None)
+
+    def give_up(self, keys: Iterable[str]) -> None:  # noqa: D102
+        with self._lock:
+            keys = list(keys)
+            if self._standby is not None:
+                self._standby.give_up(keys)
+            # One that is away hands them over again, after their lease.
+            self._primary.read(lambda primary: primary.give_up(keys))
 
     def find_bodies(self, digests: Sequence[bytes]) -> list[Fingerprint | None]:
         """Return what the primary remembers of bodies; nothing while it is away."""
@@ -339,7 +347,7 @@ class StandbyIndex(Index):
                 return False
         elif self.away and not self._here:
             # Nothing to write: at least it answers.
-            self._primary.attempt(lambda primary: primary.foreign_lease())
+            self._primary.attempt(lambda primary: primary.last_lease())
         return len(batch) == BATCH
 
     def _move(self, batch: list[Entry], primary: Index) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import threading
 from dataclasses import replace
@@ -136,7 +137,7 @@ def test_clear_leaves_a_usable_index(store):
     index.claim("a", fp(0))
     index.claim("b", fp(0), request="b")
     index.clear()
-    assert (len(index), list(index), index.foreign_lease()) == (0, [], None)
+    assert (len(index), list(index), index.last_lease()) == (0, [], None)
     assert index.claim("b", fp(0)).outcome is Outcome.ORIGINAL
     assert index.release(["b"]) == []
 
@@ -580,8 +581,8 @@ def test_a_dead_workers_pages_are_handed_to_workers_of_its_own_spider(shared_sto
         Page("a", "A"),
         Page("b", "B"),
     ]
-    assert other.foreign_lease(now=40) is None
-    assert heir.foreign_lease(now=40) is None
+    assert other.last_lease(now=40) == 10
+    assert heir.last_lease(now=40) == 10
     # The dead one's heir dies, too.
     assert other.orphans(now=60) == [Page("t", "T")]
     assert {page.key for page in heir.orphans(now=60)} == {"a", "b"}
@@ -621,17 +622,70 @@ def test_pages_of_other_spiders_cost_a_worker_one_look(shared_store, monkeypatch
     assert {page.key for page in heir.orphans(now=40)} == set("bcdefghij")
 
 
-def test_foreign_lease_is_the_time_until_the_last_other_lease_runs_out(shared_store):
+def test_page_left_for_its_spider_stays_if_another_spider_claims_its_address(shared_store):
+    shop, news = (shared_store.open(lease=10, spider=spider) for spider in ("shop", "news"))
+    shop.claim("s", fp(0), request="S", now=0)
+    assert news.claim("n", fp(0), request="N", now=0).waiting
+    shop.claim("n", fp(2**40 - 1), request="own", now=0)
+    assert shop.release(["s"], now=1) == []
+    shop.release(["n"], now=1)
+    assert news.orphans(now=1) == [Page("n", "N")]
+    shop.claim("n", fp(2**40 - 1), now=1)
+    assert news.orphans(now=20) == [Page("n", "N")]
+    news.claim("n", fp(0), now=20)
+    assert news.orphans(now=60) == []
+
+
+def test_handed_over_page_that_is_given_up_comes_no_more(shared_store):
+    one, other = shared_store.open(lease=10), shared_store.open(lease=10)
+    stranger = shared_store.open(lease=10, spider="shop")
+    one.claim("a", fp(0), now=0)
+    for key in "bcd":
+        one.claim(key, fp(0), request=key.upper(), now=0)
+    one.give_up(["d"])
+    assert {page.key for page in one.release(["a"], now=0)} == {"b", "c", "d"}
+    other.give_up(["b", "unknown"])
+    stranger.give_up(["c"])
+    assert {page.key for page in other.orphans(now=20)} == {"c", "d"}
+
+
+def test_last_lease_is_endless_while_a_page_waits_on_another_spiders(shared_store):
+    shop, news, other = (
+        shared_store.open(lease=10, spider=name) for name in ("shop", "news", "news")
+    )
+    shop.claim("s", fp(0), request="S", now=0)
+    assert news.last_lease(now=1) == 9
+    news.claim("n", fp(0), request="N", now=1)
+    assert news.last_lease(now=1) == other.last_lease(now=1) == math.inf
+    assert shop.last_lease(now=1) is None
+    shop.release(["s"], now=2)
+    assert news.orphans(now=2) == [Page("n", "N")]
+    assert news.last_lease(now=3) == other.last_lease(now=3) == 9
+    assert shop.last_lease(now=3) is None
+
+
+def test_last_lease_is_the_time_until_the_last_other_lease_runs_out(shared_store):
     one, other = shared_store.open(lease=10), shared_store.open(lease=10)
     one.claim("a", fp(0), now=0)
     one.claim("b", fp(2**40 - 1), now=4)
-    assert one.foreign_lease(now=5) is None
-    assert other.foreign_lease(now=5) == 9
-    assert other.foreign_lease(now=50) == 0
+    assert one.last_lease(now=5) is None
+    assert other.last_lease(now=5) == 9
+    assert other.last_lease(now=50) == 0
     one.close()
-    assert other.foreign_lease(now=5) == 0
+    assert other.last_lease(now=5) == 0
     assert other.orphans(now=5) == []
-    assert other.foreign_lease(now=5) is None
+    assert other.last_lease(now=5) is None
+
+
+def test_last_lease_counts_what_was_handed_over_to_the_worker_itself(store):
+    index = store.open(lease=10)
+    index.claim("a", fp(0), now=0)
+    index.claim("b", fp(0), request="B", now=0)
+    assert index.last_lease(now=0) is None
+    assert index.release(["a"], now=1) == [Page("b", "B")]
+    assert index.last_lease(now=3) == 8
+    index.claim("b", fp(0), now=4)
+    assert index.last_lease(now=4) is None
 
 
 def test_a_reopened_index_goes_on(shared_store):

@@ -193,7 +193,7 @@ def _calls(index: Index) -> list[Callable[[], Any]]:
         lambda: index.claim_all([Arrival("a", fp(value)), Arrival("b", fp(~value % 2**64))]),
         lambda: index.query(fp(value)),
         lambda: index.orphans(),
-        lambda: index.foreign_lease(),
+        lambda: index.last_lease(),
         lambda: index.remove("a"),
         lambda: index.clear(),
         lambda: len(index),

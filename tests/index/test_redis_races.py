@@ -230,7 +230,7 @@ class Race:
         found = self.observer.query(Fingerprint(base, 64))
         assert [match.provisional for match in found] == [False] * bool(delivered)
         assert delivered or fails
-        assert self.observer.foreign_lease(now=now) is None
+        assert self.observer.last_lease(now=now) is None
 
 
 @pytest.fixture(params=["redis", "local"])

@@ -100,7 +100,7 @@ class Victim:
             lambda: index.query(fp(other)),
             lambda: len(index),
             lambda: list(iter(index)),
-            lambda: index.foreign_lease(),
+            lambda: index.last_lease(),
             lambda: index.claim("mine", fp(values(1, seed=6)[0]), request="r"),
             lambda: index.renew(["mine"]),
             lambda: index.release(["mine"]),

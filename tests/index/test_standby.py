@@ -204,7 +204,7 @@ def test_store_that_is_away_is_left_alone_and_said_so_once(
         index.confirm([key])
         index.renew([key])
         index.orphans()
-        index.foreign_lease()
+        index.last_lease()
         index.catch_up()
     assert store.calls == ["claim_all"]
     go(store, "up")

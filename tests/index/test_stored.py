@@ -39,7 +39,7 @@ def test_restored_entries_are_confirmed_and_keep_all_that_is_known_of_them(store
     assert index.restore(made) == 10
     assert list(index) == made
     assert len(index) == 10
-    assert index.foreign_lease() is None
+    assert index.last_lease() is None
     claim = index.claim("copy", made[0].fingerprint)
     assert claim.outcome is Outcome.DUPLICATE
     assert (claim.matches[0].key, claim.matches[0].provisional) == (made[0].key, False)

@@ -119,12 +119,13 @@ local function nearer(one, other)
 end
 
 -- The keys that are noted as waiting or handed over, of those that claim here: no more, once they do.
+-- What another spider noted stays, since its page may be left undone here.
 local noted = {}
 if somebody_waits() then
   local fields = {}
-  for at = FIRST, #ARGV, 2 do fields[#fields + 1] = key_of(ARGV[at]) .. ':n' end
-  for i, times in ipairs(call('HMGET', waiting, unpack(fields))) do
-    if times then noted[fields[i]:sub(1, -3)] = true end
+  for at = FIRST, #ARGV, 2 do fields[#fields + 1] = key_of(ARGV[at]) .. ':r' end
+  for i, request in ipairs(call('HMGET', waiting, unpack(fields))) do
+    if request and spider_of(request) == spider_of(ARGV[8]) then noted[fields[i]:sub(1, -3)] = true end
   end
 end
 
