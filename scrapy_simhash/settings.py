@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -329,6 +330,15 @@ def queue_name(settings: BaseSettings) -> str:
     return queue if isinstance(queue, str) else global_object_name(queue)
 
 
+# What a URL calls the values of ssl_cert_reqs; redis-py itself also takes the module's.
+_CERT_REQS = {
+    None: "none",
+    ssl.CERT_NONE: "none",
+    ssl.CERT_OPTIONAL: "optional",
+    ssl.CERT_REQUIRED: "required",
+}
+
+
 def _scrapy_redis_url(settings: BaseSettings) -> str:
     """Return the URL of the Redis that scrapy-redis uses, by the settings that it reads."""
     params = dict(settings.getdict("REDIS_PARAMS"))
@@ -341,7 +351,9 @@ def _scrapy_redis_url(settings: BaseSettings) -> str:
     parts = urlsplit(str(params.get("url") or ""))
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
     for name, value in params.items():
-        if name.startswith("ssl_"):
+        if name == "ssl_cert_reqs":
+            query.setdefault(name, _CERT_REQS.get(value, str(value)))
+        elif name.startswith("ssl_") and value is not None:
             query.setdefault(name, str(value))
     login, _, place = parts.netloc.rpartition("@")
     own_user, _, own_password = login.partition(":")

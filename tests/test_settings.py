@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,18 @@ def test_switch_that_is_neither_on_nor_off_is_named() -> None:
         ),
         ({"REDIS_PARAMS": {"unix_socket_path": "/r.sock"}}, "unix:///r.sock?db=0"),
         ({"REDIS_PARAMS": {"host": "h", "ssl": True}}, "rediss://h:6379/0"),
+        (
+            {"REDIS_URL": "rediss://h/0", "REDIS_PARAMS": {"ssl_cert_reqs": None}},
+            "rediss://h/0?ssl_cert_reqs=none",
+        ),
+        (
+            {"REDIS_URL": "rediss://h/0", "REDIS_PARAMS": {"ssl_cert_reqs": ssl.CERT_OPTIONAL}},
+            "rediss://h/0?ssl_cert_reqs=optional",
+        ),
+        (
+            {"REDIS_URL": "rediss://h/0", "REDIS_PARAMS": {"ssl_ca_certs": None}},
+            "rediss://h/0",
+        ),
     ],
 )
 def test_with_scrapy_redis_the_index_is_where_its_queue_is(its_settings, url):

@@ -148,11 +148,9 @@ def open_existing(url: str, *, read_only: bool = True) -> StoredIndex:
 
 
 def _unknown(url: str) -> ValueError:
-    """Return what says that a URL is of no known form, without its password."""
-    parts = urlsplit(url)
-    if parts.netloc:
-        url = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-    return ValueError(f"no index at {url!r}: the URL must be {_URLS}")
+    """Return what says that a URL is of no known form, without what may be a password."""
+    shown = f"{url.partition(':')[0]}:…" if "@" in url else url
+    return ValueError(f"no index at {shown!r}: the URL must be {_URLS}")
 
 
 def _need_redis(scheme: str) -> None:

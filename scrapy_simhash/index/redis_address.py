@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
+from redis import Redis
+from redis.cluster import RedisCluster
 from redis.connection import parse_url, to_bool
 
 
@@ -50,6 +54,11 @@ def parse_address(url: str) -> Address:
     scheme, _, topology = parts.scheme.partition("+")
     place = parts.netloc.rpartition("@")[2]
     shown = f"{parts.scheme}://{place}{parts.path}"
+    if scheme != "unix" and _is_cut(parts):
+        raise ValueError(
+            f"{parts.scheme}:… is no URL: two slashes stand before user:password@host, and special "
+            "characters of the password are written as %2F, %23, %3F, %40 and the like"
+        )
     if topology not in ("", "sentinel", "cluster") or (topology and scheme == "unix"):
         raise ValueError(f"{shown}: what follows redis+ or rediss+ must be sentinel or cluster")
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
@@ -91,6 +100,11 @@ def parse_address(url: str) -> Address:
             sentinel["ssl"] = bool(to_bool(sentinel["ssl"]))
     except (TypeError, ValueError) as error:
         raise ValueError(f"{shown}: {error}") from None
+    known = set(signature(Redis).parameters)
+    if topology == "cluster":
+        known |= set(signature(RedisCluster).parameters)
+    if unknown := sorted((client.keys() | sentinel.keys()) - known - {"connection_class", "path"}):
+        raise ValueError(f"{shown}: neither redis-py nor the index has an option {unknown[0]}")
     client.pop("connection_class", None)
     if topology:
         client.pop("host", None)
@@ -100,6 +114,15 @@ def parse_address(url: str) -> Address:
         client["unix_socket_path"] = client.pop("path")
     kind = topology or "single"
     return Address(shown, kind, hosts, service, client, name, options, expire, sentinel)
+
+
+def _is_cut(parts: SplitResult) -> bool:
+    """Return whether a URL seems to be cut in the middle of its password."""
+    if "@" in parts.path + parts.fragment:
+        return True
+    _, colon, port = parts.netloc.rpartition(":")
+    is_port = not colon or re.fullmatch(r"\d*|.*\]", port)
+    return "@" in parts.query and "@" not in parts.netloc and not is_port
 
 
 def _seconds(text: str | None, shown: str) -> float | None:

@@ -23,9 +23,14 @@ from scrapy_simhash.index.base import StoreDamaged, StoreUnavailable
 from scrapy_simhash.index.redis_address import Address
 
 # A crawl does not wait for a store that is away. The client's own defaults are seconds, and ten
-# attempts, also of each sentinel; one more is for a connection that was closed while it was idle.
-_PATIENCE = {"socket_connect_timeout": 0.25, "socket_timeout": 0.5}
-_RETRY = Retry(NoBackoff(), 1, supported_errors=(errors.ConnectionError,))
+# attempts, also of each sentinel.
+_PATIENCE = {
+    "socket_connect_timeout": 0.25,
+    "socket_timeout": 0.5,
+    "retry": Retry(NoBackoff(), 0),
+}
+# For a connection that was closed while it was idle.
+_ONCE_MORE = Retry(NoBackoff(), 1, supported_errors=(errors.ConnectionError,))
 
 # What a request to a node of a cluster may hold, so that no other waits long behind it.
 _AT_ONCE = 512
@@ -163,7 +168,7 @@ class Client:
             self._connection = self._redis.connection_pool.make_connection()
         # Of Sentinel, this finds the master; nothing is done if it is connected.
         self._connection.connect()
-        answers: list[Any] = self._connection.retry.call_with_retry(
+        answers: list[Any] = _ONCE_MORE.call_with_retry(
             lambda: self._exchange(commands), lambda _: None
         )
         for answer in answers:
@@ -223,18 +228,15 @@ class Client:
 
 
 def _connect(address: Address) -> Any:
-    options = {**_PATIENCE, "retry": _RETRY, **address.client}
-    try:
-        if address.topology == "sentinel":
-            own = {**_PATIENCE, "retry": Retry(NoBackoff(), 0), **address.sentinel}
-            sentinels = Sentinel(address.hosts, sentinel_kwargs=own, **options)
-            return sentinels.master_for(address.service)
-        if address.topology == "cluster":
-            nodes = [ClusterNode(host, port) for host, port in address.hosts]
-            return RedisCluster(startup_nodes=nodes, **{**options, "retry": Retry(NoBackoff(), 0)})
-        return Redis(**options)
-    except TypeError as error:
-        raise ValueError(f"{address.shown}: redis-py does not know an option: {error}") from None
+    options = {**_PATIENCE, **address.client}
+    if address.topology == "sentinel":
+        own = {**_PATIENCE, **address.sentinel}
+        sentinels = Sentinel(address.hosts, sentinel_kwargs=own, **options)
+        return sentinels.master_for(address.service)
+    if address.topology == "cluster":
+        nodes = [ClusterNode(host, port) for host, port in address.hosts]
+        return RedisCluster(startup_nodes=nodes, **options)
+    return Redis(**options)
 
 
 @cache

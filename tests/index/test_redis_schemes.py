@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import time
+from urllib.parse import quote
 
 import pytest
 
 from scrapy_simhash.fingerprint import Fingerprint
 from scrapy_simhash.index import Outcome, StoreError, StoreUnavailable, index_from_url
+from scrapy_simhash.index.redis_address import parse_address
 
 
 def opened(url):
@@ -52,7 +55,16 @@ def test_a_server_with_an_unknown_certificate_is_refused(redis_servers):
             "redis+sentinel://h/m?sentinel_ssl=perhaps&sentinel_socket_timeout=soon",
             "socket_timeout",
         ),
-        ("reddis://:secret@h:1/0", "reddis://h:1/0"),
+        ("redis+sentinel://h:1/s?socket_timeuot=1", "socket_timeuot"),
+        ("redis+sentinel://h:1/s?sentinel_tiemout=1", "tiemout"),
+        ("redis+cluster://h:1?socket_timeuot=1", "socket_timeuot"),
+        ("reddis://:secret@h:1/0", "reddis:…"),
+        ("user:secret@h:1", "user:…"),
+        ("redis://:secret/more@h:1/0", "%2F"),
+        ("redis://:secret#more@h:1/0", "%23"),
+        ("redis://:secret?more@h:1/0", "%3F"),
+        ("redis+sentinel://u:secret/more@h:1/s", "two slashes"),
+        ("redis:/:secret@h:1/0", "two slashes"),
     ],
 )
 def test_a_url_with_a_typo_is_refused_without_its_password(url, named):
@@ -61,10 +73,18 @@ def test_a_url_with_a_typo_is_refused_without_its_password(url, named):
     assert "secret" not in str(error.value)
 
 
+@pytest.mark.parametrize("password", ["p@ss", "p?:ss"])
+def test_a_password_may_be_an_option(password):
+    shown = parse_address(f"redis://h:1/0?password={quote(password, safe='@')}").client
+    assert shown["password"] == password
+
+
 def test_sentinels_that_do_not_answer_are_given_up_soon():
-    url = "redis+sentinel://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3/service"
-    start = time.monotonic()
-    with pytest.raises(StoreUnavailable), opened(url):
-        pass
+    with contextlib.ExitStack() as stack:
+        hanging = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3)]
+        places = ",".join(f"127.0.0.1:{each.getsockname()[1]}" for each in hanging)
+        start = time.monotonic()
+        with pytest.raises(StoreUnavailable), opened(f"redis+sentinel://{places}/service"):
+            pass
     # With the client's own attempts it is half a minute.
     assert time.monotonic() - start < 5
