@@ -29,10 +29,7 @@ _AT_ONCE = 1 << 14
 
 
 class AnotherLog(Exception):
-    """The log is not the one that was followed, or little is left of it: a new view is needed.
-
-    It was cleared, or a failover lost its end, or most of it has expired.
-    """
+    """The log is not the one that was followed: it was cleared, or a failover lost its end."""
 
 
 class LogView:
@@ -52,17 +49,22 @@ class LogView:
 
     def __init__(self, client: Client, layout: Layout, *, whole: bool) -> None:
         self._client = client
+        self._layout = layout
         self.width = layout.bits // 8
-        self._last = b""
         # What is before the tail, which itself changes with each claim.
         self._frozen = Neighbours(layout) if whole else None
         self._forgotten: set[int] = set()
-        # Where what is in RAM before the tail begins.
-        self._oldest = 0
         self.head = 0
-        self.flushed = 0
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Have nothing in RAM; what is there comes with the next look."""
+        if self._frozen is not None:
+            self._frozen = Neighbours(self._layout)
+        # Where what is in RAM before the tail begins.
+        self._oldest = self.flushed = 0
+        self._tail = self._last = b""
         self.is_behind = True
-        self._tail = b""
 
     @property
     def end(self) -> int:
@@ -111,8 +113,8 @@ class LogView:
         self.head = head
         gone = head - self._oldest
         if self._frozen and gone > max(self.flushed - head, _GONE * size):
-            # More than half of what is in RAM is forgotten: a new view is begun.
-            raise AnotherLog
+            # More than half of what is in RAM is forgotten.
+            self._begin_anew()
         if flushed != self.flushed:
             self.is_behind = True
             self._cut(flushed, last)

@@ -217,7 +217,7 @@ class RedisStore(StoredIndex):
                 added = list(zip(values, records, strict=True))
                 self._upkeep.append(added, self._worker.name, self._client.time() + self.lease)
                 self._follow()
-                self._upkeep.flush(self._worker.name)
+                self._on_its_log(lambda: self._upkeep.flush(self._worker.name))
 
     def _confirmed(self) -> Iterator[Entry]:
         with self._use():

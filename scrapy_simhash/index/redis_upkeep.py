@@ -9,7 +9,7 @@ from itertools import chain
 from scrapy_simhash.index.redis_claims import Claimant
 from scrapy_simhash.index.redis_client import Client, parts
 from scrapy_simhash.index.redis_entries import Entries
-from scrapy_simhash.index.redis_log import AnotherLog, LogView
+from scrapy_simhash.index.redis_log import LogView
 from scrapy_simhash.index.redis_records import Record
 
 # Milliseconds after which another worker may take up a flush that was begun.
@@ -88,14 +88,10 @@ class Upkeep:
         taken = ("SET", flusher, worker, "NX", "PX", _FLUSH_LEASE)
         if not self._client.all([taken])[0]:
             return
-        try:
+        self._log.follow()
+        while self._log.first_segment():
+            self._entries.freeze()
             self._log.follow()
-            while self._log.first_segment():
-                self._entries.freeze()
-                self._log.follow()
-        except AnotherLog:
-            self._client.all([("UNLINK", flusher)])
-            raise
         if self._expire is not None:
             self._entries.expire(self._client.time() - self._expire * _GRACE)
         self._client.all([("UNLINK", flusher)])
