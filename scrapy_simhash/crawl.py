@@ -345,13 +345,16 @@ class CrawlFilter:
         if idle.last_lease is None:
             return
         if math.isinf(idle.last_lease):
-            # Only we can crawl what waits on another spider's page.
-            self._patience = None
+            if self._patience != math.inf:
+                logger.info(
+                    "Staying while pages wait on another spider's: only this can crawl them"
+                )
+            self._patience = math.inf
             raise DontCloseSpider
         # Another worker has pages in progress. It may be dead: stay as long as its leases last,
         # to take over what it leaves; if it lives, it renews them and does not need us. Or a page
         # that was handed over to us was not crawled: it comes once more after its lease.
-        if self._patience is None:
+        if self._patience in (None, math.inf):
             self._patience = idle.asked + idle.last_lease + FLUSH_SECONDS
         if idle.asked <= self._patience:
             raise DontCloseSpider
