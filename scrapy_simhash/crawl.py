@@ -31,6 +31,7 @@ from scrapy_simhash.detector import Verdict
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index import Page, StoreError
 from scrapy_simhash.index.standby import CaughtUp
+from scrapy_simhash.index.stored import DIGEST_KEY
 from scrapy_simhash.judge import Judge
 from scrapy_simhash.requests import request_from_json, request_key
 from scrapy_simhash.settings import LOCAL, FilterSettings, forgets_requests
@@ -92,11 +93,14 @@ class CrawlFilter:
         self._given_up: set[asyncio.Future[Verdict]] = set()
         self._upkeep: asyncio.Task[None] | None = None
         self._idle: Future[_Idle] | None = None
+        # Whether something was crawled since that was asked.
+        self._was_busy = False
         self._patience: float | None = None
         self._stopping: asyncio.Future[None] | None = None
         connect = crawler.signals.connect
         connect(self._spider_opened, signal=signals.spider_opened)
         connect(self._response_received, signal=signals.response_received)
+        connect(self._request_left_downloader, signal=signals.request_left_downloader)
         connect(self._spider_idle, signal=signals.spider_idle)
         connect(self._spider_closed, signal=signals.spider_closed)
 
@@ -137,7 +141,6 @@ class CrawlFilter:
         again: bool = False,
     ) -> Verdict:
         """Return the verdict on what is to be analysed; see :meth:`.judge.Judge.ask`."""
-        self._queued.discard(key)
         answer = self._judge.ask(job, key=key, scope=scope, request=request, again=again)
         try:
             return await asyncio.shield(answer)
@@ -191,13 +194,25 @@ class CrawlFilter:
                 continue
             # The index stores it with the request.
             request.meta["simhash_again"] = deaths
+            key = page.key
+            if DIGEST_KEY.fullmatch(key):
+                # So that it is the same as that of the response.
+                key = request_key(request, request.url)
+            request.meta["simhash_handed_over"] = key
             if self._schedule(request):
-                # Not the page's own: the index may have but a digest of it.
-                self._queued.add(request_key(request, request.url))
+                self._queued.add(key)
                 count += 1
         if count:
             self.count("crawled_again", count)
         return count
+
+    def came(self, request: Request) -> str | None:
+        """Note that a request was answered; return the key under which it was handed over."""
+        key = request.meta.pop("simhash_handed_over", None)
+        if not isinstance(key, str):
+            return None
+        self._queued.discard(key)
+        return key
 
     def _schedule(self, request: Request) -> bool:
         assert self._crawler.engine is not None
@@ -311,6 +326,9 @@ class CrawlFilter:
 
     def _response_received(self, request: Request) -> None:
         self.deliveries.arrived(request)
+
+    def _request_left_downloader(self) -> None:
+        self._was_busy = True
         self._patience = None
 
     async def _spider_opened(self, spider: Spider) -> None:
@@ -328,6 +346,7 @@ class CrawlFilter:
         self._queued.clear()
         late = self._idle is not None
         if self._idle is None:
+            self._was_busy = False
             self._idle = self._judge.run(self._settle_idle)
         try:
             idle = self._idle.result(IDLE_SECONDS)
@@ -340,7 +359,7 @@ class CrawlFilter:
         if pages or idle.orphans:
             self._patience = None
             raise DontCloseSpider
-        if idle.caught_up.more or (late and self.deliveries.to_flush()):
+        if idle.caught_up.more or (late and (self._was_busy or self.deliveries.to_flush())):
             raise DontCloseSpider
         if idle.last_lease is None:
             return

@@ -38,6 +38,8 @@ class Deliveries:
         self._items = items
         self._progress: dict[str, _Progress] = {}
         self._arriving: dict[Request, str] = {}
+        # Handed-over pages that are given up when the request arrives.
+        self._unneeded: dict[Request, str] = {}
         self._page_of_item: dict[int, str] = {}
         # These four are shared with that thread: never replaced, only appended to, and cut at the
         # front by who has read them.
@@ -77,6 +79,8 @@ class Deliveries:
     def arrived(self, request: Request) -> None:
         """Note that a page has passed the downloader middlewares."""
         self._arriving.pop(request, None)
+        if key := self._unneeded.pop(request, None):
+            self.give_up(key)
 
     def end(self, key: str, *, failed: bool) -> None:
         """Note that a callback or an item has ended; with the last, the key is settled."""
@@ -97,15 +101,25 @@ class Deliveries:
         """
         for request in [request for request in self._arriving if request not in active]:
             self.end(self._arriving.pop(request), failed=True)
+        for request in [request for request in self._unneeded if request not in active]:
+            del self._unneeded[request]
 
     def end_all(self) -> None:
         """End whatever is still in progress: it failed."""
         self._failed.extend(self._progress)
         self._progress.clear()
 
-    def give_up(self, key: str) -> None:
-        """Note that a page that was handed over need not be crawled again."""
-        self._given_up.append(key)
+    def give_up(self, key: str, request: Request | None = None) -> None:
+        """Note that a page that was handed over need not be crawled again.
+
+        Args:
+            key: of the page.
+            request: if it arrives, and only then.
+        """
+        if request is None:
+            self._given_up.append(key)
+        else:
+            self._unneeded[request] = key
 
     def to_flush(self) -> bool:
         """Return whether pages are settled that the index does not know of."""
@@ -117,6 +131,10 @@ class Deliveries:
         Raises:
             StoreError: the index fails.
         """
+        # First, since a release may hand over a page of the same key anew.
+        if given_up := self._given_up[:]:
+            self._index.give_up(given_up)
+            del self._given_up[: len(given_up)]
         # A key may have failed with one text and then come with another: confirming it first
         # would give up the pages that wait on what failed.
         if failed := self._failed[:]:
@@ -125,9 +143,6 @@ class Deliveries:
         if delivered := self._delivered[:]:
             self._index.confirm(delivered)
             del self._delivered[: len(delivered)]
-        if given_up := self._given_up[:]:
-            self._index.give_up(given_up)
-            del self._given_up[: len(given_up)]
 
     def withdraw(self, verdict: Verdict) -> None:
         """Take out again a page that has just become an original; for the index thread.

@@ -57,14 +57,17 @@ class NearDuplicateDownloaderMiddleware:
         action = settings.action
         if "simhash_action" in request.meta:
             action = checked_action(request.meta["simhash_action"], 'meta["simhash_action"]')
+        handed_over = self._filter.came(request)
         try:
             verdict = await self._verdict(request, response, action)
         finally:
             # Not for the requests that copy this one's meta.
-            was_handed_over = request.meta.pop("simhash_again", None) is not None
-        if was_handed_over and verdict.kind == "skipped" and response.status not in self._temporary:
-            # It did not claim, which would have ended this.
-            self._filter.deliveries.give_up(verdict.key)
+            request.meta.pop("simhash_again", None)
+        is_claimed = verdict.kind != "skipped" and verdict.key == handed_over
+        if handed_over and not is_claimed and response.status not in self._temporary:
+            # A page that is dropped does not arrive.
+            arriving = None if verdict.kind == "duplicate" else request
+            self._filter.deliveries.give_up(handed_over, arriving)
         self._filter.count("responses")
         self._filter.count(verdict.kind)
         if verdict.reason is not None:

@@ -348,7 +348,11 @@ def _scrapy_redis_url(settings: BaseSettings) -> str:
     user, password = (quote(str(params.get(name) or ""), "") for name in ("username", "password"))
     database = params.get("db") or 0
     # As redis-py, what the URL says goes before what is said beside it.
-    parts = urlsplit(str(params.get("url") or ""))
+    try:
+        parts = urlsplit(str(params.get("url") or ""))
+    except ValueError:
+        # Its own message may hold the password.
+        raise SettingError("REDIS_URL is not the URL of a Redis") from None
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
     for name, value in params.items():
         if name == "ssl_cert_reqs":

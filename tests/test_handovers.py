@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.core.scheduler import Scheduler
+from scrapy.exceptions import DontCloseSpider
 
 from scrapy_simhash.crawl import IDLE_SECONDS
 from scrapy_simhash.index import Index, index_from_url
@@ -103,12 +104,14 @@ def answering(site: Any, path: str, *answers: Any) -> list[Any]:
     return asked
 
 
-def leave(index: Index, site: Any, number: int, request: str | None = None) -> None:
-    """Claim for a page as a worker that died long ago."""
+def leave(
+    index: Index, site: Any, number: int, request: str | None = None, *, query: str = ""
+) -> None:
+    """Claim for a page, under an address with this query, as a worker that died long ago."""
     asked = Request(f"{site.url}/{number}")
     stored = request or request_to_json(asked, Pages(site=site, paths=[]))
     fingerprint = named_recipe("default").fingerprint(article(number))
-    index.claim(asked.url, fingerprint, request=stored, now=0)
+    index.claim(asked.url + query, fingerprint, request=stored, now=0)
 
 
 def test_a_dead_spiders_pages_are_crawled_by_the_next_of_its_name(
@@ -188,6 +191,92 @@ def test_handed_over_page_that_is_not_compared_is_not_asked_for_again(
     assert len(asked) == 2
 
 
+@pytest.mark.parametrize("target", ["a new page", "a copy", "missing"])
+def test_handed_over_page_that_leads_elsewhere_by_now_is_not_asked_for_again(
+    crawl: Any, articles: Any, target: str
+) -> None:
+    asked = answering(articles, "/0/copy", *[(302, {"Location": "/moved"}, b"")] * 5)
+    if target != "missing":
+        articles.pages["/moved"] = html(article(1 if target == "a copy" else 7))
+
+    class AndAnother(FailingSlowly):
+        async def start(self) -> AsyncIterator[Any]:
+            yield Request(self.base + "/1")
+            async for request in super().start():
+                yield request
+
+    crawled = crawl(AndAnother, settings={"SIMHASH_LEASE": 1}, site=articles, paths=[])
+    assert sorted(paths(crawled)) == ["/1", *["/moved"] * (target == "a new page")]
+    assert len(asked) == 2
+
+
+def test_handed_over_page_that_a_middleware_asks_for_again_is_not_given_up(
+    crawl: Any, articles: Any, url: str, opened: OPENED
+) -> None:
+    class Ban:
+        def process_response(self, request: Any, response: Any, spider: Any = None) -> Any:
+            return request.replace(dont_filter=True) if response.status == 403 else response
+
+    index, left = opened(), []
+    answering(articles, "/0/copy", (403, {}, b""))
+    first = articles.pages["/0/copy"]
+
+    def answer(request: Any) -> Any:
+        time.sleep(0.5)
+        left.append(index.last_lease())
+        return first(request)
+
+    articles.pages["/0/copy"] = answer
+    middlewares = {Ban: 543}
+    settings = {"SIMHASH_INDEX_URL": url, "DOWNLOADER_MIDDLEWARES": middlewares}
+    assert paths(crawl(FailingSlowly, settings=settings, site=articles, paths=[])) == ["/0/copy"]
+    assert len(left) == 3
+    assert None not in left[1:]
+
+
+def test_late_answer_of_the_index_does_not_end_a_crawl_that_was_busy_since(
+    crawl: Any, articles: Any, monkeypatch: Any
+) -> None:
+    asked = answering(articles, "/0/copy", (503, {}, b""))
+    articles.pages["/slow"] = delayed(3, lambda _: (404, {}, b""))
+    usual, seconds = MemoryIndex.last_lease, [2 * IDLE_SECONDS]
+
+    def late_once(index: Any, **named: Any) -> Any:
+        answer = usual(index, **named)
+        time.sleep(seconds.pop() if seconds else 0)
+        return answer
+
+    monkeypatch.setattr(MemoryIndex, "last_lease", late_once)
+
+    class Batches(FailingSlowly):
+        batches = 0
+
+        @classmethod
+        def from_crawler(cls, crawler: Any, *args: Any, **named: Any) -> Any:
+            spider = super().from_crawler(crawler, *args, **named)
+            crawler.signals.connect(spider.more, signal=signals.spider_idle)
+            return spider
+
+        async def start(self) -> AsyncIterator[Any]:
+            yield Request(self.base + "/1")
+
+        def more(self) -> None:
+            self.batches += 1
+            if self.batches == 1:
+                crawl = self.crawler.engine.crawl
+                # Until what failed is noted.
+                crawl(Request(self.base + "/slow"))
+                crawl(Request(self.base + "/0"))
+                copy = Request(self.base + "/0/copy")
+                asyncio.get_running_loop().call_later(0.4, lambda: crawl(copy))
+                raise DontCloseSpider
+
+    settings = {"SIMHASH_LEASE": 1, "RETRY_ENABLED": False}
+    crawled = crawl(Batches, settings=settings, site=articles, paths=[])
+    assert sorted(paths(crawled)) == ["/0/copy", "/1"]
+    assert len(asked) == 3
+
+
 def test_crawl_stays_while_its_pages_wait_on_another_spiders(
     crawl: Any, articles: Any, url: str, opened: OPENED
 ) -> None:
@@ -212,12 +301,21 @@ def test_crawl_stays_while_its_pages_wait_on_another_spiders(
     assert paths(crawled) == ["/0/copy"]
 
 
-def test_page_that_waits_in_the_queue_for_longer_than_its_lease_is_handed_to_nobody_else(
-    crawl: Any, articles: Any, url: str, opened: OPENED
+@pytest.mark.parametrize("rendered", [False, True])
+def test_handed_over_page_that_takes_longer_than_its_lease_is_handed_to_nobody_else(
+    crawl: Any, articles: Any, url: str, opened: OPENED, rendered: bool
 ) -> None:
+    """Also where a download handler answers under another address."""
+
+    query = "?rendered=1" if rendered else ""
+
+    class Rendering:
+        def process_response(self, request: Any, response: Any, spider: Any = None) -> Any:
+            return response.replace(url=response.url + query)
+
     index, other = opened(), opened()
     for number in range(2):
-        leave(index, articles, number)
+        leave(index, articles, number, query=query)
     found = []
 
     def slow(request: Any) -> Any:
@@ -226,7 +324,12 @@ def test_page_that_waits_in_the_queue_for_longer_than_its_lease_is_handed_to_nob
         return 404, {}, b""
 
     articles.pages["/0"] = slow
-    settings = {"SIMHASH_INDEX_URL": url, "SIMHASH_LEASE": 1, "CONCURRENT_REQUESTS": 1}
+    settings = {
+        "SIMHASH_INDEX_URL": url,
+        "SIMHASH_LEASE": 1,
+        "CONCURRENT_REQUESTS": 1,
+        "DOWNLOADER_MIDDLEWARES": {Rendering: 900},
+    }
     crawled = crawl(Pages, settings=settings, site=articles, paths=[])
-    assert "/1" in paths(crawled)
-    assert f"{articles.url}/1" not in [page.key for page in found]
+    assert len(paths(crawled)) == 1
+    assert found == []

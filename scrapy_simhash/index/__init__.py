@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from scrapy_simhash.blocks import Layout
 from scrapy_simhash.index import sqlite_file
@@ -85,7 +85,7 @@ def index_from_url(
         ValueError: the URL is of no known form, or no layout can be planned.
         StoreError: the index cannot be opened or does not fit; see :mod:`.base`.
     """
-    scheme, host, path, query, fragment = urlsplit(url)
+    scheme, host, path, query, fragment = _split(url)
     arguments: dict[str, Any] = {
         "recipe": recipe,
         "bits": bits,
@@ -119,7 +119,7 @@ def open_existing(url: str, *, read_only: bool = True) -> StoredIndex:
         ValueError: the URL is of no known form.
         StoreError: it cannot be opened.
     """
-    scheme, host, path, query, fragment = urlsplit(url)
+    scheme, host, path, query, fragment = _split(url)
     header: dict[str, str] = {}
     if scheme.split("+")[0] in _REDIS:
         _need_redis(scheme)
@@ -145,6 +145,14 @@ def open_existing(url: str, *, read_only: bool = True) -> StoredIndex:
     if scheme == "sqlite" and read_only:
         return SqliteIndex(unquote(path[1:]), read_only=True, **arguments)
     return index_from_url(url, **arguments)
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError:
+        # Its own message may hold the password.
+        raise _unknown(url) from None
 
 
 def _unknown(url: str) -> ValueError:

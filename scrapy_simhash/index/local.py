@@ -90,8 +90,9 @@ class LocalIndex(LocalStore):
         self.layout = layout
         self.distance = distance
         self.lease = lease
+        self._spider = mark_of(spider)
         # What stands before a request as it is stored.
-        self._mark = f"{mark_of(spider)}="
+        self._mark = f"{self._spider}="
         self._scopes: dict[str, Neighbours] = {}
         self._seen = 0
         self._enlist()
@@ -99,7 +100,7 @@ class LocalIndex(LocalStore):
     def _enlist(self) -> None:
         """Become a worker of this process."""
         self._lock = threading.RLock()
-        self._presence = Presence()
+        self._presence = Presence(self._spider)
         self._worker = self._presence.name
         # Where the entries are that this worker claimed and has not settled.
         self._claimed: dict[str, set[int]] = {}
@@ -225,9 +226,11 @@ class LocalIndex(LocalStore):
             return Claim(Outcome.REVISIT, matches)
         if not living:
             return None
-        if request is not None:
+        # What another spider noted of the key is not replaced: it may be all that brings that back.
+        waits = request is not None and self._waiting_of(key) is None
+        if request is not None and waits:
             self._put_waiting(Waiting(key, request, living[0].record.position))
-        return Claim(Outcome.DUPLICATE, matches, waiting=request is not None)
+        return Claim(Outcome.DUPLICATE, matches, waiting=waits)
 
     def _replace(self, found: list[_Found], position: int, now: float) -> list[Page]:
         """Delete the expired entries in a new one's way; return the pages handed back."""
@@ -341,7 +344,7 @@ class LocalIndex(LocalStore):
 
     def _waits_on_a_stranger(self, record: Record) -> bool:
         """Return whether a page of this worker's spider waits on an entry of another's."""
-        if record.request is not None and record.request.startswith(self._mark):
+        if record.worker is not None and record.worker.startswith(f"{self._spider}@"):
             return False
         return any(w.request.startswith(self._mark) for w in self._waiting_on(record.position))
 

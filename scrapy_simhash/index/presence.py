@@ -18,12 +18,15 @@ _open: set[str] = set()
 class Presence:
     """A worker of this process, and what it knows of the others.
 
+    Args:
+        spider: number of the worker's spider, with which its name begins.
+
     Attributes:
         name: by which the worker is known in the index.
     """
 
-    def __init__(self) -> None:
-        self.name = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+    def __init__(self, spider: int) -> None:
+        self.name = f"{spider}@{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         self._alive: dict[str, float] = {}
         _open.add(self.name)
         weakref.finalize(self, _open.discard, self.name)
@@ -35,7 +38,7 @@ class Presence:
     def is_alive(self, worker: str) -> bool:
         """Return False if a worker ran on this machine and does no more."""
         host, pid, _ = worker.rsplit(":", 2)
-        if host != socket.gethostname():
+        if host.partition("@")[2] != socket.gethostname():
             return True
         if int(pid) == os.getpid():
             return worker in _open

@@ -120,9 +120,11 @@ def _is_cut(parts: SplitResult) -> bool:
     """Return whether a URL seems to be cut in the middle of its password."""
     if "@" in parts.path + parts.fragment:
         return True
-    _, colon, port = parts.netloc.rpartition(":")
-    is_port = not colon or re.fullmatch(r"\d*|.*\]", port)
-    return "@" in parts.query and "@" not in parts.netloc and not is_port
+    before, at, _ = parts.query.partition("@")
+    if not at or "@" in parts.netloc:
+        return False
+    _, colon, port = parts.netloc.partition(",")[0].rpartition(":")
+    return "=" not in before or bool(colon and not re.fullmatch(r"\d*|.*\]", port))
 
 
 def _seconds(text: str | None, shown: str) -> float | None:

@@ -258,6 +258,7 @@ class StandbyIndex(Index):
     def give_up(self, keys: Iterable[str]) -> None:  # noqa: D102
         with self._lock:
             keys = list(keys)
+            self._handed.difference_update(keys)
             if self._standby is not None:
                 self._standby.give_up(keys)
             # One that is away hands them over again, after their lease.

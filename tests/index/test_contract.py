@@ -636,6 +636,17 @@ def test_page_left_for_its_spider_stays_if_another_spider_claims_its_address(sha
     assert news.orphans(now=60) == []
 
 
+def test_page_that_another_spider_noted_is_not_noted_as_waiting_instead(shared_store):
+    shop, news = (shared_store.open(lease=10, spider=spider) for spider in ("shop", "news"))
+    shop.claim("s", fp(0), request="S", now=0)
+    assert news.claim("n", fp(0), request="N", now=0).waiting
+    claim = shop.claim("n", fp(0), request="own", now=0)
+    assert (claim.outcome, claim.waiting) == (Outcome.DUPLICATE, False)
+    assert shop.release(["s"], now=1) == []
+    shop.give_up(["n"])
+    assert news.orphans(now=1) == [Page("n", "N")]
+
+
 def test_handed_over_page_that_is_given_up_comes_no_more(shared_store):
     one, other = shared_store.open(lease=10), shared_store.open(lease=10)
     stranger = shared_store.open(lease=10, spider="shop")
@@ -662,6 +673,10 @@ def test_last_lease_is_endless_while_a_page_waits_on_another_spiders(shared_stor
     assert news.orphans(now=2) == [Page("n", "N")]
     assert news.last_lease(now=3) == other.last_lease(now=3) == 9
     assert shop.last_lease(now=3) is None
+    # A spider is not a stranger to itself, whether or not its page can be crawled again.
+    other.claim("t", fp(2**40 - 1), now=3)
+    news.claim("u", fp(2**40 - 1), request="U", now=3)
+    assert news.last_lease(now=3) == 10
 
 
 def test_last_lease_is_the_time_until_the_last_other_lease_runs_out(shared_store):

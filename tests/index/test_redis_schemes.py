@@ -65,6 +65,8 @@ def test_a_server_with_an_unknown_certificate_is_refused(redis_servers):
         ("redis://:secret?more@h:1/0", "%3F"),
         ("redis+sentinel://u:secret/more@h:1/s", "two slashes"),
         ("redis:/:secret@h:1/0", "two slashes"),
+        ("redis://user:123?secret@h:1/0", "two slashes"),
+        ("redis://user:p℀secret@h/0", "redis:…"),
     ],
 )
 def test_a_url_with_a_typo_is_refused_without_its_password(url, named):
@@ -73,10 +75,13 @@ def test_a_url_with_a_typo_is_refused_without_its_password(url, named):
     assert "secret" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    "place", ["redis://h", "redis://h:1/0", "redis://[::1]", "redis+sentinel://h:1,k/service"]
+)
 @pytest.mark.parametrize("password", ["p@ss", "p?:ss"])
-def test_a_password_may_be_an_option(password):
-    shown = parse_address(f"redis://h:1/0?password={quote(password, safe='@')}").client
-    assert shown["password"] == password
+def test_a_password_may_be_an_option(place, password):
+    found = parse_address(f"{place}?password={quote(password, safe='@')}").client
+    assert found["password"] == password
 
 
 def test_sentinels_that_do_not_answer_are_given_up_soon():

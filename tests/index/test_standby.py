@@ -446,3 +446,20 @@ def test_a_store_that_refuses_soon_is_asked_so_often_that_it_hardly_costs_time(p
 def test_a_store_that_refuses_at_once_and_comes_and_goes_is_left_alone(pauses):
     assert pauses(0.001, 3) == [0.5, 0.5]
     assert pauses(0.001, 7) == [1, 2, 4, 8, 10, 10]
+
+
+def test_page_of_the_standby_that_is_given_up_is_the_stores_again(
+    index: StandbyIndex, store: Store
+) -> None:
+    claim(index, "0-0")
+    index.confirm(["0-0"])
+    go(store, "refused")
+    claim(index, "1-0")
+    claim(index, "1-1")
+    assert [page.key for page in index.release(["1-0"])] == ["1-1"]
+    go(store, "up")
+    index.catch_up(at_once=True)
+    index.give_up(["1-1"])
+    assert index.orphans(now=1e10) == []
+    near_the_first = Fingerprint(CENTRES[0] ^ 2, 64)
+    assert index.claim("1-1", near_the_first).outcome is Outcome.DUPLICATE

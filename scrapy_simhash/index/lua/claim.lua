@@ -120,12 +120,15 @@ end
 
 -- The keys that are noted as waiting or handed over, of those that claim here: no more, once they do.
 -- What another spider noted stays, since its page may be left undone here.
-local noted = {}
+local noted, of_others = {}, {}
 if somebody_waits() then
   local fields = {}
   for at = FIRST, #ARGV, 2 do fields[#fields + 1] = key_of(ARGV[at]) .. ':r' end
   for i, request in ipairs(call('HMGET', waiting, unpack(fields))) do
-    if request and spider_of(request) == spider_of(ARGV[8]) then noted[fields[i]:sub(1, -3)] = true end
+    if request then
+      local which = spider_of(request) == spider_of(ARGV[8]) and noted or of_others
+      which[fields[i]:sub(1, -3)] = true
+    end
   end
 end
 
@@ -181,7 +184,7 @@ local function claim(lease, fingerprint, flags, near)
   if own then return {'revisit', -1, 0, {}, matches} end
   if find(flags, 'c', 1, true) then return {'duplicate', -1, 0, {}, matches} end
   if living then
-    local waits = page.request ~= ''
+    local waits = page.request ~= '' and not of_others[page.key]
     if waits then wait_here(page, living) end
     return {'duplicate', -1, waits and 1 or 0, {}, matches}
   end
