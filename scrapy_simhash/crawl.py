@@ -29,11 +29,10 @@ from scrapy_simhash.analysis import Job
 from scrapy_simhash.deliveries import Deliveries
 from scrapy_simhash.detector import Verdict
 from scrapy_simhash.exceptions import SettingError
+from scrapy_simhash.handovers import HandOvers
 from scrapy_simhash.index import Page, StoreError
 from scrapy_simhash.index.standby import CaughtUp
-from scrapy_simhash.index.stored import DIGEST_KEY
 from scrapy_simhash.judge import Judge
-from scrapy_simhash.requests import request_from_json, request_key
 from scrapy_simhash.settings import LOCAL, FilterSettings, forgets_requests
 
 logger = logging.getLogger(__name__)
@@ -45,8 +44,6 @@ FLUSH_SECONDS = 0.1
 IDLE_SECONDS = 0.25
 # How long the upkeep rests after a fault, so that it does not say so all the time.
 FAULT_SECONDS = 5.0
-# Crawlers that may die with a request before it is not made any more.
-MAX_DEATHS = 5
 
 T = TypeVar("T")
 
@@ -88,8 +85,7 @@ class CrawlFilter:
         self.account = Account(self.settings)
         #: Requests that the index brings back if this crawler dies, for whichever does next.
         self.held: WeakSet[Request] = WeakSet()
-        # Keys of pages that were handed over to this crawl, and lie in its queue.
-        self._queued: set[str] = set()
+        self.handovers = HandOvers(crawler, self.deliveries, self.settings.lease, self.count)
         self._given_up: set[asyncio.Future[Verdict]] = set()
         self._upkeep: asyncio.Task[None] | None = None
         self._idle: Future[_Idle] | None = None
@@ -158,77 +154,13 @@ class CrawlFilter:
         if verdict.kind in ("unique", "revisit"):
             self.deliveries.begin(verdict.key)
             self.deliveries.end(verdict.key, failed=True)
-            self.crawl_again(verdict.handed_back)
+            self.handovers.crawl_again(verdict.handed_back)
 
     def hold(self, request: Request, key: str) -> None:
         """Note that the index has a page as an original, and the request with it."""
         # Neither a file of this machine nor the standby is seen by the others.
         if not self.settings.index_url.startswith(LOCAL) and not self._index.has_here(key):
             self.held.add(request)
-
-    def crawl_again(self, pages: Iterable[Page], *, died: bool = False) -> int:
-        """Schedule pages that were handed back; return how many could be.
-
-        Args:
-            pages: what the index gave.
-            died: because a crawler died, which one of them may be to blame for.
-        """
-        count = 0
-        for page in pages:
-            if page.request is None:
-                continue
-            try:
-                request = request_from_json(page.request, self.spider)
-            except ValueError as error:
-                logger.warning("%s cannot be crawled again: %s", page.key, error)
-                self.deliveries.give_up(page.key)
-                continue
-            before = request.meta.get("simhash_again")
-            # What a store holds may be anything.
-            deaths = (before if isinstance(before, int) else 0) + died
-            if deaths >= MAX_DEATHS:
-                logger.warning(
-                    "%s is not crawled any more: %d crawlers died with it", page.key, deaths
-                )
-                self.deliveries.give_up(page.key)
-                continue
-            # The index stores it with the request.
-            request.meta["simhash_again"] = deaths
-            key = page.key
-            if DIGEST_KEY.fullmatch(key):
-                # So that it is the same as that of the response.
-                key = request_key(request, request.url)
-            request.meta["simhash_handed_over"] = key
-            if self._schedule(request):
-                self._queued.add(key)
-                count += 1
-        if count:
-            self.count("crawled_again", count)
-        return count
-
-    def came(self, request: Request) -> str | None:
-        """Note that a request was answered; return the key under which it was handed over."""
-        key = request.meta.pop("simhash_handed_over", None)
-        if not isinstance(key, str):
-            return None
-        self._queued.discard(key)
-        return key
-
-    def _schedule(self, request: Request) -> bool:
-        assert self._crawler.engine is not None
-        logger.debug("Crawling %s again: its original was not delivered", request.url)
-        try:
-            self._crawler.engine.crawl(request)
-        except Exception as error:  # noqa: BLE001 - a queue elsewhere may be away
-            logger.warning(
-                "%s cannot be put into the queue to be crawled again, which is tried once more "
-                "after %g seconds: %r",
-                request.url,
-                self.settings.lease,
-                error,
-            )
-            return False
-        return True
 
     # Upkeep. The first three run on the index thread.
 
@@ -291,7 +223,7 @@ class CrawlFilter:
             keys: list[str] = []
             if time.monotonic() - renewed > self.settings.lease / 3:
                 renewed = time.monotonic()
-                keys = [*self.deliveries.keys(), *self._queued]
+                keys = [*self.deliveries.keys(), *self.handovers.queued]
             try:
                 await self._keep_up_once(keys)
             except Exception:  # a crawl needs upkeep, whatever happened once
@@ -302,7 +234,7 @@ class CrawlFilter:
         assert self._crawler.engine is not None
         self.deliveries.end_lost(self._crawler.engine.downloader.active)
         self.count("same_body", self._judge.take_repeats())
-        self.crawl_again([page async for page in self._catch_up(renewed)])
+        self.handovers.crawl_again([page async for page in self._catch_up(renewed)])
         self._stop_if_told()
 
     def _stop_if_told(self) -> None:
@@ -337,13 +269,13 @@ class CrawlFilter:
                 "SCHEDULER_QUEUE_CLASS: this queue of scrapy-redis forgets the requests that a "
                 "killed crawler had; scrapy_simhash.queues has the same, which do not"
             )
-        self.crawl_again(await self._on_index(self._orphans), died=True)
+        self.handovers.crawl_again(await self._on_index(self._orphans), died=True)
         self._upkeep = asyncio.get_running_loop().create_task(self._keep_up())
 
     def _spider_idle(self, spider: Spider) -> None:
         # Nothing is on its way any more, so whatever has not ended never will.
         self.deliveries.end_all()
-        self._queued.clear()
+        self.handovers.queued.clear()
         late = self._idle is not None
         if self._idle is None:
             self._was_busy = False
@@ -354,8 +286,8 @@ class CrawlFilter:
             raise DontCloseSpider from None
         self._idle = None
         pages = self._caught_up(idle.caught_up)
-        self.crawl_again(pages)
-        self.crawl_again(idle.orphans, died=True)
+        self.handovers.crawl_again(pages)
+        self.handovers.crawl_again(idle.orphans, died=True)
         if pages or idle.orphans:
             self._patience = None
             raise DontCloseSpider

@@ -57,12 +57,13 @@ class NearDuplicateDownloaderMiddleware:
         action = settings.action
         if "simhash_action" in request.meta:
             action = checked_action(request.meta["simhash_action"], 'meta["simhash_action"]')
-        handed_over = self._filter.came(request)
+        handed_over = self._filter.handovers.came(request)
         try:
             verdict = await self._verdict(request, response, action)
         finally:
             # Not for the requests that copy this one's meta.
             request.meta.pop("simhash_again", None)
+        # Claiming under the same key has ended it.
         is_claimed = verdict.kind != "skipped" and verdict.key == handed_over
         if handed_over and not is_claimed and response.status not in self._temporary:
             # A page that is dropped does not arrive.
@@ -77,7 +78,7 @@ class NearDuplicateDownloaderMiddleware:
         request.meta["simhash"] = _as_meta(verdict)
         if verdict.kind in ("unique", "revisit"):
             self._filter.deliveries.begin_page(verdict.key, request)
-            self._filter.crawl_again(verdict.handed_back)
+            self._filter.handovers.crawl_again(verdict.handed_back)
         elif verdict.kind == "duplicate":
             self._act(verdict, action, request, response)
         return response

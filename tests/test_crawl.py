@@ -18,10 +18,8 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 
 from scrapy_simhash.crawl import CrawlFilter
-from scrapy_simhash.index import StoreDamaged, StoreUnavailable, index_from_url
+from scrapy_simhash.index import StoreDamaged, StoreUnavailable
 from scrapy_simhash.index.memory import MemoryIndex
-from scrapy_simhash.recipe import named_recipe
-from scrapy_simhash.requests import request_to_json
 from tests.pages import article, edited, html
 
 ONE_AT_A_TIME = {"CONCURRENT_REQUESTS": 1}
@@ -473,30 +471,6 @@ def test_page_whose_download_was_given_up_is_no_original(
     monkeypatch.setattr(MemoryIndex, "claim_all", slow)
     crawled = crawl(Impatient, site=twins, paths=["/other"])
     assert paths(crawled) == ["/second"]
-
-
-@pytest.mark.parametrize("deaths", [3, 4, "rubbish"])
-def test_a_page_with_which_five_crawlers_have_died_is_not_crawled_again(
-    crawl: Any, twins: Any, tmp_path: Any, caplog: Any, deaths: object
-) -> None:
-    recipe = named_recipe("default")
-    url = f"sqlite:///{tmp_path}/index.sqlite"
-    index = index_from_url(
-        url,
-        recipe=recipe.identity,
-        bits=recipe.bits,
-        distance=recipe.distance,
-        lease=1,
-        spider="pages",
-    )
-    spider = Pages(site=twins, paths=[])
-    request = Request(f"{twins.url}/first", meta={"simhash_again": deaths})
-    stored = request_to_json(request, spider)
-    index.claim(request.url, recipe.fingerprint(article(1)), request=stored, now=0)
-    crawled = crawl(Pages, settings={"SIMHASH_INDEX_URL": url}, site=twins, paths=[])
-    assert paths(crawled) == ([] if deaths == 4 else ["/first"])
-    assert ("5 crawlers died" in caplog.text) == (deaths == 4)
-    index.close()
 
 
 def test_what_is_being_handed_back_when_the_spider_is_idle_is_crawled_again(

@@ -129,6 +129,17 @@ def test_a_dead_spiders_pages_are_crawled_by_the_next_of_its_name(
     assert paths(crawl(Pages, settings=settings, site=articles, paths=["/0/copy"])) == []
 
 
+@pytest.mark.parametrize("deaths", [3, 4, "rubbish"])
+def test_a_page_with_which_five_crawlers_have_died_is_not_crawled_again(
+    crawl: Any, articles: Any, url: str, opened: OPENED, caplog: Any, deaths: object
+) -> None:
+    request = Request(f"{articles.url}/0", meta={"simhash_again": deaths})
+    leave(opened(), articles, 0, request_to_json(request, Pages(site=articles, paths=[])))
+    crawled = crawl(Pages, settings={"SIMHASH_INDEX_URL": url}, site=articles, paths=[])
+    assert paths(crawled) == ([] if deaths == 4 else ["/0"])
+    assert ("5 crawlers died" in caplog.text) == (deaths == 4)
+
+
 @pytest.mark.parametrize("request_text", ["[" * 100_000, '{"url": 1}'])
 def test_rubbish_among_what_was_left_does_not_end_the_upkeep(
     crawl: Any, articles: Any, url: str, opened: OPENED, request_text: str
@@ -305,8 +316,6 @@ def test_crawl_stays_while_its_pages_wait_on_another_spiders(
 def test_handed_over_page_that_takes_longer_than_its_lease_is_handed_to_nobody_else(
     crawl: Any, articles: Any, url: str, opened: OPENED, rendered: bool
 ) -> None:
-    """Also where a download handler answers under another address."""
-
     query = "?rendered=1" if rendered else ""
 
     class Rendering:

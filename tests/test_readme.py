@@ -28,7 +28,7 @@ def counted() -> set[str]:
         for node in ast.walk(ast.parse(source)):
             if (
                 isinstance(node, ast.Call)
-                and ast.unparse(node.func) in ("self.count", "self._filter.count")
+                and ast.unparse(node.func) in ("self.count", "self._count", "self._filter.count")
                 and node.args
                 and isinstance(node.args[0], ast.Constant)
                 and isinstance(node.args[0].value, str)
