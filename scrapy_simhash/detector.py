@@ -18,12 +18,12 @@ from types import TracebackType
 from typing import Literal
 from urllib.parse import urlsplit
 
-from scrapy_simhash.excerpt import excerpt
-from scrapy_simhash.extraction import Extraction, extract
-from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.extraction.excerpt import excerpt
+from scrapy_simhash.extraction.extractor import Extraction, extract
+from scrapy_simhash.extraction.marks import hidden_content, numbers, steady_text, title
+from scrapy_simhash.fingerprint.recipe import Recipe
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import Arrival, Claim, Index, Outcome, Page
-from scrapy_simhash.marks import hidden_content, numbers, steady_text, title
-from scrapy_simhash.recipe import Recipe
 
 Kind = Literal["unique", "duplicate", "revisit", "skipped"]
 

@@ -12,13 +12,13 @@ from scrapy.http.request import NO_CALLBACK
 from w3lib.encoding import http_content_type_encoding
 
 from scrapy_simhash import signals
-from scrapy_simhash.crawl import CrawlFilter
+from scrapy_simhash.analysis.worker import Body
+from scrapy_simhash.crawl.crawl_filter import CrawlFilter
+from scrapy_simhash.crawl.requests import request_key, request_to_json
 from scrapy_simhash.detector import SkipReason, Verdict
 from scrapy_simhash.exceptions import NearDuplicatePage
 from scrapy_simhash.keys import page_scope
-from scrapy_simhash.requests import request_key, request_to_json
 from scrapy_simhash.settings import Action, checked_action, is_enabled
-from scrapy_simhash.worker import Body
 
 logger = logging.getLogger(__name__)
 

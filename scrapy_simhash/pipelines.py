@@ -12,13 +12,13 @@ from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
-from scrapy_simhash.analysis import Job
-from scrapy_simhash.crawl import CrawlFilter
+from scrapy_simhash.analysis.pool import Job
+from scrapy_simhash.analysis.worker import Body
+from scrapy_simhash.crawl.crawl_filter import CrawlFilter
 from scrapy_simhash.detector import PageAnalysis, Verdict, analyse_text
 from scrapy_simhash.exceptions import NearDuplicateItem
 from scrapy_simhash.keys import page_key, page_scope, plain_key
 from scrapy_simhash.settings import is_enabled
-from scrapy_simhash.worker import Body
 
 # How often an item looks whether the original that it repeats was stored.
 POLL_SECONDS = 0.2

@@ -16,11 +16,11 @@ from scrapy.utils.job import job_dir
 from scrapy.utils.python import global_object_name
 
 from scrapy_simhash.exceptions import SettingError
-from scrapy_simhash.extraction import FAST_EXTRACTORS, load_extractor
+from scrapy_simhash.extraction.extractor import FAST_EXTRACTORS, load_extractor
+from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.index import StoreError, index_from_url
 from scrapy_simhash.index.standby import StandbyIndex
 from scrapy_simhash.keys import SCOPES, Scope
-from scrapy_simhash.recipe import Recipe, named_recipe
 
 Action = Literal["drop", "follow", "flag"]
 ACTIONS: tuple[Action, ...] = get_args(Action)

@@ -11,8 +11,8 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 
-from scrapy_simhash.crawl import CrawlFilter
-from scrapy_simhash.requests import request_key
+from scrapy_simhash.crawl.crawl_filter import CrawlFilter
+from scrapy_simhash.crawl.requests import request_key
 from scrapy_simhash.settings import is_enabled
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from scrapy_simhash.detector import NearDuplicateDetector, analyse_html, analyse_text
+from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.index import index_from_url
-from scrapy_simhash.recipe import named_recipe
 from tests.pages import article, edited, html
 
 RECIPE = named_recipe("default")

@@ -85,8 +85,8 @@ def test_planted_pages_are_near_and_all_others_are_far(site: Any) -> None:
     from example.demo import html
 
     from scrapy_simhash.detector import analyse_html
-    from scrapy_simhash.fingerprint import hamming_distance
-    from scrapy_simhash.recipe import named_recipe
+    from scrapy_simhash.fingerprint.recipe import named_recipe
+    from scrapy_simhash.fingerprint.simhash import hamming_distance
 
     recipe = named_recipe("default")
     pages = []
@@ -184,7 +184,7 @@ def test_the_demo_prints_the_table_and_the_check(site: Any) -> None:
 
 def test_differences_fit_the_terminal(example: None) -> None:
     """A line of changes is no wider than asked for, Han characters taking two columns."""
-    from scrapy_simhash.difference import difference, width
+    from scrapy_simhash.report.difference import difference, width
 
     before = "".join(f"第{n}次会议在{n}号楼举行，到会的人不多。" for n in range(40))
     after = before.replace("会议", "聚会").replace("人", "人们")

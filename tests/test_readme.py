@@ -11,9 +11,9 @@ import pytest
 
 from scrapy_simhash.commands import SUBCOMMANDS
 from scrapy_simhash.detector import SkipReason
-from scrapy_simhash.extraction import EXTRACTORS
+from scrapy_simhash.extraction.extractor import EXTRACTORS
+from scrapy_simhash.fingerprint.recipe import RECIPES
 from scrapy_simhash.index.redis_address import OPTIONS
-from scrapy_simhash.recipe import RECIPES
 from scrapy_simhash.settings import DEFAULTS
 
 ROOT = Path(__file__).parent.parent

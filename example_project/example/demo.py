@@ -18,8 +18,8 @@ from scrapy.utils.project import get_project_settings
 
 from example.site.newsroom import NEAR_DUPLICATES, Newsroom
 from example.site.truth import judge
-from scrapy_simhash.difference import difference, pad, paint
-from scrapy_simhash.extraction import extract
+from scrapy_simhash.extraction.extractor import extract
+from scrapy_simhash.report.difference import difference, pad, paint
 from scrapy_simhash.signals import near_duplicate
 
 COLUMNS = 100

@@ -18,7 +18,7 @@ from scrapy_simhash.commands.stores import add_json_option, check_json, show
 
 if TYPE_CHECKING:
     from scrapy_simhash.detector import PageAnalysis
-    from scrapy_simhash.recipe import Recipe
+    from scrapy_simhash.fingerprint.recipe import Recipe
 
 SUMMARY = "Tell whether two pages are near-duplicates, and show what differs"
 
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
 
 
 def _recipe(options: argparse.Namespace, settings: BaseSettings) -> Recipe:
-    from scrapy_simhash.recipe import named_recipe
+    from scrapy_simhash.fingerprint.recipe import named_recipe
     from scrapy_simhash.settings import recipe_from_settings
 
     try:
@@ -80,9 +80,9 @@ def _recipe(options: argparse.Namespace, settings: BaseSettings) -> Recipe:
 
 
 def _side(name: str, as_text: bool, recipe: Recipe, settings: BaseSettings) -> _Side:
-    from scrapy_simhash.charset import decode_html
     from scrapy_simhash.detector import analyse_extraction, analyse_text
-    from scrapy_simhash.extraction import extract
+    from scrapy_simhash.extraction.charset import decode_html
+    from scrapy_simhash.extraction.extractor import extract
 
     url, declared = None, None
     if name.startswith(("http://", "https://")):
@@ -132,8 +132,8 @@ def _fetched(url: str, settings: BaseSettings) -> tuple[bytes, str | None, str]:
 
 
 def _compared(one: _Side, other: _Side, recipe: Recipe) -> dict[str, Any]:
-    from scrapy_simhash.fingerprint import hamming_distance
-    from scrapy_simhash.likeness import jaccard, tfidf_cosine
+    from scrapy_simhash.fingerprint.simhash import hamming_distance
+    from scrapy_simhash.offline.likeness import jaccard, tfidf_cosine
 
     first, second = one.analysis.fingerprint, other.analysis.fingerprint
     distance = hamming_distance(first.value, second.value) if first and second else None
@@ -159,7 +159,7 @@ def _compared(one: _Side, other: _Side, recipe: Recipe) -> dict[str, Any]:
 
 
 def _lines(one: _Side, other: _Side, found: dict[str, Any], recipe: Recipe) -> list[str]:
-    from scrapy_simhash.difference import difference, paint
+    from scrapy_simhash.report.difference import difference, paint
 
     colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     columns = min(shutil.get_terminal_size().columns, 120)

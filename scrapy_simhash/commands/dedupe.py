@@ -20,9 +20,9 @@ from scrapy_simhash.commands.output import check_writable, write_file
 from scrapy_simhash.commands.stores import add_json_option, check_json, index_url, show, told
 
 if TYPE_CHECKING:
-    from scrapy_simhash.archives import Fields, SavedPage
     from scrapy_simhash.index import StoredIndex
-    from scrapy_simhash.offline import Decision
+    from scrapy_simhash.offline.archives import Fields, SavedPage
+    from scrapy_simhash.offline.dedupe import Decision
     from scrapy_simhash.settings import FilterSettings
 
 SUMMARY = "Find near-duplicates among saved pages, or fill an index from them"
@@ -84,10 +84,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Judge the pages, and write what was asked for."""
-    from scrapy_simhash.archives import ArchiveError
     from scrapy_simhash.detector import NearDuplicateDetector
     from scrapy_simhash.exceptions import SettingError
-    from scrapy_simhash.offline import Analyser, StateError, analyses, decide
+    from scrapy_simhash.offline.archives import ArchiveError
+    from scrapy_simhash.offline.dedupe import Analyser, StateError, analyses, decide
     from scrapy_simhash.settings import FilterSettings
 
     _check(options)
@@ -142,7 +142,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _fields(options: argparse.Namespace, own: FilterSettings) -> Fields:
-    from scrapy_simhash.archives import Fields
+    from scrapy_simhash.offline.archives import Fields
 
     default = Fields()
     html = options.html_field or own.item_html_field
@@ -155,7 +155,7 @@ def _fields(options: argparse.Namespace, own: FilterSettings) -> Fields:
 
 
 def _pages(paths: list[str], fields: Fields) -> Iterator[SavedPage]:
-    from scrapy_simhash.archives import read_archive
+    from scrapy_simhash.offline.archives import read_archive
 
     for path in paths:
         yield from read_archive(Path(path), fields)

@@ -17,9 +17,9 @@ from scrapy.settings import BaseSettings
 from scrapy_simhash.commands.output import ProgressBar, check_writable, write_file
 
 if TYPE_CHECKING:
-    from scrapy_simhash.datasets import Dataset
-    from scrapy_simhash.evaluation import Result
-    from scrapy_simhash.recipe import Recipe
+    from scrapy_simhash.fingerprint.recipe import Recipe
+    from scrapy_simhash.offline.datasets import Dataset
+    from scrapy_simhash.offline.evaluation import Result
 
 SUMMARY = "Measure precision and recall on labelled pages"
 
@@ -107,9 +107,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Measure, and print, write and draw what was asked for."""
-    from scrapy_simhash.datasets import DatasetError, read_dataset
-    from scrapy_simhash.evaluation import evaluate
-    from scrapy_simhash.evaluation.rivals import RIVALS, is_installed
+    from scrapy_simhash.offline.datasets import DatasetError, read_dataset
+    from scrapy_simhash.offline.evaluation import evaluate
+    from scrapy_simhash.offline.evaluation.rivals import RIVALS, is_installed
 
     _check_outputs(options)
     recipes = _recipes(options, settings)
@@ -147,8 +147,8 @@ def _kinds(dataset: Dataset) -> Dataset:
 
 def _recipes(options: argparse.Namespace, settings: BaseSettings) -> list[Recipe]:
     from scrapy_simhash.exceptions import SettingError
-    from scrapy_simhash.extraction import load_extractor
-    from scrapy_simhash.recipe import named_recipe
+    from scrapy_simhash.extraction.extractor import load_extractor
+    from scrapy_simhash.fingerprint.recipe import named_recipe
     from scrapy_simhash.settings import recipe_from_settings
 
     given = {"distance": options.distance, "extractor": options.extractor}
@@ -177,8 +177,8 @@ def _check_outputs(options: argparse.Namespace) -> None:
 
 
 def _print(results: list[Result], options: argparse.Namespace) -> None:
-    from scrapy_simhash.evaluation.rivals import RIVALS, is_installed
-    from scrapy_simhash.evaluation.table import distance_table, tables, wrong_pairs
+    from scrapy_simhash.offline.evaluation.rivals import RIVALS, is_installed
+    from scrapy_simhash.offline.evaluation.table import distance_table, tables, wrong_pairs
 
     parts = [tables(results)]
     if options.per_distance:
@@ -195,7 +195,7 @@ def _print(results: list[Result], options: argparse.Namespace) -> None:
 
 
 def _write(results: list[Result], options: argparse.Namespace) -> None:
-    from scrapy_simhash.evaluation.table import plain
+    from scrapy_simhash.offline.evaluation.table import plain
 
     if options.json is not None:
         text = json.dumps({"results": plain(results)}, indent=1) + "\n"
@@ -205,7 +205,7 @@ def _write(results: list[Result], options: argparse.Namespace) -> None:
         else:
             write_file(options.json, text.encode())
     if options.plot is not None:
-        from scrapy_simhash.evaluation.plot import draw
+        from scrapy_simhash.offline.evaluation.plot import draw
 
         write_file(options.plot, draw(results, Path(options.plot).suffix[1:].lower()))
 

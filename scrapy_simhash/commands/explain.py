@@ -24,8 +24,8 @@ from scrapy_simhash.commands.stores import (
 )
 
 if TYPE_CHECKING:
-    from scrapy_simhash.dedup_log import LogLine
     from scrapy_simhash.index import Entry, StoredIndex
+    from scrapy_simhash.report.dedup_log import LogLine
 
 SUMMARY = "Say of a page whether it is in the index, or what it was dropped for"
 
@@ -108,7 +108,7 @@ def _read(
     logs: Sequence[str], names: set[str], url: str
 ) -> tuple[LogLine | None, dict[str, LogLine]]:
     """Return the last line about the page, and the last about each that repeats it."""
-    from scrapy_simhash.dedup_log import read_log
+    from scrapy_simhash.report.dedup_log import read_log
 
     last: LogLine | None = None
     repeating: dict[str, LogLine] = {}

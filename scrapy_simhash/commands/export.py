@@ -52,7 +52,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Write the file."""
-    from scrapy_simhash.transfer import Header, write
+    from scrapy_simhash.offline.transfer import Header, write
 
     path = Path(options.file)
     check_writable(options.file)

@@ -27,9 +27,9 @@ from scrapy_simhash.commands.stores import (
 )
 
 if TYPE_CHECKING:
+    from scrapy_simhash.fingerprint.recipe import Recipe
     from scrapy_simhash.index import Entry, StoredIndex
-    from scrapy_simhash.recipe import Recipe
-    from scrapy_simhash.transfer import Header
+    from scrapy_simhash.offline.transfer import Header
 
 SUMMARY = "Add the pages of an exported index, or fingerprints made elsewhere"
 
@@ -78,7 +78,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Read, check, add."""
-    from scrapy_simhash.transfer import TransferError, check, read_entries, read_header
+    from scrapy_simhash.offline.transfer import TransferError, check, read_entries, read_header
 
     check_json(options)
     path = Path(options.file)
@@ -107,7 +107,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
 def _foreign(
     options: argparse.Namespace, settings: BaseSettings, path: Path
 ) -> tuple[Header, Iterator[Entry], int]:
-    from scrapy_simhash.transfer import Columns, Header, read_foreign
+    from scrapy_simhash.offline.transfer import Columns, Header, read_foreign
 
     recipe = _recipe(options, settings)
     columns = Columns(
@@ -125,7 +125,7 @@ def _foreign(
 
 def _recipe(options: argparse.Namespace, settings: BaseSettings) -> Recipe:
     from scrapy_simhash.exceptions import SettingError
-    from scrapy_simhash.recipe import named_recipe
+    from scrapy_simhash.fingerprint.recipe import named_recipe
     from scrapy_simhash.settings import recipe_from_settings
 
     try:

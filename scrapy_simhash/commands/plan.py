@@ -13,8 +13,8 @@ from scrapy.settings import BaseSettings
 from scrapy_simhash.commands.stores import add_json_option, check_json, in_bytes, show
 
 if TYPE_CHECKING:
-    from scrapy_simhash.recipe import Recipe
-    from scrapy_simhash.sizing import Sizing
+    from scrapy_simhash.fingerprint.recipe import Recipe
+    from scrapy_simhash.offline.sizing import Sizing
 
 SUMMARY = "Predict memory, time and false drops for so many pages"
 
@@ -56,7 +56,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Work it out, and print it."""
-    from scrapy_simhash.sizing import size_up
+    from scrapy_simhash.offline.sizing import size_up
 
     check_json(options)
     pages = _number(options.pages, "--pages")
@@ -77,7 +77,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
 
 
 def _recipes(options: argparse.Namespace, settings: BaseSettings) -> list[Recipe]:
-    from scrapy_simhash.recipe import named_recipe
+    from scrapy_simhash.fingerprint.recipe import named_recipe
     from scrapy_simhash.settings import recipe_from_settings
 
     try:

@@ -48,8 +48,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Read the logs, write the report, and say where it is."""
-    from scrapy_simhash.dedup_log import log_files
     from scrapy_simhash.report import plain, read_figures, render
+    from scrapy_simhash.report.dedup_log import log_files
     from scrapy_simhash.report.words import count, percent
 
     logs = options.logs or ([settings.get("SIMHASH_LOG")] if settings.get("SIMHASH_LOG") else [])

@@ -22,7 +22,7 @@ from scrapy_simhash.commands.stores import (
 )
 
 if TYPE_CHECKING:
-    from scrapy_simhash.dedup_log import LogLine
+    from scrapy_simhash.report.dedup_log import LogLine
 
 SUMMARY = "Write the URLs that were dropped because of pages that are forgotten"
 
@@ -57,7 +57,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     """Read the log, ask the index, write."""
-    from scrapy_simhash.dedup_log import read_log
+    from scrapy_simhash.report.dedup_log import read_log
 
     if options.output:
         check_writable(options.output)

@@ -51,7 +51,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Look, and print."""
-    from scrapy_simhash.sizing import skew
+    from scrapy_simhash.offline.sizing import skew
 
     check_json(options)
     with opened(needed_index_url(options, settings)) as index:
@@ -83,7 +83,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
 
 def _ten_times(index: StoredIndex, census: Census, sample: list[Entry]) -> int | None:
     """Return the bytes that ten times as many pages would take: as the model says it grows."""
-    from scrapy_simhash.sizing import redis_bytes, sqlite_bytes
+    from scrapy_simhash.offline.sizing import redis_bytes, sqlite_bytes
 
     size = sum(census.sizes.values())
     if not sample or not size:

@@ -18,8 +18,8 @@ from scrapy.settings import BaseSettings
 from scrapy_simhash.commands.output import check_writable, write_file
 
 if TYPE_CHECKING:
+    from scrapy_simhash.fingerprint.recipe import Recipe
     from scrapy_simhash.index import StoredIndex
-    from scrapy_simhash.recipe import Recipe
 
 
 def add_index_option(parser: argparse.ArgumentParser) -> None:
@@ -113,9 +113,9 @@ def recipe_of(identity: str, settings: BaseSettings) -> Recipe | None:
     """Return the recipe with an identity: that of the settings, or a named one; None if unknown."""
     import itertools
 
-    from scrapy_simhash.extraction import EXTRACTORS
-    from scrapy_simhash.marks import MARKS
-    from scrapy_simhash.recipe import RECIPES, named_recipe
+    from scrapy_simhash.extraction.extractor import EXTRACTORS
+    from scrapy_simhash.extraction.marks import MARKS
+    from scrapy_simhash.fingerprint.recipe import RECIPES, named_recipe
     from scrapy_simhash.settings import recipe_from_settings
 
     with contextlib.suppress(ValueError):

@@ -20,8 +20,8 @@ from scrapy.settings import BaseSettings
 from scrapy_simhash.commands.output import ProgressBar, check_writable, write_file
 
 if TYPE_CHECKING:
-    from scrapy_simhash.recipe import Recipe
-    from scrapy_simhash.tuning import Estimate, NearPair
+    from scrapy_simhash.fingerprint.recipe import Recipe
+    from scrapy_simhash.offline.tuning import Estimate, NearPair
 
 SUMMARY = "Find the distance and minimum length for your own pages"
 
@@ -70,7 +70,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Draw pairs, ask, and print what the answers say."""
-    from scrapy_simhash.tuning import draw
+    from scrapy_simhash.offline.tuning import draw
 
     for name, least in (("each", 1), ("limit", 2)):
         if getattr(options, name) < least:
@@ -102,7 +102,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
 
 def _recipe(options: argparse.Namespace, settings: BaseSettings) -> Recipe:
     from scrapy_simhash.exceptions import SettingError
-    from scrapy_simhash.recipe import named_recipe
+    from scrapy_simhash.fingerprint.recipe import named_recipe
     from scrapy_simhash.settings import recipe_from_settings
 
     try:
@@ -116,9 +116,9 @@ def _recipe(options: argparse.Namespace, settings: BaseSettings) -> Recipe:
 def _near_pairs(
     options: argparse.Namespace, recipe: Recipe
 ) -> tuple[list[str], list[str], list[NearPair]]:
-    from scrapy_simhash.datasets import DatasetError, read_pages
-    from scrapy_simhash.extraction import extract
-    from scrapy_simhash.tuning import near_pairs
+    from scrapy_simhash.extraction.extractor import extract
+    from scrapy_simhash.offline.datasets import DatasetError, read_pages
+    from scrapy_simhash.offline.tuning import near_pairs
 
     # Texts below the recipe's minimum are judged too: how short is too short is a question here.
     lenient = replace(recipe, min_length=max(1, recipe.min_length // 2))
@@ -161,7 +161,7 @@ def _ask(
     answers: dict[tuple[int, int], bool],
     labels: str | None,
 ) -> None:
-    from scrapy_simhash.difference import difference, paint
+    from scrapy_simhash.report.difference import difference, paint
 
     columns = min(shutil.get_terminal_size().columns, 120)
     colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
@@ -237,7 +237,7 @@ def _report(
     pairs: list[NearPair],
     answers: dict[tuple[int, int], bool],
 ) -> None:
-    from scrapy_simhash.tuning import BAND, estimate, suggest
+    from scrapy_simhash.offline.tuning import BAND, estimate, suggest
 
     farthest = recipe.distance + recipe.bits // 16
     distances = sorted({*range(BAND - 1, farthest + 1, BAND), recipe.distance})

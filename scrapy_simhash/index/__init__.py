@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from scrapy_simhash.blocks import Layout
+from scrapy_simhash.fingerprint.blocks import Layout
 from scrapy_simhash.index import sqlite_file
 from scrapy_simhash.index.base import (
     DEFAULT_LEASE,

@@ -29,8 +29,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from scrapy_simhash.blocks import Layout
-from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.fingerprint.blocks import Layout
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 
 DEFAULT_LEASE = 60.0
 MAX_HANDOVERS = 3
@@ -253,7 +253,7 @@ class Index(ABC):
         A page with such a body was an original once, or exactly like one. That may be gone.
 
         Args:
-            digests: 8 bytes each; see :func:`scrapy_simhash.bodies.body_digest`.
+            digests: 8 bytes each; see :func:`scrapy_simhash.crawl.bodies.body_digest`.
         """
 
     @abstractmethod

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_simhash.blocks import Layout
-from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.fingerprint.blocks import Layout
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 
 # Entries up to which comparing all is as fast as probing buckets.
 SCAN_LIMIT = {64: 1 << 14, 128: 1 << 16, 256: 1 << 16}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from scrapy_simhash.blocks import Layout
+from scrapy_simhash.fingerprint.blocks import Layout
 from scrapy_simhash.index.base import StoreDamaged, StoreMismatch
 
 

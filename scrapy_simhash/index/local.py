@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from scrapy_simhash.blocks import Layout
-from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.fingerprint.blocks import Layout
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import base
 from scrapy_simhash.index.base import (
     Arrival,

@@ -24,7 +24,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
-from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.base import Arrival, Claim, Match, Page, StoreUnavailable
 from scrapy_simhash.index.redis_claims import Claimant
 from scrapy_simhash.index.redis_client import parts, seconds

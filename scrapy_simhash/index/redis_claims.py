@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from scrapy_simhash.fingerprint import Fingerprint, hamming_distance
+from scrapy_simhash.fingerprint.simhash import Fingerprint, hamming_distance
 from scrapy_simhash.index.base import Arrival, Claim, Match, Outcome
 from scrapy_simhash.index.redis_entries import Entries, Known
 from scrapy_simhash.index.redis_log import LogView

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.redis_client import Client, parts
 from scrapy_simhash.index.redis_log import LogView
 from scrapy_simhash.index.redis_pages import PAGE_LIMIT, BucketPages

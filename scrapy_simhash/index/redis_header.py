@@ -6,7 +6,7 @@ import secrets
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
-from scrapy_simhash.blocks import Layout, plan_layout
+from scrapy_simhash.fingerprint.blocks import Layout, plan_layout
 from scrapy_simhash.index.base import StoreDamaged, StoreMismatch, StoreMissing
 from scrapy_simhash.index.header import agreed_layout
 from scrapy_simhash.index.redis_address import OPTIONS, Address, parse_address

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 
-from scrapy_simhash.blocks import Layout
-from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.fingerprint.blocks import Layout
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.base import (
     DEFAULT_LEASE,
     Entry,

@@ -9,7 +9,7 @@ import socket
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import base
 from scrapy_simhash.index.base import Claim, Match, Outcome, Page
 from scrapy_simhash.index.redis_claims import Claimant

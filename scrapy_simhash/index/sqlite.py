@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from scrapy_simhash.blocks import Layout, plan_layout
-from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.fingerprint.blocks import Layout, plan_layout
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import base
 from scrapy_simhash.index.base import (
     DEFAULT_LEASE,

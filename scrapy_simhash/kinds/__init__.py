@@ -15,7 +15,6 @@ from collections.abc import Callable, Collection, Iterable
 from random import Random
 from zlib import crc32
 
-from scrapy_simhash.datasets import Dataset, Document, Pair
 from scrapy_simhash.kinds.changes import (
     blended,
     is_chinese,
@@ -27,6 +26,7 @@ from scrapy_simhash.kinds.changes import (
     word,
 )
 from scrapy_simhash.kinds.templates import Page, shingles, take_apart
+from scrapy_simhash.offline.datasets import Dataset, Document, Pair
 
 #: The near-duplicates that can be made of a page.
 DUPLICATES = ("mirror", "copy", "ads", "counters", "edits")

@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 
 from lxml import etree
 
-from scrapy_simhash.datasets import Document
-from scrapy_simhash.extraction import extract
-from scrapy_simhash.normalisation import normalise
-from scrapy_simhash.prose import HEADING_TAGS, size
-from scrapy_simhash.roles import INLINE_TAGS
+from scrapy_simhash.extraction.extractor import extract
+from scrapy_simhash.extraction.prose import HEADING_TAGS, size
+from scrapy_simhash.extraction.roles import INLINE_TAGS
+from scrapy_simhash.fingerprint.normalisation import normalise
+from scrapy_simhash.offline.datasets import Document
 
 #: Bodies of fewer letters and digits are left out: what is said of them is said of short texts.
 MIN_BODY = 200

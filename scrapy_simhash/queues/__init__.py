@@ -25,8 +25,8 @@ from scrapy import Request, Spider, signals
 from scrapy.exceptions import DontCloseSpider
 from scrapy_redis import queue as its
 
-from scrapy_simhash.crawl import CrawlFilter, need_asyncio
-from scrapy_simhash.handovers import MAX_DEATHS
+from scrapy_simhash.crawl.crawl_filter import CrawlFilter, need_asyncio
+from scrapy_simhash.crawl.handovers import MAX_DEATHS
 from scrapy_simhash.settings import lease_from_settings
 
 logger = logging.getLogger(__name__)

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from scrapy_simhash.dedup_log import LogLine
-from scrapy_simhash.tally import Tally
+from scrapy_simhash.report.dedup_log import LogLine
+from scrapy_simhash.report.tally import Tally
 
 _SHOWN = 3
 # Of so many that are farthest from the original, those whose excerpts differ are shown.

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from scrapy_simhash.dedup_log import LogLine, host_of, log_files, read_file
 from scrapy_simhash.report.clusters import Cluster, Clusters
+from scrapy_simhash.report.dedup_log import LogLine, host_of, log_files, read_file
+from scrapy_simhash.report.tally import Tally
 from scrapy_simhash.report.timeline import KEPT, REPEATED, SKIPPED, Timeline
-from scrapy_simhash.tally import Tally
 
 #: How many of each are shown.
 CLUSTERS, WALLS, HOSTS, PAIRS = 20, 10, 100, 20

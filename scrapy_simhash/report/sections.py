@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from scrapy_simhash.dedup_log import LogLine
 from scrapy_simhash.report import charts
 from scrapy_simhash.report.clusters import Cluster
+from scrapy_simhash.report.dedup_log import LogLine
 from scrapy_simhash.report.figures import HOSTS, PAIRS, WALL_COPIES, Figures, original_host
 from scrapy_simhash.report.marked import marked
 from scrapy_simhash.report.words import (

@@ -28,13 +28,13 @@ from unittest import mock
 
 from scrapy.settings import Settings
 
-from scrapy_simhash.deliveries import Deliveries
-from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.analysis.worker import Body
+from scrapy_simhash.crawl.judge import Judge
+from scrapy_simhash.crawl.progress import Deliveries
+from scrapy_simhash.fingerprint.recipe import named_recipe
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import Arrival, StoredIndex, base, index_from_url
-from scrapy_simhash.judge import Judge
-from scrapy_simhash.recipe import named_recipe
 from scrapy_simhash.settings import FilterSettings
-from scrapy_simhash.worker import Body
 from tests.benchmarks.crawl import DATA, read_pages
 from tests.benchmarks.redis_measuring import CLASSIC, DEFAULT, Table, cpu_seconds, need_redis
 from tests.servers import RedisServer, redis_server
@@ -125,7 +125,9 @@ def judging(url: str, remembers: bool) -> Iterator[tuple[Judge, Deliveries]]:
     """A worker; without the memory, it neither asks nor notes."""
     about = FilterSettings.from_settings(Settings({"SIMHASH_INDEX_URL": url}))
     index = about.open_index()
-    patched = contextlib.nullcontext() if remembers else mock.patch("scrapy_simhash.judge.Body", ())
+    patched = (
+        contextlib.nullcontext() if remembers else mock.patch("scrapy_simhash.crawl.judge.Body", ())
+    )
     with patched:
         deliveries = Deliveries(index, items=False)
         judge = Judge(about, index, deliveries)

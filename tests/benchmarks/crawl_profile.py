@@ -17,9 +17,9 @@ from pathlib import Path
 
 from lxml import etree
 
-from scrapy_simhash.charset import decode_html
-from scrapy_simhash.extraction import extract
-from scrapy_simhash.recipe import named_recipe
+from scrapy_simhash.extraction.charset import decode_html
+from scrapy_simhash.extraction.extractor import extract
+from scrapy_simhash.fingerprint.recipe import named_recipe
 from tests.benchmarks.crawl import DATA, WARM_UP, read_pages, run, serving
 
 ROUNDS = 5

@@ -26,7 +26,7 @@ import numpy as np
 import xxhash
 from lxml import etree
 
-from scrapy_simhash.extraction import EXTRACTORS, Extraction, decode_html, extract
+from scrapy_simhash.extraction.extractor import EXTRACTORS, Extraction, decode_html, extract
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 PARSER = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)

@@ -30,10 +30,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_simhash.datasets import Dataset, Document, read_dataset
-from scrapy_simhash.evaluation.pairs import Fingerprints
-from scrapy_simhash.extraction import extract
-from scrapy_simhash.recipe import RECIPES, Recipe
+from scrapy_simhash.extraction.extractor import extract
+from scrapy_simhash.fingerprint.recipe import RECIPES, Recipe
+from scrapy_simhash.offline.datasets import Dataset, Document, read_dataset
+from scrapy_simhash.offline.evaluation.pairs import Fingerprints
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 SIZES = (100_000, 1_000_000, 10_000_000, 100_000_000)

@@ -15,10 +15,10 @@ from collections.abc import Callable
 
 from simhash import Simhash
 
-from scrapy_simhash.features import ngrams
-from scrapy_simhash.normalisation import normalise
-from scrapy_simhash.recipe import RECIPES, named_recipe
-from scrapy_simhash.segmentation import jieba_tokenizer
+from scrapy_simhash.fingerprint.features import ngrams
+from scrapy_simhash.fingerprint.normalisation import normalise
+from scrapy_simhash.fingerprint.recipe import RECIPES, named_recipe
+from scrapy_simhash.fingerprint.segmentation import jieba_tokenizer
 
 try:
     from datasketch import MinHash

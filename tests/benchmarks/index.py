@@ -28,8 +28,8 @@ from typing import Any
 
 import numpy as np
 
-from scrapy_simhash.blocks import plan_layout
-from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.fingerprint.blocks import plan_layout
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import Arrival, index_from_url
 from scrapy_simhash.index.buckets import Neighbours
 from scrapy_simhash.index.local import LocalIndex

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
-from scrapy_simhash.blocks import plan_layout
 from scrapy_simhash.detector import analyse_html
-from scrapy_simhash.fingerprint import Fingerprint
-from scrapy_simhash.recipe import Recipe, named_recipe
+from scrapy_simhash.fingerprint.blocks import plan_layout
+from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "docs-html" / "docs.jsonl.xz"
 SYNTHETIC = 200_000

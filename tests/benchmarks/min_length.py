@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
-from scrapy_simhash.fingerprint import Fingerprint, hamming_distance
-from scrapy_simhash.normalisation import normalise
-from scrapy_simhash.recipe import named_recipe
+from scrapy_simhash.fingerprint.normalisation import normalise
+from scrapy_simhash.fingerprint.recipe import named_recipe
+from scrapy_simhash.fingerprint.simhash import Fingerprint, hamming_distance
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 LENGTHS = (40, 60, 80, 100, 150, 200, 300, 400)

@@ -30,15 +30,15 @@ from zlib import crc32
 
 import numpy as np
 
-from scrapy_simhash.datasets import Dataset, Document, read_dataset
-from scrapy_simhash.evaluation import Analysed, analyse_document
-from scrapy_simhash.evaluation.pairs import Fingerprints
-from scrapy_simhash.evaluation.scores import Judgement, judge
-from scrapy_simhash.extraction import EXTRACTORS
-from scrapy_simhash.features import FeatureSpec
-from scrapy_simhash.fingerprint import BITS
+from scrapy_simhash.extraction.extractor import EXTRACTORS
+from scrapy_simhash.fingerprint.features import FeatureSpec
+from scrapy_simhash.fingerprint.recipe import RECIPES, Recipe
+from scrapy_simhash.fingerprint.simhash import BITS
 from scrapy_simhash.kinds import make_kinds
-from scrapy_simhash.recipe import RECIPES, Recipe
+from scrapy_simhash.offline.datasets import Dataset, Document, read_dataset
+from scrapy_simhash.offline.evaluation import Analysed, analyse_document
+from scrapy_simhash.offline.evaluation.pairs import Fingerprints
+from scrapy_simhash.offline.evaluation.scores import Judgement, judge
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 SAMPLE = 5  # every fifth page

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from tests import servers
 from tests.servers import Cluster, RedisServer
 

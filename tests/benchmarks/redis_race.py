@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from tests import servers
 from tests.benchmarks.redis_measuring import CLASSIC, DEFAULT, Table, batches, need_redis
 from tests.benchmarks.redis_rivals import Claimer, NaiveSets, Ours

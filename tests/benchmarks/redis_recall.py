@@ -17,9 +17,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import Arrival, index_from_url
-from scrapy_simhash.recipe import Recipe, named_recipe
 from tests.benchmarks.layout_recall import DATA, bits_of, real_fingerprints
 from tests.benchmarks.redis_measuring import Table, batches, count, need_redis
 from tests.servers import redis_server

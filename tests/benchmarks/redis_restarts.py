@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import Arrival, Index, Outcome, StoreUnavailable, index_from_url
 from tests.benchmarks.redis_measuring import CLASSIC, DEFAULT, Table, batches, count, need_redis
 from tests.servers import RedisServer, redis_server

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import redis
 
-from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import Arrival, Entry, Outcome, index_from_url
 from tests.benchmarks.redis_measuring import Page
 

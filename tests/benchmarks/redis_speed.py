@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from scrapy_simhash.blocks import plan_layout
+from scrapy_simhash.fingerprint.blocks import plan_layout
 from tests.benchmarks.redis_measuring import (
     Page,
     Table,

@@ -39,7 +39,7 @@ import numpy as np
 from w3lib.url import canonicalize_url
 
 from scrapy_simhash.detector import analyse_html
-from scrapy_simhash.recipe import named_recipe
+from scrapy_simhash.fingerprint.recipe import named_recipe
 from tests.benchmarks.redis_measuring import Table, need_redis
 from tests.servers import RedisServer, redis_server
 

@@ -17,10 +17,10 @@ import time
 from hashlib import blake2b
 from pathlib import Path
 
-from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import Arrival, Entry, Index, index_from_url
-from scrapy_simhash.recipe import Recipe, named_recipe
-from scrapy_simhash.sizing import size_up
+from scrapy_simhash.offline.sizing import size_up
 from tests.benchmarks.redis_measuring import Page, Table, batches, cpu_seconds, need_redis, pages
 from tests.servers import RedisServer, redis_server
 

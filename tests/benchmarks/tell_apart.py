@@ -12,10 +12,10 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from scrapy_simhash.datasets import read_dataset
-from scrapy_simhash.evaluation import evaluate
+from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.kinds import DUPLICATES, make_kinds
-from scrapy_simhash.recipe import named_recipe
+from scrapy_simhash.offline.datasets import read_dataset
+from scrapy_simhash.offline.evaluation import evaluate
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "articles-html"
 

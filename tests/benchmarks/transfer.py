@@ -17,9 +17,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.fingerprint.recipe import named_recipe
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import Entry, index_from_url
-from scrapy_simhash.recipe import named_recipe
 from tests.benchmarks.redis_measuring import Table, batches, count, need_redis, pages
 from tests.servers import Cluster, RedisServer, cluster, redis_server
 

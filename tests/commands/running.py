@@ -8,7 +8,7 @@ from typing import Any
 from scrapy.settings import Settings
 
 from scrapy_simhash.commands import SimhashCommand
-from scrapy_simhash.dedup_log import LogLine
+from scrapy_simhash.report.dedup_log import LogLine
 
 
 def simhash(*arguments: object, settings: dict[str, Any] | None = None) -> int:

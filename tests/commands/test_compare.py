@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_simhash.likeness import jaccard, tfidf_cosine
+from scrapy_simhash.offline.likeness import jaccard, tfidf_cosine
 from tests.commands.running import simhash
 from tests.pages import article, edited, html
 

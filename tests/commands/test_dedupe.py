@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from scrapy_simhash import offline
-from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_existing
+from scrapy_simhash.offline import dedupe as offline
 from tests.commands.running import simhash
 from tests.pages import article, edited, html
 

@@ -92,7 +92,9 @@ def test_wrong_pairs_and_distances_are_printed_when_asked_for(dataset: Path, cap
 def test_rivals_that_are_not_installed_are_named(
     dataset: Path, monkeypatch: Any, capsys: Any
 ) -> None:
-    monkeypatch.setattr("scrapy_simhash.evaluation.rivals.is_installed", lambda rival: False)
+    monkeypatch.setattr(
+        "scrapy_simhash.offline.evaluation.rivals.is_installed", lambda rival: False
+    )
     assert simhash("evaluate", dataset, "--processes", 1) == 0
     assert "datasketch is not installed" in capsys.readouterr().out
 
@@ -198,7 +200,8 @@ def test_help_names_every_subcommand_and_teaches_each(tmp_path: Path) -> None:
 def test_scrapy_start_up_loads_nothing_heavy() -> None:
     code = (
         "import sys, scrapy_simhash.commands; heavy = ('numpy', 'matplotlib', 'trafilatura', "
-        "'scrapy_simhash.evaluation', 'scrapy_simhash.detector', 'scrapy_simhash.settings'); "
+        "'scrapy_simhash.offline.evaluation', 'scrapy_simhash.detector', "
+        "'scrapy_simhash.settings'); "
         "print([name for name in heavy if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

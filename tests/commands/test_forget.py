@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from scrapy import Request, Spider
 
-from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import Entry, index_from_url, open_existing
 from tests.commands.running import log_line, simhash
 from tests.pages import article, edited, html

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from scrapy_simhash.blocks import Layout
-from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.fingerprint.blocks import Layout
+from scrapy_simhash.fingerprint.recipe import named_recipe
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import index_from_url
-from scrapy_simhash.recipe import named_recipe
-from scrapy_simhash.sizing import skew
+from scrapy_simhash.offline.sizing import skew
 from tests.commands.running import simhash
 from tests.index.test_stored import entries
 

@@ -17,9 +17,9 @@ import pytest
 from simhash import Simhash
 
 from scrapy_simhash.commands import import_
-from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.fingerprint.recipe import named_recipe
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import Entry, Outcome, StoredIndex, index_from_url, open_existing
-from scrapy_simhash.recipe import named_recipe
 from tests.commands.running import simhash
 from tests.index.test_stored import entries
 from tests.pages import article

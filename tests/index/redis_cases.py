@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import (
     Index,
     Outcome,

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_simhash.blocks import Layout, plan_layout
-from scrapy_simhash.fingerprint import Fingerprint, hamming_distance
+from scrapy_simhash.fingerprint.blocks import Layout, plan_layout
+from scrapy_simhash.fingerprint.simhash import Fingerprint, hamming_distance
 from scrapy_simhash.index import buckets
 from scrapy_simhash.index.buckets import Neighbours
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scrapy_simhash.blocks import Layout, plan_layout
-from scrapy_simhash.fingerprint import Fingerprint, hamming_distance
+from scrapy_simhash.fingerprint.blocks import Layout, plan_layout
+from scrapy_simhash.fingerprint.simhash import Fingerprint, hamming_distance
 from scrapy_simhash.index import (
     MAX_HANDOVERS,
     Arrival,

@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import Index, Outcome, index_from_url
 
 CLUSTERS = 40
@@ -50,7 +50,7 @@ def test_of_near_duplicates_in_lock_step_exactly_one_is_the_original(tmp_path):
 
 WRITER = """
 import random, sys
-from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import index_from_url
 index = index_from_url(f"sqlite:///{sys.argv[1]}", recipe="test", bits=64, distance=3)
 numbers = random.Random(0)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_simhash.blocks import Layout
-from scrapy_simhash.fingerprint import Fingerprint, hamming_distance
+from scrapy_simhash.fingerprint.blocks import Layout
+from scrapy_simhash.fingerprint.simhash import Fingerprint, hamming_distance
 from scrapy_simhash.index import Arrival, Entry, Outcome, redis_entries, redis_header
 
 LIMIT = 256

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_simhash.blocks import Layout, plan_layout
-from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.fingerprint.blocks import Layout, plan_layout
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import StoreDamaged, redis_pages
 from scrapy_simhash.index.redis_pages import BucketPages, Probes
 

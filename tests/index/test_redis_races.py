@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import redis
 
-from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import Arrival, Index, Outcome, index_from_url
 from scrapy_simhash.index.redis_client import Client
 

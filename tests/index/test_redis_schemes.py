@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import Outcome, StoreError, StoreUnavailable, index_from_url
 from scrapy_simhash.index.redis_address import parse_address
 

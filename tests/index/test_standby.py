@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import (
     Arrival,
     Index,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_simhash.fingerprint import Fingerprint
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import (
     Entry,
     Outcome,

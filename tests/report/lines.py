@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scrapy_simhash.dedup_log import LogLine, host_of
+from scrapy_simhash.report.dedup_log import LogLine, host_of
 
 
 def line(**values: Any) -> LogLine:

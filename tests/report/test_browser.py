@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_simhash.dedup_log import LogLine
 from scrapy_simhash.report import read_figures, render
+from scrapy_simhash.report.dedup_log import LogLine
 from tests.pages import article, edited
 from tests.report.lines import copy, line
 from tests.report.test_figures import write

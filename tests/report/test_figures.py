@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.dedup_log import LogLine
 from scrapy_simhash.report import Figures, plain, read_figures
+from scrapy_simhash.report.dedup_log import LogLine
 from scrapy_simhash.report.timeline import Run, Timeline
 from tests.report.lines import copy, line
 

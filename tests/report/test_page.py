@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.dedup_log import LogLine
 from scrapy_simhash.report import Figures, render
 from scrapy_simhash.report.clusters import Clusters
+from scrapy_simhash.report.dedup_log import LogLine
 from scrapy_simhash.report.marked import marked
 from scrapy_simhash.report.sections import DARKEST
 from scrapy_simhash.report.words import address, clipped, count, duration, percent, size

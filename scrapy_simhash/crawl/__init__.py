@@ -1,0 +1,1 @@
+"""One running crawl: its verdicts, its pages in progress, its upkeep and its summary."""

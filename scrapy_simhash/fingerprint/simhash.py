@@ -1,0 +1,215 @@
+"""Simhash: a bit vector whose Hamming distance follows the angle between feature vectors.
+
+Charikar, "Similarity Estimation Techniques from Rounding Algorithms" (STOC 2002), section 3;
+applied to web pages by Manku, Jain and Das Sarma, "Detecting Near-Duplicates for Web Crawling"
+(WWW 2007), section 2.
+
+Bits are written as the literature writes them: position 0 is the most significant bit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_simhash.fingerprint.hashing import Uint64s, hash_features, hash_ngrams, spread
+
+BITS = (64, 128, 256)
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Int64s: TypeAlias = npt.NDArray[np.int64]
+
+_CHUNK = 2048  # hashes unpacked at a time: 4 MB as float64 at 256 bits
+_LEVELS = (  # width of a field, words that fit into twice the width, mask of every other field
+    (1, 3, 0x5555555555555555),
+    (2, 5, 0x3333333333333333),
+    (4, 17, 0x0F0F0F0F0F0F0F0F),
+)
+_SLOT_MULTIPLIER = 0x9E3779B97F4A7C15
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """An f-bit simhash.
+
+    Attributes:
+        value: the fingerprint, 0 <= value < 2**bits.
+        bits: its width f: 64, 128 or 256.
+        margins: float32, shape (bits,): ``|V_i|`` of each bit, position 0 the most significant;
+            a bit with a small margin is the likeliest to differ in a near-duplicate. None when
+            only the value is known (read from an index, made elsewhere).
+    """
+
+    value: int
+    bits: int
+    margins: npt.NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.bits not in BITS:
+            raise ValueError(f"bits must be one of {BITS}, not {self.bits}")
+        if not 0 <= self.value < 1 << self.bits:
+            raise ValueError(f"the value does not fit into {self.bits} bits")
+
+    def __str__(self) -> str:
+        return f"{self.value:0{self.bits // 4}x}"
+
+    def to_bytes(self) -> bytes:
+        """Return the value as ``bits / 8`` bytes, most significant first."""
+        return self.value.to_bytes(self.bits // 8, "big")
+
+
+def hamming_distance(a: int, b: int) -> int:
+    """Return the number of bits in which two fingerprints of the same width differ."""
+    return (a ^ b).bit_count()
+
+
+def fingerprint_from_sums(sums: Sequence[float] | Floats) -> int:
+    """Return the bits of a vector of sums: 1 where V_i > 0, else 0, so a tie gives 0.
+
+    Args:
+        sums: V, of any length; V_0 decides the most significant bit.
+    """
+    ones = np.asarray(sums) > 0
+    return int.from_bytes(np.packbits(ones).tobytes(), "big") >> (-len(ones) % 8)
+
+
+def simhash(
+    features: Mapping[str, float],
+    bits: int = 64,
+    hash: str = "xxh3",  # noqa: A002 - what everyone calls it
+    seed: str | bytes | None = None,
+) -> Fingerprint:
+    """Return the simhash of weighted features.
+
+    Every feature adds its weight to V_i where bit i of its hash is 1 and takes it away where it is
+    0. Weights are rounded to 2**-30 of the largest, which makes every sum exact, so the order of
+    the features and the machine play no part. No features give the value 0 with margins of 0.
+
+    Args:
+        features: feature -> weight; weights are finite.
+        bits: the width: 64, 128 or 256.
+        hash: the name of a hash, see ``scrapy_simhash.fingerprint.hashing.HASHES``.
+        seed: an optional secret that changes every hash.
+
+    Raises:
+        ValueError: the width, the hash or a weight is not possible.
+    """
+    _check_bits(bits)
+    lanes = hash_features(features, bits, hash, seed)
+    weights = np.fromiter(features.values(), dtype=np.float64, count=len(features))
+    return _fingerprint(bit_sums(lanes, weights), bits)
+
+
+def simhash_ngrams(
+    text: str,
+    n: int,
+    weighting: Callable[[Floats], Floats] | None = None,
+    bits: int = 64,
+    seed: str | bytes | None = None,
+) -> Fingerprint:
+    """Return the simhash of all character n-grams of a text, hashed by ``karp-rabin``.
+
+    The same as ``simhash`` over a mapping of the n-grams, without making a string of each.
+
+    Args:
+        text: the text as it is to be hashed: normalise it first.
+        n: the length of an n-gram; a shorter text is one feature.
+        weighting: from how often each n-gram occurs to its weight; None: every weight is 1.
+        bits: the width: 64, 128 or 256.
+        seed: an optional secret that changes every hash.
+    """
+    _check_bits(bits)
+    values = hash_ngrams(text, n, seed)
+    if weighting is None:
+        return _fingerprint(bit_sums(spread(_distinct(values), bits)), bits)
+    values, counts = np.unique(values, return_counts=True)
+    weights = weighting(counts.astype(np.float64))
+    return _fingerprint(bit_sums(spread(values, bits), weights), bits)
+
+
+def bit_sums(lanes: Uint64s, weights: Floats | None = None) -> Floats:
+    """Return V: for every bit, the weights of the hashes that set it minus the others.
+
+    Args:
+        lanes: hashes as ``scrapy_simhash.fingerprint.hashing`` makes them, shape (bits / 64, n).
+        weights: shape (n,); None: every weight is 1.
+
+    Returns:
+        float64, shape (bits,), the most significant bit first.
+
+    Raises:
+        ValueError: a weight is not finite.
+    """
+    if weights is None or not len(weights) or (weights == 1.0).all():
+        sums: Floats = (2 * _count_ones(lanes) - lanes.shape[1]).astype(np.float64)
+        return sums
+    largest = float(np.abs(weights).max())
+    if not np.isfinite(largest):
+        raise ValueError("feature weights must be finite numbers")
+    # Whole numbers up to 2**30: exact in float64 in any order of addition, for 2**22 features.
+    exponent = 30 - math.frexp(largest)[1]
+    whole = np.rint(np.ldexp(weights, exponent))
+    rows = np.ascontiguousarray(lanes.T, dtype=">u8").view(np.uint8)
+    ones = np.zeros(64 * len(lanes), dtype=np.float64)
+    for start in range(0, len(rows), _CHUNK):
+        chunk = slice(start, start + _CHUNK)
+        ones += whole[chunk] @ np.unpackbits(rows[chunk], axis=1).astype(np.float64)
+    weighted: Floats = np.ldexp(2 * ones - whole.sum(), -exponent)
+    return weighted
+
+
+def _check_bits(bits: int) -> None:
+    if bits not in BITS:
+        raise ValueError(f"bits must be one of {BITS}, not {bits}")
+
+
+def _fingerprint(sums: Floats, bits: int) -> Fingerprint:
+    return Fingerprint(fingerprint_from_sums(sums), bits, np.abs(sums).astype(np.float32))
+
+
+def _distinct(values: Uint64s) -> Uint64s:
+    """Return each value once, in any order.
+
+    A third of the time of sorting: every value competes for a slot, the winner of a slot answers
+    for its equals, and only the few that lost to a different value are sorted.
+    """
+    size = len(values).bit_length() + 1
+    slots = (values * np.uint64(_SLOT_MULTIPLIER) >> np.uint64(64 - size)).astype(np.intp)
+    numbers = np.arange(len(values), dtype=np.int32)
+    winners = np.empty(1 << size, dtype=np.int32)
+    winners[slots] = numbers
+    winner = winners[slots]
+    losers = np.sort(values[values[winner] != values])
+    first = np.ones(len(losers), dtype=np.bool_)
+    np.not_equal(losers[1:], losers[:-1], out=first[1:])
+    return np.concatenate([values[winner == numbers], losers[first]])
+
+
+def _count_ones(lanes: Uint64s) -> Int64s:
+    """Count, for every bit of a hash, the hashes that have it set; shape (bits,).
+
+    All counters are added at once in ever wider fields of a word, each as full as it may be:
+
+        level 1: 3 words of 1-bit fields   -> 2-bit fields (at most 3), even and odd ones apart
+        level 2: 5 words of 2-bit fields   -> 4-bit fields (at most 15)
+        level 3: 17 words of 4-bit fields  -> 8-bit fields (at most 255)
+    """
+    number, count = lanes.shape
+    height = -(-count // 255)
+    words = np.zeros((number, 255 * height), dtype=np.uint64)
+    words[:, :count] = lanes
+    for width, group, low in _LEVELS:
+        fields = words.reshape(len(words), group, -1)
+        high = fields >> np.uint64(width)
+        high &= np.uint64(low)
+        fields &= np.uint64(low)
+        words = np.concatenate([high.sum(axis=1), fields.sum(axis=1)])
+    # Now (8, lanes, height): block b holds the bits 7 - b of each byte, the low byte first.
+    octets = words.astype("<u8", copy=False).view(np.uint8).reshape(8, number, height, 8)
+    ones: Int64s = octets.sum(axis=2, dtype=np.int64).transpose(1, 2, 0)[:, ::-1].ravel()
+    return ones

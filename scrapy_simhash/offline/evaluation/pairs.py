@@ -1,0 +1,129 @@
+"""How far apart any two documents of a set are, for whoever judges all pairs of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.index.buckets import bit_count
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+#: The numbers of two documents, the lesser first, and their distance.
+NearPair: TypeAlias = tuple[tuple[int, int], int]
+
+# Pairs compared at a time: few enough to stay in the processor's cache.
+_CHUNK = 1 << 18
+
+
+class Comparison(Protocol):
+    """What a method says about the pairs of a set; documents are named by their numbers.
+
+    Attributes:
+        farthest: the greatest distance there is; pairs that the method never takes for
+            near-duplicates are one farther.
+    """
+
+    @property
+    def farthest(self) -> int: ...  # noqa: D102
+
+    def distances(self, a: Ints, b: Ints) -> Ints:
+        """Return the distances of pairs, given as two arrays that broadcast."""
+
+    def scan(self, distance: int) -> tuple[Ints, Iterator[NearPair]]:
+        """Compare all pairs.
+
+        Returns:
+            how many pairs there are at each distance from 0 to ``farthest`` + 1; and the pairs
+            within the distance, the nearest first.
+        """
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fingerprints:
+    """The fingerprints of a set, compared as a crawl without a scope compares them.
+
+    The one rule: two pages match if both have a fingerprint, and these are within the distance.
+    Digests of pages that only the very same page repeats are fingerprints that are far from all
+    others.
+
+    Attributes:
+        words: uint64, shape (documents, bits / 64), the most significant first.
+        present: bool, shape (documents,): whether the document has a fingerprint.
+    """
+
+    words: npt.NDArray[np.uint64]
+    present: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, fingerprints: Sequence[Fingerprint | None], bits: int) -> Fingerprints:
+        """Gather fingerprints of one width; None where a document has none."""
+        none = bytes(bits // 8)
+        packed = b"".join(none if f is None else f.to_bytes() for f in fingerprints)
+        words = np.frombuffer(packed, ">u8").astype(np.uint64).reshape(-1, bits // 64)
+        return cls(words, np.array([f is not None for f in fingerprints], np.bool_))
+
+    @property
+    def farthest(self) -> int:  # noqa: D102
+        return 64 * len(self.words.T)
+
+    def distances(self, a: Ints, b: Ints) -> Ints:  # noqa: D102
+        shape = np.broadcast_shapes(a.shape, b.shape)
+        result = np.zeros(shape, np.int64)
+        for column in self.words.T:
+            differing: npt.NDArray[np.uint64] = column[a] ^ column[b]
+            result += bit_count(differing.ravel()).reshape(shape)
+        result[~(self.present[a] & self.present[b])] = self.farthest + 1
+        return result
+
+    def scan(self, distance: int) -> tuple[Ints, Iterator[NearPair]]:  # noqa: D102
+        count = len(self.present)
+        histogram = np.zeros(self.farthest + 2, np.int64)
+        near = [np.empty((3, 0), np.int32)]
+        rows = max(1, _CHUNK // max(count, 1))
+        for start in range(0, count, rows):
+            a = np.arange(start, min(start + rows, count))[:, None]
+            b = np.arange(start, count)[None, :]
+            each = self.distances(a, b)
+            # Every pair once: not with itself, and not in the other order.
+            each[b <= a] = -1
+            histogram += np.bincount(each.ravel() + 1, minlength=self.farthest + 3)[1:]
+            row, column = np.nonzero((each >= 0) & (each <= distance))
+            found = (row + start, column + start, each[row, column])
+            near.append(np.stack(found).astype(np.int32))
+        pairs = np.concatenate(near, axis=1)
+        return histogram, _in_order(pairs[:, pairs[2].argsort(kind="stable")])
+
+
+class FoundPairs:
+    """The pairs that a method without a distance finds: they are 0 apart, all others never.
+
+    Args:
+        pairs: two numbers each, in any order, any number of times.
+        count: of documents.
+    """
+
+    farthest = 0
+
+    def __init__(self, pairs: Iterable[tuple[int, int]], count: int) -> None:
+        self._count = count
+        codes = {min(pair) * count + max(pair) for pair in pairs}
+        self._codes = np.array(sorted(codes), np.int64)
+
+    def distances(self, a: Ints, b: Ints) -> Ints:  # noqa: D102
+        codes = np.minimum(a, b) * self._count + np.maximum(a, b)
+        return np.where(np.isin(codes, self._codes), 0, 1)
+
+    def scan(self, distance: int) -> tuple[Ints, Iterator[NearPair]]:  # noqa: D102
+        found = len(self._codes)
+        histogram = np.array([found, self._count * (self._count - 1) // 2 - found])
+        a, b = np.divmod(self._codes, max(self._count, 1))
+        return histogram, _in_order(np.stack((a, b, np.zeros_like(a))))
+
+
+def _in_order(pairs: npt.NDArray[np.signedinteger[Any]]) -> Iterator[NearPair]:
+    return (((int(a), int(b)), int(distance)) for a, b, distance in pairs.T)

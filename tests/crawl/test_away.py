@@ -1,0 +1,368 @@
+"""Whole crawls whose index goes away and comes back: nothing is lost, and nobody waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy import Request
+from scrapy.settings import Settings
+
+from scrapy_simhash.crawl.crawl_filter import CrawlFilter
+from scrapy_simhash.exceptions import SettingError
+from scrapy_simhash.index import Index, StoreMismatch, StoreUnavailable, index_from_url
+from scrapy_simhash.settings import FilterSettings
+from tests import servers
+from tests.crawl.test_crawl import ONE_AT_A_TIME, Pages, check_sum, paths
+from tests.pages import article, edited, html
+
+URL = "redis://nowhere.example/0"
+
+
+class Store:
+    """An index in a file that takes the place of one on the net, and can be made to fail."""
+
+    def __init__(self, path: Path) -> None:
+        self.url = f"sqlite:///{path}"
+        self.error: Exception | None = None
+        self.seconds = 0.0
+        self.calls = 0
+
+    def open(self, url: str, **arguments: Any) -> Index:
+        assert url == URL
+        self._check()
+        index = index_from_url(self.url, **arguments)
+        for name in ("claim_all", "confirm", "release", "renew", "orphans", "last_lease"):
+            setattr(index, name, self._checked(getattr(index, name)))
+        return index
+
+    def _checked(self, method: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            self._check()
+            return method(*args, **kwargs)
+
+        return call
+
+    def _check(self) -> None:
+        self.calls += 1
+        if self.error:
+            time.sleep(self.seconds)
+            raise self.error
+
+    def go_away(self) -> None:
+        self.error = StoreUnavailable("the store is away")
+
+    def come_back(self) -> None:
+        self.error = None
+
+    def keys(self) -> list[str]:
+        from scrapy_simhash.fingerprint.recipe import named_recipe
+
+        recipe = named_recipe("default")
+        index = index_from_url(
+            self.url, recipe=recipe.identity, bits=recipe.bits, distance=recipe.distance
+        )
+        keys = [entry.key for entry in index if not entry.provisional]
+        index.close()
+        return keys
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    store = Store(tmp_path / "far.sqlite")
+    monkeypatch.setattr("scrapy_simhash.settings.index_from_url", store.open)
+    monkeypatch.setattr("scrapy_simhash.index.primary.RETRY_SECONDS", 0.3)
+    return store
+
+
+@pytest.fixture
+def families(site: Any) -> Any:
+    """Ten texts, each in three near-duplicates: /0-0, /0-1, /0-2, /1-0 …"""
+    for text in range(10):
+        for copy in range(3):
+            site.pages[f"/{text}-{copy}"] = html(edited(article(text), copy, 0.01))
+    return site
+
+
+# What a crawl may wait for.
+SETTLED = "every page so far is settled"
+CAUGHT_UP = "the store is back and has everything"
+
+
+class InTurn(Pages):
+    """Asks for one page after the other; between them, something happens or is waited for."""
+
+    def __init__(self, site: Any, acts: list[Any]) -> None:
+        super().__init__(site, [])
+        self.acts = acts
+
+    async def start(self) -> AsyncIterator[Any]:
+        crawl = CrawlFilter.of(self.crawler)
+        for act in self.acts:
+            if callable(act):
+                await asyncio.get_running_loop().run_in_executor(None, act)
+            elif act == SETTLED:
+                await until(lambda: not crawl.deliveries.keys() and not crawl.deliveries.to_flush())
+            elif act == CAUGHT_UP:
+                await until(lambda: not crawl._index.away and not crawl._index.left())
+            else:
+                before = self.judged()
+                yield Request(self.base + act)
+                await until(lambda before=before: self.judged() > before)
+
+    def judged(self) -> int:
+        return int(self.crawler.stats.get_value("simhash/responses", 0))
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 15
+    while not holds() and time.monotonic() < deadline:
+        await asyncio.sleep(0.02)
+
+
+def wait() -> None:
+    """Longer than the index is left alone, and than the crawl takes to notice."""
+    time.sleep(1.2)
+
+
+SETTINGS = {"SIMHASH_INDEX_URL": URL}
+
+
+def test_pages_are_compared_meanwhile_and_added_afterwards(
+    crawl: Any, families: Any, store: Store, caplog: Any
+) -> None:
+    acts = ["/0-0", "/1-0", SETTLED, store.go_away, "/1-1", "/2-0", "/2-1", wait]
+    acts += [store.come_back, SETTLED, CAUGHT_UP, "/2-2", "/0-1"]
+    crawled = crawl(InTurn, settings=SETTINGS, site=families, acts=acts)
+    assert paths(crawled) == ["/0-0", "/1-0", "/1-1", "/2-0"]
+    assert crawled.stat("standby/let_through") == 2
+    assert crawled.stat("standby/reconciled") == 2
+    assert crawled.stat("standby/duplicates") == 1  # of a page that only the store knew
+    check_sum(crawled)
+    levels = [r.levelname for r in caplog.records if r.name.startswith("scrapy_simhash")]
+    # It is away, it is back, and the summary.
+    assert [level for level in levels if level != "DEBUG"] == ["WARNING", "INFO", "INFO"]
+    assert len(store.keys()) == 3
+
+
+def test_page_that_fails_meanwhile_is_replaced_by_its_copy(
+    crawl: Any, families: Any, store: Store
+) -> None:
+    class OneFails(InTurn):
+        def parse(self, response: Any) -> Any:
+            if response.url.endswith("/0-0"):
+                raise RuntimeError
+            yield from super().parse(response)
+
+    store.go_away()
+    crawled = crawl(OneFails, settings=SETTINGS, site=families, acts=["/0-0", "/0-1"])
+    assert paths(crawled) == ["/0-1"]
+
+
+def test_crawl_starts_without_its_store_and_adds_what_it_finds_when_it_comes(
+    crawl: Any, families: Any, store: Store
+) -> None:
+    store.go_away()
+    acts = ["/0-0", "/0-1", "/1-0", store.come_back, SETTLED, CAUGHT_UP, "/1-1"]
+    crawled = crawl(InTurn, settings=SETTINGS, site=families, acts=acts)
+    assert paths(crawled) == ["/0-0", "/1-0"]
+    assert len(store.keys()) == 2
+
+
+def test_what_a_job_let_through_is_added_by_its_next_run(
+    crawl: Any, families: Any, store: Store, tmp_path: Path, caplog: Any
+) -> None:
+    settings = {**SETTINGS, "JOBDIR": str(tmp_path / "job")}
+    store.go_away()
+    crawled = crawl(InTurn, settings=settings, site=families, acts=["/0-0", "/1-0"])
+    assert len(crawled.items) == 2
+    assert "2 pages were let through while the index was away" in caplog.text
+    store.come_back()
+    crawled = crawl(InTurn, settings=settings, site=families, acts=["/0-1", "/2-0"])
+    assert paths(crawled) == ["/2-0"]
+    assert crawled.stat("standby/reconciled") == 2
+    assert len(store.keys()) == 3
+
+
+def test_crawl_stops_if_told_so(crawl: Any, families: Any, store: Store) -> None:
+    settings = {**SETTINGS, "SIMHASH_ON_UNAVAILABLE": "stop"}
+    acts = ["/0-0", store.go_away, "/1-0", wait, "/2-0"]
+    crawled = crawl(InTurn, settings=settings, site=families, acts=acts)
+    assert crawled.stats["finish_reason"] == "simhash_unavailable"
+    assert paths(crawled) == ["/0-0", "/1-0"]
+    with pytest.raises(SettingError, match="SIMHASH_INDEX_URL: the store is away"):
+        FilterSettings.from_settings(Settings(settings)).open_index()
+
+
+def test_store_that_cannot_be_used_once_it_comes_ends_the_crawl(
+    crawl: Any, families: Any, store: Store, caplog: Any
+) -> None:
+    def be_another() -> None:
+        store.error = StoreMismatch("made with another recipe")
+
+    store.go_away()
+    acts = ["/0-0", be_another, wait, "/1-0", wait, "/2-0"]
+    crawled = crawl(InTurn, settings=SETTINGS, site=families, acts=acts)
+    assert crawled.stats["finish_reason"] == "simhash_unavailable"
+    assert "SIMHASH_INDEX_URL: made with another recipe" in caplog.text
+    with pytest.raises(SettingError, match="SIMHASH_INDEX_URL: made with another recipe"):
+        FilterSettings.from_settings(Settings(SETTINGS)).open_index()
+
+
+def test_full_standby_lets_pages_through_unchecked(crawl: Any, families: Any, store: Store) -> None:
+    store.go_away()
+    settings = {**SETTINGS, "SIMHASH_STANDBY_PAGES": 2}
+    acts = ["/0-0", "/1-0", "/2-0", "/2-1"]
+    crawled = crawl(InTurn, settings=settings, site=families, acts=acts)
+    assert sorted(paths(crawled)) == acts
+    assert crawled.stat("skipped/unavailable") == 2
+
+
+def test_store_that_hangs_does_not_hold_up_the_event_loop(
+    crawl: Any, families: Any, store: Store, monkeypatch: Any
+) -> None:
+    """Neither while pages come nor when the spider is idle nor at the end."""
+    monkeypatch.setattr("scrapy_simhash.index.primary.RETRY_SECONDS", 0.0)
+    worst = 0.0
+
+    class Watched(InTurn):
+        async def start(self) -> AsyncIterator[Any]:
+            self.watch = asyncio.ensure_future(self.tick())
+            async for request in super().start():
+                yield request
+
+        async def tick(self) -> None:
+            nonlocal worst
+            while True:
+                before = time.monotonic()
+                await asyncio.sleep(0.01)
+                worst = max(worst, time.monotonic() - before)
+
+        def closed(self, reason: str) -> None:
+            self.watch.cancel()
+
+    def hang() -> None:
+        store.go_away()
+        store.seconds = 1.0
+
+    acts = ["/0-0", hang, "/1-0", "/2-0"]
+    crawled = crawl(Watched, settings=SETTINGS, site=families, acts=acts)
+    assert sorted(paths(crawled)) == ["/0-0", "/1-0", "/2-0"]
+    assert worst < 0.8
+
+
+def test_pages_that_are_ready_together_are_claimed_together(
+    crawl: Any, families: Any, store: Store, monkeypatch: Any
+) -> None:
+    sizes = []
+
+    def slow(url: str, **arguments: Any) -> Index:
+        index = store.open(url, **arguments)
+        claim_all = index.claim_all
+
+        def claim(arrivals: Any, **kwargs: Any) -> Any:
+            sizes.append(len(arrivals))
+            time.sleep(0.3)
+            return claim_all(arrivals, **kwargs)
+
+        index.claim_all = claim  # type: ignore[method-assign]
+        return index
+
+    monkeypatch.setattr("scrapy_simhash.settings.index_from_url", slow)
+    crawled = crawl(
+        Pages, settings=SETTINGS, site=families, paths=[f"/{text}-0" for text in range(10)]
+    )
+    assert len(crawled.items) == sum(sizes) == 10
+    assert len(sizes) < 5
+
+
+def test_page_that_the_index_cannot_take_does_not_cost_the_others_their_verdict(
+    crawl: Any, families: Any, monkeypatch: Any
+) -> None:
+    from scrapy_simhash.index.memory import MemoryIndex
+
+    claim_all = MemoryIndex.claim_all
+
+    def picky(self: Any, arrivals: Any, **kwargs: Any) -> Any:
+        time.sleep(0.05)
+        if any(arrival.key.endswith("/5-0") for arrival in arrivals):
+            raise RuntimeError("cannot take this one")
+        return claim_all(self, arrivals, **kwargs)
+
+    monkeypatch.setattr(MemoryIndex, "claim_all", picky)
+    crawled = crawl(Pages, site=families, paths=[f"/{text}-0" for text in range(10)])
+    assert len(crawled.items) == 10
+    assert crawled.stat("unique") + crawled.stat("revisit") == 9
+    assert crawled.stat("skipped/unavailable") == 1
+
+
+# With a real server.
+
+needs_redis = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server here")
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[servers.RedisServer]:
+    pytest.importorskip("redis")
+    monkeypatch.setattr("scrapy_simhash.index.primary.RETRY_SECONDS", 0.3)
+    with servers.redis_server("--appendonly yes", "--appendfsync always") as server:
+        yield server
+
+
+def outages(server: servers.RedisServer) -> dict[str, tuple[Any, Any]]:
+    def frozen() -> None:
+        threading.Thread(target=hold).start()
+
+    def hold() -> None:
+        with server.frozen():
+            time.sleep(2.5)
+
+    def configure(**options: str) -> None:
+        with server.client() as client:
+            for name, value in options.items():
+                client.config_set(name.replace("_", "-"), value)
+
+    def pause() -> None:
+        with server.client() as client:
+            client.client_pause(2500)
+
+    return {
+        "killed": (server.kill, server.start),
+        "frozen": (frozen, wait),
+        "paused": (pause, wait),
+        "full": (
+            lambda: configure(maxmemory_policy="noeviction", maxmemory="1"),
+            lambda: configure(maxmemory="0"),
+        ),
+        "read-only": (
+            lambda: configure(min_replicas_to_write="1"),
+            lambda: configure(min_replicas_to_write="0"),
+        ),
+    }
+
+
+@needs_redis
+@pytest.mark.parametrize("how", ["killed", "frozen", "paused", "full", "read-only"])
+def test_redis_that_fails_in_the_middle_costs_no_page(
+    crawl: Any, families: Any, server: servers.RedisServer, how: str, caplog: Any
+) -> None:
+    """No cluster without a copy; what came meanwhile is in Redis afterwards."""
+    go_away, come_back = outages(server)[how]
+    acts = ["/0-0", "/1-0", SETTLED, go_away, "/2-0", "/2-1", "/1-1", wait, come_back]
+    acts += [SETTLED, CAUGHT_UP, "/2-2", "/0-1", "/3-0"]
+    settings = {"SIMHASH_INDEX_URL": server.url}
+    crawled = crawl(InTurn, settings=settings, site=families, acts=acts)
+    # A server that can be read knows /1-1 to be a copy.
+    assert sorted({*paths(crawled), "/1-1"}) == ["/0-0", "/1-0", "/1-1", "/2-0", "/3-0"]
+    assert crawled.stat("standby/let_through") == crawled.stat("standby/reconciled") > 0
+    assert crawled.stat("standby/duplicates") == ("/1-1" in paths(crawled))
+    warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert len(warnings) == 1
+    again = crawl(Pages, settings={**settings, **ONE_AT_A_TIME}, site=families, paths=["/2-1"])
+    assert len(again.dropped) == 1

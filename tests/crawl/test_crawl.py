@@ -1,0 +1,599 @@
+"""Whole crawls: what happens to a page, and that nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import threading
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from scrapy import Request, Spider
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.defer import maybe_deferred_to_future
+
+from scrapy_simhash.crawl.crawl_filter import CrawlFilter
+from scrapy_simhash.index import StoreDamaged, StoreUnavailable
+from scrapy_simhash.index.memory import MemoryIndex
+from tests.pages import article, edited, html
+
+ONE_AT_A_TIME = {"CONCURRENT_REQUESTS": 1}
+
+
+class Pages(Spider):
+    """Crawls paths of a site in their order; yields the URL of each page that gets through."""
+
+    name = "pages"
+
+    def __init__(self, site: Any, paths: list[str], meta: dict[str, Any] | None = None) -> None:
+        super().__init__()
+        self.base, self.paths, self.meta = site.url, paths, meta or {}
+
+    async def start(self) -> AsyncIterator[Any]:
+        for place, path in enumerate(self.paths):
+            yield Request(self.base + path, dont_filter=True, meta=dict(self.meta), priority=-place)
+
+    def parse(self, response: Any) -> Any:
+        yield {"path": response.url.removeprefix(self.base), "page": response.meta["simhash"]}
+
+
+class Following(Pages):
+    """Follows the links of each page that gets through."""
+
+    def parse(self, response: Any) -> Any:
+        yield from super().parse(response)
+        yield from response.follow_all(css="a")
+
+
+def downloaded(engine: Any, request: Request) -> Any:
+    """Download in a callback, under any version of Scrapy."""
+    if hasattr(engine, "download_async"):
+        return engine.download_async(request)
+    return maybe_deferred_to_future(engine.download(request))  # Scrapy 2.13
+
+
+def paths(crawled: Any) -> list[str]:
+    return [item["path"] for item in crawled.items]
+
+
+def check_sum(crawled: Any) -> None:
+    assert crawled.stat("responses") == sum(
+        crawled.stat(kind) for kind in ("unique", "duplicate", "revisit", "skipped")
+    )
+
+
+@pytest.fixture
+def twins(site: Any) -> Any:
+    """Two pages with almost the same text, in different templates, and one of its own."""
+    text = article(1)
+    site.pages = {
+        "/first": html(text, title="First", links=("/after-first",)),
+        "/second": html(edited(text, 2), title="Second", links=("/after-second",)),
+        "/other": html(article(3), title="Other"),
+        "/after-first": html(article(4)),
+        "/after-second": html(article(5)),
+    }
+    return site
+
+
+def test_near_duplicate_is_dropped_and_names_its_original(crawl: Any, twins: Any) -> None:
+    crawled = crawl(
+        Following, settings=ONE_AT_A_TIME, site=twins, paths=["/first", "/second", "/other"]
+    )
+    assert sorted(paths(crawled)) == ["/after-first", "/first", "/other"]
+    [(key, original, distance)] = crawled.dropped
+    assert (key, original) == (twins.url + "/second", twins.url + "/first")
+    assert 0 < distance <= 48
+    assert crawled.stat("dropped") == crawled.stat("duplicate") == 1
+    check_sum(crawled)
+
+
+def test_follow_drops_the_items_of_a_duplicate_and_follows_its_links(
+    crawl: Any, twins: Any
+) -> None:
+    crawled = crawl(
+        Following,
+        settings={**ONE_AT_A_TIME, "SIMHASH_ACTION": "follow"},
+        site=twins,
+        paths=["/first", "/second"],
+    )
+    assert sorted(paths(crawled)) == ["/after-first", "/after-second", "/first"]
+    assert crawled.stat("items_dropped") == 1
+
+
+def test_flag_delivers_everything_and_says_what_repeats_what(crawl: Any, twins: Any) -> None:
+    crawled = crawl(
+        Pages,
+        settings={**ONE_AT_A_TIME, "SIMHASH_ACTION": "flag"},
+        site=twins,
+        paths=["/first", "/second"],
+    )
+    first, second = (item["page"] for item in crawled.items)
+    assert first["verdict"] == "unique"
+    assert second["verdict"] == "duplicate"
+    assert second["original"] == twins.url + "/first"
+    assert crawled.stat("dropped") == 0
+
+
+def test_request_overrides_the_action(crawl: Any, twins: Any) -> None:
+    crawled = crawl(
+        Pages,
+        settings=ONE_AT_A_TIME,
+        site=twins,
+        paths=["/first", "/second"],
+        meta={"simhash_action": "flag"},
+    )
+    assert paths(crawled) == ["/first", "/second"]
+
+
+def test_unknown_action_of_a_request_is_named(crawl: Any, twins: Any, caplog: Any) -> None:
+    crawl(Pages, site=twins, paths=["/first"], meta={"simhash_action": "keep"})
+    assert "meta[\"simhash_action\"]: 'keep' is none of drop, follow, flag" in caplog.text
+
+
+def test_page_that_opts_out_is_not_compared(crawl: Any, twins: Any) -> None:
+    crawled = crawl(Pages, site=twins, paths=["/first", "/second"], meta={"dont_simhash": True})
+    assert len(crawled.items) == crawled.stat("skipped/opted_out") == 2
+
+
+def test_same_url_again_is_a_revisit(crawl: Any, twins: Any) -> None:
+    crawled = crawl(Pages, settings=ONE_AT_A_TIME, site=twins, paths=["/first", "/first?"])
+    assert [item["page"]["verdict"] for item in crawled.items] == ["unique", "revisit"]
+
+
+def test_own_key_makes_two_urls_one_page(crawl: Any, twins: Any) -> None:
+    crawled = crawl(
+        Pages,
+        settings=ONE_AT_A_TIME,
+        site=twins,
+        paths=["/first", "/second"],
+        meta={"simhash_key": "the story"},
+    )
+    assert [item["page"]["verdict"] for item in crawled.items] == ["unique", "revisit"]
+
+
+def test_retry_and_redirect_do_not_make_duplicates(crawl: Any, site: Any) -> None:
+    answers = iter([(503, {}, b"later"), html(article(1))])
+    site.pages = {
+        "/flaky": lambda request: (
+            next(answers)
+            if site.hits["/flaky"] == 1
+            else (200, {"Content-Type": "text/html"}, html(article(1)))
+        ),
+        "/moved": (301, {"Location": "/there"}, b""),
+        "/there": html(article(2)),
+    }
+    crawled = crawl(Pages, site=site, paths=["/flaky", "/moved"])
+    assert sorted(paths(crawled)) == ["/flaky", "/there"]
+    assert crawled.dropped == []
+
+
+def test_what_is_not_a_page_is_skipped_and_counted(crawl: Any, site: Any) -> None:
+    page = html(article(1))
+    site.pages = {
+        "/image": (200, {"Content-Type": "image/png"}, b"\x89PNG\r\n\x1a\n" * 50),
+        "/feed": (200, {"Content-Type": "application/xml"}, b"<a/>"),
+        "/gone": (410, {"Content-Type": "text/html"}, page),
+        "/huge": page + b" " * 20_000,
+        "/short": html("Not much to read."),
+        "/empty": b"<html><body></body></html>",
+        "/page": page,
+    }
+    crawled = crawl(
+        Pages,
+        settings={"HTTPERROR_ALLOW_ALL": True, "SIMHASH_MAX_BODY_SIZE": 15_000},
+        site=site,
+        paths=list(site.pages),
+    )
+    assert len(crawled.items) == 7
+    assert crawled.stat("unique") == 2  # the page, and the short one, of which there is no other
+    assert crawled.stat("skipped/not_html") == 2
+    assert crawled.stat("skipped/status") == 1
+    assert crawled.stat("skipped/too_large") == 1
+    check_sum(crawled)
+
+
+def test_download_for_a_component_is_skipped(crawl: Any, twins: Any) -> None:
+    class Fetching(Pages):
+        async def parse(self, response: Any) -> Any:
+            again = Request(self.base + "/second", callback=NO_CALLBACK)
+            fetched = await downloaded(self.crawler.engine, again)
+            yield {"path": "/first", "status": fetched.status}
+
+    crawled = crawl(Fetching, site=twins, paths=["/first"])
+    assert [item["status"] for item in crawled.items] == [200]
+    assert crawled.stat("skipped/no_callback") == 1
+
+
+def test_post_requests_with_other_bodies_are_other_pages(crawl: Any, site: Any) -> None:
+    site.pages = {"/search": lambda request: html(article(len(request.posted)))}
+
+    class Posting(Pages):
+        async def start(self) -> AsyncIterator[Any]:
+            for body in ("q=a", "q=bb"):
+                yield Request(self.base + "/search", method="POST", body=body, dont_filter=True)
+
+    crawled = crawl(Posting, site=site, paths=[])
+    assert [item["page"]["verdict"] for item in crawled.items] == ["unique", "unique"]
+    assert len({item["page"]["key"] for item in crawled.items}) == 2
+
+
+def test_scope_host_keeps_one_copy_for_each_host(crawl: Any, twins: Any) -> None:
+    class Hosts(Pages):
+        async def start(self) -> AsyncIterator[Any]:
+            yield Request(self.base + "/first")
+            yield Request(self.base.replace("127.0.0.1", "localhost") + "/second", priority=-1)
+
+    settings = {**ONE_AT_A_TIME, "SIMHASH_SCOPE": "host"}
+    assert len(crawl(Hosts, settings=settings, site=twins, paths=[]).items) == 2
+    settings = {**ONE_AT_A_TIME, "SIMHASH_SCOPE": "global"}
+    assert len(crawl(Hosts, settings=settings, site=twins, paths=[]).items) == 1
+
+
+def test_follow_up_requests_do_not_share_the_verdict(crawl: Any, twins: Any) -> None:
+    class Copying(Pages):
+        def parse(self, response: Any) -> Any:
+            yield {"path": response.url, "page": response.meta["simhash"]}
+            if response.url.endswith("/first"):
+                yield Request(self.base + "/other", meta=response.meta)
+
+    crawled = crawl(Copying, site=twins, paths=["/first"])
+    first, other = (item["page"] for item in crawled.items)
+    assert first["key"].endswith("/first")
+    assert other["key"].endswith("/other")
+
+
+class Failing(Pages):
+    """Fails on /first, in the way that ``how`` names."""
+
+    how = ""
+
+    def parse(self, response: Any) -> Any:
+        if response.url.endswith("/first") and self.how == "at once":
+            raise RuntimeError("cannot parse")
+        return self.output(response)
+
+    def output(self, response: Any) -> Any:
+        yield {"path": response.url.removeprefix(self.base)}
+        if response.url.endswith("/first") and self.how == "half-way":
+            raise RuntimeError("cannot parse")
+
+
+class FailingPipeline:
+    def process_item(self, item: Any, spider: Any = None) -> Any:
+        if item["path"] == "/first":
+            raise RuntimeError("cannot store")
+        return item
+
+
+@pytest.mark.parametrize("how", ["at once", "half-way", "item"])
+@pytest.mark.parametrize("together", [False, True])
+def test_twin_of_a_page_that_fails_gets_through(
+    crawl: Any, twins: Any, how: str, together: bool
+) -> None:
+    """Whether the twin comes later or was dropped while the first was in progress."""
+
+    class Spidering(Failing):
+        async def start(self) -> AsyncIterator[Any]:
+            yield Request(self.base + "/first")
+            if not together:
+                await asyncio.sleep(1.2)
+            yield Request(self.base + "/second", priority=-1)
+
+    Spidering.how = how
+    crawled = crawl(
+        Spidering,
+        settings={"ITEM_PIPELINES": {FailingPipeline: 300} if how == "item" else {}},
+        site=twins,
+        paths=[],
+    )
+    assert "/second" in paths(crawled)
+
+
+def test_duplicate_that_waits_on_a_slow_page_is_crawled_again_if_that_fails(
+    crawl: Any, twins: Any
+) -> None:
+    class Slow(Pages):
+        async def start(self) -> AsyncIterator[Any]:
+            yield Request(self.base + "/first")
+            await asyncio.sleep(0.4)
+            yield Request(self.base + "/second")
+
+        async def parse(self, response: Any) -> Any:
+            if response.url.endswith("/first"):
+                await asyncio.sleep(1)
+                raise RuntimeError("too late")
+            yield {"path": response.url.removeprefix(self.base)}
+
+    crawled = crawl(Slow, site=twins, paths=[])
+    assert paths(crawled) == ["/second"]
+    assert crawled.stat("dropped") == 1
+    assert crawled.stat("crawled_again") == 1
+
+
+def test_duplicate_that_cannot_be_requested_again_is_let_through_while_its_original_may_fail(
+    crawl: Any, twins: Any
+) -> None:
+    class Closures(Pages):
+        async def start(self) -> AsyncIterator[Any]:
+            for path in ("/first", "/second"):
+                yield Request(self.base + path, callback=lambda response: self.slow(response))
+
+        async def slow(self, response: Any) -> Any:
+            await asyncio.sleep(0.5)
+            yield {"path": response.url.removeprefix(self.base)}
+
+    crawled = crawl(Closures, site=twins, paths=[])
+    assert sorted(paths(crawled)) == ["/first", "/second"]
+    assert crawled.stat("skipped/not_repeatable") == 1
+
+
+def test_page_that_a_later_middleware_drops_is_not_left_in_the_index(
+    crawl: Any, twins: Any
+) -> None:
+
+    class Dropping:
+        def process_response(self, request: Any, response: Any, spider: Any = None) -> Any:
+            if response.url.endswith("/first"):
+                raise IgnoreRequest("not wanted")
+            return response
+
+    crawled = crawl(
+        Pages,
+        settings={"DOWNLOADER_MIDDLEWARES": {Dropping: 1}},
+        site=twins,
+        paths=["/first", "/second"],
+    )
+    assert paths(crawled) == ["/second"]
+
+
+@pytest.mark.parametrize("error", [StoreUnavailable, StoreDamaged, RuntimeError])
+def test_store_that_fails_costs_no_page(
+    crawl: Any, twins: Any, monkeypatch: Any, caplog: Any, error: type[Exception]
+) -> None:
+    def unavailable(*args: Any, **kwargs: Any) -> Any:
+        raise error("the store is away")
+
+    for method in ("claim_all", "confirm", "release", "orphans", "last_lease"):
+        monkeypatch.setattr(MemoryIndex, method, unavailable)
+    crawled = crawl(Pages, site=twins, paths=["/first", "/second", "/other"])
+    assert len(crawled.items) == crawled.stat("skipped/unavailable") == 3
+    warnings = [r for r in caplog.records if r.levelno == logging.WARNING]
+    assert ["the store is away" in r.getMessage() for r in warnings] == [True]
+
+
+def test_store_that_comes_back_is_asked_again(
+    crawl: Any, twins: Any, monkeypatch: Any, caplog: Any
+) -> None:
+    claim_all = MemoryIndex.claim_all
+
+    def unavailable(*args: Any, **kwargs: Any) -> Any:
+        monkeypatch.setattr(MemoryIndex, "claim_all", claim_all)
+        raise StoreUnavailable("the store is away")
+
+    monkeypatch.setattr("scrapy_simhash.index.primary.RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(MemoryIndex, "claim_all", unavailable)
+    crawled = crawl(
+        Pages, settings=ONE_AT_A_TIME, site=twins, paths=["/other", "/first", "/second"]
+    )
+    assert paths(crawled) == ["/other", "/first"]
+    assert "The index is back" in caplog.text
+
+
+def test_extractor_that_fails_costs_no_page(crawl: Any, twins: Any, caplog: Any) -> None:
+    crawled = crawl(
+        Pages,
+        settings={"SIMHASH_EXTRACTOR": "tests.test_crawl.failing_extractor"},
+        site=twins,
+        paths=["/first"],
+    )
+    assert len(crawled.items) == crawled.stat("skipped/extractor_error") == 1
+    assert "no idea" in caplog.text
+
+
+def failing_extractor(html: str) -> str:
+    raise RuntimeError("no idea")
+
+
+def test_jobdir_keeps_the_index_for_the_next_run(crawl: Any, twins: Any, tmp_path: Any) -> None:
+    settings = {"JOBDIR": str(tmp_path / "job")}
+    assert paths(crawl(Pages, settings=settings, site=twins, paths=["/first"])) == ["/first"]
+    crawled = crawl(Pages, settings=settings, site=twins, paths=["/second", "/other"])
+    assert paths(crawled) == ["/other"]
+
+
+def test_without_jobdir_each_run_starts_anew(crawl: Any, twins: Any) -> None:
+    assert len(crawl(Pages, site=twins, paths=["/first"]).items) == 1
+    assert len(crawl(Pages, site=twins, paths=["/second"]).items) == 1
+
+
+def test_disabled_filter_does_nothing(crawl: Any, twins: Any) -> None:
+    class Silent(Pages):
+        def parse(self, response: Any) -> Any:
+            yield {"path": response.url, "judged": "simhash" in response.meta}
+
+    crawled = crawl(
+        Silent, settings={"SIMHASH_ENABLED": False}, site=twins, paths=["/first", "/second"]
+    )
+    assert [item["judged"] for item in crawled.items] == [False, False]
+
+
+def test_page_whose_callback_asks_for_it_again_is_no_original(crawl: Any, site: Any) -> None:
+    """Answers that put the crawl off are all alike, and each stands for another page."""
+    asked = set()
+
+    def at_second_asking(text: str) -> Any:
+        def answer(request: Any) -> Any:
+            page = html(text if request.path in asked else "Wait " * 5 + article(9))
+            asked.add(request.path)
+            return 200, {"Content-Type": "text/html"}, page
+
+        return answer
+
+    class Patient(Pages):
+        def parse(self, response: Any) -> Any:
+            if "Wait" in response.text:
+                yield response.request.replace(dont_filter=True)
+            else:
+                yield from super().parse(response)
+
+    site.pages = {f"/{number}": at_second_asking(article(number)) for number in range(3)}
+    crawled = crawl(Patient, site=site, paths=["/0", "/1", "/2"])
+    assert sorted(paths(crawled)) == ["/0", "/1", "/2"]
+    assert crawled.stat("dropped") > 0
+
+
+def test_page_whose_download_was_given_up_is_no_original(
+    crawl: Any, twins: Any, monkeypatch: Any
+) -> None:
+    claim_all = MemoryIndex.claim_all
+
+    def slow(self: Any, arrivals: Any, **kwargs: Any) -> Any:
+        if any(arrival.key.endswith("/first") for arrival in arrivals):
+            time.sleep(0.6)
+        return claim_all(self, arrivals, **kwargs)
+
+    class Impatient(Pages):
+        async def parse(self, response: Any) -> Any:
+            if response.url.endswith("/other"):
+                download = downloaded(self.crawler.engine, Request(self.base + "/first"))
+                with contextlib.suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(download, 0.3)
+                yield response.follow("/second")
+            else:
+                yield {"path": response.url.removeprefix(self.base)}
+
+    monkeypatch.setattr(MemoryIndex, "claim_all", slow)
+    crawled = crawl(Impatient, site=twins, paths=["/other"])
+    assert paths(crawled) == ["/second"]
+
+
+def test_what_is_being_handed_back_when_the_spider_is_idle_is_crawled_again(
+    crawl: Any, twins: Any, monkeypatch: Any
+) -> None:
+    release = MemoryIndex.release
+
+    def slow(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if threading.current_thread().name.startswith("simhash"):
+            time.sleep(1)
+        return release(self, *args, **kwargs)
+
+    def late(request: Any) -> Any:
+        time.sleep(0.9)
+        return 404, {}, b""
+
+    class OneFails(Pages):
+        failed = False
+
+        def parse(self, response: Any) -> Any:
+            if not self.failed:
+                self.failed = True
+                raise RuntimeError
+            yield from super().parse(response)
+
+    monkeypatch.setattr(MemoryIndex, "release", slow)
+    twins.pages["/late"] = late
+    crawled = crawl(OneFails, site=twins, paths=["/first", "/second", "/late"])
+    assert len(crawled.items) == 1
+
+
+def test_twin_of_a_page_that_a_later_middleware_drops_need_not_wait_for_the_end(
+    crawl: Any, twins: Any
+) -> None:
+    class Late:
+        def process_response(self, request: Any, response: Any, spider: Any = None) -> Any:
+            if response.url.endswith("/first"):
+                raise IgnoreRequest
+            return response
+
+    class InTurn(Pages):
+        async def start(self) -> AsyncIterator[Any]:
+            for path in ("/first", "/second", "/late"):
+                yield Request(self.base + path)
+                await asyncio.sleep(0.2)
+
+    def late(request: Any) -> Any:
+        time.sleep(2)
+        return 200, {"Content-Type": "text/html"}, html(article(7))
+
+    twins.pages["/late"] = late
+    crawled = crawl(InTurn, settings={"DOWNLOADER_MIDDLEWARES": {Late: 543}}, site=twins, paths=[])
+    assert paths(crawled) == ["/second", "/late"]
+
+
+def test_store_that_fails_is_not_asked_to_confirm_again_and_again(
+    crawl: Any, twins: Any, monkeypatch: Any
+) -> None:
+    calls = []
+
+    def unavailable(*args: Any, **kwargs: Any) -> Any:
+        calls.append(args)
+        raise StoreUnavailable("the store is away")
+
+    def late(request: Any) -> Any:
+        time.sleep(3)
+        return 404, {}, b""
+
+    monkeypatch.setattr(MemoryIndex, "confirm", unavailable)
+    twins.pages["/late"] = late
+    start = time.monotonic()
+    crawl(Pages, site=twins, paths=["/first", "/late"])
+    seconds = time.monotonic() - start
+    # At first; every half second, since it refuses at once; when it is idle; when it closes.
+    assert len(calls) <= 1 + 2 * seconds + 2
+
+
+def test_filter_of_a_crawl_that_never_starts_is_not_kept(crawl: Any, twins: Any) -> None:
+    class Broken:
+        @classmethod
+        def from_crawler(cls, crawler: Any) -> Any:
+            raise RuntimeError("cannot start")
+
+    def filters() -> int:
+        gc.collect()
+        return sum(isinstance(thing, CrawlFilter) for thing in gc.get_objects())
+
+    before = filters()
+    logging.disable()  # what pytest keeps of the log would keep the crawl
+    try:
+        with pytest.raises(RuntimeError, match="cannot start"):
+            crawl(Pages, settings={"ITEM_PIPELINES": {Broken: 1}}, site=twins, paths=[])
+    finally:
+        logging.disable(logging.NOTSET)
+    assert filters() == before
+
+
+def test_request_that_carries_a_lone_surrogate_does_no_harm(crawl: Any, twins: Any) -> None:
+    crawled = crawl(
+        Pages, site=twins, paths=["/first", "/second"], meta={"title": "half a pair \ud83d"}
+    )
+    assert crawled.stat("unique") == crawled.stat("dropped") == 1
+
+
+def test_equal_bodies_are_analysed_once_and_counted(crawl: Any, twins: Any) -> None:
+    twins.pages["/copy"] = twins.pages["/first"]
+    crawled = crawl(Pages, settings=ONE_AT_A_TIME, site=twins, paths=["/first", "/copy", "/second"])
+    assert crawled.stat("same_body") == 1
+    assert crawled.stat("dropped") == 2
+    assert ("/copy", 0) in {(url.removeprefix(twins.url), k) for url, _, k in crawled.dropped}
+
+
+def test_page_that_hangs_costs_no_other_page_its_verdict(crawl: Any, twins: Any) -> None:
+    """Also not those that its worker process had been given ahead."""
+    twins.pages["/hang"] = b"hang"
+    settings = {
+        "SIMHASH_PROCESSES": 1,
+        "SIMHASH_TIMEOUT": 2,
+        "SIMHASH_EXTRACTOR": "tests.test_worker.hostile",
+    }
+    crawled = crawl(
+        Pages, settings=settings, site=twins, paths=["/hang", "/first", "/second", "/other"]
+    )
+    assert crawled.stat("skipped/timeout") == 1
+    assert crawled.stat("unique") == 1
+    assert crawled.stat("duplicate") == 2

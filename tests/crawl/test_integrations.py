@@ -1,0 +1,191 @@
+"""The filter beside other parts of Scrapy and its neighbours."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+from scrapy import Request
+
+from tests.crawl.test_crawl import ONE_AT_A_TIME, Pages, check_sum, paths
+from tests.pages import article, edited, html
+
+
+@pytest.fixture
+def twins(site: Any) -> Any:
+    text = article(1)
+    site.pages = {
+        "/first": html(text, title="First"),
+        "/second": html(edited(text, 2), title="Second"),
+        "/other": html(article(3)),
+    }
+    return site
+
+
+ALL = ["/first", "/second", "/other"]
+KEPT = ["/first", "/other"]
+
+
+def test_components_can_be_named_one_by_one(crawl: Any, twins: Any) -> None:
+    settings = {
+        **ONE_AT_A_TIME,
+        "ADDONS": {},
+        "DOWNLOADER_MIDDLEWARES": {
+            "scrapy_simhash.downloadermiddlewares.NearDuplicateDownloaderMiddleware": 545
+        },
+        "SPIDER_MIDDLEWARES": {
+            "scrapy_simhash.spidermiddlewares.NearDuplicateSpiderMiddleware": 10
+        },
+        "ITEM_PIPELINES": {"scrapy_simhash.pipelines.NearDuplicatePipeline": 50},
+    }
+    assert paths(crawl(Pages, settings=settings, site=twins, paths=ALL)) == KEPT
+
+
+def test_component_that_the_project_disables_stays_disabled(crawl: Any, twins: Any) -> None:
+    middleware = "scrapy_simhash.downloadermiddlewares.NearDuplicateDownloaderMiddleware"
+    settings = {"DOWNLOADER_MIDDLEWARES": {middleware: None}}
+
+    class Silent(Pages):
+        def parse(self, response: Any) -> Any:
+            yield {"path": response.url}
+
+    assert len(crawl(Silent, settings=settings, site=twins, paths=ALL).items) == 3
+
+
+def test_custom_settings_of_the_spider_count(crawl: Any, twins: Any) -> None:
+    class Flagging(Pages):
+        custom_settings = {"SIMHASH_ACTION": "flag", **ONE_AT_A_TIME}  # noqa: RUF012
+
+    assert paths(crawl(Flagging, site=twins, paths=ALL)) == ALL
+
+
+def test_answers_from_the_http_cache_are_revisits(crawl: Any, twins: Any, tmp_path: Any) -> None:
+    settings = {
+        **ONE_AT_A_TIME,
+        "HTTPCACHE_ENABLED": True,
+        "HTTPCACHE_DIR": str(tmp_path / "cache"),
+        "SIMHASH_INDEX_URL": f"sqlite:///{tmp_path}/index.sqlite",
+    }
+    crawl(Pages, settings=settings, site=twins, paths=ALL)
+    again = crawl(Pages, settings=settings, site=twins, paths=ALL)
+    assert again.stats["httpcache/hit"] == 3
+    assert paths(again) == KEPT
+    assert (again.stat("revisit"), again.stat("duplicate")) == (2, 1)
+    check_sum(again)
+
+
+def test_autothrottle_measures_the_download_only(crawl: Any, twins: Any) -> None:
+    latencies = []
+
+    class Measuring(Pages):
+        def parse(self, response: Any) -> Any:
+            latencies.append(response.meta["download_latency"])
+            yield from super().parse(response)
+
+    settings = {
+        **ONE_AT_A_TIME,
+        "AUTOTHROTTLE_ENABLED": True,
+        "AUTOTHROTTLE_START_DELAY": 0.01,
+        "SIMHASH_EXTRACTOR": "tests.test_integrations.slow_extractor",
+    }
+    crawled = crawl(Measuring, settings=settings, site=twins, paths=ALL)
+    assert paths(crawled) == KEPT
+    assert max(latencies) < 0.5
+
+
+def slow_extractor(html: str) -> str:
+    import time
+
+    from scrapy_simhash.extraction.extractor import extract
+
+    time.sleep(0.5)
+    return extract(html, "prose").text
+
+
+def test_page_objects_work_on_the_pages_that_get_through(crawl: Any, twins: Any) -> None:
+    poet = pytest.importorskip("scrapy_poet", reason="scrapy-poet is not installed")
+    from web_poet import WebPage
+
+    class TitlePage(WebPage):
+        def to_item(self) -> Any:
+            return {"title": self.css("title::text").get()}
+
+    class Poetic(Pages):
+        async def parse(self, response: poet.DummyResponse, page: TitlePage) -> Any:
+            yield {"path": response.url.removeprefix(self.base), **page.to_item()}
+
+    Poetic.parse.__annotations__.update(response=poet.DummyResponse, page=TitlePage)
+    settings = {**ONE_AT_A_TIME, "ADDONS": {"scrapy_simhash.Addon": 500, "scrapy_poet.Addon": 300}}
+    crawled = crawl(Poetic, settings=settings, site=twins, paths=ALL)
+    assert paths(crawled) == KEPT
+    assert crawled.items[0]["title"] == "First"
+
+
+@pytest.fixture
+def redis_port() -> Iterator[int]:
+    """A real redis-server, or fakeredis's own server where there is none."""
+    import socket
+    import subprocess
+    import threading
+    import time
+
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    if shutil.which("redis-server"):
+        process = subprocess.Popen(
+            ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", ""],
+            stdout=subprocess.DEVNULL,
+        )
+        stop = lambda: (process.terminate(), process.wait())  # noqa: E731
+    else:
+        fakeredis = pytest.importorskip("fakeredis", reason="no redis-server and no fakeredis")
+        server = fakeredis.TcpFakeServer(("127.0.0.1", port), server_type="redis")
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        stop = lambda: (server.shutdown(), server.server_close())  # noqa: E731
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                break
+        time.sleep(0.05)
+    yield port
+    stop()
+
+
+# scrapy-redis 0.9.1 calls Scrapy's stats the old way.
+@pytest.mark.filterwarnings("ignore::scrapy.exceptions.ScrapyDeprecationWarning")
+def test_scrapy_redis_keeps_its_queue_and_we_keep_one_copy(
+    crawl: Any, twins: Any, redis_port: int
+) -> None:
+    pytest.importorskip("scrapy_redis", reason="scrapy-redis is not installed")
+    settings = {
+        **ONE_AT_A_TIME,
+        "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
+        "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
+        "REDIS_URL": f"redis://127.0.0.1:{redis_port}",
+    }
+    assert paths(crawl(Pages, settings=settings, site=twins, paths=ALL)) == KEPT
+
+
+def test_pages_rendered_by_a_browser_are_compared(crawl: Any, twins: Any) -> None:
+    pytest.importorskip("scrapy_playwright", reason="scrapy-playwright is not installed")
+    browser = shutil.which("chromium") or shutil.which("chromium-browser")
+    if browser is None:
+        pytest.skip("no chromium on this machine")
+    handler = "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler"
+
+    class Rendered(Pages):
+        async def start(self) -> AsyncIterator[Any]:
+            for place, path in enumerate(self.paths):
+                yield Request(self.base + path, meta={"playwright": True}, priority=-place)
+
+    settings = {
+        **ONE_AT_A_TIME,
+        "DOWNLOAD_HANDLERS": {"http": handler, "https": handler},
+        "PLAYWRIGHT_LAUNCH_OPTIONS": {"executable_path": browser, "args": ["--no-sandbox"]},
+    }
+    assert paths(crawl(Rendered, settings=settings, site=twins, paths=ALL)) == KEPT

@@ -1,0 +1,194 @@
+"""What a crawl says of itself: the dedup log, the stats and the summary."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy.settings import Settings
+
+from scrapy_simhash.analysis.worker import WorkerProcess, analyse_body
+from scrapy_simhash.exceptions import SettingError
+from scrapy_simhash.fingerprint.recipe import named_recipe
+from scrapy_simhash.report.dedup_log import LogLine, read_log
+from scrapy_simhash.settings import FilterSettings
+from tests.crawl.test_crawl import ONE_AT_A_TIME, Pages
+from tests.pages import article, edited, html
+from tests.test_pipelines import TEXT, Items
+
+
+@pytest.fixture
+def twins(site: Any) -> Any:
+    text = article(1)
+    site.pages = {
+        "/first": html(text),
+        "/second": html(edited(text, 2), title="Second"),
+        "/other": html(article(3)),
+        "/image": (200, {"Content-Type": "image/png"}, b"\x89PNG\r\n\x1a\n" * 50),
+    }
+    return site
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "logs" / "dedup.jsonl"
+
+
+def lines(log: Path) -> dict[str, LogLine]:
+    return {line.url.rsplit("/", 1)[1]: line for line in read_log([log])}
+
+
+def test_every_judged_page_is_one_line(crawl: Any, twins: Any, log: Path) -> None:
+    settings = {**ONE_AT_A_TIME, "SIMHASH_LOG": str(log), "HTTPERROR_ALLOW_ALL": True}
+    crawled = crawl(Pages, settings=settings, site=twins, paths=[*twins.pages, "/first", "/gone"])
+    verdicts = Counter(line.verdict for line in read_log([log]))
+    assert verdicts == {"unique": 2, "duplicate": 1, "revisit": 1, "skipped": 2}
+    assert verdicts.total() == crawled.stat("responses")
+    for verdict, number in verdicts.items():
+        assert crawled.stat(verdict) == number
+    found = lines(log)
+    first, second, image = found["first"], found["second"], found["image"]
+    assert (second.original, second.action, second.k) == (first.key, "drop", 48)
+    assert second.distance is not None
+    assert 0 < second.distance <= 48
+    assert second.bytes == len(twins.pages["/second"])
+    assert crawled.stat("bytes_dropped") == second.bytes
+    assert (image.verdict, image.reason, image.action) == ("skipped", "not_html", None)
+    assert twins.url == f"http://{second.host}"
+    assert all(line.seconds is not None and line.seconds < 60 for line in found.values())
+    assert sorted(line.time for line in found.values())
+
+
+@pytest.mark.parametrize("length", [0, 100, 10_000])
+def test_line_has_an_excerpt_of_the_main_text(
+    crawl: Any, twins: Any, log: Path, length: int
+) -> None:
+    settings = {"SIMHASH_LOG": str(log), "SIMHASH_LOG_TEXT": length, "SIMHASH_ACTION": "flag"}
+    crawl(Pages, settings=settings, site=twins, paths=["/first", "/second"])
+    texts = {name: line.text for name, line in lines(log).items()}
+    assert all(len(text) <= length for text in texts.values())
+    if length:
+        assert texts["first"].startswith(article(1)[:30])
+    if length > 1000:
+        assert texts["first"] != texts["second"]
+
+
+def test_excerpt_of_a_worker_process_is_the_same() -> None:
+    recipe, body = named_recipe("default"), html(article(1))
+    worker = WorkerProcess(recipe, 10, excerpt_length=80)
+    assert worker.analyse(body, None, "http://a/") == analyse_body(
+        body, None, "http://a/", recipe, excerpt_length=80
+    )
+    worker.close()
+    assert len(analyse_body(body, None, "http://a/", recipe, excerpt_length=80).excerpt) > 70
+
+
+@pytest.mark.parametrize("action", ["follow", "flag"])
+def test_line_says_what_was_done_with_a_duplicate(
+    crawl: Any, twins: Any, log: Path, action: str
+) -> None:
+    settings = {**ONE_AT_A_TIME, "SIMHASH_LOG": log, "SIMHASH_ACTION": action}
+    crawled = crawl(Pages, settings=settings, site=twins, paths=["/first", "/second"])
+    assert lines(log)["second"].action == action
+    assert crawled.stat("bytes_dropped") == 0
+
+
+def test_judged_items_are_lines_too(crawl: Any, site: Any, log: Path) -> None:
+    items = [
+        {"url": "http://a.example/1", "text": article(1)},
+        {"url": "http://b.example/1", "text": edited(article(1), 2)},
+        {"url": "http://a.example/2", "text": "short"},
+    ]
+    crawled = crawl(Items, settings={**TEXT, "SIMHASH_LOG": log}, site=site, items=items)
+    found = [line for line in read_log([log]) if line.what == "item"]
+    assert sorted(line.verdict for line in found) == ["duplicate", "skipped", "unique"]
+    [repeated] = [line for line in found if line.verdict == "duplicate"]
+    assert (repeated.action, repeated.bytes) == ("drop", None)
+    assert repeated.text
+    assert crawled.stat("items_dropped") == 1
+
+
+def test_nothing_is_written_unless_asked_for(crawl: Any, twins: Any, tmp_path: Path) -> None:
+    crawl(Pages, site=twins, paths=["/first"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_log_that_cannot_be_written_costs_no_page_and_one_warning(
+    crawl: Any, twins: Any, log: Path, caplog: Any
+) -> None:
+    settings = {"SIMHASH_LOG": log}
+    log.parent.mkdir()
+    checked = FilterSettings.from_settings(Settings(settings))
+    assert checked.log_path == log
+    log.with_name("dedup.jsonl").mkdir()
+    with pytest.raises(SettingError, match=r"SIMHASH_LOG: .* is a folder"):
+        FilterSettings.from_settings(Settings(settings))
+    log.rmdir()
+
+    class InTheWay(Pages):
+        def parse(self, response: Any) -> Any:
+            log.mkdir()
+            yield from super().parse(response)
+
+    crawled = crawl(InTheWay, settings=settings, site=twins, paths=["/first"])
+    assert len(crawled.items) == 1
+    warnings = [record for record in caplog.records if "SIMHASH_LOG" in record.getMessage()]
+    assert [record.getMessage().count("\n") for record in warnings] == [0, 0]
+    assert "the crawl goes on" in warnings[0].getMessage()
+    assert "1 lines could not be written" in warnings[1].getMessage()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("SIMHASH_LOG", "pyproject.toml/log", "pyproject.toml"),
+        ("SIMHASH_LOG", 3.5, "not the path"),
+        ("SIMHASH_LOG", "a\0b", "not the path"),
+        ("SIMHASH_LOG_SIZE", 10, "at least 10000"),
+        ("SIMHASH_LOG_TEXT", -1, "at least 0"),
+    ],
+)
+def test_unusable_setting_is_named_in_one_line(name: str, value: Any, says: str) -> None:
+    with pytest.raises(SettingError) as caught:
+        FilterSettings.from_settings(Settings({name: value}))
+    assert str(caught.value).startswith(name + ": ")
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_summary_at_the_end_accounts_for_every_page(crawl: Any, twins: Any, caplog: Any) -> None:
+    crawl(Pages, settings=ONE_AT_A_TIME, site=twins, paths=list(twins.pages))
+    [summary] = [r.getMessage() for r in caplog.records if "pages judged" in r.getMessage()]
+    rows = [row.split() for row in summary.splitlines()]
+    assert rows[0] == "Near-duplicates: 4 pages judged".split()
+    assert ["2", "kept,"] in [row[:2] for row in rows]
+    size = len(twins.pages["/second"])
+    assert ["1", "dropped,", f"{size / 1000:.1f}", "kB"] in rows
+    assert ["1", "skipped:", "not_html"] in rows
+    [host] = [row for row in rows if re.match(r"127\.0\.0\.1:\d+$", row[0])]
+    assert host[1:5] == ["4", "2", "1", "1"]
+    assert "simhash report" not in summary
+
+
+def test_summary_is_bounded_however_many_hosts_there_are(tmp_path: Path) -> None:
+    from scrapy import Request
+    from scrapy.http import Response
+
+    from scrapy_simhash.crawl.summary import Account
+    from scrapy_simhash.detector import Verdict
+
+    settings = FilterSettings.from_settings(Settings({"SIMHASH_LOG": tmp_path / "a log"}))
+    account = Account(settings)
+    for number in range(3000):
+        url = f"http://{number}.example/"
+        kind: Any = "duplicate" if number < 3 else "unique"
+        verdict = Verdict(kind, url, original="http://x/", distance=1)
+        account.page(Request(url), Response(url, body=b"12345"), verdict, "drop")
+    account.close()
+    summary = account.summary()
+    assert len(summary.splitlines()) == 16
+    assert re.search(r"\n2,990 other hosts +2,990 +2,990 +0 +0 ", summary)
+    assert summary.splitlines()[-1].endswith(f"scrapy simhash report '{tmp_path / 'a log'}'")

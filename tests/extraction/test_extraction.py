@@ -1,0 +1,144 @@
+"""Extractors by name: what they return, and that no markup makes them raise."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from scrapy_simhash.extraction.extractor import EXTRACTORS, Extraction, extract, load_extractor
+from tests.pages import article
+
+ARTICLES = Path(__file__).parents[3] / "shared" / "data" / "articles-html" / "docs.jsonl.xz"
+PAGE = f"<html><body><article><p>{article(1)}</p><p>{article(2)}</p></article></body></html>"
+
+
+def shout(html: str) -> str:
+    return html.upper()
+
+
+def thin_shout(html: str) -> Extraction:
+    return Extraction(html.upper(), thin=True)
+
+
+def number(html: str) -> int:
+    return len(html)
+
+
+def broken(html: str) -> str:
+    raise LookupError("of its own making")
+
+
+@pytest.mark.parametrize("name", EXTRACTORS)
+def test_each_named_extractor_finds_the_text(name: str) -> None:
+    """A plain article comes out whole, and is not thin."""
+    extraction = extract(PAGE, name)
+    assert extraction.text.split() == f"{article(1)} {article(2)}".split()
+    assert not extraction.thin
+
+
+def test_a_thin_page_has_the_text_that_it_shows() -> None:
+    """With less than a paragraph of prose, the text is all that stands outside the furniture."""
+    html = "<body><nav>Home</nav><p>Nothing to see here, not yet.</p><ul><li><a href=/>a link</a>"
+    assert extract(html) == Extraction("Nothing to see here, not yet.\na link", thin=True)
+
+
+@pytest.mark.parametrize("name", EXTRACTORS)
+def test_text_after_what_no_parser_takes_is_kept(name: str) -> None:
+    """A NUL, a lone surrogate and an XML declaration of another charset lose no text."""
+    html = f'<?xml version="1.0" encoding="gbk"?>\n{PAGE}'.replace("<article>", "<article>\0\ud800")
+    assert article(2).split()[-1] in extract(html, name).text.split()
+
+
+def test_a_thin_page_may_show_its_lines_in_any_order() -> None:
+    """A menu that is shuffled on each visit makes no other page."""
+    html = "<body><ul><li>Lamps</li><li>Books</li></ul><p>No news today</p>"
+    shuffled = "<body><p>No news today</p><ul><li>Books</li><li>Lamps</li></ul>"
+    assert (
+        extract(html) == extract(shuffled) == Extraction("Books\nLamps\nNo news today", thin=True)
+    )
+
+
+def test_callables_by_import_path() -> None:
+    """A callable may return a str or an Extraction."""
+    assert extract("a", f"{__name__}.shout") == Extraction("A")
+    assert extract("a", f"{__name__}.thin_shout") == Extraction("A", thin=True)
+
+
+def test_a_callable_fails_loudly() -> None:
+    """What a callable raises reaches the caller, and so does a result that is no text."""
+    with pytest.raises(LookupError, match="of its own making"):
+        extract("a", f"{__name__}.broken")
+    with pytest.raises(TypeError, match=r"int for http://a\.test"):
+        extract("a", f"{__name__}.number", url="http://a.test")
+
+
+@pytest.mark.parametrize(
+    "name", ["", "proze", ".x", "no.such.module", "json.nothing", "json.decoder"]
+)
+def test_an_unknown_extractor_is_refused_in_one_line(name: str) -> None:
+    """The error names what was asked for."""
+    with pytest.raises(ValueError) as caught:
+        load_extractor(name)
+    assert repr(name) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_error_lists_what_there_is() -> None:
+    """A misspelt name is answered with the right ones."""
+    with pytest.raises(ValueError, match="prose, trafilatura, text or the import path"):
+        load_extractor("proze")
+
+
+def test_the_default_does_not_import_trafilatura() -> None:
+    """Neither importing the module nor running the default extractor loads it."""
+    code = (
+        "import sys; from scrapy_simhash.extraction.extractor import extract; extract('<p>x');"
+        "sys.exit('trafilatura' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+_PIECES = st.one_of(
+    st.sampled_from(
+        "<div> </div> <p> </p> <b> </b> <a> </a> <br> <table> <td> <script> <!-- --> <![CDATA["
+        " <?x <svg> <frameset> <section> &#0; &amp \0 \ud800 ，中文。".split(" ")
+    ),
+    st.text(max_size=30),
+    st.just(article(3, words=30)),
+)
+
+
+@settings(max_examples=150)
+@given(st.lists(_PIECES, max_size=40).map("".join), st.sampled_from(EXTRACTORS))
+@example("", "prose")
+@example("<!-- nothing but this", "prose")
+@example('<?xml version="1.0" encoding="gbk"?><p>x', "text")
+@example("a\0b\ud800c", "prose")
+@example("<div>" * 100_000 + "deep", "prose")
+@example("<b>" * 1_500 + article(4) + "</b>" * 1_500, "prose")
+@example("<p>" + "word, " * 200_000, "prose")
+@example(bytes(range(256)).decode("latin-1") * 100, "prose")
+@example("<html><frameset><frame src=a></frameset></html>", "text")
+@example("no markup at all", "trafilatura")
+def test_no_markup_makes_a_named_extractor_raise(html: str, name: str) -> None:
+    """Bad, deep, huge or no markup gives some text that can be encoded, at worst an empty one."""
+    extract(html, name).text.encode("utf-8")
+
+
+@pytest.mark.skipif(not ARTICLES.exists(), reason="the folder ../shared/data is missing")
+def test_real_pages_keep_their_body() -> None:
+    """Of 60 real pages, nearly all give a text that holds most of the hand-made body."""
+    found = []
+    with lzma.open(ARTICLES, "rt", encoding="utf-8") as lines:
+        pages = [entry for entry in map(json.loads, lines) if "body" in entry and "html" in entry]
+    for entry in pages[:60]:
+        words = set(entry["body"].split())
+        found.append(len(words & set(extract(entry["html"]).text.split())) > 0.7 * len(words))
+    assert sum(found) >= 54

@@ -1,0 +1,175 @@
+"""Pages that are no articles: what happens to each, and why that is right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from scrapy_simhash.detector import NearDuplicateDetector
+from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
+from scrapy_simhash.index import index_from_url
+from tests.pages import article
+
+DEFAULT = named_recipe("default")
+MENU = "".join(f"<li><a href='/c/{n}'>Department number {n}</a></li>" for n in range(30))
+
+
+def page(body: str, title: str = "The shop") -> str:
+    return (
+        f"<html><head><title>{title}</title></head><body><div class=top><ul>{MENU}</ul></div>"
+        f"<div class=content>{body}</div><div class=bottom><p>Open every day but the last of the"
+        " month, and when it rains. All prices are in shells.</p></div></body></html>"
+    )
+
+
+@pytest.fixture
+def checked() -> Iterator[Callable[..., tuple[str, str | None]]]:
+    """Check a page; return its verdict and the original."""
+    detectors: dict[Recipe, NearDuplicateDetector] = {}
+
+    def check(html: str, url: str, recipe: Recipe = DEFAULT) -> tuple[str, str | None]:
+        if recipe not in detectors:
+            index = index_from_url(
+                "memory://", recipe=recipe.identity, bits=recipe.bits, distance=recipe.distance
+            )
+            detectors[recipe] = NearDuplicateDetector(recipe, index)
+        verdict = detectors[recipe].check_html(html, key=url)
+        return verdict.kind, verdict.original
+
+    yield check
+    for detector in detectors.values():
+        detector.close()
+
+
+def listing(first: int, count: int = 12) -> str:
+    rows = "".join(
+        f"<li><a href='/p/{n}'>{article(n, 4)}</a></li>" for n in range(first, first + count)
+    )
+    return f"<ul>{rows}</ul>"
+
+
+def test_pagination_pages_with_other_items_are_kept(checked: Callable[..., object]) -> None:
+    """Nothing behind page 2 may be lost because page 1 has the same template."""
+    for number in range(4):
+        url = f"http://shop.test/list?page={number}"
+        assert checked(page(listing(12 * number)), url) == ("unique", None)
+
+
+def test_the_same_listing_under_another_address_is_a_copy(checked: Callable[..., object]) -> None:
+    """A session token or a sort order that changes nothing leads to the same links again."""
+    checked(page(listing(0)), "http://shop.test/list")
+    assert checked(page(listing(0)), "http://shop.test/list?sid=1") == (
+        "duplicate",
+        "http://shop.test/list",
+    )
+
+
+def test_listing_with_one_new_item_is_kept(checked: Callable[..., object]) -> None:
+    """The new item may be linked from nowhere else."""
+    checked(page(listing(0)), "http://shop.test/list")
+    assert checked(page(listing(1)), "http://shop.test/list/new") == ("unique", None)
+
+
+def test_long_list_that_the_page_marks_as_its_main_part_is_compared_by_distance(
+    checked: Callable[..., object],
+) -> None:
+    """The front page fetched twice is one page. Whoever wants every new link takes `follow`."""
+    one, newer, other = (
+        f"<html><body><main><h1>Contents</h1>{listing(first, 60)}</main></body></html>"
+        for first in (0, 1, 60)
+    )
+    checked(one, "http://shop.test/")
+    assert checked(newer, "http://shop.test/index") == ("duplicate", "http://shop.test/")
+    assert checked(other, "http://shop.test/?page=2") == ("unique", None)
+
+
+WALLS = {
+    "log-in wall": "<form><p>Please log in to read on.</p><input name=user></form>",
+    "cookie wall": "<p>We need your consent before we show you anything.</p><button>Yes</button>",
+    "soft 404": "<h2>Not found</h2><p>There is no such page here.</p>",
+}
+
+
+@pytest.mark.parametrize("wall", WALLS)
+def test_the_same_wall_on_one_site_is_kept_once(checked: Callable[..., object], wall: str) -> None:
+    """It is the same page again: what lies behind it was not on it. Its own title keeps one."""
+    checked(page(WALLS[wall], wall), "http://shop.test/a")
+    assert checked(page(WALLS[wall], wall), "http://shop.test/b") == (
+        "duplicate",
+        "http://shop.test/a",
+    )
+    assert checked(page(WALLS[wall], "Blue mug"), "http://shop.test/c")[0] == "unique"
+
+
+def test_soft_404_that_shows_the_address_is_kept_once(checked: Callable[..., object]) -> None:
+    for number, verdict in enumerate(("unique", "duplicate", "duplicate")):
+        path = f"/{'deeper/' * number}page"
+        wall = page(f"<p>There is no {path} here. Request 4f3a{number}c2b1a0d9e8f7.</p>")
+        assert checked(wall, "http://shop.test" + path)[0] == verdict  # type: ignore[index]
+
+
+def test_short_page_repeats_only_on_its_own_host(checked: Callable[..., object]) -> None:
+    """Many sites say that they are moving house; each says it of itself."""
+    notice = "<html><title>Moved</title><body><p>We are moving house.</p></body></html>"
+    assert checked(notice, "http://a.test/1")[0] == "unique"
+    assert checked(notice, "http://b.test/1")[0] == "unique"
+    assert checked(notice, "http://a.test/2") == ("duplicate", "http://a.test/1")
+
+
+def test_pages_drawn_by_a_script_are_told_apart_by_their_data(
+    checked: Callable[..., object],
+) -> None:
+    """All that a crawler without a browser sees of them is one and the same notice."""
+    for number in range(3):
+        shell = (
+            "<html><title>App</title><body><noscript>Enable JavaScript.</noscript>"
+            f"<p>Loading</p><script id=__NEXT_DATA__ type='application/json'>{{'id': {number}}}"
+            "</script></body></html>"
+        )
+        assert checked(shell, f"http://app.test/{number}")[0] == "unique"
+
+
+def test_pages_of_a_gallery_are_told_apart_by_their_images(
+    checked: Callable[..., object],
+) -> None:
+    """The logo in the menu may be another one from page to page."""
+    for number in range(3):
+        photo = f"<nav><img src=/logo{number}.svg></nav><p>A photo.</p><img src='/p/{number}.jpg'>"
+        gallery = f"<html><title>Photos</title><body>{photo}</body></html>"
+        assert checked(gallery, f"http://a.test/{number}")[0] == "unique"
+    again = gallery.replace("logo2", "logo3")
+    assert checked(again, "http://a.test/again")[0] == "duplicate"
+
+
+def test_page_without_any_text_repeats_none(checked: Callable[..., object]) -> None:
+    for number in range(2):
+        assert checked("<html><body></body></html>", f"http://a.test/{number}")[0] == "skipped"
+
+
+PRODUCT = (
+    f"<h1>{{name}}</h1><p>{article(7, 180)}</p><p>The price of the {{name}} is {{price}} shells, "
+    "and it is in stock at all our places.</p>"
+)
+
+
+@pytest.mark.parametrize(
+    ("apart", "change"),
+    [("numbers", {"price": "98"}), ("title", {"name": "Red mug of clay"})],
+)
+def test_products_that_differ_in_one_word_are_told_apart_when_asked(
+    checked: Callable[..., object], apart: str, change: dict[str, str]
+) -> None:
+    """By distance alone they are near-duplicates, as an edited article is."""
+    first = {"name": "Blue mug of clay", "price": "12"}
+    one, other = (page(PRODUCT.format(**values)) for values in (first, {**first, **change}))
+    for recipe, expected in (
+        (DEFAULT, "duplicate"),
+        (replace(DEFAULT, tell_apart=(apart,)), "unique"),
+    ):
+        checked(one, "http://shop.test/1", recipe)
+        verdict, _ = checked(other, "http://shop.test/2", recipe)  # type: ignore[misc]
+        assert verdict == expected
+    verdict, _ = checked(one, "http://mirror.test/1", replace(DEFAULT, tell_apart=(apart,)))  # type: ignore[misc]
+    assert verdict == "duplicate"

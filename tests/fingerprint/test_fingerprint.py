@@ -1,0 +1,165 @@
+"""Simhash against its definition, and the fast path against the slow one."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_simhash.fingerprint.hashing import hash_features
+from scrapy_simhash.fingerprint.simhash import (
+    BITS,
+    Fingerprint,
+    bit_sums,
+    fingerprint_from_sums,
+    hamming_distance,
+    simhash,
+    simhash_ngrams,
+)
+
+WEIGHTS = st.one_of(st.integers(-5, 5).map(float), st.integers(1, 10**6).map(lambda n: n / 1024))
+FEATURES = st.dictionaries(st.text(max_size=6), WEIGHTS, max_size=12)
+
+
+def by_definition(features: dict[str, float], bits: int, name: str) -> list[float]:
+    sums = [0.0] * bits
+    for feature, weight in features.items():
+        lanes = hash_features([feature], bits, name)[:, 0]
+        value = int("".join(f"{int(lane):064b}" for lane in lanes), 2)
+        for position in range(bits):
+            one = value >> (bits - 1 - position) & 1
+            sums[position] += weight if one else -weight
+    return sums
+
+
+def ngram_counts(text: str, n: int) -> Counter[str]:
+    return Counter(text[i : i + n] for i in range(max(len(text) - n + 1, 1)) if text)
+
+
+@pytest.mark.parametrize(
+    ("sums", "expected"),
+    [
+        ([-7, 1, -9, 9, 3, 9], "010111"),
+        ([13, 108, -22, -5, -32, 55], "110001"),
+        ([0, 0, 1], "001"),
+        ([2], "1"),
+        ([-1] * 8 + [0.5], "000000001"),
+    ],
+)
+def test_bits_from_sums(sums: list[float], expected: str) -> None:
+    """The worked examples of the literature; a tie gives 0."""
+    assert f"{fingerprint_from_sums(sums):0{len(sums)}b}" == expected
+
+
+def test_hamming_distance_of_the_worked_example() -> None:
+    """100111 and 101010 differ in three bits."""
+    assert hamming_distance(0b100111, 0b101010) == 3
+
+
+@given(FEATURES, st.sampled_from(BITS), st.sampled_from(["xxh3", "karp-rabin"]))
+def test_simhash_is_its_definition(features: dict[str, float], bits: int, name: str) -> None:
+    """Bits and margins are the signs and sizes of the weighted sums over all features."""
+    sums = by_definition(features, bits, name)
+    fingerprint = simhash(features, bits, name)
+    assert fingerprint == Fingerprint(fingerprint_from_sums(sums), bits)
+    assert fingerprint.margins is not None
+    assert fingerprint.margins.dtype == np.float32
+    assert (fingerprint.margins == np.abs(np.array(sums)).astype(np.float32)).all()
+
+
+@given(
+    st.lists(st.floats(1e-3, 1e6) | st.floats(0, 1e-300), min_size=2, max_size=60),
+    st.randoms(use_true_random=False),
+)
+def test_order_of_features_plays_no_part(weights: list[float], rng: random.Random) -> None:
+    """Any weights add up to the same sums in any order, to the last bit."""
+    lanes = hash_features(map(str, range(len(weights))), 64)
+    order = list(range(len(weights)))
+    rng.shuffle(order)
+    one = bit_sums(lanes, np.array(weights))
+    other = bit_sums(lanes[:, order], np.array(weights)[order])
+    assert one.tobytes() == other.tobytes()
+
+
+@given(
+    st.text(st.sampled_from("ab字𠮷é"), max_size=60),
+    st.integers(1, 7),
+    st.sampled_from(BITS),
+    st.sampled_from([None, "secret"]),
+    st.sampled_from([None, np.sqrt]),
+)
+def test_ngrams_of_a_text_as_of_a_mapping(text, n, bits, seed, weighting) -> None:  # type: ignore[no-untyped-def]
+    """Hashing a whole text gives the bits and margins of the slow way over a mapping."""
+    features = {
+        gram: float(weighting(count)) if weighting else 1.0
+        for gram, count in ngram_counts(text, n).items()
+    }
+    fast = simhash_ngrams(text, n, weighting, bits, seed)
+    slow = simhash(features, bits, "karp-rabin", seed)
+    assert fast == slow
+    assert (fast.margins == slow.margins).all()
+
+
+@pytest.mark.parametrize("count", [254, 255, 256, 510, 511, 2047, 2048, 2049, 6000])
+def test_counting_holds_at_every_boundary(count: int) -> None:
+    """Any number of features is counted right, with equal weights and with different ones."""
+    features = {f"{i:x}": 1.0 for i in range(count)}
+    lane = hash_features(features, 64)[0]
+    ones = np.array([int((lane >> np.uint64(63 - i) & np.uint64(1)).sum()) for i in range(64)])
+    assert (simhash(features).margins == np.abs(2 * ones - count)).all()
+    heavier = dict.fromkeys(features, 1.0) | {"0": 3.0}
+    sums = 2 * ones - count + np.where(lane[0] >> np.arange(63, -1, -1, dtype=np.uint64) & 1, 2, -2)
+    assert (simhash(heavier).margins == np.abs(sums)).all()
+
+
+def test_repeated_ngrams_count_once() -> None:
+    """A long text full of repetition has the fingerprint of the set of its n-grams."""
+    rng = random.Random(7)
+    text = "".join(rng.choices("abcdefgh", k=20_000))
+    grams = dict.fromkeys(ngram_counts(text, 5), 1.0)
+    assert 10_000 < len(grams) < 19_000
+    fast, slow = simhash_ngrams(text, 5, bits=128), simhash(grams, 128, "karp-rabin")
+    assert fast == slow
+    assert (fast.margins == slow.margins).all()
+
+
+@pytest.mark.parametrize("bits", BITS)
+def test_nothing_has_the_fingerprint_nought(bits: int) -> None:
+    """No features, and features without weight, give 0 with margins of 0."""
+    for fingerprint in (
+        simhash({}, bits),
+        simhash({"a": 0.0}, bits),
+        simhash_ngrams("", 5, bits=bits),
+    ):
+        assert fingerprint.value == 0
+        assert fingerprint.margins is not None
+        assert fingerprint.margins.shape == (bits,)
+        assert not fingerprint.margins.any()
+
+
+@pytest.mark.parametrize("weight", [float("nan"), float("inf")])
+def test_weights_must_be_finite(weight: float) -> None:
+    """A weight that is no number is refused instead of spoiling every bit."""
+    with pytest.raises(ValueError, match="finite"):
+        simhash({"a": 1.0, "b": weight})
+
+
+def test_fingerprint_is_checked_and_printed() -> None:
+    """A fingerprint has one of three widths, fits into it, and prints as hexadecimal digits."""
+    top = Fingerprint(1 << 63, 64)
+    assert str(top) == "8000000000000000"
+    assert top.to_bytes() == b"\x80" + bytes(7)
+    assert top == Fingerprint(1 << 63, 64, np.ones(64, dtype=np.float32))
+    with pytest.raises(ValueError, match="64 bits"):
+        Fingerprint(1 << 64, 64)
+    for call in (
+        lambda: Fingerprint(0, 65),
+        lambda: simhash({}, 32),
+        lambda: simhash_ngrams("", 5, bits=32),
+    ):
+        with pytest.raises(ValueError, match=r"one of \(64, 128, 256\)"):
+            call()

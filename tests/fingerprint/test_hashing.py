@@ -1,0 +1,107 @@
+"""Feature hashes: published test vectors, widths and seeds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_simhash.fingerprint.hashing import (
+    HASHES,
+    check_hash,
+    hash_features,
+    hash_ngrams,
+    spread,
+)
+
+WIDTHS = [
+    (name, bits) for name in HASHES for bits in (64, 128, 256) if (name, bits) != ("md5", 256)
+]
+
+
+def as_hex(lanes: np.ndarray) -> str:
+    assert lanes.shape[1] == 1
+    return "".join(f"{int(lane):016x}" for lane in lanes[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("name", "feature", "expected"),
+    [
+        ("xxh3", "", "2d06800538d394c2"),
+        ("xxh3", "abc", "78af5f94892f3950"),
+        ("xxh3", "abc", "06b05ab6733a618578af5f94892f3950"),
+        ("fnv1", "", "cbf29ce484222325"),
+        ("fnv1", "a", "af63bd4c8601b7be"),
+        ("fnv1", "foobar", "340d8765a4dda9c2"),
+        ("fnv1", "a", "d228cb69101a8caf78912b704e4a141e"),
+        ("fnv1a", "a", "af63dc4c8601ec8c"),
+        ("fnv1a", "foobar", "85944171f73967e8"),
+        ("fnv1a", "a", "d228cb696f1a8caf78912b704e4a8964"),
+        ("fnv1a", "foobar", "343e1662793c64bf6f0d3597ba446f18"),
+        ("fnv1a", "a", "63323fb0f35303ec28dc751d0a33bdfa4de6a99b7266494f6183b2716811637c"),
+        ("fnv1a", "foobar", "b055ea2f306cadad4f0f81c02d3889dc32453dad5ae35b753ba1a91084af3428"),
+        ("md5", "abc", "d6963f7d28e17f72"),
+        ("md5", "abc", "900150983cd24fb0d6963f7d28e17f72"),
+        ("multiply-xor", "", "0000000000000000"),
+        ("multiply-xor", "a", "00000002e40db1e0"),
+        ("multiply-xor", "abc", "142a6050a093d0a3"),
+        ("multiply-xor", "hello world", "dfbea582a68c6d1f"),
+        ("multiply-xor", "结巴分词", "285916ef6b97116a"),
+    ],
+)
+def test_known_answers(name: str, feature: str, expected: str) -> None:
+    """Published vectors; multiply-xor: what ``hash`` of Python 2.7 on a 64-bit machine returned."""
+    assert as_hex(hash_features([feature], 4 * len(expected), name)) == expected
+
+
+def test_spread_is_splitmix64() -> None:
+    """The lanes of the value 0 are the first outputs of SplitMix64 seeded with 0."""
+    lanes = spread(np.zeros(1, dtype=np.uint64), 256)
+    assert as_hex(lanes) == "e220a8397b1dcdaf6e789e6aa1b965f406c45d188009454ff88bb8a8724c81ec"
+
+
+@pytest.mark.parametrize(("name", "bits"), WIDTHS)
+def test_every_hash_has_its_width(name: str, bits: int) -> None:
+    """Every hash fills the lanes of its width and tells two features apart in each lane."""
+    lanes = hash_features(
+        ["a feature of some length", "another feature of some length"], bits, name
+    )
+    assert lanes.shape == (bits // 64, 2)
+    assert lanes.dtype == np.uint64
+    assert (lanes[:, 0] != lanes[:, 1]).all()
+
+
+@pytest.mark.parametrize(("name", "bits"), WIDTHS)
+def test_seed_changes_every_hash(name: str, bits: int) -> None:
+    """A seed, str or the same bytes, gives other hashes than no seed or another one."""
+
+    def lanes(seed: str | bytes | None) -> list[int]:
+        return [int(lane) for lane in hash_features(["feature"], bits, name, seed)[:, 0]]
+
+    assert lanes("secret") == lanes(b"secret")
+    assert lanes("") == lanes(None)
+    assert len({tuple(lanes(seed)) for seed in (None, "secret", "other")}) == 3
+
+
+@given(st.lists(st.text(st.characters(), max_size=8), max_size=4), st.sampled_from(WIDTHS))
+def test_any_string_can_be_a_feature(features: list[str], width: tuple[str, int]) -> None:
+    """No feature raises, not even one with lone surrogates, and no warning is given."""
+    name, bits = width
+    assert hash_features(features, bits, name).shape == (bits // 64, len(features))
+
+
+@given(st.text(st.characters(), max_size=30), st.integers(1, 8), st.sampled_from([None, "secret"]))
+def test_rolled_ngrams_hash_as_strings_do(text: str, n: int, seed: str | None) -> None:
+    """The values of the n-grams of a text are those of the n-grams taken as strings."""
+    grams = [text[i : i + n] for i in range(max(len(text) - n + 1, 1))] if text else []
+    rolled = spread(hash_ngrams(text, n, seed), 128)
+    assert (rolled == hash_features(grams, 128, "karp-rabin", seed)).all()
+
+
+def test_unknown_hash_and_width_are_named() -> None:
+    """One line says what is wrong and what there is."""
+    with pytest.raises(ValueError, match="unknown hash 'sha1'; there are xxh3, karp-rabin"):
+        hash_features([], 64, "sha1")
+    with pytest.raises(ValueError, match="md5 has 128 bits, not 256"):
+        check_hash("md5", 256)

@@ -1,0 +1,120 @@
+"""Words of every script, and the two engines for Han text."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapy_simhash.fingerprint import segmentation
+from scrapy_simhash.fingerprint.segmentation import jieba_tokenizer, segment
+
+ARTICLES = Path(__file__).parents[3] / "shared" / "data" / "articles-html" / "docs.jsonl.xz"
+HAN_RUN = re.compile("[\u4e00-\u9fd5]+")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", []),
+        ("?! …", []),
+        ("the cat's 2 hats", ["the", "cat", "s", "2", "hats"]),
+        ("我来到北京清华大学", ["我", "来到", "北京", "清华大学"]),
+        ("2023年iPhone手机", ["2023", "年", "iPhone", "手机"]),
+        ("𠮷野家", ["𠮷", "野家"]),
+        ("人々", ["人", "々"]),
+        ("日本語の本", ["日本", "本語", "語の", "の本"]),
+        ("我说，ありがとう。", ["我", "说", "あり", "りが", "がと", "とう"]),
+        ("ア", ["ア"]),
+        ("สวัสดี ok", ["สว", "วั", "ัส", "สด", "ดี", "ok"]),
+        ("한국어 기사", ["한국어", "기사"]),
+        ("हिन्दी समाचार", ["हिन्दी", "समाचार"]),
+        ("cafe\u0301 naïve", ["cafe\u0301", "naïve"]),
+        ("Привет, мир", ["Привет", "мир"]),
+    ],
+)
+def test_words_by_run(text: str, words: list[str]) -> None:
+    """Each run of a script is cut by its own rule, whatever stands beside it."""
+    assert segment(text) == words
+
+
+@given(st.text(max_size=60))
+def test_words_are_pieces_of_the_text(text: str) -> None:
+    """No word is empty, has a space or is not in the text; all letters and digits are in words."""
+    words = segment(text)
+    assert all(word and word in text and not re.search(r"\s", word) for word in words)
+    assert set(re.findall(r"\w", text)) <= set("".join(words))
+
+
+COMMON_HAN = st.sampled_from(
+    "的一是不了在人有我他这中大来上国个到说们为子和北京清华学生乒乓球拍卖完"
+)
+ANY_HAN = st.characters(min_codepoint=0x4E00, max_codepoint=0x9FD5)
+
+
+@settings(max_examples=300)
+@given(st.text(COMMON_HAN, min_size=1, max_size=20) | st.text(ANY_HAN, min_size=1, max_size=12))
+def test_both_engines_give_the_same_words(run: str) -> None:
+    """Words of Han text do not depend on whether rjieba is installed."""
+    rjieba = pytest.importorskip("rjieba")
+    assert rjieba.cut(run) == jieba_tokenizer().lcut(run)
+
+
+def test_both_engines_give_the_same_words_on_real_pages() -> None:
+    """The same for every Han run of real Chinese articles."""
+    rjieba = pytest.importorskip("rjieba")
+    if not ARTICLES.exists():
+        pytest.skip("the folder shared/data beside the checkout is missing")
+    with lzma.open(ARTICLES, "rt", encoding="utf-8") as lines:
+        bodies = [json.loads(line).get("body") or "" for line in lines]
+    runs = {run for body in bodies for run in HAN_RUN.findall(body)}
+    assert len(runs) > 1000
+    assert [run for run in runs if rjieba.cut(run) != jieba_tokenizer().lcut(run)] == []
+
+
+def test_jieba_serves_where_rjieba_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without rjieba the words come from jieba, and are the same."""
+    text = "这个网站的每一个页面只保留一份。"
+    words = segment(text)
+    monkeypatch.setitem(sys.modules, "rjieba", None)
+    monkeypatch.setattr(segmentation, "_han_cutter", segmentation._han_cutter.__wrapped__)
+    assert segmentation._han_cutter().__self__ is jieba_tokenizer()
+    assert segment(text) == words
+
+
+def test_jieba_is_loaded_once_by_many_threads() -> None:
+    """Threads that ask at the same time get the one tokenizer."""
+    segmentation._load_jieba.cache_clear()
+    with ThreadPoolExecutor(4) as pool:
+        found = set(pool.map(lambda _: id(jieba_tokenizer()), range(4)))
+    assert len(found) == 1
+
+
+def test_jieba_is_lazy_quiet_and_leaves_no_file(tmp_path: Path) -> None:
+    """jieba comes with the first Han text, writes nothing to the log and no file anywhere."""
+    code = (
+        "import sys, scrapy_simhash.fingerprint.segmentation as s; "
+        "assert 'jieba' not in sys.modules; "
+        "s.segment('only Latin words'); assert 'jieba' not in sys.modules; "
+        "sys.modules['rjieba'] = None; print(len(s.segment('北京清华大学')))"
+    )
+    folders = {"TMPDIR": str(tmp_path), "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-B", "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | folders,
+        cwd=Path(__file__).parents[2],
+    )
+    assert (done.stdout.strip(), done.stderr) == ("2", "")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,319 @@
+"""The dedup log: what is written is read again, whatever happens in between."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_simhash.extraction.excerpt import excerpt
+from scrapy_simhash.report import dedup_log
+from scrapy_simhash.report.dedup_log import FILES, DedupLog, LogLine, host_of, log_files, read_log
+from tests.report.lines import line
+
+MEGABYTE = 1_000_000
+
+
+def written(path: Path, *lines: LogLine, size: int = MEGABYTE) -> None:
+    log = DedupLog(path, size=size)
+    for each in lines:
+        log.write(each)
+    log.close()
+
+
+@given(url=st.text(), text=st.text(), seconds=st.floats(0, 1e6) | st.none())
+def test_line_is_read_as_it_was_written(
+    tmp_path_factory: Any, url: str, text: str, seconds: float | None
+) -> None:
+    path = tmp_path_factory.mktemp("log") / "log"
+    given = [line(url=url, text=text, seconds=seconds), line(text="\ud800 alone \u2028 \x85")]
+    written(path, *given)
+    assert list(read_log([path])) == given
+
+
+def test_every_line_is_an_object_with_all_fields(tmp_path: Path) -> None:
+    """As a feed of Scrapy's in JSON Lines has it."""
+    written(tmp_path / "log", line(), line(verdict="duplicate", original="http://a/", distance=3))
+    rows = [json.loads(row) for row in (tmp_path / "log").read_text("utf-8").splitlines()]
+    assert [list(row) for row in rows] == 2 * [
+        "time what url key host verdict reason action original distance k bytes seconds "
+        "text".split()
+    ]
+
+
+def test_a_second_run_appends(tmp_path: Path) -> None:
+    written(tmp_path / "log", line(url="http://a/1"))
+    written(tmp_path / "log", line(url="http://a/2"))
+    assert [each.url for each in read_log([tmp_path / "log"])] == ["http://a/1", "http://a/2"]
+
+
+def test_half_a_line_of_a_killed_process_spoils_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    written(path, line(url="http://a/1"), line(url="http://a/2"))
+    path.write_bytes(path.read_bytes()[:-40])
+    assert [each.url for each in read_log([path])] == ["http://a/1"]
+    written(path, line(url="http://a/3"))
+    unreadable: list[Path] = []
+    assert [each.url for each in read_log([path], unreadable.append)] == [
+        "http://a/1",
+        "http://a/3",
+    ]
+    assert unreadable == [path]
+
+
+def test_log_is_rotated_and_its_oldest_lines_go(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    log = DedupLog(path, size=10_000)
+    for number in range(200):
+        log.write(line(url=f"http://a/{number}"))
+        log.flush()
+    log.close()
+    assert len(log_files([path])) == FILES
+    assert sum(file.stat().st_size for file in log_files([path])) < 14_000
+    urls = [each.url for each in read_log([path])]
+    assert urls == [f"http://a/{number}" for number in range(200 - len(urls), 200)]
+    assert 20 < len(urls) < 100
+
+
+def test_each_file_is_read_once(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    log = DedupLog(path, size=10_000)
+    for number in range(10):
+        log.write(line(url=f"http://a/{number}"))
+        log.flush()
+    log.close()
+    names = sorted(tmp_path.iterdir())
+    assert len(names) > 1
+    assert len(list(read_log([path, *names]))) == 10
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from scrapy_simhash.report.dedup_log import DedupLog
+from tests.report.lines import line
+log = DedupLog(Path(sys.argv[1]), size=60_000)
+for number in range(100):
+    log.write(line(url=f"http://{sys.argv[2]}/{number}"))
+    log.flush()
+log.close()
+"""
+
+
+def test_processes_may_share_a_log(tmp_path: Path) -> None:
+    """No line is lost or torn, though each process may rotate the file under the others."""
+    path = tmp_path / "log"
+    root = Path(__file__).parents[2]
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITER, path, name], cwd=root) for name in "abc"
+    ]
+    assert [writer.wait(60) for writer in writers] == [0, 0, 0]
+    unreadable: list[Path] = []
+    urls = [each.url for each in read_log([path], unreadable.append)]
+    assert unreadable == []
+    assert len(log_files([path])) > 1
+    for name in "abc":
+        own = [url for url in urls if f"//{name}/" in url]
+        assert own == [f"http://{name}/{number}" for number in range(100 - len(own), 100)]
+    assert len(urls) > 100
+
+
+def test_line_that_waits_while_another_process_rotates_goes_into_the_new_file(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "log"
+    written(path, line(url="http://a/1"))
+    log = DedupLog(path, size=MEGABYTE)
+    with path.open("rb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        log.write(line(url="http://a/2"))
+        writing = threading.Thread(target=log.flush)
+        writing.start()
+        writing.join(0.5)
+        assert writing.is_alive()
+        path.replace(tmp_path / "log.1")
+    writing.join(20)
+    log.close()
+    assert [json.loads(row)["url"] for row in path.read_text().splitlines()] == ["http://a/2"]
+
+
+def test_full_disk_is_one_warning_and_no_line_is_torn_or_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "log"
+    written(path, line(url="http://a/1"))
+    before = path.read_bytes()
+    write = os.write
+
+    def full(file: int, data: Any) -> int:
+        if len(data) > 50:
+            return write(file, data[:50])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    log = DedupLog(path, size=MEGABYTE)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        for number in (2, 3):
+            log.write(line(url=f"http://a/{number}"))
+            log.flush()
+        assert path.read_bytes() == before
+    [record] = caplog.records
+    assert record.levelno == logging.WARNING
+    assert "No space left on device" in record.getMessage()
+    log.close()
+    assert [each.url for each in read_log([path])] == [f"http://a/{n}" for n in (1, 2, 3)]
+
+
+def test_what_waits_for_a_full_disk_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(dedup_log, "MOST_WAITING", 5)
+    (tmp_path / "folder").write_text("a file in the way")
+    log = DedupLog(tmp_path / "folder" / "log", size=MEGABYTE)
+    for _ in range(8):
+        log.write(line())
+    log.flush()
+    log.close()
+    assert "8 lines could not be written" in caplog.records[-1].getMessage()
+
+
+def test_lines_reach_the_disk_within_seconds_without_being_told(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "log"
+    log = DedupLog(path, size=MEGABYTE)
+    log.write(line())
+    patience = time.monotonic() + 20
+    while not path.exists() and time.monotonic() < patience:
+        time.sleep(0.05)
+    assert len(list(read_log([path]))) == 1
+    log.close()
+    assert all(thread.name != "simhash-log" for thread in threading.enumerate())
+
+
+UNCLOSED = """
+import sys
+from pathlib import Path
+from scrapy_simhash.report.dedup_log import DedupLog
+from tests.report.lines import line
+DedupLog(Path(sys.argv[1]), size=10**6).write(line())
+"""
+
+
+def test_process_that_ends_without_closing_leaves_no_line_behind(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    subprocess.run([sys.executable, "-c", UNCLOSED, tmp_path / "log"], cwd=root, check=True)
+    assert len(list(read_log([tmp_path / "log"]))) == 1
+
+
+def bad_lines() -> dict[str, str]:
+    good = json.loads(line().to_json())
+    changes: dict[str, dict[str, Any]] = {
+        "no time": {"time": None},
+        "time as text": {"time": "now"},
+        "time out of range": {"time": 1e300},
+        "time that is no number": {"time": float("nan")},
+        "true as a number": {"bytes": True},
+        "negative bytes": {"bytes": -1},
+        "huge number": {"bytes": 10**400},
+        "unknown verdict": {"verdict": "maybe"},
+        "neither page nor item": {"what": "thing"},
+        "duplicate of nothing": {"verdict": "duplicate"},
+        "text that is a list": {"text": ["a"]},
+    }
+    made = {name: json.dumps({**good, **change}) for name, change in changes.items()}
+    deep = "[" * 100_000
+    return {**made, "not JSON": "{", "a number": "3", "a list": "[]", "deep": deep, "bytes": "\x00"}
+
+
+@pytest.mark.parametrize("name", bad_lines())
+def test_line_that_is_none_is_passed_over(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "log"
+    path.write_text(f"{bad_lines()[name]}\n{line().to_json()}\n", "utf-8")
+    unreadable: list[Path] = []
+    assert list(read_log([path], unreadable.append)) == [line()]
+    assert len(unreadable) == 1
+
+
+def test_log_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        list(read_log([tmp_path / "nowhere"]))
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("http://user:secret@A.Example:8080/x", "a.example:8080"),
+        ("http://[::1]/", "[::1]"),
+        ("http://[", ""),
+        ("an item", ""),
+    ],
+)
+def test_host_of_an_address(url: str, host: str) -> None:
+    assert host_of(url) == host
+
+
+@given(st.text(), st.integers(0, 200))
+def test_excerpt_is_one_short_line_and_an_excerpt_of_itself(text: str, length: int) -> None:
+    taken = excerpt(text * 20, length)
+    assert len(taken) <= length
+    assert "\n" not in taken
+    assert excerpt(taken, length) == taken
+
+
+def test_excerpt_has_both_ends() -> None:
+    text = "The beginning. " + "In between. " * 10_000 + "The end."
+    assert excerpt(text, 100).startswith("The beginning.")
+    assert excerpt(text, 100).endswith("The end.")
+    assert excerpt("Short.\n Text", 100) == "Short. Text"
+
+
+INTERRUPTED = """
+import os, sys
+sys.path.insert(0, {root!r})
+from scrapy.crawler import CrawlerProcess
+from scrapy import Request, Spider
+from tests.pages import article, html
+
+class Endless(Spider):
+    name = "endless"
+    async def start(self):
+        for number in range(100_000):
+            yield Request("data:text/html;charset=utf-8," + str(number), dont_filter=True)
+    def parse(self, response):
+        pass
+
+process = CrawlerProcess({{"ADDONS": {{"scrapy_simhash.Addon": 500}}, "SIMHASH_LOG": {log!r},
+    "SIMHASH_PROCESSES": 0, "TELNETCONSOLE_ENABLED": False, "LOG_FILE": {log!r} + ".scrapy"}})
+process.crawl(Endless)
+process.start()
+"""
+
+
+def test_ctrl_c_leaves_a_whole_log_and_a_summary(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    code = INTERRUPTED.format(root=str(Path(__file__).parents[2]), log=str(path))
+    crawl = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+    while not path.exists():
+        assert crawl.poll() is None
+        time.sleep(0.05)
+    os.killpg(crawl.pid, signal.SIGINT)
+    assert crawl.wait(60) == 0
+    unreadable: list[Path] = []
+    judged = len(list(read_log([path], unreadable.append)))
+    assert unreadable == []
+    assert path.read_bytes().endswith(b"\n")
+    log = Path(f"{path}.scrapy").read_text()
+    assert f"'simhash/responses': {judged}," in log
+    assert f"Near-duplicates: {judged:,} pages judged" in log
