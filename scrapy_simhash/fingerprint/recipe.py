@@ -16,7 +16,7 @@ from scrapy_simhash.fingerprint.simhash import BITS, Fingerprint, simhash, simha
 _VERSIONS = {
     **dict.fromkeys(("simhash", "karp-rabin"), 1),
     **dict.fromkeys(("characters", "words", "keywords", "pypi"), 1),
-    "prose": 2,
+    "main": 1,
     "text": 1,
 }
 
@@ -57,7 +57,7 @@ class Recipe:
     distance: int
     hash: str = "xxh3"
     seed: str | bytes | None = field(default=None, repr=False)
-    extractor: str = "prose"
+    extractor: str = "main"
     min_length: int = 100
     tell_apart: tuple[str, ...] = ()
 
