@@ -41,7 +41,7 @@ def test_settings_from_the_command_line_are_text() -> None:
     [
         *((1, "prose", 1), (2, "prose", 1), (3, "prose", 2), (16, "prose", 2)),
         *((1, "trafilatura", 1), (2, "trafilatura", 2), (16, "trafilatura", 4)),
-        (2, "tests.test_judge.counting", 2),
+        (2, "tests.crawl.test_judge.counting", 2),
     ],
 )
 def test_processes_are_as_many_as_the_extractor_needs_and_the_cores_allow(

@@ -53,7 +53,7 @@ def test_each_job_gets_its_own_answer(processes: int) -> None:
 
 @pytest.mark.parametrize("processes", [0, 1])
 def test_extractor_that_fails_is_reported_and_the_rest_is_answered(processes: int) -> None:
-    recipe = replace(RECIPE, extractor="tests.test_analysis.picky")
+    recipe = replace(RECIPE, extractor="tests.analysis.test_pool.picky")
     pages: list[Job] = [Body(body, None, None) for body in (b"good", b"bad", b"good!")]
     found, _ = analysed(pages, processes, recipe)
     assert isinstance(found[1], Exception)

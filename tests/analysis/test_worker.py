@@ -39,7 +39,9 @@ def hostile(text: str) -> str:
 
 @pytest.fixture
 def worker() -> Iterator[WorkerProcess]:
-    worker = WorkerProcess(replace(RECIPE, extractor="tests.test_worker.hostile"), timeout=2)
+    worker = WorkerProcess(
+        replace(RECIPE, extractor="tests.analysis.test_worker.hostile"), timeout=2
+    )
     yield worker
     worker.close()
 

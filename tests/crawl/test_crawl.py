@@ -388,7 +388,7 @@ def test_store_that_comes_back_is_asked_again(
 def test_extractor_that_fails_costs_no_page(crawl: Any, twins: Any, caplog: Any) -> None:
     crawled = crawl(
         Pages,
-        settings={"SIMHASH_EXTRACTOR": "tests.test_crawl.failing_extractor"},
+        settings={"SIMHASH_EXTRACTOR": "tests.crawl.test_crawl.failing_extractor"},
         site=twins,
         paths=["/first"],
     )
@@ -589,7 +589,7 @@ def test_page_that_hangs_costs_no_other_page_its_verdict(crawl: Any, twins: Any)
     settings = {
         "SIMHASH_PROCESSES": 1,
         "SIMHASH_TIMEOUT": 2,
-        "SIMHASH_EXTRACTOR": "tests.test_worker.hostile",
+        "SIMHASH_EXTRACTOR": "tests.analysis.test_worker.hostile",
     }
     crawled = crawl(
         Pages, settings=settings, site=twins, paths=["/hang", "/first", "/second", "/other"]

@@ -68,7 +68,7 @@ class Court:
 
     def __init__(self, index: Index, **changed: Any) -> None:
         self.index = index
-        values = {"SIMHASH_EXTRACTOR": "tests.test_judge.counting", "SIMHASH_PROCESSES": 0}
+        values = {"SIMHASH_EXTRACTOR": "tests.crawl.test_judge.counting", "SIMHASH_PROCESSES": 0}
         about = FilterSettings.from_settings(Settings({**values, **changed}))
         self.deliveries = Deliveries(index, items=False)
         self.judge = Judge(about, index, self.deliveries)
@@ -348,7 +348,7 @@ def test_what_one_worker_has_seen_another_does_not_extract(
     site.pages["/near"] = html(edited(article(1), 2))
     common = {
         **ONE_AT_A_TIME,
-        "SIMHASH_EXTRACTOR": "tests.test_judge.counting",
+        "SIMHASH_EXTRACTOR": "tests.crawl.test_judge.counting",
         "SIMHASH_INDEX_URL": shared_url,
     }
     first = crawl(Pages, settings=common, site=site, paths=[f"/{n}" for n in range(6)])

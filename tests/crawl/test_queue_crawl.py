@@ -27,7 +27,7 @@ SPIDER = """
 import asyncio, json, sys
 from types import SimpleNamespace
 from scrapy.crawler import CrawlerProcess
-from tests.test_crawl import Pages
+from tests.crawl.test_crawl import Pages
 
 order = json.loads(sys.argv[1])
 
