@@ -21,7 +21,7 @@ from scrapy_simhash.fingerprint.simhash import (
 )
 
 NARROW_LAYOUT = "slices:4"
-WIDE_LAYOUT = "bands:24x4"
+WIDE_LAYOUT = "bands:20x4"
 _NARROW_DISTANCE = 3  # what four slices find every pair within
 
 # Versions of this package's own algorithms, as they stand in the identity. Raise one when the
