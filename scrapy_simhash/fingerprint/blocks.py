@@ -249,7 +249,9 @@ class Bands:
         bins = self._bins
         if len(hashes) > 2 * _LIKELY_IN_BIN * bins:
             small = np.uint64(_LIKELY_IN_BIN * bins * 2**64 // len(hashes))
-            minima, empty = self._least_of_bins(hashes[hashes * np.uint64(bins) < small])
+            minima, empty = self._least_of_bins(
+                hashes.compress(hashes * np.uint64(bins) < small)
+            )
             if not empty.any():
                 return minima
         minima, empty = self._least_of_bins(hashes)

@@ -24,11 +24,11 @@ BITS = (64, 128, 256)
 Floats: TypeAlias = npt.NDArray[np.float64]
 Int64s: TypeAlias = npt.NDArray[np.int64]
 
-_CHUNK = 16 * 255  # hashes counted at a time: 128 kB at 256 bits, which fits into a cache
-_LEVELS = (  # from where to take the fields, how many words fit into twice the width, their mask
-    (np.array([1, 0], np.uint64), 3, np.uint64(0x5555555555555555)),
-    (np.array([2, 0], np.uint64), 5, np.uint64(0x3333333333333333)),
-    (np.array([4, 0], np.uint64), 17, np.uint64(0x0F0F0F0F0F0F0F0F)),
+_CHUNK = 32 * 255  # hashes counted at a time: 256 kB at 256 bits, which fits into a cache
+_LEVELS = (  # width of a field, how many words fit into twice the width, mask of every other field
+    (np.uint64(1), 3, np.uint64(0x5555555555555555)),
+    (np.uint64(2), 5, np.uint64(0x3333333333333333)),
+    (np.uint64(4), 17, np.uint64(0x0F0F0F0F0F0F0F0F)),
 )
 
 
@@ -202,7 +202,7 @@ def _distinct(values: Uint64s) -> Uint64s:
     values.sort()
     first = np.ones(len(values), np.bool_)
     np.not_equal(values[1:], values[:-1], out=first[1:])
-    return values[first]
+    return values.compress(first)  # indexing takes three times as long
 
 
 def _count_ones(lanes: Uint64s) -> Int64s:
@@ -218,11 +218,16 @@ def _count_ones(lanes: Uint64s) -> Int64s:
     height = -(-count // 255)
     words = np.zeros((number, 255 * height), dtype=np.uint64)
     words[:, :count] = lanes
-    for shifts, group, low in _LEVELS:
-        fields = words >> shifts.reshape(2, *[1] * words.ndim)
-        fields &= low
-        words = np.add.reduce(fields.reshape(*fields.shape[:-1], group, -1), axis=-2)
-    # Now (2, 2, 2, lanes, height): the first three name the bit of each byte, the low byte first.
+    for width, group, low in _LEVELS:
+        fields = words.reshape(len(words), group, -1)
+        words = np.empty((2, len(fields), fields.shape[2]), dtype=np.uint64)
+        half = fields >> width
+        half &= low
+        np.add.reduce(half, axis=1, out=words[0])
+        np.bitwise_and(fields, low, out=half)
+        np.add.reduce(half, axis=1, out=words[1])
+        words = words.reshape(2 * len(fields), -1)
+    # Now (8, lanes, height): block b holds the bits 7 - b of each byte, the low byte first.
     octets = words.astype("<u8", copy=False).view(np.uint8).reshape(8, number, height, 8)
     ones: Int64s = np.add.reduce(octets, axis=2, dtype=np.int64)
     return ones.transpose(1, 2, 0)[:, ::-1].ravel()
