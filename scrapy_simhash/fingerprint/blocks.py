@@ -87,7 +87,7 @@ class Slices:
             into ``pieces``, and every choice of so many of them is joined to the address.
 
     Raises:
-        ValueError: the pieces do not fit into the fingerprint, or there are too many addresses.
+        ValueError: a stage chooses none or all of its pieces, or there are too many addresses.
     """
 
     bits: int
@@ -98,8 +98,6 @@ class Slices:
             raise ValueError(f"{self}: a slice is chosen from at least two pieces, not all of them")
         if not 0 < self.count <= _MOST_BLOCKS:
             raise ValueError(f"{self}: {self.count} blocks; at most {_MOST_BLOCKS} are possible")
-        if self.bits < math.prod(pieces for _, pieces in self.stages):
-            raise ValueError(f"{self}: {self.bits} bits are too few for so many pieces")
 
     def __str__(self) -> str:
         return "slices:" + "+".join(
@@ -249,9 +247,7 @@ class Bands:
         bins = self._bins
         if len(hashes) > 2 * _LIKELY_IN_BIN * bins:
             small = np.uint64(_LIKELY_IN_BIN * bins * 2**64 // len(hashes))
-            minima, empty = self._least_of_bins(
-                hashes.compress(hashes * np.uint64(bins) < small)
-            )
+            minima, empty = self._least_of_bins(hashes.compress(hashes * np.uint64(bins) < small))
             if not empty.any():
                 return minima
         minima, empty = self._least_of_bins(hashes)
