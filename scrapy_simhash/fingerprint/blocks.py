@@ -49,7 +49,7 @@ class Blocks(Protocol):
     def count(self) -> int:
         """The number of block values that a fingerprint has."""
 
-    def of(self, value: int, hashes: Uint64s | None) -> bytes:
+    def of(self, value: int, hashes: Uint64s | None = None) -> bytes:
         """Return the block values of a fingerprint.
 
         Args:
@@ -217,7 +217,7 @@ class Bands:
     def _bins(self) -> int:
         return self.number * self.length
 
-    def of(self, value: int, hashes: Uint64s | None) -> bytes:
+    def of(self, value: int, hashes: Uint64s | None = None) -> bytes:
         """Return the hashes of the bands; see :meth:`Blocks.of`.
 
         A text without features has the bands of a single feature whose hash is nought.

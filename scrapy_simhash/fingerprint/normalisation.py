@@ -47,7 +47,7 @@ def normalise(text: str) -> str:
     if lowered.isascii():
         return lowered.encode("ascii").translate(None, _ASCII_SEPARATORS).decode("ascii")
     points = np.frombuffer(lowered.encode("utf-32-le", "surrogatepass"), dtype="<u4")
-    kept = points[_is_word()[np.minimum(points, _BEYOND)]]
+    kept = points.compress(_is_word().take(points, mode="clip"))
     return unicodedata.normalize("NFKC", kept.tobytes().decode("utf-32-le"))[:LONGEST]
 
 

@@ -229,5 +229,6 @@ def _count_ones(lanes: Uint64s) -> Int64s:
         words = words.reshape(2 * len(fields), -1)
     # Now (8, lanes, height): block b holds the bits 7 - b of each byte, the low byte first.
     octets = words.astype("<u8", copy=False).view(np.uint8).reshape(8, number, height, 8)
-    ones: Int64s = np.add.reduce(octets, axis=2, dtype=np.int64)
-    return ones.transpose(1, 2, 0)[:, ::-1].ravel()
+    ones = np.add.reduce(octets, axis=2, dtype=np.int64)
+    in_order: Int64s = ones.transpose(1, 2, 0)[:, ::-1].ravel()
+    return in_order

@@ -19,7 +19,7 @@ WIDE = Bands(20, 4)
 
 
 def numbers(values: bytes) -> list[int]:
-    return np.frombuffer(values, "<u4").tolist()
+    return [int(number) for number in np.frombuffer(values, "<u4")]
 
 
 def shared(one: bytes, other: bytes) -> int:
