@@ -24,6 +24,7 @@ BITS = (64, 128, 256)
 Floats: TypeAlias = npt.NDArray[np.float64]
 Int64s: TypeAlias = npt.NDArray[np.int64]
 
+_UNPACKED = 2048  # hashes unpacked at a time: 4 MB as float64 at 256 bits
 _CHUNK = 32 * 255  # hashes counted at a time: 256 kB at 256 bits, which fits into a cache
 _LEVELS = (  # width of a field, how many words fit into twice the width, mask of every other field
     (np.uint64(1), 3, np.uint64(0x5555555555555555)),
@@ -185,8 +186,8 @@ def bit_sums(lanes: Uint64s, weights: Floats | None = None) -> Floats:
     whole = np.rint(np.ldexp(weights, exponent))
     rows = np.ascontiguousarray(lanes.T, dtype=">u8").view(np.uint8)
     ones = np.zeros(64 * len(lanes), dtype=np.float64)
-    for start in range(0, len(rows), _CHUNK):
-        chunk = slice(start, start + _CHUNK)
+    for start in range(0, len(rows), _UNPACKED):
+        chunk = slice(start, start + _UNPACKED)
         ones += whole[chunk] @ np.unpackbits(rows[chunk], axis=1).astype(np.float64)
     weighted: Floats = np.ldexp(2 * ones - whole.sum(), -exponent)
     return weighted
