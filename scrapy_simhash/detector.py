@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Literal
-from urllib.parse import urlsplit
 
 from scrapy_simhash.extraction.excerpt import excerpt
 from scrapy_simhash.extraction.extractor import Extraction, extract
-from scrapy_simhash.extraction.marks import hidden_content, numbers, steady_text, title
+from scrapy_simhash.extraction.marks import numbers, title
+from scrapy_simhash.fingerprint.facts import facts_of
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import Arrival, Claim, Index, Outcome, Page
@@ -82,24 +82,16 @@ class PageAnalysis:
     """The fingerprint of a page, or the reason why there is none.
 
     Attributes:
-        fingerprint: of the main text; for an exact analysis, a digest of all that tells it apart.
+        fingerprint: of the main text; of a page without one, of all that it shows.
+        facts: of the page, see :mod:`scrapy_simhash.fingerprint.facts`; empty for a text.
         reason: why there is no fingerprint.
-        exact: there is too little running text to tell the page from others of its template, so
-            that only a page with the very same text (but for its own address, and ids), title,
-            data and (with ``prose``) images repeats it; one with a short text, only on the same
-            host.
         excerpt: of the main text, if it was asked for.
     """
 
     fingerprint: Fingerprint | None
+    facts: bytes = b""
     reason: SkipReason | None = None
-    exact: bool = False
     excerpt: str = ""
-
-    @property
-    def of_any_address(self) -> bool:
-        """Whether the same body at another address has the same analysis."""
-        return not self.exact and self.reason != "too_short"
 
 
 def analyse_html(
@@ -110,40 +102,27 @@ def analyse_html(
     Args:
         html: the decoded page; the caller bounds its size.
         recipe: names the extractor and everything after it.
-        url: the page's address; without it a short page repeats none.
+        url: the page's address, for messages about a failing extractor.
         excerpt_length: characters of the main text that the analysis has with it.
 
     Raises:
         Exception: whatever an extractor given by import path raises.
     """
     extraction = extract(html, recipe.extractor, url=url)
-    analysis = analyse_extraction(extraction, html, recipe, url)
+    analysis = analyse_extraction(extraction, html, recipe)
     return replace(analysis, excerpt=excerpt(extraction.text, excerpt_length))
 
 
-def analyse_extraction(
-    extraction: Extraction, html: str, recipe: Recipe, url: str | None = None
-) -> PageAnalysis:
+def analyse_extraction(extraction: Extraction, html: str, recipe: Recipe) -> PageAnalysis:
     """Fingerprint what an extractor took from a page; see :func:`analyse_html`."""
     text = extraction.text
     if not text.strip():
-        return PageAnalysis(None, "empty")
-    fingerprint = recipe.analyse(text).fingerprint
-    if fingerprint is None or extraction.thin:
-        return _analyse_exactly(steady_text(text, url), html, recipe, url)
+        return PageAnalysis(None, reason="empty")
+    fingerprint = recipe.fingerprint(text)
     if recipe.tell_apart:
         marks = {"numbers": numbers(text), "title": title(html)}
         fingerprint = recipe.marked(fingerprint, *(marks[name] for name in recipe.tell_apart))
-    return PageAnalysis(fingerprint)
-
-
-def _analyse_exactly(text: str, html: str, recipe: Recipe, url: str | None) -> PageAnalysis:
-    host = ""
-    if recipe.analyse(text).fingerprint is None:
-        if url is None:
-            return PageAnalysis(None, "too_short")
-        host = urlsplit(url).netloc
-    return PageAnalysis(recipe.exact_fingerprint(text, hidden_content(html), host), exact=True)
+    return PageAnalysis(fingerprint, facts_of(extraction, recipe))
 
 
 def analyse_text(text: str, recipe: Recipe, excerpt_length: int = 0) -> PageAnalysis:
@@ -154,7 +133,7 @@ def analyse_text(text: str, recipe: Recipe, excerpt_length: int = 0) -> PageAnal
     shown = excerpt(text, excerpt_length)
     fingerprint = recipe.analyse(text).fingerprint
     if fingerprint is None:
-        return PageAnalysis(None, "too_short", excerpt=shown)
+        return PageAnalysis(None, reason="too_short", excerpt=shown)
     if "numbers" in recipe.tell_apart:
         fingerprint = recipe.marked(fingerprint, numbers(text))
     return PageAnalysis(fingerprint, excerpt=shown)
