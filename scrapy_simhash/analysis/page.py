@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from scrapy_simhash.extraction.excerpt import excerpt
@@ -93,11 +93,12 @@ def analyse_extraction(
     extraction: Extraction, recipe: Recipe, excerpt_length: int = 0
 ) -> PageAnalysis:
     """Fingerprint what an extractor took from a page; see :func:`analyse_body`."""
-    text = extraction.text
-    if not text.strip():
+    if not extraction.text.strip():
         return PageAnalysis(None, reason="empty")
-    fingerprint, facts = recipe.fingerprint(text), facts_of(extraction, recipe)
-    return PageAnalysis(fingerprint, facts, excerpt=excerpt(text, excerpt_length))
+    analysis = analyse_text(extraction.text, recipe, excerpt_length)
+    if analysis.fingerprint is None:
+        return analysis
+    return replace(analysis, facts=facts_of(extraction, recipe))
 
 
 def analyse_text(text: str, recipe: Recipe, excerpt_length: int = 0) -> PageAnalysis:
