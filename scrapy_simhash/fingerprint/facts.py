@@ -13,7 +13,7 @@ from scrapy_simhash.extraction.extractor import Extraction
 from scrapy_simhash.fingerprint.hashing import key_from_seed
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.fingerprint.recipe import Recipe
-from scrapy_simhash.fingerprint.simhash import simhash_ngrams
+from scrapy_simhash.fingerprint.simhash import fingerprint_from_sums, ngram_sums
 
 _LAYOUT = struct.Struct("<IIIQBBB")
 #: How many bytes the facts of a page take.
@@ -107,7 +107,7 @@ def facts_of(extraction: Extraction, recipe: Recipe) -> bytes:
         headings=_hash(map(normalise, (title, *headings)), key),
         title=_hash([_own_part(title)], key),
         heading=_hash([_without_number(headings[-1])] if headings else [], key),
-        page=simhash_ngrams(page, _NGRAM, bits=64, seed=recipe.seed).value,
+        page=fingerprint_from_sums(ngram_sums(page, _NGRAM, bits=64, seed=recipe.seed).values),
         text_steps=_steps(text),
         page_steps=_steps(page),
         thin=extraction.thin,
