@@ -16,11 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Literal
-from urllib.parse import urlsplit
 
 from scrapy_simhash.extraction.excerpt import excerpt
 from scrapy_simhash.extraction.extractor import Extraction, extract
-from scrapy_simhash.extraction.marks import hidden_content, numbers, steady_text, title
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import Arrival, Claim, Index, Outcome, Page
@@ -117,46 +115,25 @@ def analyse_html(
         Exception: whatever an extractor given by import path raises.
     """
     extraction = extract(html, recipe.extractor, url=url)
-    analysis = analyse_extraction(extraction, html, recipe, url)
+    analysis = analyse_extraction(extraction, recipe)
     return replace(analysis, excerpt=excerpt(extraction.text, excerpt_length))
 
 
-def analyse_extraction(
-    extraction: Extraction, html: str, recipe: Recipe, url: str | None = None
-) -> PageAnalysis:
+def analyse_extraction(extraction: Extraction, recipe: Recipe) -> PageAnalysis:
     """Fingerprint what an extractor took from a page; see :func:`analyse_html`."""
     text = extraction.text
     if not text.strip():
         return PageAnalysis(None, "empty")
     fingerprint = recipe.analyse(text).fingerprint
-    if fingerprint is None or extraction.thin:
-        return _analyse_exactly(steady_text(text, url), html, recipe, url)
-    if recipe.tell_apart:
-        marks = {"numbers": numbers(text), "title": title(html)}
-        fingerprint = recipe.marked(fingerprint, *(marks[name] for name in recipe.tell_apart))
-    return PageAnalysis(fingerprint)
-
-
-def _analyse_exactly(text: str, html: str, recipe: Recipe, url: str | None) -> PageAnalysis:
-    host = ""
-    if recipe.analyse(text).fingerprint is None:
-        if url is None:
-            return PageAnalysis(None, "too_short")
-        host = urlsplit(url).netloc
-    return PageAnalysis(recipe.exact_fingerprint(text, hidden_content(html), host), exact=True)
+    return PageAnalysis(fingerprint, None if fingerprint else "too_short")
 
 
 def analyse_text(text: str, recipe: Recipe, excerpt_length: int = 0) -> PageAnalysis:
-    """Fingerprint a text, unless it is shorter than the recipe's minimum length.
-
-    A text has no title: of what a recipe tells pages apart by, only the numbers count.
-    """
+    """Fingerprint a text, unless it is shorter than the recipe's minimum length."""
     shown = excerpt(text, excerpt_length)
     fingerprint = recipe.analyse(text).fingerprint
     if fingerprint is None:
         return PageAnalysis(None, "too_short", excerpt=shown)
-    if "numbers" in recipe.tell_apart:
-        fingerprint = recipe.marked(fingerprint, numbers(text))
     return PageAnalysis(fingerprint, excerpt=shown)
 
 

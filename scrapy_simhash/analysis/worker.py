@@ -7,7 +7,7 @@ Parent and child talk in frames over the child's standard input and output::
 
     page     u32 header length | header, JSON {"url", "declared"} | u32 body length | body
     answer   u32 header length | header, JSON {"reason", "exact", "excerpt", "error"} | u32 length |
-             fingerprint bytes, then its float32 margins if it has any; length 0 without one
+             fingerprint bytes, then its block values; length 0 without one
 
 The first frame's header carries the recipe. The child ends when its input does.
 """
@@ -27,8 +27,6 @@ import traceback
 from collections import deque
 from dataclasses import replace
 from typing import IO, Any, NamedTuple
-
-import numpy as np
 
 if sys.platform == "linux":
     import fcntl
@@ -210,7 +208,7 @@ class WorkerProcess:
             "extractor": recipe.extractor,
             "min_length": recipe.min_length,
             "seed": recipe.seed,
-            "tell_apart": recipe.tell_apart,
+            "layout": recipe.layout,
         }
         header = {
             "name": recipe.name,
@@ -237,8 +235,7 @@ def main() -> None:
         header, _ = _read(pages)
     except EOFError:
         return
-    values = {**header["values"], "tell_apart": tuple(header["values"]["tell_apart"])}
-    recipe = replace(named_recipe(header["name"]), **values)
+    recipe = replace(named_recipe(header["name"]), **header["values"])
     timeout, excerpt_length = header["timeout"], header["excerpt_length"]
     while True:
         try:
@@ -304,12 +301,9 @@ def _read_exactly(stream: IO[bytes], length: int) -> bytes:
 
 
 def _pack(fingerprint: Fingerprint) -> bytes:
-    margins = fingerprint.margins
-    return fingerprint.to_bytes() + (b"" if margins is None else margins.astype("<f4").tobytes())
+    return fingerprint.to_bytes() + fingerprint.blocks
 
 
 def _unpack(payload: bytes, bits: int) -> Fingerprint:
-    value, margins = payload[: bits // 8], payload[bits // 8 :]
-    return Fingerprint(
-        int.from_bytes(value, "big"), bits, np.frombuffer(margins, "<f4") if margins else None
-    )
+    value, blocks = payload[: bits // 8], payload[bits // 8 :]
+    return Fingerprint(int.from_bytes(value, "big"), bits, blocks)
