@@ -59,7 +59,7 @@ class Copies:
             entries: what the index was asked about.
             unsettled: its answer.
         """
-        again = self._due()
+        again: list[Request] = []
         for entry in entries:
             copies = self._waiting.pop(entry, [])
             if entry in unsettled.provisional:
@@ -68,7 +68,8 @@ class Copies:
                 again += map(_once_more, copies)
         return again
 
-    def _due(self) -> list[Request]:
+    def due(self) -> list[Request]:
+        """Return the requests that are to be tried once more now."""
         now = time.monotonic()
         due = [request for when, request in self._later if when <= now]
         self._later = [(when, request) for when, request in self._later if when > now]

@@ -1,65 +1,39 @@
 """The filter of one crawl: what its middlewares and its pipeline share.
 
-It runs the analysis and the index off the event loop, and follows each page that became an
-original until its callback and its items are done: then the page is confirmed, or released if
-something failed, so that no page is dropped in favour of one that was never delivered.
+A page goes through it in two awaits: its analysis in a worker process, and its claim in the index.
+A page that became an original is followed until its callback and its items are done: then it is
+confirmed, or released if something failed, so that no page is dropped in favour of one that was
+never delivered.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import math
-import time
-from collections.abc import AsyncIterator, Callable, Iterable
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as NotYet
-from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
-from weakref import WeakSet
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DontCloseSpider
 from scrapy.utils.defer import maybe_deferred_to_future
 
-from scrapy_simhash.analysis.pool import Job
-from scrapy_simhash.crawl.handovers import HandOvers
-from scrapy_simhash.crawl.judge import Judge
-from scrapy_simhash.crawl.progress import Deliveries
-from scrapy_simhash.crawl.summary import Account
-from scrapy_simhash.detector import Verdict
+from scrapy_simhash.analysis.page import Body, PageAnalysis, SkipReason
+from scrapy_simhash.analysis.pool import PageFailed, PageTimeout, WorkerPool
+from scrapy_simhash.crawl.claims import Claims
+from scrapy_simhash.crawl.copies import AGAIN, Copies
+from scrapy_simhash.crawl.progress import Progress
+from scrapy_simhash.crawl.requests import request_to_json
+from scrapy_simhash.crawl.slow_hosts import SlowHosts
+from scrapy_simhash.crawl.summary import Summary
+from scrapy_simhash.crawl.upkeep import Upkeep
+from scrapy_simhash.detector import Verdict, verdict_of
 from scrapy_simhash.exceptions import SettingError
-from scrapy_simhash.index import Page, StoreError
-from scrapy_simhash.index.standby import CaughtUp
-from scrapy_simhash.settings import LOCAL, FilterSettings, forgets_requests
+from scrapy_simhash.index import open_index
+from scrapy_simhash.index.contract import Arrival, StoreError
+from scrapy_simhash.index.outage import Outage
+from scrapy_simhash.settings import FilterSettings
 
 logger = logging.getLogger(__name__)
-
-# Confirmations are sent in batches; until then a page is provisional for others.
-FLUSH_SECONDS = 0.1
-# How long the event loop waits for the index when the spider is idle: the engine asks again only
-# after five seconds, by which every crawl would end later.
-IDLE_SECONDS = 0.25
-# How long the upkeep rests after a fault, so that it does not say so all the time.
-FAULT_SECONDS = 5.0
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class _Idle:
-    """What an idle spider gets from the index: pages to be crawled again, or how long to stay.
-
-    Attributes:
-        asked: when, by the monotonic clock; the answer may be looked at later.
-    """
-
-    asked: float
-    caught_up: CaughtUp
-    last_lease: float | None
-    orphans: list[Page]
 
 
 class CrawlFilter:
@@ -67,6 +41,13 @@ class CrawlFilter:
 
     Args:
         crawler: the crawl; its settings are read and checked here.
+
+    Attributes:
+        settings: of the crawl.
+        progress: the pages of which the crawl is the owner.
+        copies: dropped pages that may have to be crawled again.
+        summary: what the crawl did with its pages.
+        upkeep: keeps the crawl and its index together.
 
     Raises:
         SettingError: a setting cannot be used.
@@ -77,43 +58,46 @@ class CrawlFilter:
         self.settings = FilterSettings.from_settings(crawler.settings)
         self._crawler = crawler
         spider = crawler.spider or crawler.spidercls
-        self._index = self.settings.open_index(spider.name or "")
-        self.deliveries = Deliveries(
-            self._index, items=bool(self.settings.item_text_field or self.settings.item_html_field)
+        self._index = open_outage(self.settings, spider.name or "")
+        self.progress = Progress(items=self.settings.has_items)
+        self.copies = Copies(patience=self.settings.lease)
+        self.summary = Summary(self.settings)
+        self._slow_hosts = SlowHosts()
+        self._pool = WorkerPool(
+            self.settings.recipe,
+            processes=self.settings.processes,
+            timeout=self.settings.timeout,
+            excerpt_length=self.settings.log_text,
         )
-        self._judge = Judge(self.settings, self._index, self.deliveries)
-        self.account = Account(self.settings)
-        #: Requests that the index brings back if this crawler dies, for whichever does next.
-        self.held: WeakSet[Request] = WeakSet()
-        self.handovers = HandOvers(crawler, self.deliveries, self.settings.lease, self.count)
-        self._given_up: set[asyncio.Future[Verdict]] = set()
-        self._upkeep: asyncio.Task[None] | None = None
-        self._idle: Future[_Idle] | None = None
-        # Whether something was crawled since that was asked.
-        self._was_busy = False
-        self._patience: float | None = None
+        self._claims = Claims(
+            self._index, on_loop=self.settings.is_local, abandoned=self.progress.abandon
+        )
+        self.upkeep = Upkeep(
+            crawler,
+            index=self._index,
+            claims=self._claims,
+            progress=self.progress,
+            copies=self.copies,
+            lease=self.settings.lease,
+            count=self.count,
+        )
+        self._running: asyncio.Task[None] | None = None
         self._stopping: asyncio.Future[None] | None = None
         connect = crawler.signals.connect
         connect(self._spider_opened, signal=signals.spider_opened)
         connect(self._response_received, signal=signals.response_received)
-        connect(self._request_left_downloader, signal=signals.request_left_downloader)
         connect(self._spider_idle, signal=signals.spider_idle)
         connect(self._spider_closed, signal=signals.spider_closed)
 
     @classmethod
     def of(cls, crawler: Crawler) -> CrawlFilter:
         """Return the filter of a crawl; all components of the crawl get the same."""
-        found = cls.found(crawler)
+        # On the crawler itself, so that it goes with it, also when the crawl never starts.
+        found: CrawlFilter | None = getattr(crawler, "_simhash_filter", None)
         if found is None:
             found = cls(crawler)
             crawler._simhash_filter = found  # type: ignore[attr-defined]
         return found
-
-    @classmethod
-    def found(cls, crawler: Crawler) -> CrawlFilter | None:
-        """Return the filter of a crawl, if it has one."""
-        # On the crawler itself, so that it goes with it, also when the crawl never starts.
-        return getattr(crawler, "_simhash_filter", None)
 
     @property
     def spider(self) -> Spider:
@@ -128,114 +112,65 @@ class CrawlFilter:
             self._crawler.stats.inc_value(f"simhash/{name}", count=by)
 
     async def check(
-        self,
-        job: Job,
-        *,
-        key: str,
-        scope: str,
-        request: str | None = None,
-        again: bool = False,
+        self, body: Body, *, key: str, scope: str, host: str = "", request: Request | None = None
     ) -> Verdict:
-        """Return the verdict on what is to be analysed; see :meth:`.judge.Judge.ask`."""
-        answer = self._judge.ask(job, key=key, scope=scope, request=request, again=again)
+        """Return the verdict on a page or an item.
+
+        Args:
+            body: to be analysed.
+            key: what names the page.
+            scope: pages of different scopes are never compared.
+            host: of the page; one whose pages time out again and again is let through.
+            request: by which another crawler can crawl the page again; None if it need not.
+        """
+        if host in self._slow_hosts:
+            return Verdict("skipped", key, "slow_host")
         try:
-            return await asyncio.shield(answer)
-        except asyncio.CancelledError:
-            # It goes on, and may make an original of a page that nobody waits for.
-            self._given_up.add(answer)
-            answer.add_done_callback(self._end_given_up)
-            raise
+            analysis = await self._pool.analyse(body)
+        except PageTimeout as error:
+            logger.warning("SIMHASH_TIMEOUT: %s: %s; let through unchecked", key, error)
+            self._slow_hosts.timed_out(host)
+            return Verdict("skipped", key, "timeout")
+        except PageFailed as error:
+            logger.error("The extractor failed on %s; let through unchecked: %s", key, error)
+            return Verdict("skipped", key, "extractor_error")
+        return await self._claim(analysis, key, scope, request)
 
-    def _end_given_up(self, work: asyncio.Future[Verdict]) -> None:
-        self._given_up.discard(work)
-        if work.cancelled():
-            return
-        verdict = work.result()
-        if verdict.kind in ("unique", "revisit"):
-            self.deliveries.begin(verdict.key)
-            self.deliveries.end(verdict.key, failed=True)
-            self.handovers.crawl_again(verdict.handed_back)
-
-    def hold(self, request: Request, key: str) -> None:
-        """Note that the index has a page as an original, and the request with it."""
-        # Neither a file of this machine nor the standby is seen by the others.
-        if not self.settings.index_url.startswith(LOCAL) and not self._index.has_here(key):
-            self.held.add(request)
-
-    # Upkeep. The first three run on the index thread.
-
-    def _settle(
-        self,
-        renewed: Iterable[str] = (),
-        *,
-        at_once: bool = False,
-    ) -> CaughtUp:
-        try:
-            self.deliveries.flush()
-            self._index.renew(renewed)
-            return self._index.catch_up(at_once=at_once)
-        except Exception as error:  # noqa: BLE001 - it is tried again, and a crawl needs upkeep
-            # Only the standby says so, for which there is no other.
-            logger.error("What was delivered cannot be noted: %r", error)
-            return CaughtUp()
-
-    def _orphans(self) -> list[Page]:
-        try:
-            return self._index.orphans()
-        except StoreError as error:
-            logger.error("What was left over cannot be taken over: %s", error)
-            return []
-
-    def _settle_idle(self) -> _Idle:
-        # In this order: what is left to this crawl in between is among the orphans.
-        asked = time.monotonic()
-        return _Idle(asked, self._settle(), self._index.last_lease(), self._orphans())
-
-    async def _on_index(self, work: Callable[[], T]) -> T:
-        return await asyncio.wrap_future(self._judge.run(work))
-
-    def _caught_up(self, done: CaughtUp) -> list[Page]:
-        """Count what the index did; return the pages that are to be crawled again after it."""
-        self.count("standby/let_through", done.let_through)
-        self.count("standby/reconciled", done.reconciled)
-        self.count("standby/duplicates", done.duplicates)
-        return [*done.pages, *self.deliveries.take_handed_back()]
-
-    async def _catch_up(
-        self,
-        renewed: Iterable[str] = (),
-        *,
-        at_once: bool = False,
-    ) -> AsyncIterator[Page]:
-        """Settle and catch up as far as possible; yield the pages that are handed back."""
-        more = True
-        while more:
-            # Claims that are waiting come between two steps.
-            done = await self._on_index(partial(self._settle, renewed, at_once=at_once))
-            for page in self._caught_up(done):
-                yield page
-            more = done.more
-
-    async def _keep_up(self) -> None:
-        renewed = time.monotonic()
-        while True:
-            await asyncio.sleep(FLUSH_SECONDS)
-            keys: list[str] = []
-            if time.monotonic() - renewed > self.settings.lease / 3:
-                renewed = time.monotonic()
-                keys = [*self.deliveries.keys(), *self.handovers.queued]
+    async def _claim(
+        self, analysis: PageAnalysis, key: str, scope: str, request: Request | None
+    ) -> Verdict:
+        reason: SkipReason | None = analysis.reason
+        if analysis.fingerprint is not None:
+            stored = None
+            if request is not None and self.settings.survives:
+                stored = request_to_json(request, self.spider)
+            arrival = Arrival(key, analysis.fingerprint, scope, analysis.facts, stored)
             try:
-                await self._keep_up_once(keys)
-            except Exception:  # a crawl needs upkeep, whatever happened once
-                logger.exception("What was delivered cannot be noted")
-                await asyncio.sleep(min(FAULT_SECONDS, self.settings.lease / 3))
+                claim = await self._claims.claim(arrival)
+            except StoreError:
+                reason = "unavailable"
+            else:
+                return verdict_of(arrival, claim, analysis.excerpt)
+        return Verdict("skipped", key, reason, analysis.fingerprint, excerpt=analysis.excerpt)
 
-    async def _keep_up_once(self, renewed: list[str]) -> None:
-        assert self._crawler.engine is not None
-        self.deliveries.end_lost(self._crawler.engine.downloader.active)
-        self.count("same_body", self._judge.take_repeats())
-        self.handovers.crawl_again([page async for page in self._catch_up(renewed)])
+    # The events of the crawl.
+
+    async def _spider_opened(self, spider: Spider) -> None:
+        self.summary.begin(spider.name)
+        await self.upkeep.open()
+        loop = asyncio.get_running_loop()
+        self._running = loop.create_task(self.upkeep.run(self._each_round))
+
+    def _each_round(self) -> None:
+        self._count_repeats()
+        if self.summary.is_due():
+            self._claims.run(partial(self.summary.say_progress, self._index))
         self._stop_if_told()
+
+    def _count_repeats(self) -> None:
+        assert self._crawler.stats is not None
+        if self._pool.repeats:
+            self._crawler.stats.set_value("simhash/same_body", self._pool.repeats)
 
     def _stop_if_told(self) -> None:
         refused = self._index.refused
@@ -257,80 +192,56 @@ class CrawlFilter:
             await maybe_deferred_to_future(engine.close_spider(self.spider, reason))
 
     def _response_received(self, request: Request) -> None:
-        self.deliveries.arrived(request)
-
-    def _request_left_downloader(self) -> None:
-        self._was_busy = True
-        self._patience = None
-
-    async def _spider_opened(self, spider: Spider) -> None:
-        if forgets_requests(self._crawler.settings):
-            logger.warning(
-                "SCHEDULER_QUEUE_CLASS: this queue of scrapy-redis forgets the requests that a "
-                "killed crawler had; scrapy_simhash.queues has the same, which do not"
-            )
-        self.handovers.crawl_again(await self._on_index(self._orphans), died=True)
-        self._upkeep = asyncio.get_running_loop().create_task(self._keep_up())
+        self.progress.arrived(request)
 
     def _spider_idle(self, spider: Spider) -> None:
-        # Nothing is on its way any more, so whatever has not ended never will.
-        self.deliveries.end_all()
-        self.handovers.queued.clear()
-        late = self._idle is not None
-        if self._idle is None:
-            self._was_busy = False
-            self._idle = self._judge.run(self._settle_idle)
-        try:
-            idle = self._idle.result(IDLE_SECONDS)
-        except NotYet:
-            raise DontCloseSpider from None
-        self._idle = None
-        pages = self._caught_up(idle.caught_up)
-        self.handovers.crawl_again(pages)
-        self.handovers.crawl_again(idle.orphans, died=True)
-        if pages or idle.orphans:
-            self._patience = None
-            raise DontCloseSpider
-        if idle.caught_up.more or (late and (self._was_busy or self.deliveries.to_flush())):
-            raise DontCloseSpider
-        if idle.last_lease is None:
-            return
-        if math.isinf(idle.last_lease):
-            if self._patience != math.inf:
-                logger.info(
-                    "Staying while pages wait on another spider's: only this can crawl them"
-                )
-            self._patience = math.inf
-            raise DontCloseSpider
-        # Another worker has pages in progress. It may be dead: stay as long as its leases last,
-        # to take over what it leaves; if it lives, it renews them and does not need us. Or a page
-        # that was handed over to us was not crawled: it comes once more after its lease.
-        if self._patience in (None, math.inf):
-            self._patience = idle.asked + idle.last_lease + FLUSH_SECONDS
-        if idle.asked <= self._patience:
+        if self.upkeep.stays_open():
             raise DontCloseSpider
 
+    async def leave(self) -> None:
+        """End the upkeep, and save what only this crawl knows, while its queue is still open."""
+        if self._running is not None:
+            self._running.cancel()
+        await self.upkeep.settle()
+        self.upkeep.leave()
+
     async def _spider_closed(self, spider: Spider) -> None:
-        if self._upkeep is not None:
-            self._upkeep.cancel()
-        await asyncio.gather(*self._given_up)
-        self.deliveries.end_all()
-        if handed_back := [page async for page in self._catch_up(at_once=True)]:
+        if self._running is not None:
+            self._running.cancel()
+        await self.upkeep.settle()
+        if self._index.left:
             logger.warning(
-                "%d pages that repeat a page which was not delivered were not crawled again, "
-                "because the crawl was stopped; a crawl that goes on with this index does so",
-                len(handed_back),
+                "%d pages were let through while the index was away, and are not in it",
+                self._index.left,
             )
-        if left := await self._on_index(self._index.left):
-            logger.warning(
-                "%d pages were let through while the index was away, and are not in it%s",
-                left,
-                "; the next run with this JOBDIR adds them" if self.settings.standby_path else "",
-            )
-        for close in (self._judge.close, self.account.close):
+        await self._pool.close()
+        for close in (self._claims.close, self.summary.close):
             await asyncio.get_running_loop().run_in_executor(None, close)
-        self.count("same_body", self._judge.take_repeats())
-        logger.info("%s", self.account.summary(), extra={"spider": spider})
+        self._count_repeats()
+        logger.info("%s", self.summary.text(), extra={"spider": spider})
+
+
+def open_outage(settings: FilterSettings, spider: str) -> Outage:
+    """Open the index that the settings name, with a circuit breaker for when it is away.
+
+    Args:
+        settings: of a crawl.
+        spider: the name of the spider whose pages are crawled.
+
+    Raises:
+        SettingError: the index cannot be used; names SIMHASH_INDEX_URL.
+    """
+    spec = settings.index_spec(spider)
+    try:
+        return Outage(
+            partial(open_index, settings.index_url, spec),
+            spec,
+            pages=settings.outage_pages,
+            # A file on this machine that cannot be opened now will not come by itself.
+            start_without=settings.on_unavailable == "continue" and not settings.is_local,
+        )
+    except (ValueError, StoreError) as error:
+        raise SettingError(f"SIMHASH_INDEX_URL: {error}") from None
 
 
 def need_asyncio(crawler: Crawler) -> None:
