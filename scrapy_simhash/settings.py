@@ -40,7 +40,6 @@ DEFAULTS: dict[str, Any] = {
     "SIMHASH_EXTRACTOR": None,
     "SIMHASH_MIN_LENGTH": None,
     "SIMHASH_SEED": None,
-    "SIMHASH_TELL_APART": [],
     "SIMHASH_EXPECTED_PAGES": 1_000_000,
     "SIMHASH_LEASE": 60.0,
     "SIMHASH_ON_UNAVAILABLE": "continue",
@@ -265,8 +264,6 @@ def recipe_from_settings(settings: BaseSettings) -> Recipe:
     extractor = _get(settings, "SIMHASH_EXTRACTOR")
     if extractor is not None:
         changes.append(("SIMHASH_EXTRACTOR", "extractor", extractor))
-    apart = settings.getlist("SIMHASH_TELL_APART", DEFAULTS["SIMHASH_TELL_APART"])
-    changes.append(("SIMHASH_TELL_APART", "tell_apart", tuple(apart)))
     seed = _get(settings, "SIMHASH_SEED")
     if not isinstance(seed, str | None):
         raise SettingError(f"SIMHASH_SEED: it is text, not {type(seed).__name__}")

@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parent.parent / "scrapy_simhash"
 # A line for each room: the rooms that it may import from. A door is every module at the root that
 # Scrapy knows by its own word for it.
 ROOMS = {
-    "fingerprint": {"extraction"},
+    "fingerprint": {"extraction", "index", "keys"},
     "extraction": {"fingerprint"},
     "index": {"fingerprint"},
     "detector": {"extraction", "fingerprint", "index", "keys"},

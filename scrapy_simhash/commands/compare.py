@@ -100,7 +100,7 @@ def _side(name: str, as_text: bool, recipe: Recipe, settings: BaseSettings) -> _
         return _Side(name, text, analyse_text(text, recipe))
     html = decode_html(body, declared)
     extraction = extract(html, recipe.extractor, url=url)
-    return _Side(name, extraction.text, analyse_extraction(extraction, html, recipe, url))
+    return _Side(name, extraction.text, analyse_extraction(extraction, recipe))
 
 
 def _is_file(name: str) -> bool:

@@ -12,12 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_simhash.fingerprint.hashing import Uint64s, hash_features, hash_ngrams, spread
+from scrapy_simhash.fingerprint.hashing import Uint64s, hash_features, hash_ngrams, one_lane, spread
 
 BITS = (64, 128, 256)
 
@@ -35,19 +35,18 @@ _SLOT_MULTIPLIER = 0x9E3779B97F4A7C15
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """An f-bit simhash.
+    """An f-bit simhash, and the block values under which an index finds it.
 
     Attributes:
         value: the fingerprint, 0 <= value < 2**bits.
         bits: its width f: 64, 128 or 256.
-        margins: float32, shape (bits,): ``|V_i|`` of each bit, position 0 the most significant;
-            a bit with a small margin is the likeliest to differ in a near-duplicate. None when
-            only the value is known (read from an index, made elsewhere).
+        blocks: its block values, unsigned 32-bit little-endian numbers, as the recipe's
+            ``blocks`` make them; empty where only the value is known. Not compared.
     """
 
     value: int
     bits: int
-    margins: npt.NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
+    blocks: bytes = field(default=b"", compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.bits not in BITS:
@@ -78,6 +77,18 @@ def fingerprint_from_sums(sums: Sequence[float] | Floats) -> int:
     return int.from_bytes(np.packbits(ones).tobytes(), "big") >> (-len(ones) % 8)
 
 
+class Sums(NamedTuple):
+    """What a fingerprint and its block values are made of.
+
+    Attributes:
+        values: V, float64, shape (bits,), the most significant bit first.
+        hashes: one well mixed hash of each distinct feature, uint64, in any order.
+    """
+
+    values: Floats
+    hashes: Uint64s
+
+
 def simhash(
     features: Mapping[str, float],
     bits: int = 64,
@@ -88,7 +99,7 @@ def simhash(
 
     Every feature adds its weight to V_i where bit i of its hash is 1 and takes it away where it is
     0. Weights are rounded to 2**-30 of the largest, which makes every sum exact, so the order of
-    the features and the machine play no part. No features give the value 0 with margins of 0.
+    the features and the machine play no part. No features give the value 0.
 
     Args:
         features: feature -> weight; weights are finite.
@@ -99,22 +110,34 @@ def simhash(
     Raises:
         ValueError: the width, the hash or a weight is not possible.
     """
+    return Fingerprint(fingerprint_from_sums(feature_sums(features, bits, hash, seed).values), bits)
+
+
+def feature_sums(
+    features: Mapping[str, float],
+    bits: int,
+    hash: str = "xxh3",  # noqa: A002 - see simhash
+    seed: str | bytes | None = None,
+) -> Sums:
+    """Return the sums that :func:`simhash` takes the bits from; the arguments are the same."""
     _check_bits(bits)
     lanes = hash_features(features, bits, hash, seed)
     weights = np.fromiter(features.values(), dtype=np.float64, count=len(features))
-    return _fingerprint(bit_sums(lanes, weights), bits)
+    hashes = lanes[0] if hash == "karp-rabin" else one_lane(lanes)
+    return Sums(bit_sums(lanes, weights), hashes)
 
 
-def simhash_ngrams(
+def ngram_sums(
     text: str,
     n: int,
     weighting: Callable[[Floats], Floats] | None = None,
     bits: int = 64,
     seed: str | bytes | None = None,
-) -> Fingerprint:
-    """Return the simhash of all character n-grams of a text, hashed by ``karp-rabin``.
+) -> Sums:
+    """Return the sums of all character n-grams of a text, hashed by ``karp-rabin``.
 
-    The same as ``simhash`` over a mapping of the n-grams, without making a string of each.
+    The same as :func:`feature_sums` over a mapping of the n-grams, without making a string of
+    each.
 
     Args:
         text: the text as it is to be hashed: normalise it first.
@@ -125,11 +148,14 @@ def simhash_ngrams(
     """
     _check_bits(bits)
     values = hash_ngrams(text, n, seed)
+    weights = None
     if weighting is None:
-        return _fingerprint(bit_sums(spread(_distinct(values), bits)), bits)
-    values, counts = np.unique(values, return_counts=True)
-    weights = weighting(counts.astype(np.float64))
-    return _fingerprint(bit_sums(spread(values, bits), weights), bits)
+        values = _distinct(values)
+    else:
+        values, counts = np.unique(values, return_counts=True)
+        weights = weighting(counts.astype(np.float64))
+    lanes = spread(values, bits)
+    return Sums(bit_sums(lanes, weights), lanes[0])
 
 
 def bit_sums(lanes: Uint64s, weights: Floats | None = None) -> Floats:
@@ -166,10 +192,6 @@ def bit_sums(lanes: Uint64s, weights: Floats | None = None) -> Floats:
 def _check_bits(bits: int) -> None:
     if bits not in BITS:
         raise ValueError(f"bits must be one of {BITS}, not {bits}")
-
-
-def _fingerprint(sums: Floats, bits: int) -> Fingerprint:
-    return Fingerprint(fingerprint_from_sums(sums), bits, np.abs(sums).astype(np.float32))
 
 
 def _distinct(values: Uint64s) -> Uint64s:
