@@ -11,7 +11,7 @@ from scrapy.http import Response
 
 from scrapy_simhash.detector import Verdict
 from scrapy_simhash.report.dedup_log import DedupLog, LogLine, host_of
-from scrapy_simhash.report.tally import Tally
+from scrapy_simhash.report.sums import Sums
 from scrapy_simhash.settings import Action, FilterSettings
 
 _HOSTS = 10
@@ -37,7 +37,7 @@ class Account:
         self._log: DedupLog | None = None
         if settings.log_path is not None:
             self._log = DedupLog(settings.log_path, size=settings.log_size)
-        self._hosts: Tally[str] = Tally(4)
+        self._hosts: Sums[str] = Sums(4)
         self._pages: Counter[str] = Counter()
         self._items: Counter[str] = Counter()
         self._bytes: Counter[str] = Counter()

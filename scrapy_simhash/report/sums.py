@@ -11,7 +11,7 @@ NAMES = 50_000
 K = TypeVar("K", bound=Hashable)
 
 
-class Tally(Generic[K]):
+class Sums(Generic[K]):
     """Adds up rows of numbers by name; of very many names, it forgets the smallest.
 
     When twice as many names are there as may stay, those with the smallest first number are
@@ -41,6 +41,10 @@ class Tally(Generic[K]):
             row = self._rows[name] = [0.0] * len(self.forgotten)
         for place, number in enumerate(numbers):
             row[place] += number
+
+    def of(self, name: K) -> list[float]:
+        """Return the sums of a name; zeros if it is not known."""
+        return self._rows.get(name) or [0.0] * len(self.forgotten)
 
     def largest(self, count: int, by: int = 0) -> list[tuple[K, list[float]]]:
         """Return the names whose number at place ``by`` is largest, in that order."""
