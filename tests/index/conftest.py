@@ -12,10 +12,7 @@ from typing import Any
 import pytest
 
 from scrapy_simhash.index import Index, open_index
-try:
-    from scrapy_simhash.index.outage import Outage
-except ImportError:
-    Outage = None
+from scrapy_simhash.index.outage import Outage
 from tests import servers
 from tests.index.made import spec
 

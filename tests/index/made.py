@@ -20,7 +20,9 @@ WIDTHS = [(64, 3), (128, 22), (256, 48)]
 
 def spec(bits: int = 64, distance: int = 3, **changed: Any) -> IndexSpec:
     blocks = SLICES.count if bits == 64 else BANDS
-    return IndexSpec(**{"recipe": "test", "bits": bits, "distance": distance, "blocks": blocks} | changed)
+    return IndexSpec(
+        **{"recipe": "test", "bits": bits, "distance": distance, "blocks": blocks} | changed
+    )
 
 
 def fp(value: int, bits: int = 64, *, text: object = 0) -> Fingerprint:

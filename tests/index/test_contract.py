@@ -182,7 +182,8 @@ def test_a_census_counts_the_entries_and_the_provisional_ones(store):
 
 
 @pytest.mark.parametrize(
-    "url", ["", "mysql://x/y", "sqlite:", "sqlite:///", "sqlite://host/a", "memory://x", "http://[x"]
+    "url",
+    ["", "mysql://x/y", "sqlite:", "sqlite:///", "sqlite://host/a", "memory://x", "http://[x"],
 )
 def test_an_unknown_url_is_refused_with_the_known_ones(url):
     with pytest.raises(ValueError, match=r"memory://, sqlite:///relative") as error:
@@ -314,7 +315,7 @@ def test_a_claim_takes_the_place_of_expired_originals(store):
     index.claim(page("a", 0), now=100)
     index.claim(page("c", 0b111100), now=100)
     assert index.claim(page("b", 0b1100), now=159).outcome is DUPLICATE
-    assert index.claim(page("b", 0b1100), now=160) .outcome is ORIGINAL
+    assert index.claim(page("b", 0b1100), now=160).outcome is ORIGINAL
     assert keys(index) == ["b"]
 
 

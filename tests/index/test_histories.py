@@ -229,8 +229,10 @@ def test_batches_get_the_answers_of_one_after_the_other(new_store, seed):
 def shown(claim):
     return (
         claim.outcome,
-        *([(m.key, m.distance, m.provisional, m.reason) for m in some]
-          for some in (claim.matches, claim.near)),
+        *(
+            [(m.key, m.distance, m.provisional, m.reason) for m in some]
+            for some in (claim.matches, claim.near)
+        ),
     )
 
 
