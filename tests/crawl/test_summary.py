@@ -10,14 +10,12 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
-from scrapy_simhash.analysis.worker import WorkerProcess, analyse_body
 from scrapy_simhash.exceptions import SettingError
-from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.report.dedup_log import LogLine, read_log
 from scrapy_simhash.settings import FilterSettings
 from tests.crawl.test_crawl import ONE_AT_A_TIME, Pages
 from tests.pages import article, edited, html
-from tests.crawl.test_pipelines import TEXT, Items
+from tests.test_pipelines import TEXT, Items
 
 
 @pytest.fixture
@@ -74,16 +72,6 @@ def test_line_has_an_excerpt_of_the_main_text(
         assert texts["first"].startswith(article(1)[:30])
     if length > 1000:
         assert texts["first"] != texts["second"]
-
-
-def test_excerpt_of_a_worker_process_is_the_same() -> None:
-    recipe, body = named_recipe("default"), html(article(1))
-    worker = WorkerProcess(recipe, 10, excerpt_length=80)
-    assert worker.analyse(body, None, "http://a/") == analyse_body(
-        body, None, "http://a/", recipe, excerpt_length=80
-    )
-    worker.close()
-    assert len(analyse_body(body, None, "http://a/", recipe, excerpt_length=80).excerpt) > 70
 
 
 @pytest.mark.parametrize("action", ["follow", "flag"])
@@ -177,18 +165,18 @@ def test_summary_is_bounded_however_many_hosts_there_are(tmp_path: Path) -> None
     from scrapy import Request
     from scrapy.http import Response
 
-    from scrapy_simhash.crawl.summary import Account
+    from scrapy_simhash.crawl.summary import Summary
     from scrapy_simhash.detector import Verdict
 
     settings = FilterSettings.from_settings(Settings({"SIMHASH_LOG": tmp_path / "a log"}))
-    account = Account(settings)
+    summary = Summary(settings)
     for number in range(3000):
         url = f"http://{number}.example/"
         kind: Any = "duplicate" if number < 3 else "unique"
         verdict = Verdict(kind, url, original="http://x/", distance=1)
-        account.page(Request(url), Response(url, body=b"12345"), verdict, "drop")
-    account.close()
-    summary = account.summary()
-    assert len(summary.splitlines()) == 16
+        summary.page(Request(url), Response(url, body=b"12345"), verdict, "drop")
+    summary.close()
+    text = summary.text()
+    assert len(text.splitlines()) == 16
     assert re.search(r"\n2,990 other hosts +2,990 +2,990 +0 +0 ", summary)
     assert summary.splitlines()[-1].endswith(f"scrapy simhash report '{tmp_path / 'a log'}'")
