@@ -126,7 +126,7 @@ def test_log_that_cannot_be_written_costs_no_page_and_one_warning(
     warnings = [record for record in caplog.records if "SIMHASH_LOG" in record.getMessage()]
     assert [record.getMessage().count("\n") for record in warnings] == [0, 0]
     assert "the crawl goes on" in warnings[0].getMessage()
-    assert "1 lines could not be written" in warnings[1].getMessage()
+    assert "2 lines could not be written" in warnings[1].getMessage()
 
 
 @pytest.mark.parametrize(
@@ -167,13 +167,14 @@ def test_summary_is_bounded_however_many_hosts_there_are(tmp_path: Path) -> None
 
     from scrapy_simhash.crawl.summary import Summary
     from scrapy_simhash.detector import Verdict
+    from scrapy_simhash.index import Match
 
     settings = FilterSettings.from_settings(Settings({"SIMHASH_LOG": tmp_path / "a log"}))
     summary = Summary(settings)
     for number in range(3000):
         url = f"http://{number}.example/"
         kind: Any = "duplicate" if number < 3 else "unique"
-        verdict = Verdict(kind, url, original="http://x/", distance=1)
+        verdict = Verdict(kind, url, matches=(Match(1, "http://x/", 1, 0.0, False, "distance"),))
         summary.page(Request(url), Response(url, body=b"12345"), verdict, "drop")
     summary.close()
     text = summary.text()
