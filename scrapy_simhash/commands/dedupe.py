@@ -21,7 +21,7 @@ from scrapy_simhash.commands.stores import add_json_option, check_json, index_ur
 
 if TYPE_CHECKING:
     from scrapy_simhash.index import StoredIndex
-    from scrapy_simhash.offline.archives import Fields, SavedPage
+    from scrapy_simhash.offline.pages import Fields, SavedPage
     from scrapy_simhash.offline.dedupe import Decision
     from scrapy_simhash.settings import FilterSettings
 
@@ -86,7 +86,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Judge the pages, and write what was asked for."""
     from scrapy_simhash.detector import NearDuplicateDetector
     from scrapy_simhash.exceptions import SettingError
-    from scrapy_simhash.offline.archives import ArchiveError
+    from scrapy_simhash.offline.pages import PagesError
     from scrapy_simhash.offline.dedupe import Analyser, StateError, analyses, decide
     from scrapy_simhash.settings import FilterSettings
 
@@ -115,7 +115,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
                 if decision.kept:
                     kept.write(decision.key)
                 _progress(result)
-        except (ArchiveError, StateError) as error:
+        except (PagesError, StateError) as error:
             raise UsageError(str(error)) from None
         except OSError as error:
             raise UsageError(f"{error.filename}: {error.strerror or error}") from None
@@ -142,7 +142,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _fields(options: argparse.Namespace, own: FilterSettings) -> Fields:
-    from scrapy_simhash.offline.archives import Fields
+    from scrapy_simhash.offline.pages import Fields
 
     default = Fields()
     html = options.html_field or own.item_html_field
@@ -155,10 +155,10 @@ def _fields(options: argparse.Namespace, own: FilterSettings) -> Fields:
 
 
 def _pages(paths: list[str], fields: Fields) -> Iterator[SavedPage]:
-    from scrapy_simhash.offline.archives import read_archive
+    from scrapy_simhash.offline.pages import read_pages
 
     for path in paths:
-        yield from read_archive(Path(path), fields)
+        yield from read_pages(path, fields)
 
 
 def _index(options: argparse.Namespace, settings: BaseSettings, own: FilterSettings) -> StoredIndex:

@@ -107,9 +107,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Measure, and print, write and draw what was asked for."""
-    from scrapy_simhash.offline.datasets import DatasetError, read_dataset
+    from scrapy_simhash.offline.datasets import read_dataset
     from scrapy_simhash.offline.evaluation import evaluate
     from scrapy_simhash.offline.evaluation.rivals import RIVALS, is_installed
+    from scrapy_simhash.offline.pages import PagesError
 
     _check_outputs(options)
     recipes = _recipes(options, settings)
@@ -117,7 +118,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     results: list[Result] = []
     try:
         datasets = [read_dataset(folder) for folder in options.datasets]
-    except DatasetError as error:
+    except PagesError as error:
         raise UsageError(str(error)) from None
     if options.kinds:
         datasets = [_kinds(dataset) for dataset in datasets]

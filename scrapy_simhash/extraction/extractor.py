@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import import_module
-from itertools import count
+from itertools import count, islice
 from typing import Any
 
 from lxml import etree
@@ -42,12 +42,17 @@ class Extraction:
     Args:
         text: what to fingerprint; may be empty.
         thin: the extractor found too little to call it the main text. Then ``text`` is all that
-            the page shows outside its furniture, in lines in alphabetical order: pages with equal
-            texts show the same, but as most of it may be template, nearness means nothing.
+            the page shows.
+        shown: all text that the page shows.
+        title: the text of its ``title``.
+        headings: the texts of its first three ``h1``.
     """
 
     text: str
     thin: bool = False
+    shown: str = ""
+    title: str = ""
+    headings: tuple[str, ...] = ()
 
 
 def extract(html: str, extractor: str = "prose", url: str | None = None) -> Extraction:
@@ -65,7 +70,8 @@ def extract(html: str, extractor: str = "prose", url: str | None = None) -> Extr
     """
     result = load_extractor(extractor)(html)
     if isinstance(result, str):
-        return Extraction(result)
+        seen = _visible(html)
+        return replace(seen, text=result)
     if isinstance(result, Extraction):
         return result
     raise TypeError(f"the extractor {extractor} returned a {type(result).__name__} for {url}")
@@ -105,20 +111,35 @@ def _prose(html: str) -> Extraction:
     root = _parse(html)
     if root is None:
         return Extraction("", thin=True)
+    shown = visible_text(root)
+    names = _title(root), _headings(root)
     lines = main_lines(root)
-    if sum(map(size, lines)) < THIN_BYTES:
-        text = main_text(root)
-        if size(text) >= LIST_BYTES:
-            return Extraction(text)
-        text = visible_text(root, furniture=False) or visible_text(root)
-        # Menus and lists that come in another order each time still show the same.
-        return Extraction("\n".join(sorted(text.split("\n"))), thin=True)
-    return Extraction("\n".join(lines))
+    if sum(map(size, lines)) >= THIN_BYTES:
+        return Extraction("\n".join(lines), False, shown, *names)
+    text = main_text(root)
+    if size(text) >= LIST_BYTES:
+        return Extraction(text, False, shown, *names)
+    return Extraction(shown, True, shown, *names)
+
+
+def _title(root: Any) -> str:
+    return _words(root.find(".//title"))
+
+
+def _headings(root: Any) -> tuple[str, ...]:
+    return tuple(map(_words, islice(root.iter("h1"), 3)))
+
+
+def _words(el: Any) -> str:
+    return "" if el is None else " ".join("".join(el.itertext()).split())
 
 
 def _visible(html: str) -> Extraction:
     root = _parse(html)
-    return Extraction("" if root is None else visible_text(root))
+    if root is None:
+        return Extraction("")
+    text = visible_text(root)
+    return Extraction(text, False, text, _title(root), _headings(root))
 
 
 def _trafilatura() -> Callable[[str], Extraction]:
@@ -142,7 +163,7 @@ def _trafilatura() -> Callable[[str], Extraction]:
         except Exception as error:  # noqa: BLE001 - a page that it trips over has no text
             logger.debug("trafilatura failed: %r", error)
             text = None
-        return Extraction(text or "")
+        return replace(_visible(html), text=text or "")
 
     return extract_article
 

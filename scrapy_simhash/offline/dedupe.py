@@ -20,8 +20,8 @@ from scrapy_simhash.detector import NearDuplicateDetector, PageAnalysis, analyse
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import Arrival
-from scrapy_simhash.keys import Scope, page_key, page_scope
-from scrapy_simhash.offline.archives import SavedPage
+from scrapy_simhash.keys import Scope, page_scope
+from scrapy_simhash.offline.pages import SavedPage
 
 # Pages that are analysed ahead of the one that is judged, for each process; pages that claim
 # together.
@@ -243,7 +243,7 @@ def decide(
     seen: set[str] = set()
     pages = iter(analysed)
     while some := list(itertools.islice(pages, _TOGETHER)):
-        keys = [page_key(page.url) if page.url else page.name for page, _ in some]
+        keys = [page.key for page, _ in some]
         arrivals = [
             Arrival(key, analysis.fingerprint, page_scope(page.url or "", scope))
             for key, (page, analysis) in zip(keys, some, strict=True)

@@ -17,8 +17,8 @@ from tests.pages import article, edited, html
 def twins(site: Any) -> Any:
     text = article(1)
     site.pages = {
-        "/first": html(text, title="First"),
-        "/second": html(edited(text, 2), title="Second"),
+        "/first": html(text),
+        "/second": html(edited(text, 2)),
         "/other": html(article(3)),
     }
     return site
@@ -120,7 +120,7 @@ def test_page_objects_work_on_the_pages_that_get_through(crawl: Any, twins: Any)
     settings = {**ONE_AT_A_TIME, "ADDONS": {"scrapy_simhash.Addon": 500, "scrapy_poet.Addon": 300}}
     crawled = crawl(Poetic, settings=settings, site=twins, paths=ALL)
     assert paths(crawled) == KEPT
-    assert crawled.items[0]["title"] == "First"
+    assert crawled.items[0]["title"] == "A page"
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.report import Figures, plain, read_figures
+from scrapy_simhash.report.figures import Figures, plain, read_figures
 from scrapy_simhash.report.dedup_log import LogLine
 from scrapy_simhash.report.timeline import Run, Timeline
 from tests.report.lines import copy, line
