@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import ProgressBar, check_writable, write_file
+from scrapy_simhash.commands.output import check_writable, progress, write_file
 
 if TYPE_CHECKING:
     from scrapy_simhash.fingerprint.recipe import Recipe
@@ -123,13 +123,13 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     if options.kinds:
         datasets = [_kinds(dataset) for dataset in datasets]
     for dataset in datasets:
-        with ProgressBar(dataset.name) as progress:
+        with progress(dataset.name, len(dataset.documents)) as bar:
             results += evaluate(
                 dataset,
                 recipes,
                 rivals,
                 processes=options.processes,
-                progress=progress,
+                progress=lambda done, _, bar=bar: bar.update(done - bar.n),
                 listed=max(options.show, 20),
             )
     if options.json != "-":
