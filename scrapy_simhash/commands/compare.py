@@ -278,10 +278,10 @@ def _lines(one: _Side, other: _Side, found: dict[str, Any], recipe: Recipe) -> l
     return [*lines, "", *changes.lines(columns, _CHANGES, colour)]
 
 
-def _rows(one: dict[str, Any], other: dict[str, Any]) -> list[tuple[str, str, str]]:
+def _rows(one: dict[str, Any], other: dict[str, Any]) -> list[tuple[str, ...]]:
     """Return the facts of both pages, side by side."""
 
-    def row(name: str, key: str) -> tuple[str, str, str]:
+    def row(name: str, key: str) -> tuple[str, ...]:
         return name, _short(str(one[key] or "-"), 40), _short(str(other[key] or "-"), 40)
 
     def headings(page: dict[str, Any]) -> str:
@@ -293,7 +293,7 @@ def _rows(one: dict[str, Any], other: dict[str, Any]) -> list[tuple[str, str, st
         return f"about {page['text_bytes']:,} of {page['page_bytes']:,} bytes"
 
     sizes = [f"{page['characters']:,} characters" for page in (one, other)]
-    rows = [("main text", *sizes)]
+    rows: list[tuple[str, ...]] = [("main text", *sizes)]
     if one["text_bytes"] or other["text_bytes"]:
         thin = ["no" if page["thin"] else "yes" for page in (one, other)]
         rows += [

@@ -57,12 +57,14 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     path = Path(options.file)
     check_writable(options.file)
     check_json(options)
-    with opened(needed_index_url(options, settings)) as index, usage_errors():
-        with tempfile.TemporaryDirectory(prefix=".simhash-", dir=path.absolute().parent) as folder:
-            whole = Path(folder) / "whole"
-            with _writing(whole, packed=path.suffix == ".gz") as file:
-                pages, in_progress = write(file, index.spec, _watched(index))
-            whole.replace(path)
+    url = needed_index_url(options, settings)
+    beside = path.absolute().parent
+    folder = tempfile.TemporaryDirectory(prefix=".simhash-", dir=beside)
+    with usage_errors(), folder, opened(url) as index:
+        whole = Path(folder.name) / "whole"
+        with _writing(whole, packed=path.suffix == ".gz") as file:
+            pages, in_progress = write(file, index.spec, _watched(index))
+        whole.replace(path)
     lines = [f"{path}: {count(pages, 'page')}"]
     if in_progress:
         lines.append(f"left out: {count(in_progress, 'page')} in progress")

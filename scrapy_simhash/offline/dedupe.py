@@ -7,7 +7,7 @@ import itertools
 import json
 from base64 import b64decode, b64encode
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -69,7 +69,7 @@ class Limits:
 
 def analyses(
     pages: Iterable[SavedPage], recipe: Recipe, limits: Limits, state: Path | None
-) -> Iterator[tuple[SavedPage, PageAnalysis]]:
+) -> Generator[tuple[SavedPage, PageAnalysis], None, None]:
     """Yield pages with their analyses; those that a file has of an earlier run are not made again.
 
     Args:
@@ -88,11 +88,8 @@ def analyses(
     def bodies() -> Iterator[Body]:
         for page in rest:
             waiting.append(page)
-            yield (
-                text_body(page.text or "")
-                if page.body is None
-                else (Body(page.body, page.declared))
-            )
+            is_text = page.body is None
+            yield text_body(page.text or "") if is_text else Body(page.body or b"", page.declared)
 
     with _Kept(state, recipe) as kept:
         for number, (name, analysis) in enumerate(kept.read(), 1):
