@@ -23,8 +23,9 @@ class Addon:
             SettingError: a setting cannot be used. Here, since Scrapy 2.13 hides what a middleware
                 raises behind an error of its own.
         """
-        if is_enabled(settings):
-            FilterSettings.from_settings(settings)
+        if not is_enabled(settings):
+            return
+        FilterSettings.from_settings(settings)
         # After retry, redirects, decompression and the cache: final, decoded responses.
         settings.setdefault_in_component_priority_dict(
             "DOWNLOADER_MIDDLEWARES", NearDuplicateDownloaderMiddleware, 545

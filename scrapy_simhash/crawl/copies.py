@@ -75,7 +75,7 @@ class Copies:
         self._later = [(when, request) for when, request in self._later if when > now]
         return due
 
-    def failed(self, request: Request) -> None:
+    def note_failure(self, request: Request) -> None:
         """Note that a request could not be answered; a copy is asked for again after a while."""
         attempts = request.meta.get(AGAIN)
         if not isinstance(attempts, int):

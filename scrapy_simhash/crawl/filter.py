@@ -20,7 +20,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy_simhash.analysis.page import Body, PageAnalysis, SkipReason
 from scrapy_simhash.analysis.pool import PageFailed, PageTimeout, WorkerPool
 from scrapy_simhash.crawl.claims import Claims
-from scrapy_simhash.crawl.copies import AGAIN, Copies
+from scrapy_simhash.crawl.copies import Copies
 from scrapy_simhash.crawl.progress import Progress
 from scrapy_simhash.crawl.requests import request_to_json
 from scrapy_simhash.crawl.slow_hosts import SlowHosts
@@ -31,6 +31,7 @@ from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Arrival, StoreError
 from scrapy_simhash.index.outage import Outage
+from scrapy_simhash.keys import page_scope
 from scrapy_simhash.settings import FilterSettings
 
 logger = logging.getLogger(__name__)
@@ -112,28 +113,29 @@ class CrawlFilter:
             self._crawler.stats.inc_value(f"simhash/{name}", count=by)
 
     async def check(
-        self, body: Body, *, key: str, scope: str, host: str = "", request: Request | None = None
+        self, body: Body, *, key: str, url: str, request: Request | None = None
     ) -> Verdict:
         """Return the verdict on a page or an item.
 
         Args:
             body: to be analysed.
             key: what names the page.
-            scope: pages of different scopes are never compared.
-            host: of the page; one whose pages time out again and again is let through.
+            url: where it was found; pages of different scopes are never compared, and those of a
+                host whose pages time out again and again are let through.
             request: by which another crawler can crawl the page again; None if it need not.
         """
-        if host in self._slow_hosts:
+        if self._slow_hosts.has(url):
             return Verdict("skipped", key, "slow_host")
         try:
             analysis = await self._pool.analyse(body)
         except PageTimeout as error:
             logger.warning("SIMHASH_TIMEOUT: %s: %s; let through unchecked", key, error)
-            self._slow_hosts.timed_out(host)
+            self._slow_hosts.note_timeout(url)
             return Verdict("skipped", key, "timeout")
         except PageFailed as error:
             logger.error("The extractor failed on %s; let through unchecked: %s", key, error)
             return Verdict("skipped", key, "extractor_error")
+        scope = page_scope(url, self.settings.scope)
         return await self._claim(analysis, key, scope, request)
 
     async def _claim(

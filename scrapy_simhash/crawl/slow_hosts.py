@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import OrderedDict
+from urllib.parse import urlsplit
 
 logger = logging.getLogger(__name__)
 
@@ -24,15 +25,16 @@ class SlowHosts:
         # How many timed out, and when the last one did.
         self._timeouts: OrderedDict[str, tuple[int, float]] = OrderedDict()
 
-    def __contains__(self, host: str) -> bool:
-        """Return whether a host is let through for now."""
+    def has(self, url: str) -> bool:
+        """Return whether the host of an address is let through for now."""
         if not self._timeouts:
             return False
-        number, last = self._timeouts.get(host, (0, 0.0))
+        number, last = self._timeouts.get(urlsplit(url).netloc, (0, 0.0))
         return number >= TIMEOUTS and time.monotonic() - last < PAUSE
 
-    def timed_out(self, host: str) -> None:
-        """Note that a page of a host timed out."""
+    def note_timeout(self, url: str) -> None:
+        """Note that a page timed out."""
+        host = urlsplit(url).netloc
         number, last = self._timeouts.pop(host, (0, 0.0))
         now = time.monotonic()
         number = number + 1 if now - last < WITHIN and number < TIMEOUTS else 1

@@ -20,9 +20,10 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_simhash.crawl.claims import Claims
-from scrapy_simhash.crawl.copies import Copies
+from scrapy_simhash.crawl.copies import AGAIN, Copies
 from scrapy_simhash.crawl.progress import Progress, Settled
 from scrapy_simhash.crawl.requests import request_from_json
+from scrapy_simhash.detector import Verdict
 from scrapy_simhash.index.contract import Orphan, Unsettled
 from scrapy_simhash.index.outage import CaughtUp, Outage
 
@@ -140,14 +141,26 @@ class Upkeep:
             if failed:
                 await asyncio.sleep(min(FAULT_SECONDS, self._lease / 3))
 
-    def page_came(self, request: Request) -> str | None:
-        """Note that a request was answered; return the key under which it was adopted."""
+    def note_verdict(self, request: Request, verdict: Verdict, *, is_temporary: bool) -> None:
+        """Note that a request was answered, which may have been made again.
+
+        Args:
+            request: it carries no marks of the upkeep any more; requests may copy its meta.
+            verdict: on its page.
+            is_temporary: the answer has the status of a page that cannot be had just now.
+        """
         self._was_busy = True
+        if is_temporary:
+            self._copies.note_failure(request)
+        request.meta.pop(AGAIN, None)
         key = request.meta.pop(ADOPTED, None)
         if not isinstance(key, str):
-            return None
+            return
         self._adopted.discard(key)
-        return key
+        is_in_its_place = verdict.key == key and verdict.kind in ("unique", "revisit")
+        # A page that cannot be had just now is adopted once more when its lease has run out.
+        if not (is_in_its_place or is_temporary):
+            self._progress.abandon(key)
 
     def stays_open(self) -> bool:
         """Do a round for an idle spider; return whether the crawl must go on after it."""
@@ -268,6 +281,6 @@ class Upkeep:
                 )
                 # An adopted page comes again when its lease has run out.
                 self._adopted.discard(request.meta.get(ADOPTED, ""))
-                self._copies.failed(request)
+                self._copies.note_failure(request)
             else:
                 self._count("crawled_again", 1)

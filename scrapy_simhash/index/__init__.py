@@ -27,9 +27,7 @@ from scrapy_simhash.index.contract import (
     by_distance,
 )
 from scrapy_simhash.index.liveness import Liveness
-from scrapy_simhash.index.local import LocalIndex
-from scrapy_simhash.index.memory_log import MemoryLog
-from scrapy_simhash.index.neighbours import Neighbours
+from scrapy_simhash.index.local import LocalIndex, memory_index
 
 __all__ = [
     "Arrival",
@@ -80,9 +78,7 @@ def open_index(url: str, spec: IndexSpec) -> Index:
 
         return RedisIndex(url, spec)
     if parts.scheme == "memory" and not any(parts[1:]):
-        neighbours = Neighbours(spec.bits, spec.blocks, spec.distance)
-        log = MemoryLog(spec.bits, neighbours)
-        return LocalIndex(spec, log, neighbours, Liveness(spec.spider).name)
+        return memory_index(spec)
     return _open_file(_path(url, parts), spec)
 
 
@@ -114,13 +110,13 @@ def open_existing(url: str, *, judge: Judge = by_distance, read_only: bool = Tru
 
 def _open_file(path: str, spec: IndexSpec, *, read_only: bool = False) -> LocalIndex:
     # Python may be built without SQLite.
+    from scrapy_simhash.index.neighbours import Neighbours
     from scrapy_simhash.index.sqlite_log import SqliteLog
 
     liveness = Liveness(spec.spider)
     log = SqliteLog(path, spec, liveness, read_only=read_only)
-    return LocalIndex(
-        spec, log, Neighbours(spec.bits, spec.blocks, spec.distance), liveness.name
-    )
+    neighbours = Neighbours(spec.bits, spec.blocks, spec.distance)
+    return LocalIndex(spec, log, neighbours, liveness.name)
 
 
 def _split(url: str) -> SplitResult:

@@ -32,7 +32,9 @@ from scrapy_simhash.index.contract import (
     StoreDamaged,
     Unsettled,
 )
+from scrapy_simhash.index.liveness import Liveness
 from scrapy_simhash.index.log import Lease, Log, Record, Row
+from scrapy_simhash.index.memory_log import MemoryLog
 from scrapy_simhash.index.neighbours import (
     Neighbours,
     Uint32s,
@@ -488,6 +490,13 @@ class LocalIndex(Index):
     def close(self) -> None:  # noqa: D102
         with self._lock:
             self._log.close()
+
+
+def memory_index(spec: IndexSpec) -> LocalIndex:
+    """Return an index in this process's RAM."""
+    neighbours = Neighbours(spec.bits, spec.blocks, spec.distance)
+    log = MemoryLog(spec.bits, neighbours)
+    return LocalIndex(spec, log, neighbours, Liveness(spec.spider).name)
 
 
 def _scoped(pages: Sequence[tuple[str, bytes]], blocks: int) -> Uint32s:

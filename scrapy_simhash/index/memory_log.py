@@ -127,7 +127,9 @@ class MemoryLog:
                 record = self._record(self._before + number)
                 if record is not None:
                     own = in_scope(values, record.scope).tobytes()
-                    fingerprint = Fingerprint(int.from_bytes(value.tobytes(), "big"), self._bits, own)
+                    fingerprint = Fingerprint(
+                        int.from_bytes(value.tobytes(), "big"), self._bits, own
+                    )
                     entries.append((record.position, record.entry(fingerprint)))
         return entries
 

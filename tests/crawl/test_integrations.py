@@ -17,8 +17,8 @@ from tests.pages import article, edited, html
 def twins(site: Any) -> Any:
     text = article(1)
     site.pages = {
-        "/first": html(text, title="First"),
-        "/second": html(edited(text, 2), title="Second"),
+        "/first": html(text),
+        "/second": html(edited(text, 2)),
         "/other": html(article(3)),
     }
     return site
@@ -88,7 +88,7 @@ def test_autothrottle_measures_the_download_only(crawl: Any, twins: Any) -> None
         **ONE_AT_A_TIME,
         "AUTOTHROTTLE_ENABLED": True,
         "AUTOTHROTTLE_START_DELAY": 0.01,
-        "SIMHASH_EXTRACTOR": "tests.test_integrations.slow_extractor",
+        "SIMHASH_EXTRACTOR": "tests.crawl.test_integrations.slow_extractor",
     }
     crawled = crawl(Measuring, settings=settings, site=twins, paths=ALL)
     assert paths(crawled) == KEPT

@@ -17,7 +17,7 @@ from scrapy_simhash.report.dedup_log import LogLine, read_log
 from scrapy_simhash.settings import FilterSettings
 from tests.crawl.test_crawl import ONE_AT_A_TIME, Pages
 from tests.pages import article, edited, html
-from tests.test_pipelines import TEXT, Items
+from tests.crawl.test_pipelines import TEXT, Items
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def twins(site: Any) -> Any:
     text = article(1)
     site.pages = {
         "/first": html(text),
-        "/second": html(edited(text, 2), title="Second"),
+        "/second": html(edited(text, 2)),
         "/other": html(article(3)),
         "/image": (200, {"Content-Type": "image/png"}, b"\x89PNG\r\n\x1a\n" * 50),
     }
