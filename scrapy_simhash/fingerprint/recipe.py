@@ -29,7 +29,7 @@ _NARROW_DISTANCE = 3  # what four slices find every pair within
 _VERSIONS = {
     **dict.fromkeys(("simhash", "karp-rabin"), 1),
     **dict.fromkeys(("characters", "words", "keywords", "pypi"), 1),
-    "prose": 2,
+    "main": 1,
     "text": 1,
 }
 
@@ -88,7 +88,7 @@ class Recipe:
     distance: int
     hash: str = "xxh3"
     seed: str | bytes | None = field(default=None, repr=False)
-    extractor: str = "prose"
+    extractor: str = "main"
     min_length: int = 10
     layout: str = ""
 
