@@ -101,7 +101,7 @@ def slow_extractor(html: str) -> str:
     from scrapy_simhash.extraction.extractor import extract
 
     time.sleep(0.5)
-    return extract(html, "prose").text
+    return extract(html, "main").text
 
 
 def test_page_objects_work_on_the_pages_that_get_through(crawl: Any, twins: Any) -> None:
