@@ -117,7 +117,8 @@ class MemoryLog:
 
     def entries(self, after: int, limit: int) -> list[tuple[int, Entry]]:  # noqa: D102
         self._check()
-        number, entries = max(after - self._before, 0), []
+        number = max(after - self._before, 0)
+        entries: list[tuple[int, Entry]] = []
         while not entries and number < len(self._starts) - 1:
             end = min(number + limit, len(self._starts) - 1)
             words = self._neighbours.words(number, end)

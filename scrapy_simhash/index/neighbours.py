@@ -20,6 +20,8 @@ from scrapy_simhash.index.contract import BUCKET_LIMIT
 Uint64s = npt.NDArray[np.uint64]
 Uint32s = npt.NDArray[np.uint32]
 Int64s = npt.NDArray[np.int64]
+# Distance and position of the entries near a fingerprint, sorted.
+Near = list[tuple[int, int]]
 
 # Entries that are compared one by one with every page.
 TAIL = 1024
@@ -88,7 +90,7 @@ class Neighbours:
         else:
             self._append_run(np.concatenate((self._tail[:at], blocks)))
 
-    def find(self, words: Uint64s, blocks: Uint32s) -> list[list[tuple[int, int]]]:
+    def find(self, words: Uint64s, blocks: Uint32s) -> list[Near]:
         """Return, for each of some fingerprints, (distance, position) of the entries near it.
 
         Args:
@@ -115,9 +117,9 @@ class Neighbours:
         self._note(found, queries, numbers, distances)
         return found
 
-    def scan(self, words: Uint64s, first: int) -> list[list[tuple[int, int]]]:
+    def scan(self, words: Uint64s, first: int) -> list[Near]:
         """Compare with every entry from a number on; return as :meth:`find`."""
-        found: list[list[tuple[int, int]]] = [[] for _ in words]
+        found: list[Near] = [[] for _ in words]
         for start in range(first, self._count, TAIL):
             some = self._words[start : min(start + TAIL, self._count)]
             distances = np.zeros((len(words), len(some)), np.uint16)
@@ -158,7 +160,7 @@ class Neighbours:
 
     def _note(
         self,
-        found: list[list[tuple[int, int]]],
+        found: list[Near],
         queries: npt.NDArray[np.intp],
         numbers: npt.NDArray[np.intp],
         distances: Int64s,
@@ -293,9 +295,19 @@ def in_scope(blocks: Uint32s, scope: str) -> Uint32s:
     return marked
 
 
-def packed_words(values: bytes, bits: int) -> Uint64s:
-    """Return fingerprints, given one after the other as bytes, in rows of bits / 64 words."""
-    return np.frombuffer(values, np.uint64).reshape(-1, bits // 64)
+def scoped(pages: Sequence[tuple[str, bytes]], blocks: int) -> Uint32s:
+    """Return the block values of pages, given with their scopes, in rows of so many blocks."""
+    packed = b"".join([values for _, values in pages])
+    rows = np.frombuffer(packed, "<u4").astype(np.uint32).reshape(len(pages), blocks)
+    for scope in {scope for scope, _ in pages if scope}:
+        of_scope = [i for i, (own, _) in enumerate(pages) if own == scope]
+        rows[of_scope] = in_scope(rows[of_scope], scope)
+    return rows
+
+
+def packed_words(values: Sequence[bytes], bits: int) -> Uint64s:
+    """Return fingerprints, given as bytes, in rows of bits / 64 words."""
+    return np.frombuffer(b"".join(values), np.uint64).reshape(-1, bits // 64)
 
 
 if hasattr(np, "bitwise_count"):

@@ -1,9 +1,8 @@
 """A circuit breaker around an index whose store can be away.
 
 While the store is away, pages claim in a memory index, which knows the pages that were let through
-since. Once the store is back, the confirmed ones of them claim there too, a few at a time, and those
-that repeat an older page are counted. Nothing is written to disk: a crawler that dies in an outage
-loses what it let through from the index, never from the crawl's output.
+since. Once the store is back, the confirmed ones of them claim there too, a few at a time, and
+those that repeat an older page are counted. Nothing is written to disk.
 """
 
 from __future__ import annotations
@@ -233,7 +232,7 @@ class Outage(Index):
         self._owed |= owed
         self._there -= owed.keys()
         if self._owed:
-            self._read(lambda store: None)
+            self._read(lambda _: None)
 
     def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:  # noqa: D102
         keys = list(keys)

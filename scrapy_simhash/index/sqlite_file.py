@@ -14,7 +14,6 @@ from scrapy_simhash.index.contract import (
     IndexSpec,
     Judge,
     StoreDamaged,
-    StoreError,
     StoreMismatch,
     StoreMissing,
     StoreUnavailable,
@@ -155,8 +154,8 @@ def _stored_spec(path: Path, connection: sqlite3.Connection, judge: Judge) -> In
         )
     header = dict(connection.execute("SELECT name, value FROM header"))
     try:
-        numbers = (int(header[name]) for name in ("bits", "distance", "blocks"))
-        return IndexSpec(str(header["recipe"]), *numbers, judge=judge)
+        bits, distance, blocks = (int(header[name]) for name in ("bits", "distance", "blocks"))
+        return IndexSpec(str(header["recipe"]), bits, distance, blocks, judge=judge)
     except (KeyError, ValueError, TypeError) as error:
         raise StoreDamaged(f"{path} has a damaged header: {error}") from error
 

@@ -25,9 +25,10 @@ from scrapy_simhash.index.sqlite_file import open_file, translated
 # Parameters in one statement that every build of SQLite allows.
 _PARAMETERS = 500
 
-_RECORD = "position, key, scope, facts, time, owner, expires, adoptions, request"
-_TYPES = (int, str, str, bytes, float)
-_LEASE_TYPES = (str, float, int, (str, type(None)))
+_ENTRIES = (
+    "SELECT position, key, scope, facts, time, owner, expires, adoptions, request, value, blocks "
+    "FROM entries LEFT JOIN leases USING (position) WHERE "
+)
 
 
 class SqliteLog:
@@ -139,19 +140,25 @@ class SqliteLog:
         return int(rows[0][0]) if rows else 0
 
     def records(self, positions: Collection[int]) -> dict[int, Record]:  # noqa: D102
-        sql = f"SELECT {_RECORD} FROM entries LEFT JOIN leases USING (position) WHERE position IN"
-        return {row[0]: self._record(row) for row in self._run_for(sql, positions)}
+        rows = self._run_for(_ENTRIES + "position IN", positions)
+        return {row[0]: self._record(row) for row in rows}
 
     def _record(self, row: Sequence[Any]) -> Record:
-        entry, lease = row[:5], row[5:9]
-        is_leased = lease[0] is not None
-        if (
-            not all(map(isinstance, entry, _TYPES))
-            or len(entry[3]) > MAX_FACTS
-            or (is_leased and not all(map(isinstance, lease, _LEASE_TYPES)))
-        ):
-            raise self._damaged(f"the entry at {row[0]} has a value of another type")
-        return Record(*entry, Lease(*lease) if is_leased else None)
+        position, key, scope, facts, time, owner, expires, adoptions, request = row[:9]
+        is_ours = (
+            type(key) is type(scope) is str
+            and type(facts) is bytes
+            and len(facts) <= MAX_FACTS
+            and type(time) is float
+        )
+        lease = None
+        if owner is not None:
+            lease = Lease(owner, expires, adoptions, request)
+            is_ours = is_ours and type(owner) is str and type(request) in (str, type(None))
+            is_ours = is_ours and type(expires) is float and type(adoptions) is int
+        if not is_ours:
+            raise self._damaged(f"the entry at {position} has a value of another type")
+        return Record(position, key, scope, facts, time, lease)
 
     def append(self, rows: Sequence[Row], records: Sequence[Record]) -> None:  # noqa: D102
         self._run_many(
@@ -181,13 +188,11 @@ class SqliteLog:
     def expired(self, crawlers: str, now: float, limit: int) -> list[Record]:  # noqa: D102
         found: list[Record] = []
         for owner in self._owners(crawlers):
-            # CROSS JOIN: the few leases first, whatever SQLite thinks of their number.
-            sql = (
-                f"SELECT {_RECORD} FROM leases CROSS JOIN entries USING (position) "
-                "WHERE owner = ? AND (expires <= ?{}) ORDER BY expires LIMIT ?"
+            condition = (
+                "expires <= ? OR adoptions = 0" if self._liveness.is_dead(owner) else "expires <= ?"
             )
-            at_once = " OR adoptions = 0" if self._liveness.is_dead(owner) else ""
-            rows = self._run(sql.format(at_once), (owner, now, limit - len(found)))
+            sql = f"{_ENTRIES} owner = ? AND ({condition}) ORDER BY expires LIMIT ?"
+            rows = self._run(sql, (owner, now, limit - len(found)))
             found += map(self._record, rows)
         return found
 
@@ -215,11 +220,7 @@ class SqliteLog:
         return [row[0] for row in self._run("SELECT position FROM entries WHERE key = ?", (key,))]
 
     def entries(self, after: int, limit: int) -> list[tuple[int, Entry]]:  # noqa: D102
-        rows = self._run(
-            f"SELECT {_RECORD}, value, blocks FROM entries LEFT JOIN leases USING (position) "
-            "WHERE position > ? ORDER BY position LIMIT ?",
-            (after, limit),
-        )
+        rows = self._run(_ENTRIES + "position > ? ORDER BY position LIMIT ?", (after, limit))
         return [(row[0], self._record(row).entry(self._fingerprint(*row[9:]))) for row in rows]
 
     def _fingerprint(self, value: Any, blocks: Any) -> Fingerprint:

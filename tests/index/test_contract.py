@@ -220,7 +220,7 @@ def test_a_page_that_could_not_be_found_again_is_refused_and_nothing_is_written(
 def test_another_recipe_width_or_number_of_blocks_is_refused_and_named(shared_store):
     shared_store.open().claim(page("a"))
     for changed in ({"recipe": "another"}, {"bits": 128}, {"blocks": 5}):
-        with pytest.raises(StoreMismatch, match="test|64|4") as error:
+        with pytest.raises(StoreMismatch, match=r"test|64|4") as error:
             shared_store.open(**changed)
         assert "\n" not in str(error.value)
     assert len(shared_store.open(distance=2)) == 1
@@ -506,7 +506,9 @@ def test_what_is_put_comes_out_as_it_was_but_confirmed(store):
     index = store.open(bits=256, distance=48)
     assert index.put(iter(entries)) == 300
     assert list(index) == entries
-    assert all(a.fingerprint.blocks == b.fingerprint.blocks for a, b in zip(index, entries))
+    assert all(
+        a.fingerprint.blocks == b.fingerprint.blocks for a, b in zip(index, entries, strict=True)
+    )
     claim = index.claim(Arrival("new", fp(numbers[0] ^ 1, 256, text=0)))
     assert [(m.key, m.provisional) for m in claim.matches] == [("k0", False)]
 
