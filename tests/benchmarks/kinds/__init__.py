@@ -1,4 +1,4 @@
-"""Near-duplicates of five kinds, and pages that only look like some, made from real pages.
+"""Near-duplicates of several kinds, and pages that only look like some, made from real pages.
 
 What is made is labelled by how it was made. Everything is drawn from the seed and the names of
 the pages, so the same pages give the same set.
@@ -11,13 +11,19 @@ dataset.negatives[("a#mirror", "b")]  # 'template': page b lent the mirror its t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
+from functools import partial
 from random import Random
 from zlib import crc32
 
-from scrapy_simhash.kinds.changes import (
+from scrapy_simhash.offline.datasets import Dataset, Document, Pair
+from tests.benchmarks.kinds.changes import (
     blended,
+    edited_paragraphs,
     is_chinese,
+    other_headline,
     phrases_for,
     with_ads,
     with_attribution,
@@ -25,15 +31,22 @@ from scrapy_simhash.kinds.changes import (
     with_other_counters,
     word,
 )
-from scrapy_simhash.kinds.templates import Page, shingles, take_apart
-from scrapy_simhash.offline.datasets import Dataset, Document, Pair
+from tests.benchmarks.kinds.templates import Page, shingles, take_apart
 
 #: The near-duplicates that can be made of a page.
-DUPLICATES = ("mirror", "copy", "ads", "counters", "edits")
+DUPLICATES = (
+    *("mirror", "copy", "ads", "counters", "edits-2", "edits-5"),
+    *("headline", "headline-edits"),
+)
 #: What can be made that is none.
 NEGATIVES = ("template", "topic", "boilerplate", "number")
 #: What is made unless something else is asked for.
 KINDS = (*DUPLICATES, "template", "topic", "boilerplate")
+
+_HEAD = 20_000  # characters of a page in which it may name its own address
+_OWN_ADDRESS = re.compile(
+    r"<(?:link|meta)\s(?=[^<>]{0,300}(?:canonical|og:url))[^<>]{0,300}https?://([\w.-]{1,99})", re.I
+)
 
 #: Documents that share so many of their shingles are one text to begin with; the later goes.
 MAX_ALIKE = 0.2
@@ -42,8 +55,11 @@ _CHANGES: dict[str, Callable[[Page, Random], str]] = {
     "copy": with_attribution,
     "ads": with_ads,
     "counters": with_other_counters,
-    "edits": with_edits,
+    "edits-2": partial(with_edits, share=0.02),
+    "edits-5": partial(with_edits, share=0.05),
 }
+# Pages in another template: whether under a headline of its own, and the share of words changed.
+_MIRRORS = {"mirror": (False, 0.0), "headline": (True, 0.0), "headline-edits": (True, 0.02)}
 
 
 def make_kinds(
@@ -59,23 +75,28 @@ def make_kinds(
     A page takes part if its body is known or found, has at least 200 letters and digits, and
     resembles that of no earlier page. Of each, one page of each kind is made:
 
-    * ``mirror``: the body in the template of another site.
+    * ``mirror``: the body in the template of another site, with the title and headline of the
+      article beside the name of that site.
+    * ``headline``: the same under another headline, as papers print one story.
+    * ``headline-edits``: the same, with 2% of the words changed.
     * ``copy``: the body with a line that says where it comes from.
     * ``ads``: the body with advertisements in it.
     * ``counters``: other counts, dates and session ids around the body.
-    * ``edits``: 1-10% of the words of the body changed.
+    * ``edits-2``, ``edits-5``: 2% or 5% of the words of the body changed.
     * ``template``: no page, but the pairs of pages in one template that the mirrors make.
-    * ``topic``: half of the sentences are those of another body. Besides, pages of one site.
+    * ``topic``: half of the sentences are those of another body, under a headline of its own.
+      Besides, pages of one site.
     * ``boilerplate``: the template without the body, or with a notice.
     * ``number``: two texts of a few sentences that differ in one number or name. No fingerprint of
       the text tells them apart, so they are made only if asked for.
 
     A page in whose template the body is the lesser part is in no negative pair: without its body
     it is much the same. Two pages made of the same one differ from each other in two ways at once;
-    such pairs are ambiguous.
+    such pairs are ambiguous. A page whose address is not known gets one, on the host that it names
+    as its own or on a host of its own.
 
     Args:
-        documents: pages; where ``body`` is missing, the extractor ``prose`` says what it is.
+        documents: pages; where ``body`` is missing, the extractor ``main`` says what it is.
         seed: another one makes other pages.
         per_kind: how many pages of each kind to make; one of each page if None.
         kinds: of ``DUPLICATES`` and ``NEGATIVES``, which to make.
@@ -89,10 +110,12 @@ def make_kinds(
             raise ValueError(
                 f"unknown kind {kind!r}; there are {', '.join(DUPLICATES + NEGATIVES)}"
             )
-    pages = _unlike(page for document in documents if (page := take_apart(document)))
+    addressed = map(_with_address, documents)
+    pages = _unlike(page for document in addressed if (page := take_apart(document)))
     making = _Making(pages, seed, per_kind)
-    if "mirror" in kinds or "template" in kinds:
-        making.mirrors()
+    for kind in _MIRRORS:
+        if kind in kinds or (kind == "mirror" and "template" in kinds):
+            making.mirrors(kind)
     for kind in _CHANGES:
         if kind in kinds:
             making.copies(kind)
@@ -120,17 +143,25 @@ class _Making:
         self._copies: dict[str, list[str]] = {}  # of each page
         self._in_template: dict[str, list[str]] = {}  # pages with other texts, of each page
 
-    def mirrors(self) -> None:
+    def mirrors(self, kind: str) -> None:
         """Put each body into another page's template."""
-        others = self._shuffled("templates")
-        for page in self._chosen("mirror"):
+        has_other_headline, edited = _MIRRORS[kind]
+        others = self._shuffled(f"templates of {kind}")
+        for page in self._chosen(kind):
             other = _turn(others, page, to_take=page.text)
-            if other is not None:
-                draft = other.draft()
-                draft.fill(page.paragraphs, page.title)
-                made = self._add(page, "mirror", draft.html(), other.document.url, page.text)
-                self._is_copy(page, made, "mirror")
-                self._is_in_template(other, made, "template")
+            if other is None:
+                continue
+            chance = self._chance(kind, page)
+            draft = other.draft()
+            draft.fill(edited_paragraphs(page, chance, edited) if edited else page.paragraphs)
+            if has_other_headline:
+                headline = other_headline(page, chance)
+                draft.rename(headline, headline)
+            else:
+                draft.rename(page.own_title, page.headline)
+            made = self._add(page, kind, draft.html(), other.document.url, page.text)
+            self._is_copy(page, made, kind)
+            self._is_in_template(other, made, "template")
 
     def copies(self, kind: str) -> None:
         """Change each page in its own template."""
@@ -147,6 +178,8 @@ class _Making:
             if other is not None and texts and page.takes(page.text):
                 draft = page.draft()
                 draft.fill(texts)
+                headline = other_headline(other, self._chance("topic", page))
+                draft.rename(headline, headline)
                 made = self._add(page, "topic", draft.html(), page.document.url)
                 self._is_none(page.document.id, made, "topic")
                 self._is_none(other.document.id, made, "topic")
@@ -206,7 +239,7 @@ class _Making:
 
     def _chance(self, purpose: str, page: Page | None = None) -> Random:
         about = page.document.id if page else ""
-        return Random(f"{self._seed}/{purpose}/{about}")  # noqa: S311 - to be repeated, not secret
+        return Random(f"{self._seed}/{purpose}/{about}")
 
     def _add(
         self, page: Page, kind: str, html: str, url: str | None, body: str | None = None
@@ -220,7 +253,9 @@ class _Making:
 
     def _filled(self, page: Page, kind: str, text: tuple[str, ...], words: dict[str, str]) -> str:
         draft = page.draft()
-        draft.fill([line.format(**words) for line in text], f"{words['model']} {words['place']}")
+        draft.fill([line.format(**words) for line in text])
+        name = f"{words['model']} {words['place']}"
+        draft.rename(name, name)
         return self._add(page, kind, draft.html(), page.document.url)
 
     def _is_copy(self, page: Page, made: str, kind: str) -> None:
@@ -233,11 +268,20 @@ class _Making:
     def _is_in_template(self, template: Page, made: str, kind: str) -> None:
         others = self._in_template.setdefault(template.document.id, [template.document.id])
         for other in others:
-            self._is_none(other, made, kind)
+            if _ordered(other, made) not in self.pairs:  # two mirrors of one page
+                self._is_none(other, made, kind)
         others.append(made)
 
     def _is_none(self, one: str, other: str, kind: str) -> None:
         self.negatives[_ordered(one, other)] = kind
+
+
+def _with_address(document: Document) -> Document:
+    if document.url or document.html is None:
+        return document
+    found = _OWN_ADDRESS.search(document.html[:_HEAD])
+    host = found[1] if found else f"site-{crc32(document.id.encode()):08x}.example"
+    return replace(document, url=f"http://{host}/{crc32(document.id.encode()):08x}")
 
 
 def _turn(others: list[Page], page: Page, to_take: str | None = None) -> Page | None:

@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 from lxml import etree
 
 from scrapy_simhash.extraction.extractor import extract
-from scrapy_simhash.extraction.prose import HEADING_TAGS, size
 from scrapy_simhash.extraction.roles import INLINE_TAGS
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.offline.datasets import Document
@@ -32,10 +31,21 @@ MAX_LEFT = 0.05
 _SHINGLE = 8  # letters; what two unrelated lines seldom share
 _PHRASE = 20  # letters; what two texts on one topic seldom share
 _HIDDEN_TAGS = frozenset("iframe noscript object option select svg template textarea title".split())
+HEADING_TAGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 _NO_TEXT_TAGS = HEADING_TAGS | frozenset("a button caption figcaption head html label th".split())
+
+# Between a page's own title and the name of its site.
+_SEPARATOR = re.compile(r"\s[-\u2013\u2014|\u00b7:\u00bb]\s|[|_\u00bb]|\u2014\u2014")
 
 # What lxml reads but does not write.
 _UNWRITABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
+
+
+
+def size(line: str) -> int:
+    """Return the length of a line in UTF-8 bytes."""
+    return len(line.encode("utf-8", "replace"))
+
 
 #: A text node: the place of its element in document order, and whether it is the element's own
 #: text or the tail after it.
@@ -71,6 +81,9 @@ class Page:
             in the same class of element. Others are headings, captions, repetitions.
         left: the share of the body, from 0 to 1, that the page still shows without those lines.
         beside: the bytes of running text beside the body: comments, other articles.
+        own_title: the first part of the title.
+        site_name: the last part of the title, if it has several.
+        headline: the ``h1`` of the article, or else its part of the title.
     """
 
     def __init__(self, document: Document, root: Any, lines: list[Line], body: list[int]) -> None:
@@ -79,6 +92,13 @@ class Page:
         self.body = body
         self._root = root
         self.slots = self._slots()
+        title = " ".join((root.findtext(".//title") or "").split())
+        parts = [part.strip() for part in _SEPARATOR.split(title) if normalise(part)]
+        self.own_title = parts[0] if parts else ""
+        self.site_name = parts[-1] if len(parts) > 1 else ""
+        self.heading_line = self._heading_line(parts[1:])
+        heading = None if self.heading_line is None else lines[self.heading_line].text
+        self.headline = heading or self.own_title
         wanted = shingles(self.text, _PHRASE)
         inside = set(body)
         rest = [line.text for at, line in enumerate(lines) if at not in inside]
@@ -99,11 +119,6 @@ class Page:
     def text(self) -> str:
         """The body, one line per block."""
         return "\n".join(self.paragraphs)
-
-    @property
-    def title(self) -> str:
-        """The text of the title element, or nothing."""
-        return " ".join((self._root.findtext(".//title") or "").split())
 
     def takes(self, text: str) -> bool:
         """Whether a text can take the place of the body, and be what the page is about.
@@ -128,6 +143,17 @@ class Page:
             manner: sum(len(self.lines[at].text) for at in groups[manner]) for manner in groups
         }
         return groups[max(sizes, key=lambda manner: sizes[manner])] if sizes else []
+
+    def _heading_line(self, other_parts: Sequence[str]) -> int | None:
+        """Return the place of the line in the article's ``h1``; themes have one for the site."""
+        elements = list(self._root.iter())
+        places = [at for at, line in enumerate(self.lines) if elements[line.start[0]].tag == "h1"]
+        site = shingles("\n".join(other_parts))
+        own = shingles(self.own_title)
+        for at in places:
+            if _share(self.lines[at].text, own) >= MIN_SHARE:
+                return at
+        return next((at for at in places if _share(self.lines[at].text, site) < MIN_SHARE), None)
 
     def draft(self) -> Draft:
         """Return a copy of the page to be changed."""
@@ -198,12 +224,11 @@ class Draft:
             block.tail, element.text = element.text, None
             element.insert(0, block)
 
-    def fill(self, paragraphs: Sequence[str], title: str | None = None) -> None:
+    def fill(self, paragraphs: Sequence[str]) -> None:
         """Replace the body by other paragraphs, spread over the places where its lines were.
 
         Args:
             paragraphs: the lines of the other body; none to empty the page.
-            title: what replaces the page's title, in its head and in its headings.
         """
         slots = self._page.slots
         shares: dict[int, list[str]] = {at: [] for at in self._page.body}
@@ -211,8 +236,26 @@ class Draft:
             shares[slots[at * len(slots) // max(len(paragraphs), len(slots))]].append(text)
         for line, texts in shares.items():
             self.write(line, texts)
-        if title is not None:
-            self._rename(title)
+
+    def rename(self, title: str, headline: str) -> None:
+        """Replace what the page calls itself; the name of the site stays.
+
+        Args:
+            title: the new part of the ``title`` in front of the name of the site.
+            headline: the new ``h1``.
+        """
+        page = self._page
+        own = shingles(page.own_title) | shingles(page.headline)
+        heading = page.heading_line
+        body = set(page.body)
+        for at, line in enumerate(page.lines):
+            if at not in body and at != heading and _share(line.text, own) >= MIN_SHARE:
+                is_heading = self._elements[line.start[0]].tag in HEADING_TAGS
+                self.write(at, [headline] if is_heading and heading is None else [])
+        if heading is not None:
+            self.write(heading, [headline])
+        for element in self._root.iter("title"):
+            element.text = f"{title} | {page.site_name}" if page.site_name else title
 
     def attributes(self, name: str) -> list[Any]:
         """Return all elements that have an attribute."""
@@ -223,23 +266,11 @@ class Draft:
         html: str = etree.tostring(self._root, encoding="unicode", method="html")
         return html
 
-    def _rename(self, title: str) -> None:
-        own = shingles(self._page.title)
-        body = set(self._page.body)
-        texts = [title]
-        for at, line in enumerate(self._page.lines):
-            if at not in body and _share(line.text, own) >= MIN_SHARE:
-                heading = self._elements[line.start[0]].tag in HEADING_TAGS
-                self.write(at, texts if heading else [])
-                texts = [] if heading else texts
-        for element in self._root.iter("title"):
-            element.text = title
-
 
 def take_apart(document: Document) -> Page | None:
     """Find the body of a page in its tree.
 
-    The body is the document's own, or else what the extractor ``prose`` takes for it.
+    The body is the document's own, or else what the extractor ``main`` takes for it.
 
     Returns:
         None if there is no page, its body is short, most of the body is not to be found in it,
@@ -252,10 +283,13 @@ def take_apart(document: Document) -> Page | None:
     if len(body) < MIN_BODY or root is None:
         return None
     lines = _lines(root)
+    elements = list(root.iter())
     wanted = shingles(body)
     places: list[int] = []
     gap: list[int] = []  # lines too short for shingles, which the body has too
     for at, line in enumerate(lines):
+        if elements[line.start[0]].tag == "h1":  # an edited article keeps its headline
+            continue
         if _share(line.text, wanted) >= MIN_SHARE:
             places += [*(gap if places else ()), at]
             gap = []

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from itertools import zip_longest
 from random import Random
 from typing import Any
 
 from lxml import etree
 
-from scrapy_simhash.kinds.phrases import CHINESE, ENGLISH, Phrases
-from scrapy_simhash.kinds.templates import Page
+from tests.benchmarks.kinds.phrases import CHINESE, ENGLISH, Phrases
+from tests.benchmarks.kinds.templates import Page
 
-#: The most words that edits change, of all.
-MAX_EDITED = 0.1
+_LONGEST_HEADLINE = 70  # letters
 
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _DIGITS = re.compile(r"\d+")
@@ -63,7 +63,7 @@ def with_other_counters(page: Page, chance: Random) -> str:
     """The same text among other numbers: counts, dates, and session ids in the links."""
     phrases = phrases_for(page)
     draft = page.draft()
-    body = set(page.body)
+    body = {*page.body, page.heading_line}
     for at in range(len(page.lines)):
         if at not in body:
             draft.edit(at, lambda text: _DIGITS.sub(lambda m: _digits(len(m[0]), chance), text))
@@ -79,25 +79,30 @@ def with_other_counters(page: Page, chance: Random) -> str:
     return draft.html()
 
 
-def with_edits(page: Page, chance: Random) -> str:
-    """The same text with 1-10% of its words changed, and a few neighbouring sentences swapped.
+def with_edits(page: Page, chance: Random, share: float) -> str:
+    """The same text with a share of its words changed, and a few neighbouring sentences swapped."""
+    draft = page.draft()
+    change = _editor(page, chance, share)
+    for at in page.body:
+        draft.edit(at, change)
+    return draft.html()
+
+
+def edited_paragraphs(page: Page, chance: Random, share: float) -> list[str]:
+    """The paragraphs of the same text after such edits."""
+    return list(map(_editor(page, chance, share), page.paragraphs))
+
+
+def _editor(page: Page, chance: Random, share: float) -> Callable[[str], str]:
+    """Return what edits a piece of the body; each piece of it is to come once.
 
     Where words are not parted by spaces, runs of three or four characters take their place.
     """
-    draft = page.draft()
     token = _HAN_RUN if is_chinese(page) else _WORD
+    space = "" if is_chinese(page) else " "
     vocabulary = [word for line in page.paragraphs for word in token.findall(line)]
-    total = 0
-
-    def count(text: str) -> str:
-        nonlocal total
-        total += len(token.findall(text))
-        return text
-
-    for at in page.body:
-        draft.edit(at, count)
-    changed = max(1, int(chance.uniform(0.01, MAX_EDITED) * total))
-    marked = set(chance.sample(range(total), changed))
+    total = len(vocabulary)
+    marked = set(chance.sample(range(total), min(total, max(1, round(share * total)))))
     seen = 0
 
     def change(match: re.Match[str]) -> str:
@@ -106,20 +111,26 @@ def with_edits(page: Page, chance: Random) -> str:
         if seen - 1 not in marked:
             return match[0]
         other = chance.choice(vocabulary)
-        space = "" if token is _HAN_RUN else " "
         return chance.choice((other, "", f"{match[0]}{space}{other}"))
 
-    def swap(text: str) -> str:
-        sentences = _SENTENCE.split(text)
-        if len(sentences) < 3 or chance.random() > 0.1:
-            return text
-        at = chance.randrange(len(sentences) - 1)
-        sentences[at : at + 2] = sentences[at + 1], sentences[at]
-        return ("" if token is _HAN_RUN else " ").join(sentences)
+    def edit(text: str) -> str:
+        sentences = _SENTENCE.split(token.sub(change, text))
+        if len(sentences) >= 3 and chance.random() <= 5 * share:
+            at = chance.randrange(len(sentences) - 1)
+            sentences[at : at + 2] = sentences[at + 1], sentences[at]
+        return space.join(sentences)
 
-    for at in page.body:
-        draft.edit(at, lambda text: swap(token.sub(change, text)))
-    return draft.html()
+    return edit
+
+
+def other_headline(page: Page, chance: Random) -> str:
+    """Return what another paper may print above the text: a sentence of it, if a long one cut."""
+    sentences = [s for s in _sentences(page) if len(s) >= 20 and s != page.headline]
+    said = chance.choice(sentences or [page.text])
+    if len(said) <= _LONGEST_HEADLINE:
+        return said.rstrip(".。 ")
+    cut = said[:_LONGEST_HEADLINE]
+    return cut if is_chinese(page) else cut.rpartition(" ")[0] or cut
 
 
 def blended(page: Page, other: Page) -> list[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Phrases:
     """What pages of one language say beside their text.
 
-    What stands in braces is filled in; see :mod:`scrapy_simhash.kinds.changes`.
+    What stands in braces is filled in; see :mod:`tests.benchmarks.kinds.changes`.
 
     Attributes:
         sources: lines in front of a copied text.

@@ -6,20 +6,18 @@ from collections.abc import Callable
 from itertools import combinations
 
 import pytest
-from lxml import etree
 
 from scrapy_simhash.extraction.extractor import extract
-from scrapy_simhash.extraction.prose import main_lines, main_text, visible_text
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 from tests.pages import article
-from tests.sites import SITES, chinese, contents, goods, menu_first
+from tests.sites import SITES, chinese
 
 RECIPE = named_recipe("default")
 
 
 def lines_of(html: str) -> list[str]:
-    return main_lines(etree.fromstring(html, etree.HTMLParser(remove_comments=True)))
+    return extract(html).text.split("\n")
 
 
 def paragraphs(seed: int, number: int = 4) -> list[str]:
@@ -142,14 +140,6 @@ def test_without_prose_shorter_lines_are_taken() -> None:
     assert lines_of(f"<body><div>{tagged(texts)}</div></body>") == texts
 
 
-def test_visible_text_with_and_without_furniture() -> None:
-    """Scripts are never shown; navigation is shown, but is furniture."""
-    html = "<body><script>x()</script><nav>Home</nav><p>On<b>e</b> line</p>tail<style>y</style>"
-    root = etree.fromstring(html, etree.HTMLParser())
-    assert visible_text(root) == "Home\nOne line\ntail"
-    assert visible_text(root, furniture=False) == "One line\ntail"
-
-
 def english_body(seed: int) -> list[str]:
     return [article(seed * 100 + at, words=45) for at in range(6)]
 
@@ -197,33 +187,3 @@ def test_a_body_is_the_same_on_any_two_sites(body: Callable[[int], list[str]]) -
         if distance(pages[pair[0]], pages[pair[1]]) > RECIPE.distance
     ]
     assert far == []
-
-
-def items(seed: int, number: int) -> list[str]:
-    return [article(seed * 1000 + at, words=5).rstrip(".") for at in range(number)]
-
-
-@pytest.mark.parametrize("site", [goods, contents])
-def test_lists_are_compared_by_what_they_list(site: Callable[[list[str]], str]) -> None:
-    """Two long lists of one template are far apart; one changed item leaves a list what it is."""
-    one, other = items(1, 40), items(2, 40)
-    assert not extract(site(one)).thin
-    assert distance(site(one), site(other)) > 1.5 * RECIPE.distance
-    assert distance(site(one), site([*one[:-1], other[0]])) <= RECIPE.distance
-
-
-def test_a_short_list_and_a_list_after_a_menu_are_thin() -> None:
-    """Where most of the main element may be template, only equal texts are near-duplicates."""
-    assert extract(goods(items(1, 8))).thin
-    assert extract(menu_first(items(1, 40))).thin
-
-
-def test_the_main_element_is_what_is_marked_as_such() -> None:
-    """A main element, a role or a usual id or class counts, under the heading of the page."""
-    listed = "<h1>Things</h1><ul><li>One</li><li>Two</li></ul>"
-    for start in ("<main>", "<div role=main>", "<div id=Content>", "<div class='book x'>"):
-        root = etree.fromstring(f"<body>Menu {start}{listed}", etree.HTMLParser())
-        assert main_text(root) == "Things\nOne\nTwo", start
-    for html in (f"<div>{listed}</div>", "<main><ul><li>One</li></ul></main>"):
-        root = etree.fromstring(f"<body>{html}", etree.HTMLParser())
-        assert main_text(root) == "", html
