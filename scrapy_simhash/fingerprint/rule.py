@@ -33,7 +33,7 @@ SHORT_TEXT = 300  # bytes
 MIDDLE_TEXT = 500  # bytes
 LONG_TEXT = 1500  # bytes
 PAGES_ALIKE = 16  # of 64 bits around the texts
-TEMPLATES_ALIKE = 20  # of 64 bits around the texts
+TEMPLATES_ALIKE = 18  # of 64 bits around the texts
 LENGTHS_ALIKE = 0.7
 
 #: Every reason that the rule gives, with what it means.
@@ -99,7 +99,7 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
     if headings_alike(a, b, kin):
         if size < SHORT_TEXT and 3 * distance > 2 * k:
             return Ruling(False, "short")
-        if kin is Kinship.NONE or share >= 0.25:
+        if kin is not Kinship.HOST or share >= 0.25:
             return Ruling(True, "like-headings")
         whole = _around(a, b) <= PAGES_ALIKE and _like_length(a, b)
         return Ruling(True, "whole-page") if whole else Ruling(False, "part-of-page")

@@ -70,7 +70,7 @@ def test_two_publications_may_print_a_story_under_headings_of_their_own() -> Non
 
 @pytest.mark.parametrize(
     "sibling",
-    [page(2, 2, 2, site=1, around=2**32 - 1), page(2, 2, 2, site=2, around=2**20 - 1)],
+    [page(2, 2, 2, site=1, around=2**32 - 1), page(2, 2, 2, site=2, around=2**18 - 1)],
     ids=["the same name in the title", "the same template"],
 )
 def test_siblings_on_two_mirrors_are_no_copies(sibling: Facts) -> None:
