@@ -43,7 +43,6 @@ ROOMS = {
         "settings",
         "signals",
     },
-    "queues": {"crawl", "doors", "exceptions", "index", "settings"},
     "kinds": {"fingerprint", "extraction", "offline"},
     "commands": {
         "analysis",
@@ -61,7 +60,7 @@ ROOMS = {
     },
 }
 DOORS = {"addon", "downloadermiddlewares", "pipelines", "spidermiddlewares"}
-SCRAPY = {"doors", "commands", "crawl", "exceptions", "settings", "queues"}
+SCRAPY = {"doors", "commands", "crawl", "exceptions", "settings"}
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
