@@ -37,13 +37,20 @@ def page_scope(url: str, scope: Scope) -> str:
     if scope == "global":
         return ""
     host = (urlsplit(url).hostname or "").rstrip(".")
-    return host if scope == "host" else _domain(host)
+    return host if scope == "host" else registered_domain(host)
 
 
 @functools.lru_cache(maxsize=4096)
-def _domain(host: str) -> str:
-    # An IP address or a bare host name has no registered domain and stands for itself.
-    return _suffixes()(host).top_domain_under_public_suffix or host
+def registered_domain(host: str) -> str:
+    """Return the registered domain of a host: ``example.co.uk`` of ``www.example.co.uk``.
+
+    An IP address and a host without a dot stand for themselves. Under a suffix that is not on the
+    list, as in an intranet, the last two names count, as the list itself has it.
+    """
+    found = _suffixes()(host)
+    if found.suffix:
+        return found.top_domain_under_public_suffix or host
+    return host if found.ipv4 or found.ipv6 else ".".join(host.split(".")[-2:])
 
 
 @functools.cache

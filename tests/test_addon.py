@@ -1,42 +1,86 @@
-"""The queues of scrapy-redis give way to ours, those of others do not."""
+"""The one line: what the add-on puts where, and that it costs nothing when it is switched off."""
 
 from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
 
 import pytest
 from scrapy.settings import Settings
 
 from scrapy_simhash import Addon
 
-its = pytest.importorskip("scrapy_redis.queue", reason="scrapy-redis is not installed")
+COMPONENTS = {
+    "DOWNLOADER_MIDDLEWARES": (
+        "scrapy_simhash.downloadermiddlewares.NearDuplicateDownloaderMiddleware",
+        545,
+    ),
+    "SPIDER_MIDDLEWARES": ("scrapy_simhash.spidermiddlewares.NearDuplicateSpiderMiddleware", 10),
+    "ITEM_PIPELINES": ("scrapy_simhash.pipelines.NearDuplicatePipeline", 50),
+}
 
 
-@pytest.mark.parametrize(
-    ("theirs", "ours"),
-    [
-        (None, "PriorityQueue"),
-        ("scrapy_redis.queue.SpiderPriorityQueue", "PriorityQueue"),
-        ("scrapy_redis.queue.FifoQueue", "FifoQueue"),
-        ("scrapy_redis.queue.SpiderStack", "LifoQueue"),
-        (its.FifoQueue, "FifoQueue"),
-    ],
-)
-def test_the_add_on_puts_ours_in_the_place_of_theirs(theirs, ours):
-    project = Settings({"SCHEDULER": "scrapy_redis.scheduler.Scheduler"})
-    if theirs:
-        project.set("SCHEDULER_QUEUE_CLASS", theirs, "project")
-    Addon().update_settings(project)
-    assert project["SCHEDULER_QUEUE_CLASS"] == f"scrapy_simhash.queues.{ours}"
+def placed(settings: Settings, name: str) -> dict[str, Any]:
+    found = settings.getdict(name)
+    return {
+        key if isinstance(key, str) else f"{key.__module__}.{key.__name__}": place
+        for key, place in found.items()
+    }
 
 
-def test_the_add_on_leaves_the_queue_of_others_alone():
-    project = Settings(
-        {"SCHEDULER": "scrapy_redis.scheduler.Scheduler", "SCHEDULER_QUEUE_CLASS": "own.Queue"}
+def test_components_get_their_places() -> None:
+    settings = Settings()
+    Addon().update_settings(settings)
+    for name, (path, place) in COMPONENTS.items():
+        assert placed(settings, name) == {path: place}
+
+
+def test_component_that_the_project_has_placed_stays_where_it_is() -> None:
+    settings = Settings({name: {path: 7} for name, (path, _) in COMPONENTS.items()})
+    Addon().update_settings(settings)
+    for name, (path, _) in COMPONENTS.items():
+        assert placed(settings, name) == {path: 7}
+
+
+# The modules of the package that a project which switches the filter off may import, and no
+# others; nor those of the libraries that take long.
+LIGHT = {"addon", "downloadermiddlewares", "exceptions", "keys", "pipelines", "settings"}
+CRAWL = """
+import json, sys
+from scrapy import Spider
+from scrapy.crawler import CrawlerProcess
+
+class Nothing(Spider):
+    name = "nothing"
+    async def start(self):
+        return
+        yield
+
+process = CrawlerProcess(json.loads(sys.argv[1]))
+process.crawl(Nothing)
+process.start()
+ours = [name for name in sys.modules if name.startswith("scrapy_simhash.")]
+heavy = [name for name in ("numpy", "trafilatura", "jieba", "redis") if name in sys.modules]
+print(json.dumps([sorted(name.split(".")[1] for name in ours), heavy]))
+"""
+
+
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_filter_that_is_switched_off_imports_nothing_heavy(one_by_one: bool) -> None:
+    settings: dict[str, Any] = {"SIMHASH_ENABLED": False, "LOG_ENABLED": False}
+    settings["TELNETCONSOLE_ENABLED"] = False
+    if one_by_one:
+        settings |= {name: {path: place} for name, (path, place) in COMPONENTS.items()}
+    else:
+        settings["ADDONS"] = {"scrapy_simhash.Addon": 500}
+    done = subprocess.run(
+        [sys.executable, "-c", CRAWL, json.dumps(settings)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    Addon().update_settings(project)
-    assert project["SCHEDULER_QUEUE_CLASS"] == "own.Queue"
-    project = Settings({"SCHEDULER": "scrapy_redis.scheduler.Scheduler", "SIMHASH_ENABLED": False})
-    Addon().update_settings(project)
-    assert project.get("SCHEDULER_QUEUE_CLASS") is None
-    plain = Settings()
-    Addon().update_settings(plain)
-    assert plain.get("SCHEDULER_QUEUE_CLASS") is None
+    ours, heavy = json.loads(done.stdout)
+    assert set(ours) <= LIGHT | {"spidermiddlewares"}
+    assert heavy == []

@@ -14,14 +14,14 @@ PACKAGE = Path(__file__).parent.parent / "scrapy_simhash"
 # A line for each room: the rooms that it may import from. A door is every module at the root that
 # Scrapy knows by its own word for it.
 ROOMS = {
-    "fingerprint": {"extraction"},
+    "fingerprint": {"extraction", "index", "keys"},
     "extraction": {"fingerprint"},
     "index": {"fingerprint"},
-    "detector": {"extraction", "fingerprint", "index", "keys"},
-    "analysis": {"detector", "extraction", "fingerprint"},
+    "detector": {"analysis", "fingerprint", "index"},
+    "analysis": {"extraction", "fingerprint"},
     "report": set(),
     "offline": {"detector", "analysis", "report", "extraction", "fingerprint", "index", "keys"},
-    "settings": {"analysis", "exceptions", "fingerprint", "index", "report", "keys", "extraction"},
+    "settings": {"detector", "exceptions", "extraction", "fingerprint", "index", "keys"},
     "crawl": {
         "analysis",
         "detector",
@@ -31,19 +31,9 @@ ROOMS = {
         "keys",
         "report",
         "settings",
-    },
-    "doors": {
-        "analysis",
-        "crawl",
-        "detector",
-        "exceptions",
-        "extraction",
-        "fingerprint",
-        "keys",
-        "settings",
         "signals",
     },
-    "queues": {"crawl", "doors", "exceptions", "index", "settings"},
+    "doors": {"crawl", "settings"},
     "kinds": {"fingerprint", "extraction", "offline"},
     "commands": {
         "analysis",
@@ -61,7 +51,7 @@ ROOMS = {
     },
 }
 DOORS = {"addon", "downloadermiddlewares", "pipelines", "spidermiddlewares"}
-SCRAPY = {"doors", "commands", "crawl", "exceptions", "settings", "queues"}
+SCRAPY = {"doors", "commands", "crawl", "exceptions", "settings"}
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
