@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from scrapy_simhash.extraction.page import Page
+from scrapy_simhash.extraction.page import Page, single_spaced
 from scrapy_simhash.extraction.roles import (
     AGAINST,
     DOUBTFUL,
@@ -58,9 +58,9 @@ ALIKE_LEVELS = 6
 ALIKE_SHARE = 0.25
 
 #: Less is no main text; nor is less than the second that is a small share of what the page shows.
-THIN_BYTES = 180
+THIN_BYTES = 150
 THIN_BYTES_OF_MUCH = 450
-THIN_SHARE = 0.2
+THIN_SHARE = 0.1
 
 
 class Block(NamedTuple):
@@ -144,19 +144,27 @@ def main_text(page: Page) -> str | None:
 
 
 def shown_text(page: Page) -> str:
-    """Return all lines of a page outside navigation, header and footer by tag.
+    """Return all that a page shows outside navigation, header and footer by tag.
 
-    Each of them stays where it holds most of the text outside links.
+    Each of them stays where it holds most of the text outside links. An image counts by the name
+    of its file: a gallery shows little else. Where a page shows hardly anything, scripts make it
+    of the data in it, which counts then.
     """
     outline = Outline(page)
     lines = [
-        Block(outline.place(_holder(holder)), 0 if 2 * links > len(text) else len(text), text)
+        Block(outline.place(_holder(holder)), 0 if 2 * links > len(text) else _size(text), text)
         for holder, links, text in zip(page.holders, page.linked, page.texts, strict=True)
     ]
     gone = _believed((NAVIGATION, HEADER, FOOTER), outline, lines)
-    return "\n".join(
-        line.text for line in lines if not outline.roles[line.place] & gone
-    )
+    texts = [line.text for line in lines if not outline.roles[line.place] & gone]
+    texts += [
+        image.get("src", "").partition("?")[0].rpartition("/")[2]
+        for image in page.images
+        if not outline.roles[outline.place(image.getparent())] & gone
+    ]
+    if sum(map(_size, texts)) < THIN_BYTES:
+        texts += [single_spaced(el.text or "") for el in page.data]
+    return "\n".join(filter(None, texts))
 
 
 def _size(text: str) -> int:
@@ -235,9 +243,14 @@ def _together(place: int, alone: set[int], outline: Outline) -> int:
     elements, parents = outline.elements, outline.parents
     if place in alone and elements[place].tag != "li":
         place = parents[place]
-    while place and elements[place].tag in FLOW_TAGS:
+    while place and _shapes_text(elements[place]):
         place = parents[place]
     return place
+
+
+def _shapes_text(el: Element) -> bool:
+    """Return whether an element only shapes running text; many manuals have no tag for sections."""
+    return el.tag in FLOW_TAGS or (el.tag == "div" and el.get("class", "").startswith("sect"))
 
 
 def _alone(blocks: list[Block]) -> set[int]:

@@ -31,6 +31,7 @@ class Page:
         holders: the element that a line stands in, or the link that it begins with.
         linked: how many characters of a line stand in links.
         images: the images outside unseen elements.
+        data: the scripts of JSON, which other scripts may turn into the page.
         heading_elements: all elements ``h1``.
         title: the text of ``<title>``.
     """
@@ -41,6 +42,7 @@ class Page:
     holders: list[Element] = field(default_factory=list)
     linked: list[int] = field(default_factory=list)
     images: list[Element] = field(default_factory=list)
+    data: list[Element] = field(default_factory=list)
     heading_elements: list[Element] = field(default_factory=list)
 
     @property
@@ -92,11 +94,13 @@ def read_page(html: str | bytes) -> Page:
     body = root.find("body")
     if body is None:
         body = root
+    data = [el for el in root.iter("script") if el.get("type", "").endswith("json")]
     # In C, and far faster than to look at each of them.
     etree.strip_elements(body, *UNSEEN_TAGS, with_tail=False)
     etree.strip_tags(body, *INLINE_TAGS)
     title = next(root.iter("title"), None)
     page = Page(body, "" if title is None else single_spaced("".join(title.itertext())))
+    page.data = data
     _read_lines(page)
     return page
 

@@ -28,12 +28,12 @@ from statistics import mean, median
 from zlib import crc32
 
 import numpy as np
+from scrapy_simhash.kinds import make_kinds
 
 from scrapy_simhash.extraction.extractor import EXTRACTORS
 from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.recipe import RECIPES, Recipe
 from scrapy_simhash.fingerprint.simhash import BITS
-from scrapy_simhash.kinds import make_kinds
 from scrapy_simhash.offline.datasets import Dataset, Document, read_dataset
 from scrapy_simhash.offline.evaluation import Analysed, analyse_document
 from scrapy_simhash.offline.evaluation.pairs import Fingerprints
@@ -70,9 +70,9 @@ def recipes(full: bool) -> list[Recipe]:
     shingles = FeatureSpec("words", 2, "sqrt")
     return [
         *named,
-        *(variant(spec, 256, "prose") for spec in FEATURES),
-        *(variant(spec, bits, "prose") for spec in (shown.spec, shingles) for bits in (64, 128)),
-        *(replace(shown, extractor=extractor) for extractor in EXTRACTORS if extractor != "prose"),
+        *(variant(spec, 256, "main") for spec in FEATURES),
+        *(variant(spec, bits, "main") for spec in (shown.spec, shingles) for bits in (64, 128)),
+        *(replace(shown, extractor=extractor) for extractor in EXTRACTORS if extractor != "main"),
     ]
 
 
@@ -114,7 +114,7 @@ def measured_as(recipe: Recipe, dataset: Dataset) -> Recipe:
     if recipe in RECIPES.values():
         return recipe
     texts = all(document.html is None for document in dataset.documents)
-    return variant(recipe.spec, max(BITS), "prose" if texts else recipe.extractor)
+    return variant(recipe.spec, max(BITS), "main" if texts else recipe.extractor)
 
 
 def analysed(documents: list[Document], tried: list[Recipe], processes: int) -> list[Analysed]:
@@ -185,7 +185,7 @@ def main() -> None:
         order[named:] = sorted(order[named:], key=lambda at: -own[at])
     for at in order:
         recipe = tried[at]
-        name = recipe.name if recipe.extractor == "prose" else f"{recipe.name}, {recipe.extractor}"
+        name = recipe.name if recipe.extractor == "main" else f"{recipe.name}, {recipe.extractor}"
         scores = (
             f"{j.score.precision or 0:.3f} / {j.score.recall or 0:.3f}" for j in judgements[at]
         )
