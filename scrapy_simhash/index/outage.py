@@ -267,9 +267,9 @@ class Outage(Index):
         with self._lock:
             return self._opened().put(entries)
 
-    def remove(self, key: str) -> int:  # noqa: D102
+    def remove(self, keys: Iterable[str]) -> int:  # noqa: D102
         with self._lock:
-            return self._opened().remove(key)
+            return self._opened().remove(keys)
 
     def clear(self) -> None:  # noqa: D102
         with self._lock:
