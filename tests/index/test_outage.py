@@ -20,6 +20,7 @@ from scrapy_simhash.index import (
     StoreMismatch,
     StoreUnavailable,
     Unsettled,
+    breaker,
     open_index,
     outage,
 )
@@ -188,9 +189,7 @@ def test_what_was_settled_in_the_absence_of_the_store_is_told_it_afterwards(inde
     assert claim(index, "2-1") is DUPLICATE
 
 
-def test_what_the_store_admitted_without_an_answer_is_taken_back_where_memory_did_not(
-    index, store
-):
+def test_what_the_store_admitted_without_an_answer_is_taken_back_where_memory_did_not(index, store):
     kept, between, beyond = (Arrival(f"{value:b}", fp(value)) for value in (0, 0b111, 0b111111))
     index.claim(kept)
     index.confirm([kept.key])
@@ -401,7 +400,7 @@ def test_no_cluster_is_lost_and_what_is_delivered_ends_in_the_store(acts, answer
     script = [answer for answer, times in answers for _ in range(times)]
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         for name in ("FIRST_PAUSE", "LONGEST_PAUSE"):
-            patch.setattr(outage, name, pause)
+            patch.setattr(breaker, name, pause)
         crawl = Crawl(Path(folder), script, set(bad))
         for act, keys in acts:
             getattr(crawl, act)(keys)
@@ -417,20 +416,20 @@ def test_no_cluster_is_lost_and_what_is_delivered_ends_in_the_store(acts, answer
 def pauses(monkeypatch):
     """Attempts of so many seconds each, and then one that succeeds; what is between them."""
     now = [1000.0]
-    monkeypatch.setattr(outage.time, "monotonic", lambda: now[0])
-    breaker = outage._Breaker()
+    monkeypatch.setattr(breaker.time, "monotonic", lambda: now[0])
+    away = breaker.Breaker()
 
     def pauses(seconds: float, attempts: int) -> list[float]:
         starts, ends = [], []
         while len(starts) < attempts:
-            if breaker.is_due:
+            if away.is_due:
                 starts.append(now[0])
                 now[0] += seconds
                 ends.append(now[0])
-                breaker.failed(StoreUnavailable("away"), seconds)
+                away.failed(StoreUnavailable("away"), seconds)
             now[0] += 0.125
         now[0] += 10
-        breaker.worked()
+        away.worked()
         return [start - end for start, end in zip(starts[1:], ends, strict=False)]
 
     return pauses
