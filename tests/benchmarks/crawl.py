@@ -322,7 +322,8 @@ def _run_spider(order: dict[str, Any]) -> None:
     if order["profile"]:
         import cProfile
 
-        profile = cProfile.Profile()
+        # By CPU time, since other processes may have the core meanwhile.
+        profile = cProfile.Profile(time.thread_time)
         profile.runcall(process.start)
         profile.dump_stats(order["profile"])
     else:
