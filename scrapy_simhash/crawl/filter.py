@@ -73,7 +73,7 @@ class CrawlFilter:
         )
         self._claims = Claims(
             self._index,
-            on_loop=self.settings.is_local,
+            on_loop=not self.settings.survives,
             more_to_come=lambda: self._pool.is_busy,
             abandoned=self.progress.abandon,
         )
