@@ -11,7 +11,7 @@ import contextlib
 import secrets
 import traceback
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 import xxhash
@@ -207,7 +207,7 @@ def analyse_all(
     timeout: float,
     excerpt_length: int = 0,
     largest: int | None = None,
-) -> Iterator[PageAnalysis]:
+) -> Generator[PageAnalysis, None, None]:
     """Yield the analysis of each body, in their order; for callers without an event loop.
 
     A body whose analysis fails has a reason instead of a fingerprint, as one larger than

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,26 @@ def progress(label: str, total: float | None, unit: str = " pages") -> tqdm[Any]
         leave=False,
         dynamic_ncols=True,
     )
+
+
+def aligned(rows: Sequence[Sequence[str]], right: bool = False) -> list[str]:
+    """Return the lines of a table.
+
+    Args:
+        rows: cells of text, the same number in each.
+        right: put all columns but the first to the right.
+    """
+    from scrapy_simhash.report.difference import pad, width
+
+    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = [
+            pad("", size - width(cell)) + cell if right and place else pad(cell, size)
+            for place, (cell, size) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return lines
 
 
 def check_writable(path: str) -> None:

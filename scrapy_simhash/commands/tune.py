@@ -55,7 +55,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--labels", metavar="FILE", help="where answers are read and kept")
     parser.add_argument("--recipe", metavar="NAME", help="the recipe, instead of the setting's")
     parser.add_argument(
-        "--each", type=int, default=8, metavar="N", help="pairs to draw of each 4 bits of distance (8)"
+        "--each",
+        type=int,
+        default=8,
+        metavar="N",
+        help="pairs to draw of each 4 bits of distance (8)",
     )
     parser.add_argument(
         "--target",
@@ -251,7 +255,9 @@ def _report(
 
 def _table(grid: list[list[Estimate]], lengths: list[int], current: int) -> list[str]:
     heads = [f"from {length} letters" for length in lengths]
-    lines = ["share of right drops, its 90% interval, and in brackets: pairs, pairs that you judged"]
+    lines = [
+        "share of right drops, its 90% interval, and in brackets: pairs, pairs that you judged"
+    ]
     lines.append("   k   " + "  ".join(f"{head:^30}" for head in heads))
     for row in grid:
         cells = [

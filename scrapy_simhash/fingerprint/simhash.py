@@ -24,13 +24,13 @@ BITS = (64, 128, 256)
 Floats: TypeAlias = npt.NDArray[np.float64]
 Int64s: TypeAlias = npt.NDArray[np.int64]
 
-_CHUNK = 2048  # hashes unpacked at a time: 4 MB as float64 at 256 bits
-_LEVELS = (  # width of a field, words that fit into twice the width, mask of every other field
-    (1, 3, 0x5555555555555555),
-    (2, 5, 0x3333333333333333),
-    (4, 17, 0x0F0F0F0F0F0F0F0F),
+_UNPACKED = 2048  # hashes unpacked at a time: 4 MB as float64 at 256 bits
+_CHUNK = 32 * 255  # hashes counted at a time: 256 kB at 256 bits, which fits into a cache
+_LEVELS = (  # width of a field, how many words fit into twice the width, mask of every other field
+    (np.uint64(1), 3, np.uint64(0x5555555555555555)),
+    (np.uint64(2), 5, np.uint64(0x3333333333333333)),
+    (np.uint64(4), 17, np.uint64(0x0F0F0F0F0F0F0F0F)),
 )
-_SLOT_MULTIPLIER = 0x9E3779B97F4A7C15
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,14 +148,18 @@ def ngram_sums(
     """
     _check_bits(bits)
     values = hash_ngrams(text, n, seed)
-    weights = None
-    if weighting is None:
-        values = _distinct(values)
-    else:
+    if weighting is not None:
         values, counts = np.unique(values, return_counts=True)
-        weights = weighting(counts.astype(np.float64))
-    lanes = spread(values, bits)
-    return Sums(bit_sums(lanes, weights), lanes[0])
+        lanes = spread(values, bits)
+        return Sums(bit_sums(lanes, weighting(counts.astype(np.float64))), lanes[0])
+    values = _distinct(values)
+    hashes = np.empty_like(values)
+    ones = np.zeros(bits, np.int64)
+    for start in range(0, len(values), _CHUNK):
+        lanes = spread(values[start : start + _CHUNK], bits)
+        hashes[start : start + _CHUNK] = lanes[0]
+        ones += _count_ones(lanes)
+    return Sums((2 * ones - len(values)).astype(np.float64), hashes)
 
 
 def bit_sums(lanes: Uint64s, weights: Floats | None = None) -> Floats:
@@ -182,8 +186,8 @@ def bit_sums(lanes: Uint64s, weights: Floats | None = None) -> Floats:
     whole = np.rint(np.ldexp(weights, exponent))
     rows = np.ascontiguousarray(lanes.T, dtype=">u8").view(np.uint8)
     ones = np.zeros(64 * len(lanes), dtype=np.float64)
-    for start in range(0, len(rows), _CHUNK):
-        chunk = slice(start, start + _CHUNK)
+    for start in range(0, len(rows), _UNPACKED):
+        chunk = slice(start, start + _UNPACKED)
         ones += whole[chunk] @ np.unpackbits(rows[chunk], axis=1).astype(np.float64)
     weighted: Floats = np.ldexp(2 * ones - whole.sum(), -exponent)
     return weighted
@@ -195,21 +199,11 @@ def _check_bits(bits: int) -> None:
 
 
 def _distinct(values: Uint64s) -> Uint64s:
-    """Return each value once, in any order.
-
-    A third of the time of sorting: every value competes for a slot, the winner of a slot answers
-    for its equals, and only the few that lost to a different value are sorted.
-    """
-    size = len(values).bit_length() + 1
-    slots = (values * np.uint64(_SLOT_MULTIPLIER) >> np.uint64(64 - size)).astype(np.intp)
-    numbers = np.arange(len(values), dtype=np.int32)
-    winners = np.empty(1 << size, dtype=np.int32)
-    winners[slots] = numbers
-    winner = winners[slots]
-    losers = np.sort(values[values[winner] != values])
-    first = np.ones(len(losers), dtype=np.bool_)
-    np.not_equal(losers[1:], losers[:-1], out=first[1:])
-    return np.concatenate([values[winner == numbers], losers[first]])
+    """Return each value once, in their order; faster than ``np.unique``, which hashes them."""
+    values.sort()
+    first = np.ones(len(values), np.bool_)
+    np.not_equal(values[1:], values[:-1], out=first[1:])
+    return values.compress(first)  # indexing takes three times as long
 
 
 def _count_ones(lanes: Uint64s) -> Int64s:
@@ -227,11 +221,15 @@ def _count_ones(lanes: Uint64s) -> Int64s:
     words[:, :count] = lanes
     for width, group, low in _LEVELS:
         fields = words.reshape(len(words), group, -1)
-        high = fields >> np.uint64(width)
-        high &= np.uint64(low)
-        fields &= np.uint64(low)
-        words = np.concatenate([high.sum(axis=1), fields.sum(axis=1)])
+        words = np.empty((2, len(fields), fields.shape[2]), dtype=np.uint64)
+        half = fields >> width
+        half &= low
+        np.add.reduce(half, axis=1, out=words[0])
+        np.bitwise_and(fields, low, out=half)
+        np.add.reduce(half, axis=1, out=words[1])
+        words = words.reshape(2 * len(fields), -1)
     # Now (8, lanes, height): block b holds the bits 7 - b of each byte, the low byte first.
     octets = words.astype("<u8", copy=False).view(np.uint8).reshape(8, number, height, 8)
-    ones: Int64s = octets.sum(axis=2, dtype=np.int64).transpose(1, 2, 0)[:, ::-1].ravel()
-    return ones
+    ones = np.add.reduce(octets, axis=2, dtype=np.int64)
+    in_order: Int64s = ones.transpose(1, 2, 0)[:, ::-1].ravel()
+    return in_order

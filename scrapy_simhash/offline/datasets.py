@@ -146,8 +146,10 @@ def _read_labels(
             raise PagesError(f"{where}: the pair {a} {b} is {label}, and {before} further up")
         if label == "negative":
             negatives[a, b] = kind or "negative"
-        elif label == "duplicate" or label == "ambiguous":
-            pairs[a, b] = Pair(label, kind or None)
+        elif label == "duplicate":
+            pairs[a, b] = Pair("duplicate", kind or None)
+        elif label == "ambiguous":
+            pairs[a, b] = Pair("ambiguous", kind or None)
         else:
             raise PagesError(
                 f"{where}: the label {row['label']!r} must be duplicate, ambiguous or negative"

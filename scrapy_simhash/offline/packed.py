@@ -42,4 +42,4 @@ def unpacked(path: Path, error: type[ValueError]) -> Iterator[tuple[IO[bytes], I
 
 
 def _opener(path: Path) -> Any:
-    return _OPENERS.get(path.suffix.lower(), lambda raw, mode: contextlib.nullcontext(raw))
+    return _OPENERS.get(path.suffix.lower(), lambda raw, _: contextlib.nullcontext(raw))

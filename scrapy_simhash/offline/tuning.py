@@ -70,9 +70,7 @@ def candidates(
         farthest: in bits.
     """
     _, near = Fingerprints.of(fingerprints, fingerprints[0].bits).scan(farthest)
-    return [
-        Candidate((a, b), distance, min(lengths[a], lengths[b])) for (a, b), distance in near
-    ]
+    return [Candidate((a, b), distance, min(lengths[a], lengths[b])) for (a, b), distance in near]
 
 
 def draw(pairs: Iterable[Candidate], each: int, seed: int = 0) -> list[Candidate]:

@@ -125,5 +125,5 @@ def _band(first: int, width: int, farthest: int) -> str:
 
 def _round_up(number: int) -> int:
     """Return the next number with one digit that is not 0, such as 1, 2, 20 or 500."""
-    power = 10 ** (len(str(number)) - 1)
+    power = int(10 ** (len(str(number)) - 1))
     return max(1, -(-number // power) * power)

@@ -144,8 +144,10 @@ def parse_line(text: str | bytes) -> LogLine | CrawlStart:
 
 def _parse_start(values: dict[str, Any]) -> CrawlStart:
     time, spider, settings = (values.get(name) for name in ("time", "spider", "settings"))
-    if type(time) not in _NUMBERS or not isinstance(spider, str) or not isinstance(settings, dict):
-        raise ValueError("not the beginning of a crawl")
+    if not isinstance(time, _NUMBERS) or isinstance(time, bool):
+        raise ValueError("a crawl that did not begin")
+    if not isinstance(spider, str) or not isinstance(settings, dict):
+        raise ValueError("a crawl of no spider, or without settings")
     if not 0 <= time < _MOST:
         raise ValueError(f"time cannot be {time!r:.50}")
     plain = {name: value for name, value in settings.items() if type(value) in _PLAIN}

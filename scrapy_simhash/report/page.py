@@ -151,7 +151,9 @@ def _is_web_address(key: str) -> bool:
 
 
 def _comparisons(figures: Figures, extremes: Extremes) -> list[Comparison]:
-    return [_compared(line, other, figures.texts.get(other, "")) for other, line in extremes.lines()]
+    return [
+        _compared(line, other, figures.texts.get(other, "")) for other, line in extremes.lines()
+    ]
 
 
 def _of_cluster(cluster: Cluster) -> tuple[Cluster, list[Comparison]]:

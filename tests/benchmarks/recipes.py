@@ -6,8 +6,7 @@
 Needs ../shared/data. Prints one Markdown table. Only the named recipes and those of 256 bits are
 computed: narrower fingerprints are the first bits of these, which for character n-grams are the
 very bits of the narrower recipe, and for words those of another hash; their *ms* is that of 256
-bits, too. Pages are judged as a crawl does, thin ones by
-their digest. *P / R* are precision and recall over all pairs of a set at the recipe's distance k;
+bits, too. *P / R* are precision and recall over all pairs of a set at the recipe's distance k;
 *kinds* are the five kinds of near-duplicates, with negatives, made from ``articles-html``. *F1*
 is the mean over the sets, at the recipe's k and at the best one. *ms* is the median CPU time of a
 page of ``kinds``, extraction and fingerprint.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import pytest
@@ -19,7 +20,7 @@ def test_every_word_of_both_texts_is_in_one_stretch(before: str, after: str) -> 
     stretches = differences(before, after).stretches
     assert "".join(part.before for part in stretches) == " ".join(before.split())
     assert "".join(part.after for part in stretches) == " ".join(after.split())
-    for one, other in zip(stretches, stretches[1:], strict=False):
+    for one, other in itertools.pairwise(stretches):
         assert one.changed != other.changed
     for part in stretches:
         assert part.changed or part.before.split() == part.after.split()

@@ -96,7 +96,7 @@ def make_kinds(
     as its own or on a host of its own.
 
     Args:
-        documents: pages; where ``body`` is missing, the extractor ``prose`` says what it is.
+        documents: pages; where ``body`` is missing, the extractor ``main`` says what it is.
         seed: another one makes other pages.
         per_kind: how many pages of each kind to make; one of each page if None.
         kinds: of ``DUPLICATES`` and ``NEGATIVES``, which to make.

@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 from lxml import etree
 
 from scrapy_simhash.extraction.extractor import extract
-from scrapy_simhash.extraction.prose import HEADING_TAGS, size
 from scrapy_simhash.extraction.roles import INLINE_TAGS
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.offline.datasets import Document
@@ -32,6 +31,7 @@ MAX_LEFT = 0.05
 _SHINGLE = 8  # letters; what two unrelated lines seldom share
 _PHRASE = 20  # letters; what two texts on one topic seldom share
 _HIDDEN_TAGS = frozenset("iframe noscript object option select svg template textarea title".split())
+HEADING_TAGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 _NO_TEXT_TAGS = HEADING_TAGS | frozenset("a button caption figcaption head html label th".split())
 
 # Between a page's own title and the name of its site.
@@ -39,6 +39,13 @@ _SEPARATOR = re.compile(r"\s[-\u2013\u2014|\u00b7:\u00bb]\s|[|_\u00bb]|\u2014\u2
 
 # What lxml reads but does not write.
 _UNWRITABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
+
+
+
+def size(line: str) -> int:
+    """Return the length of a line in UTF-8 bytes."""
+    return len(line.encode("utf-8", "replace"))
+
 
 #: A text node: the place of its element in document order, and whether it is the element's own
 #: text or the tail after it.
@@ -263,7 +270,7 @@ class Draft:
 def take_apart(document: Document) -> Page | None:
     """Find the body of a page in its tree.
 
-    The body is the document's own, or else what the extractor ``prose`` takes for it.
+    The body is the document's own, or else what the extractor ``main`` takes for it.
 
     Returns:
         None if there is no page, its body is short, most of the body is not to be found in it,

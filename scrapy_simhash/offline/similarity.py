@@ -1,4 +1,4 @@
-"""How alike two texts are, by measures other than the fingerprint's."""
+"""Similarity of two texts by measures other than the fingerprint's."""
 
 from __future__ import annotations
 
