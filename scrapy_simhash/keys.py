@@ -30,7 +30,7 @@ def page_key(url: str, method: str = "GET", body: bytes = b"") -> str:
     For anything but GET the method and a digest of the request body stand before it, since the
     same URL then answers with different pages.
     """
-    # The canonical form of most addresses is the address, and making it takes longer than seeing so.
+    # Most addresses are in their canonical form, which is seen sooner than the form is made.
     canonical = url if _CANONICAL.fullmatch(url) else canonicalize_url(url)
     if method == "GET":
         return canonical

@@ -112,7 +112,7 @@ class CrawlFilter:
         return self._crawler.spider
 
     def count(self, name: str, by: int = 1) -> None:
-        """Add to the stat ``simhash/<name>``, which is there from 1 on; Scrapy has it soon after."""
+        """Add to the stat ``simhash/<name>``, which is there from 1 on, a moment later."""
         self._counts[name] += by
 
     async def check(
