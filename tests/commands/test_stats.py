@@ -49,7 +49,12 @@ def test_stats_are_those_of_the_index(url: str, capsys: Any) -> None:
     assert 3000 * 112 < found["bytes_in_all"] < 3000 * 5000
     assert simhash("stats", "--index", url) == 0
     out = capsys.readouterr().out
-    for text in ("3,001", "default: simhash", "2023-11-14 22:13:20 UTC", f"{DEFAULT.blocks.count} block values"):
+    for text in (
+        "3,001",
+        "default: simhash",
+        "2023-11-14 22:13:20 UTC",
+        f"{DEFAULT.blocks.count} block values",
+    ):
         assert text in out
 
 
