@@ -1,0 +1,31 @@
+"""What the tests of the index in Redis have in common."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from scrapy_simhash.index import Index, Outcome, StoreUnavailable
+from tests.index.made import page
+
+PATIENCE = 1.5
+
+
+def keep(index: Index, value: int, key: str = "") -> Outcome:
+    """Claim, and confirm what is kept."""
+    key = key or str(value)
+    outcome = index.claim(page(key, value, request=key)).outcome
+    if outcome is Outcome.ORIGINAL:
+        index.confirm([key])
+    return outcome
+
+
+def fails_soon(call: Callable[[], Any], match: str | None = None) -> None:
+    """Check that a call says that the store is away before a crawl stalls."""
+    start = time.monotonic()
+    with pytest.raises(StoreUnavailable, match=match):
+        call()
+    assert time.monotonic() - start < PATIENCE

@@ -1,0 +1,133 @@
+"""URLs, passwords and certificates: what is refused, and what no message may show."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from urllib.parse import quote
+
+import pytest
+
+from scrapy_simhash.index import Outcome, StoreError, StoreUnavailable, open_index
+from scrapy_simhash.index.redis.address import parse_address
+from tests import servers
+from tests.index.made import fp, page, spec
+
+
+def opened(url):
+    return contextlib.closing(open_index(url, spec()))
+
+
+def test_crawlers_share_an_index_by_a_user_and_password(redis_servers):
+    url = f"{redis_servers.password.url}?{redis_servers.new_name()}"
+    with opened(url) as one, opened(url) as other:
+        assert one.claim(page("a")).outcome is Outcome.ORIGINAL
+        assert other.claim(page("b", 1)).outcome is Outcome.DUPLICATE
+        one.confirm(["a"])
+        assert [near.key for near in other.query(fp(1))] == ["a"]
+
+
+def test_a_wrong_password_is_told_without_the_password(redis_servers):
+    url = redis_servers.password.url.replace("p%40ss", "guess%40ed")
+    with pytest.raises(StoreError) as error, opened(url):
+        pass
+    assert "guess" not in str(error.value)
+
+
+def test_a_server_with_an_unknown_certificate_is_refused(redis_servers):
+    url = redis_servers.tls.url.split("?")[0]
+    with pytest.raises(StoreError, match=r"(?i)certificate"), opened(url):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("url", "named"),
+    [
+        ("redis+clsuter://h", "sentinel or cluster"),
+        ("unix+cluster:///r.sock", "sentinel or cluster"),
+        ("redis://h?nme=a", "nme"),
+        (
+            "redis+sentinel://h/m?sentinel_ssl=perhaps&sentinel_socket_timeout=soon",
+            "socket_timeout",
+        ),
+        ("redis+sentinel://h:1/s?socket_timeuot=1", "socket_timeuot"),
+        ("redis+sentinel://h:1/s?sentinel_tiemout=1", "tiemout"),
+        ("redis+cluster://h:1?socket_timeuot=1", "socket_timeuot"),
+        ("reddis://:secret@h:1/0", "reddis:…"),
+        ("user:secret@h:1", "user:…"),
+        ("redis://:secret/more@h:1/0", "%2F"),
+        ("redis://:secret#more@h:1/0", "%23"),
+        ("redis://:secret?more@h:1/0", "%3F"),
+        ("redis+sentinel://u:secret/more@h:1/s", "two slashes"),
+        ("redis:/:secret@h:1/0", "two slashes"),
+        ("redis://user:123?secret@h:1/0", "two slashes"),
+        ("redis://user:p℀secret@h/0", "redis:…"),
+        ("redis://:secret.h:1/0", "two slashes"),
+        ("redis://user:secret:1/0", "two slashes"),
+        ("redis://:secret", "two slashes"),
+        ("redis://user:se#secret", "two slashes"),
+        ("redis://user:pass@wd:secret@h:1/0?nme=1", "nme"),
+        ("redis://user:secret@h:port/0", "two slashes"),
+        ("redis://user:secret@h:99999/0", "two slashes"),
+        ("redis+cluster://user:secret@h:1,k:x", "two slashes"),
+    ],
+)
+def test_a_url_with_a_typo_is_refused_without_its_password(url, named):
+    with pytest.raises(ValueError, match=named) as error, opened(url):
+        pass
+    assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "place", ["redis://h", "redis://h:1/0", "redis://[::1]", "redis+sentinel://h:1,k/service"]
+)
+@pytest.mark.parametrize("password", ["p@ss", "p?:ss"])
+def test_a_password_may_be_an_option(place, password):
+    found = parse_address(f"{place}?password={quote(password, safe='@')}").client
+    assert found["password"] == password
+
+
+def test_sentinels_that_do_not_answer_are_given_up_soon():
+    with contextlib.ExitStack() as stack:
+        hanging = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3)]
+        places = ",".join(f"127.0.0.1:{each.getsockname()[1]}" for each in hanging)
+        start = time.monotonic()
+        with pytest.raises(StoreUnavailable), opened(f"redis+sentinel://{places}/service"):
+            pass
+    # With the client's own attempts it is half a minute.
+    assert time.monotonic() - start < 5
+
+
+@pytest.mark.parametrize("scheme", ["redis", "redis+sentinel", "redis+cluster"])
+def test_no_message_shows_what_stands_before_the_host(scheme):
+    """Whatever fails: nobody listens at the port, or its server does not know the user."""
+    with servers.redis_server("--requirepass other") as own:
+        for port in (own.port, 1):
+            url = f"{scheme}://someuser:h%23nter2@127.0.0.1:{port}"
+            url += "/service" if "sentinel" in scheme else ""
+            with pytest.raises(StoreError) as caught, opened(url):
+                pass
+            shown = f"{caught.value!r}{caught.value.__cause__!r}{caught.value.__context__!r}"
+            assert not any(part in shown for part in ("someuser", "h#nter2", "h%23nter2"))
+
+
+def test_the_name_in_a_certificate_is_checked_unless_the_url_says_not_to():
+    """redis-py does so from version 6 on."""
+    for url, expected in (
+        ("rediss://h", True),
+        ("rediss://h?ssl_cert_reqs=none", None),
+        ("rediss://h?ssl_check_hostname=false", False),
+        ("rediss+sentinel://h/service", True),
+        ("rediss+cluster://h", True),
+        ("redis://h", None),
+    ):
+        assert parse_address(url).client.get("ssl_check_hostname") is expected
+    address = parse_address("redis+sentinel://h/service?sentinel_ssl=true")
+    assert address.sentinel["ssl_check_hostname"] is True
+
+
+def test_a_server_whose_certificate_has_another_name_is_refused(redis_servers):
+    url = redis_servers.tls.url.replace("127.0.0.1", "localhost")
+    with pytest.raises(StoreError, match="(?i)hostname|certificate"), opened(url):
+        pass

@@ -1,0 +1,123 @@
+"""What the index in Redis does when Sentinel or Cluster moves it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import pytest
+from redis.crc import key_slot
+
+from scrapy_simhash.index import Index, Outcome, StoreUnavailable
+from tests import servers
+from tests.index.made import fp, page, values
+from tests.index.redis.cases import keep
+
+pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
+
+
+def test_after_a_failover_that_lost_the_last_writes_the_index_goes_on(opened):
+    with servers.sentinel() as own:
+        index, other = opened(own.url), opened(own.url)
+        kept, lost = values(20), values(20, seed=1)
+        for value in kept:
+            keep(index, value)
+        (replica,) = (server for server in own.servers if server is not own.master)
+        with own.master.client() as client:
+            client.set("last", "")  # WAIT asks about what this connection wrote
+            assert client.wait(1, 5000) == 1
+        with replica.client() as client:
+            # From now on it hears nothing of its master.
+            client.replicaof("127.0.0.1", 1)
+        for value in lost:
+            keep(index, value)
+        other.claim(page("in progress", values(1, seed=2)[0], request="r"))
+        own.fail_over()
+        servers.wait_until(lambda: _answers(index) and _answers(other), "it stays away", 20)
+        other.confirm(["in progress"])
+        for value in kept:
+            assert keep(index, value ^ 1, "other") is Outcome.DUPLICATE
+        outcomes = [
+            [keep(crawler, value ^ bit, f"{value}{bit}") for bit, crawler in ((1, index), (2, other))]
+            for value in lost
+        ]
+        assert outcomes == [[Outcome.ORIGINAL, Outcome.DUPLICATE]] * len(lost)
+        assert all(len(other.query(fp(value))) == 1 for value in (*kept, *lost))
+
+
+def _answers(index: Index) -> bool:
+    try:
+        index.query(fp(0))
+    except StoreUnavailable:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("before", [0, 20])
+def test_a_crawler_notices_that_another_cleared_the_index(server, opened, before):
+    """Also if it had seen nothing, or the same pages came again."""
+    url = f"{server.url}?name=cleared{before}"
+    index, other = opened(url), opened(url)
+    for value in values(before):
+        keep(index, value)
+    other.clear()
+    for value in values(before):
+        keep(other, value)
+    for value in values(1200, seed=3):
+        index.claim(page(str(value), value))
+    index.confirm([str(value) for value in values(1200, seed=3)])
+    fresh = opened(url)
+    assert all(fresh.query(fp(value)) for value in values(1200, seed=3)[::50])
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[servers.Cluster]:
+    with servers.cluster(replicas=1) as started:
+        yield started
+
+
+def test_claims_go_on_while_the_slot_of_the_log_migrates(cluster, opened):
+    index, other = (opened(f"{cluster.url}?name=migrates") for _ in range(2))
+    slot = key_slot(b"{migrates}:meta")
+    done = 0
+    for round_number in range(2):
+        owner = cluster.owner(slot)
+        to = next(node for node in cluster.masters if node is not owner)
+        # In the second round a part of the log's keys is there already, and the rest is not.
+        with cluster.migrating(slot, to, keys=round_number % 2):
+            for value in values(3, seed=round_number):
+                for crawler, key in ((index, "one"), (other, "other")):
+                    with contextlib.suppress(StoreUnavailable):
+                        keep(crawler, value ^ (key == "one"), f"{key}{value}")
+                        done += 1
+        assert round_number or done == 6
+        for value in values(3, seed=round_number):
+            keep(index, value)
+            assert len(other.query(fp(value))) == 1
+        assert cluster.owner(slot) is to
+
+
+def test_claims_go_on_after_a_master_of_the_cluster_fails_over(cluster, opened):
+    index = opened(f"{cluster.url}?name=fails")
+    slot = key_slot(b"{fails}:meta")
+    kept = values(20)
+    for value in kept:
+        keep(index, value)
+    owner = cluster.owner(slot)
+    with owner.client() as client:
+        client.set("{fails}last", "")  # see above
+        assert client.wait(1, 5000) == 1
+    cluster.fail_over(cluster.masters.index(owner))
+    servers.wait_until(lambda: _answers(index), "it stays away", 20)
+    for value in kept:
+        assert keep(index, value ^ 1, "other") is Outcome.DUPLICATE
+    for value in values(20, seed=1):
+        assert keep(index, value) is Outcome.ORIGINAL
+
+
+def test_a_node_of_a_cluster_says_how_to_use_the_cluster(cluster, opened):
+    owner = cluster.owner(key_slot(b"{node}:meta"))
+    for node in cluster.masters:
+        if node is not owner:
+            with pytest.raises(StoreUnavailable, match=r"redis\+cluster://"):
+                opened(f"{node.url}?name=node")

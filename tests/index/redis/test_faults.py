@@ -1,0 +1,392 @@
+"""What the index in Redis does when Redis is away, refuses or forgets.
+
+The servers are the tests' own: they are stopped, killed and filled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import select
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import redis
+
+from scrapy_simhash.index import Arrival, Index, Outcome, StoreDamaged, StoreError
+from tests import servers
+from tests.index.made import fp, page, values
+from tests.index.redis.cases import fails_soon, keep
+
+pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
+
+
+# Redis forgets.
+
+
+def test_scripts_that_are_gone_are_sent_again(server, url, opened):
+    index = opened(url)
+    with server.client() as client:
+        for number, value in enumerate(values(5)):
+            client.script_flush()
+            assert index.claim(page(str(number), value)).outcome is Outcome.ORIGINAL
+            client.script_flush()
+            index.confirm([str(number)])
+            client.script_flush()
+            assert index.query(fp(value))[0].key == str(number)
+            client.script_flush()
+            index.orphans()
+
+
+@pytest.mark.parametrize("buckets", ["redis", "local"])
+def test_an_index_that_was_deleted_by_others_goes_on_empty(opened, buckets):
+    with servers.redis_server() as own:
+        index, other = (opened(f"{own.url}?buckets={buckets}") for _ in range(2))
+        for round_number, count in enumerate([3, 64, 100, 1]):
+            for value in values(count):
+                assert keep(index, value) is Outcome.ORIGINAL
+                assert keep(other, value ^ 1, "other") is Outcome.DUPLICATE
+            assert len(other) == count
+            index.claim(page("in progress", values(1, seed=99)[0]))
+            with own.client() as client:
+                client.flushall()
+            if round_number % 2:
+                index.confirm(["in progress"])
+            else:
+                index.release(["in progress"])
+            assert len(other) == 0
+            assert other.query(fp(values(1)[0])) == []
+
+
+def test_the_end_of_a_claim_in_a_lost_index_touches_no_page_of_the_new_one(opened):
+    with servers.redis_server() as own:
+        late, index = opened(own.url), opened(own.url)
+        for key in "abc":
+            late.claim(page(key, values(3, seed=ord(key))[0]))
+        lost = [late.query(fp(values(3, seed=ord(key))[0]))[0].entry for key in "abc"]
+        with own.client() as client:
+            client.flushall()
+        for number, value in enumerate(values(3)):
+            index.claim(page(f"new{number}", value, request="r"))
+        late.claim(page("d", values(1, seed=9)[0]))
+        late.confirm(["a"])
+        late.release(["b"])
+        late.renew(["c"], now=1e12)
+        assert late.unsettled(lost).gone == set(lost)
+        for value in values(3):
+            assert index.claim(page("more", value ^ 2)).outcome is Outcome.DUPLICATE
+        found = {orphan.key for orphan in index.orphans(now=time.time() + 1e6)}
+        assert found == {"new0", "new1", "new2"}
+
+
+# Redis dies.
+
+
+def test_what_was_acknowledged_outlives_a_kill_with_an_append_only_file(opened):
+    with servers.redis_server("--appendonly yes --appendfsync always") as own:
+        index = opened(own.url)
+        for value in values(20):
+            keep(index, value)
+        index.claim(page("provisional", values(1, seed=1)[0], request="r"))
+        own.kill()
+        fails_soon(lambda: keep(index, values(1)[0]))
+        own.start()
+        for value in values(20):
+            assert keep(index, value ^ 1, "other") is Outcome.DUPLICATE
+        (match,) = index.query(fp(values(1, seed=1)[0]))
+        assert match.provisional
+        index.confirm(["provisional"])
+        assert len(opened(own.url)) == 21
+
+
+def test_without_persistence_the_index_goes_on_after_a_kill(opened):
+    with servers.redis_server() as own:
+        index, other = opened(own.url), opened(own.url)
+        for value in values(20):
+            keep(index, value)
+        own.kill()
+        for call in _calls(index):
+            fails_soon(call)
+        own.start()
+        for value in values(20):
+            assert keep(other, value ^ 1, "other") is Outcome.ORIGINAL
+            assert keep(index, value) is Outcome.DUPLICATE
+        own.kill()
+        index.close()
+
+
+def _calls(index: Index) -> list[Callable[[], Any]]:
+    value = values(1)[0]
+    return [
+        lambda: index.claim(page("a", value)),
+        lambda: index.claim_all([Arrival("a", fp(value)), Arrival("b", fp(~value % 2**64))]),
+        lambda: index.query(fp(value)),
+        lambda: index.orphans(),
+        lambda: index.unsettled([0]),
+        lambda: index.remove(["a"]),
+        lambda: index.put([]) or index.census(),
+        lambda: index.clear(),
+        lambda: len(index),
+        lambda: list(iter(index)),
+    ]
+
+
+# Redis refuses.
+
+
+@contextlib.contextmanager
+def out_of_memory(server: servers.RedisServer) -> Iterator[None]:
+    with server.client() as client:
+        client.config_set("maxmemory", 1)
+        try:
+            yield
+        finally:
+            client.config_set("maxmemory", 0)
+
+
+@contextlib.contextmanager
+def read_only(server: servers.RedisServer) -> Iterator[None]:
+    with server.client() as client:
+        client.replicaof("127.0.0.1", 1)
+        try:
+            yield
+        finally:
+            client.replicaof("no", "one")
+
+
+@contextlib.contextmanager
+def password_wanted(server: servers.RedisServer) -> Iterator[None]:
+    with server.client() as client:
+        client.config_set("requirepass", "new")
+        client.client_kill_filter(_type="normal", skipme=True)
+        try:
+            yield
+        finally:
+            client.config_set("requirepass", "")
+
+
+@contextlib.contextmanager
+def paused(server: servers.RedisServer) -> Iterator[None]:
+    with server.client() as client:
+        client.client_pause(1500)
+        try:
+            yield
+        finally:
+            client.ping()
+
+
+@contextlib.contextmanager
+def asleep(server: servers.RedisServer) -> Iterator[None]:
+    with server.client() as client:
+        sleeper = threading.Thread(target=client.execute_command, args=("DEBUG SLEEP", 1.5))
+        sleeper.start()
+        time.sleep(0.05)
+        try:
+            yield
+        finally:
+            sleeper.join()
+
+
+@contextlib.contextmanager
+def frozen(server: servers.RedisServer) -> Iterator[None]:
+    with server.frozen():
+        yield
+
+
+@contextlib.contextmanager
+def connections_killed(server: servers.RedisServer) -> Iterator[None]:
+    with server.client() as client:
+        client.config_set("maxclients", 1)
+        client.client_kill_filter(_type="normal", skipme=True)
+        try:
+            yield
+        finally:
+            client.config_set("maxclients", 1000)
+
+
+@pytest.mark.parametrize(
+    ("fault", "match"),
+    [
+        (out_of_memory, "maxmemory"),
+        (read_only, "read only replica"),
+        (password_wanted, "authenticat"),
+        (paused, "Timeout"),
+        (asleep, "Timeout"),
+        (frozen, "Timeout"),
+        (connections_killed, "max number of clients"),
+    ],
+)
+def test_a_server_that_refuses_is_away_soon_and_the_same_index_works_afterwards(
+    server, url, opened, fault, match
+):
+    index = opened(url)
+    known, new = values(2)
+    keep(index, known)
+    with fault(server):
+        fails_soon(lambda: keep(index, new), match)
+    assert keep(index, new) in (Outcome.ORIGINAL, Outcome.REVISIT)
+    index.confirm([str(new)])
+    assert keep(index, new ^ 1, "other") is Outcome.DUPLICATE
+    assert keep(index, known ^ 1, "other") is Outcome.DUPLICATE
+
+
+@pytest.mark.skipif(servers.MAJOR < 7, reason="Redis 6 hardly answers while it loads")
+def test_a_server_that_is_loading_is_away_soon(opened):
+    slowly = ("--key-load-delay", "20000", "--loading-process-events-interval-bytes", "1024")
+    with servers.redis_server() as own:
+        index = opened(own.url)
+        keep(index, values(1)[0])
+        with own.client() as client:
+            client.mset({f"key{number}": random.randbytes(500) for number in range(60)})
+            client.save()
+        own.kill()
+        starting = threading.Thread(target=own.start, args=slowly)
+        starting.start()
+        servers.wait_until(lambda: _is_loading(own), "it never loads")
+        fails_soon(lambda: keep(index, values(2)[1]), "loading")
+        starting.join()
+        assert keep(index, values(1)[0] ^ 1, "other") is Outcome.DUPLICATE
+
+
+def _is_loading(server: servers.RedisServer) -> bool:
+    try:
+        with server.client() as client:
+            client.ping()
+    except redis.BusyLoadingError:
+        return True
+    except redis.ConnectionError:
+        pass
+    return False
+
+
+@pytest.mark.parametrize("command", ["hset", "zadd", "evalsha", "hmget"])
+def test_a_command_that_an_acl_denies_is_named(opened, command):
+    """Also inside a script, whose error would look like damage."""
+    with servers.redis_server() as own:
+        with own.client() as client:
+            client.execute_command("ACL SETUSER", "crawler", "on", ">hunter2", "~*", "+@all")
+            url = f"redis://crawler:hunter2@127.0.0.1:{own.port}/0"
+            index = opened(url)
+            keep(index, 5)
+            client.execute_command("ACL SETUSER", "crawler", f"-{command}")
+            if command == "evalsha":
+                client.execute_command("ACL SETUSER", "crawler", "-eval")
+        with pytest.raises(StoreError, match="ACL denies") as caught:
+            keep(index, values(1)[0])
+        assert not isinstance(caught.value, StoreDamaged)
+        assert command in str(caught.value)
+        assert "hunter2" not in str(caught.value)
+        assert "crawler" not in str(caught.value)
+
+
+class Proxy:
+    """Passes bytes between clients and a server, until it holds them back."""
+
+    def __init__(self, port: int) -> None:
+        self._target = port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self.holds = self._is_closed = False
+        self._thread = threading.Thread(target=self._pass)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._is_closed = True
+        self._thread.join()
+
+    def _pass(self) -> None:
+        other: dict[socket.socket, socket.socket] = {}
+        while not self._is_closed:
+            if self.holds:
+                time.sleep(0.01)
+                continue
+            for ready in select.select([self._listener, *other], [], [], 0.01)[0]:
+                if ready is self._listener:
+                    client = self._listener.accept()[0]
+                    target = socket.create_connection(("127.0.0.1", self._target))
+                    other |= {client: target, target: client}
+                elif ready in other:
+                    if data := ready.recv(1 << 16):
+                        other[ready].sendall(data)
+                    else:
+                        for end in (other.pop(other[ready]), other.pop(ready)):
+                            end.close()
+        for end in (self._listener, *other):
+            end.close()
+
+
+def test_a_half_open_connection_is_given_up_soon_and_replaced(server, url, opened):
+    with contextlib.closing(Proxy(server.port)) as proxy:
+        index = opened(url.replace(f":{server.port}/", f":{proxy.port}/"))
+        known, new = values(2)
+        keep(index, known)
+        proxy.holds = True
+        fails_soon(lambda: keep(index, new), "Timeout")
+        proxy.holds = False
+        assert keep(index, new) in (Outcome.ORIGINAL, Outcome.REVISIT)
+        assert keep(index, known ^ 1, "other") is Outcome.DUPLICATE
+        index.close()
+
+
+@pytest.mark.parametrize("part", ["meta", "log", "leases", "buckets"])
+def test_another_programs_keys_are_not_taken_for_an_index(server, url, opened, part):
+    name = url.partition("name=")[2]
+    index = opened(url)
+    with server.client() as client:
+        client.delete(f"{{{name}}}:{part}")
+        client.rpush(f"{{{name}}}:{part}", "theirs")
+        with pytest.raises(StoreDamaged, match="another program"):
+            index.claim(page("a", 1, request="r"))
+        # In a pipeline the error looks different.
+        if part in ("meta", "leases"):
+            with pytest.raises(StoreDamaged, match="another program"):
+                len(index)
+        if part == "meta":
+            with pytest.raises(StoreDamaged, match="another program"):
+                opened(url)
+        client.delete(f"{{{name}}}:{part}")
+
+
+def test_an_eviction_policy_that_deletes_parts_of_the_index_is_warned_of(opened, caplog):
+    with servers.redis_server("--maxmemory 100mb --maxmemory-policy allkeys-lru") as own:
+        opened(own.url)
+        assert "noeviction" in caplog.text
+        assert "allkeys-lru" in caplog.text
+        caplog.clear()
+        with own.client() as client:
+            client.config_set("maxmemory-policy", "noeviction")
+        opened(own.url)
+        assert caplog.text == ""
+
+
+def test_a_query_sees_what_others_admitted_since(url, opened):
+    index, other = opened(url), opened(url)
+    for value in values(10):
+        keep(index, value)
+        assert [match.key for match in other.query(fp(value))] == [str(value)]
+
+
+@pytest.mark.parametrize("buckets", ["redis", "local"])
+def test_pages_that_claim_together_are_all_compared_with_what_others_admitted(url, opened, buckets):
+    """One of them makes the crawler follow the log, which the others then must not skip."""
+    index, other = (opened(f"{url}{buckets}&buckets={buckets}") for _ in range(2))
+    known, *new = values(100)
+    keep(index, known)
+    for value in new:
+        keep(other, value)
+    claims = index.claim_all([page(f"near{value}", value ^ 1) for value in (known, *new)])
+    assert [claim.outcome for claim in claims] == [Outcome.DUPLICATE] * 100
+    assert [claim.matches[0].key for claim in claims] == [str(value) for value in (known, *new)]
+
+
+@pytest.mark.parametrize("buckets", ["redis", "local"])
+def test_a_page_is_compared_with_what_an_earlier_claim_was_told_of(url, opened, buckets):
+    index, other = (opened(f"{url}{buckets}&buckets={buckets}") for _ in range(2))
+    for value in values(20):
+        keep(other, value)
+    assert keep(index, values(1, seed=1)[0]) is Outcome.ORIGINAL
+    assert all(keep(index, value ^ 1, f"near{value}") is Outcome.DUPLICATE for value in values(20))

@@ -1,0 +1,159 @@
+"""What the index in Redis does when what it reads is rubbish."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scrapy_simhash.index import Index, Outcome, StoreDamaged, StoreMismatch, open_index
+from tests import servers
+from tests.index.made import fp, page, spec, values
+from tests.index.redis.cases import keep
+
+pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
+
+
+class Victim:
+    """An index with everything in it, which can be put back as it was."""
+
+    def __init__(self, server: servers.RedisServer, url: str) -> None:
+        self.client = server.client()
+        self.url = url
+        self.opened: list[Index] = []
+        index = self.open()
+        for value in values(70):
+            keep(index, value)
+        for number, value in enumerate(values(4, seed=1)):
+            index.claim(page(f"a{number}", value, request="r"))
+        index.release(["a0"])
+        name = url.partition("name=")[2]
+        self.dumps = {key: self.client.dump(key) for key in self.client.scan_iter(f"*{name}*")}
+
+    def open(self) -> Index:
+        self.opened.append(open_index(self.url, spec(lease=1e5)))
+        return self.opened[-1]
+
+    def restore(self) -> None:
+        for index in self.opened:
+            with contextlib.suppress(StoreDamaged):
+                index.close()
+        self.opened.clear()
+        self.client.delete(*self.dumps)
+        for key, dump in self.dumps.items():
+            self.client.restore(key, 0, dump, replace=True)
+
+    def keys(self, part: str) -> list[bytes]:
+        return sorted(key for key in self.dumps if part.encode() in key)
+
+    def spoil(self, key: bytes, draw: Callable[[list[bytes]], bytes], rubbish: bytes) -> None:
+        """Put rubbish into a key: instead of a value, or of a name."""
+        kind = self.client.type(key)
+        if kind == b"string":
+            whole = self.client.get(key)
+            self.client.set(key, draw([rubbish, whole + rubbish, rubbish + whole, whole[:-1]]))
+        elif kind == b"hash":
+            fields = sorted(self.client.hkeys(key))
+            field = draw(fields)
+            if draw([b"value", b"name"]) == b"value":
+                whole = self.client.hget(key, field)
+                worse = draw([rubbish, whole + rubbish, rubbish + whole, whole[:-1]])
+                self.client.hset(key, field, worse)
+            else:
+                self.client.hset(key, rubbish, self.client.hget(key, field))
+                if draw([b"both", b"one"]) == b"one":
+                    self.client.hdel(key, field)
+        else:
+            self.client.zadd(key, {rubbish: 5})
+
+    def use(self) -> None:
+        """Do everything that may be done with an index; damage may be told of."""
+        with contextlib.suppress(StoreDamaged, StoreMismatch):
+            self.open()
+        if not self.opened:
+            return
+        index = self.opened[0]
+        now = time.time() + 1e6
+        value, other = values(2, seed=1)
+        calls: list[Callable[[], Any]] = [
+            *(lambda v=v: keep(index, v ^ 1, f"near{v}") for v in (*values(70)[::23], value)),
+            lambda: keep(index, values(1, seed=5)[0]),
+            lambda: index.query(fp(other)),
+            lambda: len(index),
+            lambda: list(iter(index)),
+            lambda: index.census(),
+            lambda: index.claim(page("mine", values(1, seed=6)[0], request="r")),
+            lambda: index.renew(["mine"]),
+            lambda: index.release(["mine"]),
+            lambda: index.remove([str(values(1)[0])]),
+            lambda: index.unsettled([near.entry for near in index.query(fp(value))]),
+            lambda: index.orphans(now=now),
+            lambda: index.put(iter(index)),
+        ]
+        for call in calls:
+            # The header is read again when the log has changed.
+            with contextlib.suppress(StoreDamaged, StoreMismatch):
+                call()
+
+
+@pytest.fixture(scope="module", params=["redis", "local"])
+def victim(request, server) -> Iterator[Victim]:
+    made = Victim(server, f"{server.url}?buckets={request.param}&name=victim{request.param}")
+    yield made
+    made.client.close()
+
+
+RUBBISH = (
+    st.binary(max_size=40)
+    | st.sampled_from([b"", b"0", b"-1", b"64", b"1e300", b"nan", b"inf", b"99999999999"])
+    | st.text(max_size=10).map(str.encode)
+)
+
+
+@pytest.mark.parametrize(
+    "part",
+    ":meta :log :rows :buckets :leases :requests :due: :dead".split(),
+)
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data(), rubbish=RUBBISH)
+def test_rubbish_in_a_key_is_passed_over_or_told_as_damage(victim, part, data, rubbish):
+    victim.restore()
+    if not (keys := victim.keys(part)):
+        return
+    victim.spoil(
+        data.draw(st.sampled_from(keys)), lambda of: data.draw(st.sampled_from(of)), rubbish
+    )
+    victim.use()
+
+
+def test_a_lease_with_rubbish_is_told_as_damage(server, url, opened):
+    index, other = opened(url), opened(url)
+    index.claim(page("mine", request="r"))
+    with server.client() as client:
+        (leases,) = client.scan_iter(f"*{url.partition('name=')[2]}*:leases")
+        client.hset(leases, "0", b"rubbish")
+    for call in (lambda: list(other), lambda: other.claim(page("other", 1))):
+        with pytest.raises(StoreDamaged, match="damaged"):
+            call()
+
+
+def test_a_damaged_index_can_be_cleared(victim):
+    for part in (":meta", ":log", ":leases", ":rows", ":buckets", ":dead"):
+        victim.restore()
+        index = victim.open()
+        for key in victim.keys(part):
+            kind = victim.client.type(key)
+            if kind == b"string":
+                victim.client.append(key, b"xyz")
+            else:
+                for field in victim.client.hkeys(key):
+                    if field in (b"end", b"pages") or part != ":meta":
+                        victim.client.hset(key, field, b"\xff\xfe")
+        index.clear()
+        assert len(index) == 0
+        assert keep(index, values(1)[0]) is Outcome.ORIGINAL
