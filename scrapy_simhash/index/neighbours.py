@@ -207,7 +207,8 @@ class _Run:
         first: number of the first entry.
         end: number after the last one.
         blocks: how many blocks there are.
-        keys: for each block the values (high 32 bits) and numbers (low 32 bits), in any order.
+        keys: for each block the values (high 32 bits) and numbers (low 32 bits), in any order;
+            these arrays are overwritten.
     """
 
     def __init__(self, first: int, end: int, blocks: int, keys: Iterable[Uint64s]) -> None:
@@ -221,8 +222,8 @@ class _Run:
         self._numbers = _mapped(blocks * size, np.uint32)
         self._starts = _mapped(blocks * self._places + 1, np.uint32)
         mask = np.uint64((1 << 32 - self._high) - 1)
-        for block, some in enumerate(keys):
-            ordered = np.sort(some)
+        for block, ordered in enumerate(keys):
+            ordered.sort()
             here = slice(block * size, (block + 1) * size)
             np.bitwise_and(ordered, _LOW, out=self._numbers[here], casting="unsafe")
             ordered >>= np.uint64(32)
