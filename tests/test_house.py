@@ -34,7 +34,6 @@ ROOMS = {
         "signals",
     },
     "doors": {"crawl", "settings"},
-    "kinds": {"fingerprint", "extraction", "offline"},
     "commands": {
         "analysis",
         "crawl",
@@ -44,7 +43,6 @@ ROOMS = {
         "fingerprint",
         "index",
         "keys",
-        "kinds",
         "offline",
         "report",
         "settings",
