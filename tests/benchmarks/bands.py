@@ -91,7 +91,7 @@ def shared(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--layouts", default=LAYOUTS)
-    parser.add_argument("--extractor", default="prose")
+    parser.add_argument("--extractor", default="main")
     parser.add_argument("--recipe", default="default")
     options = parser.parse_args()
     if not DATA.is_dir():
