@@ -19,7 +19,7 @@ ROOMS = {
     "index": {"fingerprint"},
     "detector": {"analysis", "fingerprint", "index"},
     "analysis": {"extraction", "fingerprint"},
-    "report": set(),
+    "report": {"fingerprint"},
     "offline": {"detector", "analysis", "report", "extraction", "fingerprint", "index", "keys"},
     "settings": {"detector", "exceptions", "extraction", "fingerprint", "index", "keys"},
     "crawl": {
