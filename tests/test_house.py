@@ -16,7 +16,8 @@ PACKAGE = Path(__file__).parent.parent / "scrapy_simhash"
 ROOMS = {
     "fingerprint": {"extraction"},
     "extraction": {"fingerprint"},
-    "index": {"fingerprint"},
+    "index": {"fingerprint", "url_patterns"},
+    "url_patterns": set(),
     "detector": {"extraction", "fingerprint", "index", "keys"},
     "analysis": {"detector", "extraction", "fingerprint"},
     "report": set(),
