@@ -3,161 +3,103 @@
 In a REPL::
 
     recipe = named_recipe("default")
-    index = index_from_url(
-        "memory://", recipe=recipe.identity, bits=recipe.bits, distance=recipe.distance
-    )
-    detector = NearDuplicateDetector(recipe, index)
+    detector = NearDuplicateDetector(recipe, open_index("memory://", spec_of(recipe)))
     detector.check_html(html, key="http://example.com/a").kind  # 'unique'
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Literal
-from urllib.parse import urlsplit
 
-from scrapy_simhash.extraction.excerpt import excerpt
-from scrapy_simhash.extraction.extractor import Extraction, extract
-from scrapy_simhash.extraction.marks import hidden_content, numbers, steady_text, title
+from scrapy_simhash.analysis.page import PageAnalysis, analyse_html, analyse_text
 from scrapy_simhash.fingerprint.recipe import Recipe
+from scrapy_simhash.fingerprint.rule import Rule
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index import Arrival, Claim, Index, Outcome, Page
+from scrapy_simhash.index.contract import (
+    DEFAULT_LEASE,
+    Arrival,
+    Claim,
+    Index,
+    IndexSpec,
+    Match,
+    Outcome,
+)
 
 Kind = Literal["unique", "duplicate", "revisit", "skipped"]
-
-#: Why a page was not compared with anything.
-SkipReason = Literal[
-    # Nothing to read; a text without a page around it that is below the minimum length.
-    "empty",
-    "too_short",
-    # Asked for by the request's meta, or fetched by a component for itself.
-    "opted_out",
-    "no_callback",
-    # Not a page.
-    "status",
-    "not_html",
-    "too_large",
-    # It could not be compared, and is let through.
-    "timeout",
-    "extractor_error",
-    "unavailable",
-    "not_repeatable",
-]
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of a page.
+    """The verdict on a page.
 
     Attributes:
         kind: ``unique``, ``duplicate``, ``revisit`` (its own key was crawled before) or
-            ``skipped`` (not compared with anything).
+            ``skipped`` (not compared with any other page).
         key: the page's own key.
-        original: for a duplicate, the key of the nearest original.
-        distance: for a duplicate, the Hamming distance to it in bits.
-        reason: for a skipped page, why.
+        reason: for a duplicate, the reason of the rule, see
+            :data:`scrapy_simhash.fingerprint.rule.REASONS`; for a skipped page, see
+            :data:`scrapy_simhash.analysis.page.SkipReason`.
         fingerprint: the page's fingerprint, if one was computed.
-        provisional: for a duplicate, whether no original has been confirmed yet.
-        waiting: for a duplicate, whether the index has noted it as waiting on that original.
-        handed_back: pages to be crawled again, see :class:`scrapy_simhash.index.Claim`.
+        matches: for a duplicate, the originals that it repeats, the nearest first.
+        near: originals within the distance that are other pages by the rule, the nearest first.
         excerpt: of the page's main text, if it was asked for.
     """
 
     kind: Kind
     key: str
-    original: str | None = None
-    distance: int | None = None
-    reason: SkipReason | None = None
+    reason: str | None = None
     fingerprint: Fingerprint | None = None
-    provisional: bool = False
-    waiting: bool = False
-    handed_back: tuple[Page, ...] = ()
-    excerpt: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class PageAnalysis:
-    """The fingerprint of a page, or the reason why there is none.
-
-    Attributes:
-        fingerprint: of the main text; for an exact analysis, a digest of all that tells it apart.
-        reason: why there is no fingerprint.
-        exact: there is too little running text to tell the page from others of its template, so
-            that only a page with the very same text (but for its own address, and ids), title,
-            data and (with ``prose``) images repeats it; one with a short text, only on the same
-            host.
-        excerpt: of the main text, if it was asked for.
-    """
-
-    fingerprint: Fingerprint | None
-    reason: SkipReason | None = None
-    exact: bool = False
+    matches: tuple[Match, ...] = ()
+    near: tuple[Match, ...] = ()
     excerpt: str = ""
 
     @property
-    def of_any_address(self) -> bool:
-        """Whether the same body at another address has the same analysis."""
-        return not self.exact and self.reason != "too_short"
+    def original(self) -> str | None:
+        """For a duplicate, the key of the nearest original."""
+        return self.matches[0].key if self.matches else None
+
+    @property
+    def distance(self) -> int | None:
+        """For a duplicate, the Hamming distance to the nearest original in bits."""
+        return self.matches[0].distance if self.matches else None
+
+    @property
+    def provisional(self) -> bool:
+        """For a duplicate, whether no original of it has been confirmed yet."""
+        return bool(self.matches) and all(match.provisional for match in self.matches)
 
 
-def analyse_html(
-    html: str, recipe: Recipe, url: str | None = None, excerpt_length: int = 0
-) -> PageAnalysis:
-    """Extract the main text of a page and fingerprint it.
+def spec_of(recipe: Recipe, *, lease: float = DEFAULT_LEASE, spider: str = "") -> IndexSpec:
+    """Return how an index for a recipe is opened.
 
     Args:
-        html: the decoded page; the caller bounds its size.
-        recipe: names the extractor and everything after it.
-        url: the page's address; without it a short page repeats none.
-        excerpt_length: characters of the main text that the analysis has with it.
-
-    Raises:
-        Exception: whatever an extractor given by import path raises.
+        recipe: makes the fingerprints; its distance is that of the rule.
+        lease: seconds that a page in progress belongs to its crawler.
+        spider: the name of the spider whose pages are crawled.
     """
-    extraction = extract(html, recipe.extractor, url=url)
-    analysis = analyse_extraction(extraction, html, recipe, url)
-    return replace(analysis, excerpt=excerpt(extraction.text, excerpt_length))
+    return IndexSpec(
+        recipe=recipe.identity,
+        bits=recipe.bits,
+        distance=recipe.distance,
+        blocks=recipe.blocks.count,
+        lease=lease,
+        spider=spider,
+        judge=Rule(recipe.distance),
+    )
 
 
-def analyse_extraction(
-    extraction: Extraction, html: str, recipe: Recipe, url: str | None = None
-) -> PageAnalysis:
-    """Fingerprint what an extractor took from a page; see :func:`analyse_html`."""
-    text = extraction.text
-    if not text.strip():
-        return PageAnalysis(None, "empty")
-    fingerprint = recipe.analyse(text).fingerprint
-    if fingerprint is None or extraction.thin:
-        return _analyse_exactly(steady_text(text, url), html, recipe, url)
-    if recipe.tell_apart:
-        marks = {"numbers": numbers(text), "title": title(html)}
-        fingerprint = recipe.marked(fingerprint, *(marks[name] for name in recipe.tell_apart))
-    return PageAnalysis(fingerprint)
-
-
-def _analyse_exactly(text: str, html: str, recipe: Recipe, url: str | None) -> PageAnalysis:
-    host = ""
-    if recipe.analyse(text).fingerprint is None:
-        if url is None:
-            return PageAnalysis(None, "too_short")
-        host = urlsplit(url).netloc
-    return PageAnalysis(recipe.exact_fingerprint(text, hidden_content(html), host), exact=True)
-
-
-def analyse_text(text: str, recipe: Recipe, excerpt_length: int = 0) -> PageAnalysis:
-    """Fingerprint a text, unless it is shorter than the recipe's minimum length.
-
-    A text has no title: of what a recipe tells pages apart by, only the numbers count.
-    """
-    shown = excerpt(text, excerpt_length)
-    fingerprint = recipe.analyse(text).fingerprint
-    if fingerprint is None:
-        return PageAnalysis(None, "too_short", excerpt=shown)
-    if "numbers" in recipe.tell_apart:
-        fingerprint = recipe.marked(fingerprint, numbers(text))
-    return PageAnalysis(fingerprint, excerpt=shown)
+def verdict_of(arrival: Arrival, claim: Claim, excerpt: str = "") -> Verdict:
+    """Return the verdict that follows from a claim."""
+    kind: Kind
+    reason, matches = None, claim.matches
+    if claim.outcome is Outcome.DUPLICATE:
+        kind, reason = "duplicate", claim.matches[0].reason
+    else:
+        kind, matches = "unique" if claim.outcome is Outcome.ORIGINAL else "revisit", ()
+    return Verdict(kind, arrival.key, reason, arrival.fingerprint, matches, claim.near, excerpt)
 
 
 class NearDuplicateDetector:
@@ -185,7 +127,7 @@ class NearDuplicateDetector:
 
     def check_html(self, html: str, *, key: str, scope: str = "") -> Verdict:
         """Return the verdict on a page; a unique one is confirmed at once."""
-        return self._settled(analyse_html(html, self.recipe, url=key), key, scope)
+        return self._settled(analyse_html(html, self.recipe), key, scope)
 
     def check_text(self, text: str, *, key: str, scope: str = "") -> Verdict:
         """Return the verdict on a text; a unique one is confirmed at once."""
@@ -197,44 +139,25 @@ class NearDuplicateDetector:
             self.index.confirm([key])
         return verdict
 
-    def judge(
-        self, analysis: PageAnalysis, *, key: str, scope: str = "", request: str | None = None
-    ) -> Verdict:
+    def judge(self, analysis: PageAnalysis, *, key: str, scope: str = "") -> Verdict:
         """Claim an analysed page's place in the index.
 
         A unique page is provisional until ``index.confirm`` or ``index.release``.
 
         Args:
-            analysis: from :func:`analyse_html` or :func:`analyse_text`.
+            analysis: from :func:`.analysis.page.analyse_html` or :func:`.analyse_text`.
             key: what names the page.
             scope: pages of different scopes are never compared.
-            request: enough to crawl the page again, see :meth:`scrapy_simhash.index.Index.claim`.
         """
         if analysis.fingerprint is None:
-            return Verdict("skipped", key, reason=analysis.reason)
-        return self.judge_all([Arrival(key, analysis.fingerprint, scope, request)])[0]
+            return Verdict("skipped", key, analysis.reason)
+        return self.judge_all([Arrival(key, analysis.fingerprint, scope, analysis.facts)])[0]
 
     def judge_all(self, arrivals: Sequence[Arrival]) -> list[Verdict]:
         """Claim the places of several pages at once; see :meth:`judge`."""
         claims = self.index.claim_all(arrivals)
-        return [_verdict(page, claim) for page, claim in zip(arrivals, claims, strict=True)]
+        return [verdict_of(page, claim) for page, claim in zip(arrivals, claims, strict=True)]
 
     def close(self) -> None:
         """Close the index."""
         self.index.close()
-
-
-def _verdict(page: Arrival, claim: Claim) -> Verdict:
-    if claim.outcome is Outcome.DUPLICATE:
-        nearest = claim.matches[0]
-        return Verdict(
-            "duplicate",
-            page.key,
-            original=nearest.key,
-            distance=nearest.distance,
-            fingerprint=page.fingerprint,
-            provisional=all(match.provisional for match in claim.matches),
-            waiting=claim.waiting,
-        )
-    kind: Kind = "unique" if claim.outcome is Outcome.ORIGINAL else "revisit"
-    return Verdict(kind, page.key, fingerprint=page.fingerprint, handed_back=claim.handed_back)

@@ -37,12 +37,15 @@ def page_scope(url: str, scope: Scope) -> str:
     if scope == "global":
         return ""
     host = (urlsplit(url).hostname or "").rstrip(".")
-    return host if scope == "host" else _domain(host)
+    return host if scope == "host" else registered_domain(host)
 
 
 @functools.lru_cache(maxsize=4096)
-def _domain(host: str) -> str:
-    # An IP address or a bare host name has no registered domain and stands for itself.
+def registered_domain(host: str) -> str:
+    """Return the registered domain of a host: ``example.co.uk`` of ``www.example.co.uk``.
+
+    An IP address, or a host under no public suffix, has no registered domain and stands for itself.
+    """
     return _suffixes()(host).top_domain_under_public_suffix or host
 
 

@@ -1,33 +1,36 @@
-"""The only reader of the SIMHASH_* settings: each is checked, and an error names it."""
+"""The only reader of the SIMHASH_* settings: each is checked, and an error names it.
+
+It is imported by every door, also where the filter is switched off, so it imports nothing heavy
+before a setting is read.
+"""
 
 from __future__ import annotations
 
 import os
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from scrapy.settings import BaseSettings
 from scrapy.utils.job import job_dir
-from scrapy.utils.python import global_object_name
 
 from scrapy_simhash.exceptions import SettingError
-from scrapy_simhash.extraction.extractor import FAST_EXTRACTORS, load_extractor
-from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
-from scrapy_simhash.index import StoreError, index_from_url
-from scrapy_simhash.index.standby import StandbyIndex
 from scrapy_simhash.keys import SCOPES, Scope
+
+if TYPE_CHECKING:
+    from scrapy_simhash.fingerprint.recipe import Recipe
+    from scrapy_simhash.index.contract import IndexSpec
 
 Action = Literal["drop", "follow", "flag"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 OnUnavailable = Literal["continue", "stop"]
 
-# Stores that are on this machine.
-LOCAL = ("memory:", "sqlite:")
+# Characters of a value, and of what others say about it, that a message shows.
+_SHOWN = 80
+_EXPLAINED = 300
 
 #: Every setting of the plugin, with its default.
 DEFAULTS: dict[str, Any] = {
@@ -40,11 +43,9 @@ DEFAULTS: dict[str, Any] = {
     "SIMHASH_EXTRACTOR": None,
     "SIMHASH_MIN_LENGTH": None,
     "SIMHASH_SEED": None,
-    "SIMHASH_TELL_APART": [],
-    "SIMHASH_EXPECTED_PAGES": 1_000_000,
     "SIMHASH_LEASE": 60.0,
     "SIMHASH_ON_UNAVAILABLE": "continue",
-    "SIMHASH_STANDBY_PAGES": 100_000,
+    "SIMHASH_OUTAGE_PAGES": 100_000,
     "SIMHASH_MAX_BODY_SIZE": 4 * 1024 * 1024,
     "SIMHASH_TIMEOUT": 10.0,
     "SIMHASH_PROCESSES": None,
@@ -68,11 +69,9 @@ class FilterSettings:
         scope: which pages are compared.
         recipe: from text to fingerprint.
         index_url: where the index is.
-        expected_pages: how many pages a new index is planned for.
-        lease: seconds that a page in progress belongs to its worker.
+        lease: seconds that a page in progress belongs to its crawler.
         on_unavailable: whether the crawl goes on while the index is away.
-        standby_pages: how many pages it may hold meanwhile.
-        standby_path: the file for them, or None for memory.
+        outage_pages: the number of pages that a crawl may hold meanwhile.
         max_body_size: bytes; larger pages are let through unchecked.
         timeout: seconds that a page's analysis may take; then it is let through unchecked.
         processes: worker processes for the analysis; 0 for a thread.
@@ -88,11 +87,9 @@ class FilterSettings:
     scope: Scope
     recipe: Recipe
     index_url: str
-    expected_pages: int
     lease: float
     on_unavailable: OnUnavailable
-    standby_pages: int
-    standby_path: Path | None
+    outage_pages: int
     max_body_size: int
     timeout: float
     processes: int
@@ -111,7 +108,6 @@ class FilterSettings:
             SettingError: one line that names the setting and says what it may be.
         """
         _refuse_unknown(settings)
-        folder = job_dir(settings)
         log_path = _log_path(settings)
         recipe = recipe_from_settings(settings)
         log_text = _number(settings, "SIMHASH_LOG_TEXT", int, 0)
@@ -119,58 +115,49 @@ class FilterSettings:
             action=checked_action(_get(settings, "SIMHASH_ACTION"), "SIMHASH_ACTION"),
             scope=_one_of(_get(settings, "SIMHASH_SCOPE"), SCOPES, "SIMHASH_SCOPE"),
             recipe=recipe,
-            index_url=_index_url(settings, folder),
-            expected_pages=_number(settings, "SIMHASH_EXPECTED_PAGES", int, 1),
-            lease=lease_from_settings(settings),
+            index_url=index_url_from_settings(settings),
+            lease=_number(settings, "SIMHASH_LEASE", float, 1),
             on_unavailable=_one_of(
                 _get(settings, "SIMHASH_ON_UNAVAILABLE"),
                 get_args(OnUnavailable),
                 "SIMHASH_ON_UNAVAILABLE",
             ),
-            standby_pages=_number(settings, "SIMHASH_STANDBY_PAGES", int, 0),
-            standby_path=Path(folder).absolute() / "simhash-standby.sqlite" if folder else None,
+            outage_pages=_number(settings, "SIMHASH_OUTAGE_PAGES", int, 0),
             max_body_size=_number(settings, "SIMHASH_MAX_BODY_SIZE", int, 1),
             timeout=_number(settings, "SIMHASH_TIMEOUT", float, 0.1),
             processes=_processes(settings, recipe),
             log_path=log_path,
             log_size=_number(settings, "SIMHASH_LOG_SIZE", int, 10_000),
             log_text=log_text if log_path else 0,
-            item_text_field=_get(settings, "SIMHASH_ITEM_TEXT_FIELD"),
-            item_html_field=_get(settings, "SIMHASH_ITEM_HTML_FIELD"),
-            item_key_field=_get(settings, "SIMHASH_ITEM_KEY_FIELD"),
+            item_text_field=_text(settings, "SIMHASH_ITEM_TEXT_FIELD"),
+            item_html_field=_text(settings, "SIMHASH_ITEM_HTML_FIELD"),
+            item_key_field=_text(settings, "SIMHASH_ITEM_KEY_FIELD") or "",
         )
 
-    def open_index(self, spider: str = "") -> StandbyIndex:
-        """Open the index that the settings name, with a standby for when it is away.
+    @property
+    def has_items(self) -> bool:
+        """Whether items are compared."""
+        return bool(self.item_text_field or self.item_html_field)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the index is on this machine."""
+        return self.index_url.startswith(("memory:", "sqlite:"))
+
+    @property
+    def survives(self) -> bool:
+        """Whether the index outlives the crawl."""
+        return not self.index_url.startswith("memory:")
+
+    def index_spec(self, spider: str = "") -> IndexSpec:
+        """Return how the index is opened.
 
         Args:
             spider: the name of the spider whose pages are crawled.
-
-        Raises:
-            SettingError: the index cannot be used; names SIMHASH_INDEX_URL.
         """
-        about: dict[str, Any] = {
-            "recipe": self.recipe.identity,
-            "bits": self.recipe.bits,
-            "distance": self.recipe.distance,
-            "lease": self.lease,
-            "spider": spider,
-        }
-        open_primary = partial(
-            index_from_url, self.index_url, expected_pages=self.expected_pages, **about
-        )
-        # A file on this machine that cannot be opened now will not come by itself.
-        needed = self.on_unavailable == "stop" or self.index_url.startswith(LOCAL)
-        try:
-            return StandbyIndex(
-                open_primary,
-                self.standby_path,
-                pages=self.standby_pages,
-                start_without=not needed,
-                **about,
-            )
-        except (ValueError, StoreError) as error:
-            raise SettingError(f"SIMHASH_INDEX_URL: {error}") from None
+        from scrapy_simhash.detector import spec_of
+
+        return spec_of(self.recipe, lease=self.lease, spider=spider)
 
 
 def is_enabled(settings: BaseSettings) -> bool:
@@ -181,17 +168,9 @@ def is_enabled(settings: BaseSettings) -> bool:
     """
     try:
         return settings.getbool("SIMHASH_ENABLED", DEFAULTS["SIMHASH_ENABLED"])
-    except ValueError as error:
-        raise SettingError(f"SIMHASH_ENABLED: {error}") from None
-
-
-def lease_from_settings(settings: BaseSettings) -> float:
-    """Return the seconds after which a worker that does not answer counts as dead.
-
-    Raises:
-        SettingError: SIMHASH_LEASE is no number, or less than 1.
-    """
-    return _number(settings, "SIMHASH_LEASE", float, 1)
+    except (TypeError, ValueError):
+        value = _shown(_get(settings, "SIMHASH_ENABLED"))
+        raise SettingError(f"SIMHASH_ENABLED: {value} is neither true nor false") from None
 
 
 def checked_action(value: object, name: str) -> Action:
@@ -203,40 +182,60 @@ def _get(settings: BaseSettings, name: str) -> Any:
     return settings.get(name, DEFAULTS[name])
 
 
+def _shown(value: object) -> str:
+    """Return a value as a message shows it."""
+    return _cut(repr(value), _SHOWN)
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
 def _refuse_unknown(settings: BaseSettings) -> None:
     # A misspelt setting that is silently ignored filters with values nobody asked for.
     for name in settings:
         if isinstance(name, str) and name.startswith("SIMHASH_") and name not in DEFAULTS:
-            known = ", ".join(DEFAULTS)
-            raise SettingError(f"{name}: there is no such setting; there are {known}")
+            from difflib import get_close_matches
+
+            meant = get_close_matches(name, DEFAULTS, 1)
+            known = f"did you mean {meant[0]}?" if meant else f"there are {', '.join(DEFAULTS)}"
+            raise SettingError(f"{_cut(name, _SHOWN)}: there is no such setting; {known}")
 
 
-def _one_of(value: object, choices: tuple[T, ...], name: str) -> T:
+def _one_of(value: object, choices: Iterable[T], name: str) -> T:
     for choice in choices:
         if value == choice:
             return choice
-    raise SettingError(f"{name}: {value!r} is none of {', '.join(map(str, choices))}")
+    raise SettingError(f"{name}: {_shown(value)} is none of {', '.join(map(str, choices))}")
+
+
+def _text(settings: BaseSettings, name: str) -> str | None:
+    value = _get(settings, name)
+    if not isinstance(value, str | None):
+        raise SettingError(f"{name}: it is text, not {type(value).__name__}")
+    return value
 
 
 def _number(settings: BaseSettings, name: str, kind: Callable[[Any], T], least: float) -> T:
-    return _as_number(_get(settings, name), name, kind, least)
-
-
-def _as_number(value: Any, name: str, kind: Callable[[Any], T], least: float) -> T:
     # Values given on the command line arrive as text.
+    value = _get(settings, name)
     try:
         number: Any = kind(value)
-        if isinstance(value, bool) or not number >= least or number == float("inf"):
+        # Half a page is no number of pages, and "not a number" is not even equal to itself.
+        is_another = isinstance(value, float) and value != number
+        if isinstance(value, bool) or is_another or not least <= number < float("inf"):
             raise ValueError
     except (TypeError, ValueError, OverflowError):
         whole = "a whole number" if kind is int else "a number"
-        raise SettingError(f"{name}: {value!r} is not {whole} of at least {least:g}") from None
+        raise SettingError(f"{name}: {_shown(value)} is not {whole} of at least {least:g}") from None
     return kind(number)
 
 
 def _processes(settings: BaseSettings, recipe: Recipe) -> int:
     if _get(settings, "SIMHASH_PROCESSES") is not None:
         return _number(settings, "SIMHASH_PROCESSES", int, 0)
+    from scrapy_simhash.extraction.extractor import FAST_EXTRACTORS
+
     # By a fast extractor, two keep up with any crawl process, for which a core is left. Others take
     # ten times as long as the crawl does for a page.
     cores = os.cpu_count() or 1
@@ -249,35 +248,28 @@ def recipe_from_settings(settings: BaseSettings) -> Recipe:
     Raises:
         SettingError: one line that names the setting and says what it may be.
     """
+    from scrapy_simhash.extraction.extractor import load_extractor
+    from scrapy_simhash.fingerprint.recipe import named_recipe
+
     try:
-        recipe = named_recipe(_get(settings, "SIMHASH_RECIPE"))
+        recipe = named_recipe(_text(settings, "SIMHASH_RECIPE") or "")
     except ValueError as error:
-        raise SettingError(f"SIMHASH_RECIPE: {error}") from None
-    changes: list[tuple[str, str, Any]] = []
-    distance = _get(settings, "SIMHASH_DISTANCE")
-    if distance is not None:
-        distance = _as_number(distance, "SIMHASH_DISTANCE", int, 0)
-        changes.append(("SIMHASH_DISTANCE", "distance", distance))
-    min_length = _get(settings, "SIMHASH_MIN_LENGTH")
-    if min_length is not None:
-        min_length = _as_number(min_length, "SIMHASH_MIN_LENGTH", int, 1)
-        changes.append(("SIMHASH_MIN_LENGTH", "min_length", min_length))
-    extractor = _get(settings, "SIMHASH_EXTRACTOR")
-    if extractor is not None:
-        changes.append(("SIMHASH_EXTRACTOR", "extractor", extractor))
-    apart = settings.getlist("SIMHASH_TELL_APART", DEFAULTS["SIMHASH_TELL_APART"])
-    changes.append(("SIMHASH_TELL_APART", "tell_apart", tuple(apart)))
-    seed = _get(settings, "SIMHASH_SEED")
-    if not isinstance(seed, str | None):
-        raise SettingError(f"SIMHASH_SEED: it is text, not {type(seed).__name__}")
-    changes.append(("SIMHASH_SEED", "seed", seed))
-    for name, field, value in changes:
+        raise SettingError(f"SIMHASH_RECIPE: {_cut(str(error), _EXPLAINED)}") from None
+    changes: dict[str, Any] = {"seed": _text(settings, "SIMHASH_SEED")}
+    if _get(settings, "SIMHASH_DISTANCE") is not None:
+        changes["distance"] = _number(settings, "SIMHASH_DISTANCE", int, 0)
+    if _get(settings, "SIMHASH_MIN_LENGTH") is not None:
+        changes["min_length"] = _number(settings, "SIMHASH_MIN_LENGTH", int, 1)
+    if (extractor := _text(settings, "SIMHASH_EXTRACTOR")) is not None:
+        changes["extractor"] = extractor
+    for name, value in changes.items():
         try:
-            recipe = replace(recipe, **{field: value})
-            if field == "extractor":
+            recipe = replace(recipe, **{name: value})
+            if name == "extractor":
                 load_extractor(value)
         except (TypeError, ValueError) as error:
-            raise SettingError(f"{name}: {error}") from None
+            message = _cut(str(error), _EXPLAINED)
+            raise SettingError(f"SIMHASH_{name.upper()}: {message}") from None
     return recipe
 
 
@@ -286,27 +278,36 @@ def _log_path(settings: BaseSettings) -> Path | None:
     if not value:
         return None
     if not isinstance(value, str | Path) or "\0" in str(value):
-        raise SettingError(f"SIMHASH_LOG: {value!r} is not the path of a file")
-    path = Path(value).absolute()
-    # Its folder is made when there is something to write.
-    there = next(place for place in (path, *path.parents) if place.exists())
+        raise SettingError(f"SIMHASH_LOG: {_shown(value)} is not the path of a file")
+    path, shown = Path(value).absolute(), _cut(str(value), _EXPLAINED)
+    try:
+        # Its folder is made when there is something to write.
+        there = next(place for place in (path, *path.parents) if place.exists())
+    except OSError as error:
+        raise SettingError(f"SIMHASH_LOG: {shown} cannot be written: {error.strerror}") from None
     if path.is_dir():
-        raise SettingError(f"SIMHASH_LOG: {value} is a folder; name a file")
+        raise SettingError(f"SIMHASH_LOG: {shown} is a folder; name a file")
     if not os.access(there, os.W_OK) or (there != path and not there.is_dir()):
         raise SettingError(
-            f"SIMHASH_LOG: {value} cannot be written; nothing may be made in {there}"
+            f"SIMHASH_LOG: {shown} cannot be written; nothing may be made in {there}"
         )
     return path
 
 
-def _index_url(settings: BaseSettings, folder: str | None) -> str:
-    url = _get(settings, "SIMHASH_INDEX_URL")
+def index_url_from_settings(settings: BaseSettings) -> str:
+    """Return where the index is.
+
+    Raises:
+        SettingError: SIMHASH_INDEX_URL is no text, or REDIS_URL is no URL.
+    """
+    url = _text(settings, "SIMHASH_INDEX_URL")
     if url is not None:
-        return str(url)
+        return url
     # What the scheduler shares, the index shares.
     if uses_scrapy_redis(settings):
         return _scrapy_redis_url(settings)
     # As Scrapy's own dupefilter: what was seen lasts as long as the job does.
+    folder = job_dir(settings)
     if folder is None:
         return "memory://"
     return "sqlite:///" + quote(str(Path(folder).absolute() / "simhash.sqlite"))
@@ -317,17 +318,6 @@ def uses_scrapy_redis(settings: BaseSettings) -> bool:
     scheduler = settings.get("SCHEDULER")
     name = scheduler if isinstance(scheduler, str) else getattr(scheduler, "__module__", "")
     return bool(name.startswith("scrapy_redis."))
-
-
-def forgets_requests(settings: BaseSettings) -> bool:
-    """Return whether the queue is one of scrapy-redis's own, see :mod:`scrapy_simhash.queues`."""
-    return uses_scrapy_redis(settings) and queue_name(settings).startswith("scrapy_redis.")
-
-
-def queue_name(settings: BaseSettings) -> str:
-    """Return the path of the queue that scrapy-redis uses, which may be set as a class."""
-    queue = settings.get("SCHEDULER_QUEUE_CLASS") or "scrapy_redis.queue.PriorityQueue"
-    return queue if isinstance(queue, str) else global_object_name(queue)
 
 
 # What a URL calls the values of ssl_cert_reqs; redis-py itself also takes the module's.

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from typing import Any
-from weakref import WeakSet
 
-from scrapy import Request, Spider, signals
+from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 
-from scrapy_simhash.crawl.crawl_filter import CrawlFilter
-from scrapy_simhash.crawl.requests import request_key
 from scrapy_simhash.settings import is_enabled
 
 
@@ -25,12 +22,10 @@ class NearDuplicateSpiderMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         if not is_enabled(crawler.settings):
             raise NotConfigured
-        self._filter = CrawlFilter.of(crawler)
-        self._ended: WeakSet[Response] = WeakSet()
-        connect = crawler.signals.connect
-        connect(self._item_done, signal=signals.item_scraped)
-        connect(self._item_done, signal=signals.item_dropped)
-        connect(self._item_failed, signal=signals.item_error)
+        # Where the filter is switched off, nothing heavy is imported.
+        from scrapy_simhash.crawl.outputs import Outputs
+
+        self._outputs = Outputs(crawler)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NearDuplicateSpiderMiddleware:
@@ -45,57 +40,11 @@ class NearDuplicateSpiderMiddleware:
         self, response: Response, result: AsyncIterator[Any], spider: Spider | None = None
     ) -> AsyncIterator[Any]:
         """Pass on what a callback yields; of a duplicate to be followed, only the requests."""
-        page = _page(response)
-        key = _key_in_progress(page)
-        failed, asks_again = True, False
-        try:
-            async for output in result:
-                if isinstance(output, Request):
-                    # What asks for its own page again, in spite of the dupefilter, has not got it:
-                    # it was told to wait, or to prove that it is no robot.
-                    if key is not None and output.dont_filter:
-                        asks_again = asks_again or request_key(output, output.url) == key
-                else:
-                    if page.get("follow"):
-                        self._filter.count("items_dropped")
-                        continue
-                    if key is not None and self._filter.deliveries.in_progress(key):
-                        self._filter.deliveries.begin_item(key, output)
-                yield output
-            failed = asks_again
-        finally:
-            # Also when the crawl gives the callback up half-way.
-            self._callback_ended(response, failed=failed)
+        async for output in self._outputs.pass_on(response, result):
+            yield output
 
     def process_spider_exception(
         self, response: Response, exception: Exception, spider: Spider | None = None
     ) -> None:
         """Release a page whose callback failed before it yielded anything."""
-        self._callback_ended(response, failed=True)
-
-    def _callback_ended(self, response: Response, *, failed: bool) -> None:
-        # A callback that fails half-way comes here twice: as output and as exception.
-        key = _key_in_progress(_page(response))
-        if key is not None and response not in self._ended:
-            self._ended.add(response)
-            self._filter.deliveries.end(key, failed=failed)
-
-    def _item_done(self, response: Response | None) -> None:
-        self._item_ended(response, failed=False)
-
-    def _item_failed(self, response: Response | None) -> None:
-        self._item_ended(response, failed=True)
-
-    def _item_ended(self, response: Response | None, *, failed: bool) -> None:
-        # An item of a start method or an errback has no response.
-        if isinstance(response, Response) and (key := _key_in_progress(_page(response))):
-            self._filter.deliveries.end(key, failed=failed)
-
-
-def _page(response: Response) -> dict[str, Any]:
-    page: dict[str, Any] = response.request.meta.get("simhash") or {} if response.request else {}
-    return page
-
-
-def _key_in_progress(page: dict[str, Any]) -> str | None:
-    return page["key"] if page.get("verdict") in ("unique", "revisit") else None
+        self._outputs.end_callback(response, failed=True)

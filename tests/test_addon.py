@@ -1,4 +1,4 @@
-"""The queues of scrapy-redis give way to ours, those of others do not."""
+"""The add-on leaves what is not its own as it was."""
 
 from __future__ import annotations
 
@@ -7,36 +7,11 @@ from scrapy.settings import Settings
 
 from scrapy_simhash import Addon
 
-its = pytest.importorskip("scrapy_redis.queue", reason="scrapy-redis is not installed")
 
-
-@pytest.mark.parametrize(
-    ("theirs", "ours"),
-    [
-        (None, "PriorityQueue"),
-        ("scrapy_redis.queue.SpiderPriorityQueue", "PriorityQueue"),
-        ("scrapy_redis.queue.FifoQueue", "FifoQueue"),
-        ("scrapy_redis.queue.SpiderStack", "LifoQueue"),
-        (its.FifoQueue, "FifoQueue"),
-    ],
-)
-def test_the_add_on_puts_ours_in_the_place_of_theirs(theirs, ours):
+@pytest.mark.parametrize("queue", [None, "scrapy_redis.queue.FifoQueue", "own.Queue"])
+def test_the_add_on_leaves_the_queue_of_the_scheduler_alone(queue: str | None) -> None:
     project = Settings({"SCHEDULER": "scrapy_redis.scheduler.Scheduler"})
-    if theirs:
-        project.set("SCHEDULER_QUEUE_CLASS", theirs, "project")
+    if queue:
+        project.set("SCHEDULER_QUEUE_CLASS", queue, "project")
     Addon().update_settings(project)
-    assert project["SCHEDULER_QUEUE_CLASS"] == f"scrapy_simhash.queues.{ours}"
-
-
-def test_the_add_on_leaves_the_queue_of_others_alone():
-    project = Settings(
-        {"SCHEDULER": "scrapy_redis.scheduler.Scheduler", "SCHEDULER_QUEUE_CLASS": "own.Queue"}
-    )
-    Addon().update_settings(project)
-    assert project["SCHEDULER_QUEUE_CLASS"] == "own.Queue"
-    project = Settings({"SCHEDULER": "scrapy_redis.scheduler.Scheduler", "SIMHASH_ENABLED": False})
-    Addon().update_settings(project)
-    assert project.get("SCHEDULER_QUEUE_CLASS") is None
-    plain = Settings()
-    Addon().update_settings(plain)
-    assert plain.get("SCHEDULER_QUEUE_CLASS") is None
+    assert project.get("SCHEDULER_QUEUE_CLASS") == queue

@@ -182,20 +182,6 @@ def test_the_demo_prints_the_table_and_the_check(site: Any) -> None:
     assert last == "20 of 20 planted near-duplicates dropped, 0 other pages dropped"
 
 
-def test_differences_fit_the_terminal(example: None) -> None:
-    """A line of changes is no wider than asked for, Han characters taking two columns."""
-    from scrapy_simhash.report.difference import difference, width
-
-    before = "".join(f"第{n}次会议在{n}号楼举行，到会的人不多。" for n in range(40))
-    after = before.replace("会议", "聚会").replace("人", "人们")
-    for columns in (60, 100):
-        lines = difference(before, after, columns, 2, colour=False)
-        assert len(lines) == 2
-        assert all(width(line) <= columns for line in lines)
-        assert "[-会议-]{+聚会+}" in lines[0]
-        assert re.search(r"\(and \d+ more\)$", lines[1])
-
-
 PAGE = "<html><body><article><h1>{0}</h1><p>{1}</p></article></body></html>"
 
 

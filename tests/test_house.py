@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parent.parent / "scrapy_simhash"
 # A line for each room: the rooms that it may import from. A door is every module at the root that
 # Scrapy knows by its own word for it.
 ROOMS = {
-    "fingerprint": {"extraction"},
+    "fingerprint": {"extraction", "index", "keys"},
     "extraction": {"fingerprint"},
     "index": {"fingerprint", "url_patterns"},
     "url_patterns": set(),
@@ -44,7 +44,6 @@ ROOMS = {
         "settings",
         "signals",
     },
-    "queues": {"crawl", "doors", "exceptions", "index", "settings"},
     "kinds": {"fingerprint", "extraction", "offline"},
     "commands": {
         "analysis",
@@ -62,7 +61,7 @@ ROOMS = {
     },
 }
 DOORS = {"addon", "downloadermiddlewares", "pipelines", "spidermiddlewares"}
-SCRAPY = {"doors", "commands", "crawl", "exceptions", "settings", "queues"}
+SCRAPY = {"doors", "commands", "crawl", "exceptions", "settings"}
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 

@@ -48,8 +48,8 @@ def test_item_that_repeats_another_is_dropped(crawl: Any, site: Any) -> None:
 def test_item_may_carry_html(crawl: Any, site: Any) -> None:
     text = article(1)
     items = [
-        {"url": "http://a.example/1", "body": html(text, title="One").decode()},
-        {"url": "http://b.example/1", "body": html(text, title="Two").decode()},
+        {"url": "http://a.example/1", "body": html(text).decode()},
+        {"url": "http://b.example/1", "body": html(text).decode()},
     ]
     crawled = crawl(Items, settings={"SIMHASH_ITEM_HTML_FIELD": "body"}, site=site, items=items)
     assert len(crawled.items) == 1

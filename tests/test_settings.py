@@ -39,9 +39,9 @@ def test_settings_from_the_command_line_are_text() -> None:
 @pytest.mark.parametrize(
     ("cores", "extractor", "processes"),
     [
-        *((1, "prose", 1), (2, "prose", 1), (3, "prose", 2), (16, "prose", 2)),
+        *((1, "main", 1), (2, "main", 1), (3, "main", 2), (16, "main", 2)),
         *((1, "trafilatura", 1), (2, "trafilatura", 2), (16, "trafilatura", 4)),
-        (2, "tests.test_judge.counting", 2),
+        (2, "tests.crawl.test_judge.counting", 2),
     ],
 )
 def test_processes_are_as_many_as_the_extractor_needs_and_the_cores_allow(
@@ -57,7 +57,7 @@ def test_processes_are_as_many_as_the_extractor_needs_and_the_cores_allow(
         ("SIMHASH_ACTION", "discard", "drop, follow, flag"),
         ("SIMHASH_SCOPE", "planet", "global, domain, host"),
         ("SIMHASH_RECIPE", "soup", "classic"),
-        ("SIMHASH_EXTRACTOR", "magic", "prose"),
+        ("SIMHASH_EXTRACTOR", "magic", "main"),
         ("SIMHASH_EXTRACTOR", "nowhere.to.be_found", "nowhere"),
         ("SIMHASH_DISTANCE", 256, "256"),
         ("SIMHASH_DISTANCE", -1, "at least 0"),

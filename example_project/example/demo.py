@@ -19,7 +19,7 @@ from scrapy.utils.project import get_project_settings
 from example.site.newsroom import NEAR_DUPLICATES, Newsroom
 from example.site.truth import judge
 from scrapy_simhash.extraction.extractor import extract
-from scrapy_simhash.report.difference import difference, pad, paint
+from scrapy_simhash.report.difference import differences, pad, paint
 from scrapy_simhash.signals import near_duplicate
 
 COLUMNS = 100
@@ -89,7 +89,8 @@ def table(site: Newsroom, drops: list[tuple[str, str, int]], colour: bool) -> li
         if before == after:
             lines.append("    the text is the same, the template is another")
         else:
-            lines += ["    " + line for line in difference(before, after, COLUMNS - 4, 2, colour)]
+            changes = differences(before, after).lines(COLUMNS - 4, 2, colour)
+            lines += [f"    {line}" for line in changes]
     return lines
 
 

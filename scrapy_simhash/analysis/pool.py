@@ -1,40 +1,46 @@
-"""The threads that have pages analysed, each by a worker process of its own.
+"""Worker processes that analyse pages for one event loop, which reads and writes their sockets.
 
-A thread gives its process the next page before it has answered the last one, so that the process
-never waits for a crawl that is busy with something else.
+A worker process gets its next page before it has answered the last one, so that it never waits for
+a loop that is busy with something else. Equal bodies are analysed once.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import secrets
-import threading
+import traceback
 from collections import OrderedDict, deque
-from collections.abc import Callable
-from queue import Empty, SimpleQueue
-from typing import TypeAlias
+from collections.abc import Generator, Iterable
+from concurrent.futures import ThreadPoolExecutor
 
 import xxhash
 
-from scrapy_simhash.analysis.worker import Body, PageFailed, WorkerProcess, analyse_body
-from scrapy_simhash.detector import PageAnalysis
+from scrapy_simhash.analysis.page import Body, PageAnalysis, analyse_body
+from scrapy_simhash.analysis.process import Job, PageFailed, PageTimeout, WorkerProcess
+from scrapy_simhash.analysis.worker import pack_order
 from scrapy_simhash.fingerprint.recipe import Recipe
 
-# An analysis has 1.2 kB at 256 bits.
-REMEMBERED = 2000
+__all__ = ["PageFailed", "PageTimeout", "WorkerPool", "analyse_all"]
 
-#: A response's body, or what analyses anything else.
-Job: TypeAlias = Body | Callable[[], PageAnalysis]
-#: Called in a thread of the analysis, with what an exception says if there was one.
-Done: TypeAlias = Callable[[PageAnalysis | Exception], None]
+# Bytes that the remembered analyses may take; one has up to a kilobyte, and its excerpt up to four
+# bytes a character.
+REMEMBERED_BYTES = 20_000_000
+WATCH_SECONDS = 0.5
+# Pages that :func:`analyse_all` has analysed ahead, for each process.
+_AHEAD = 16
 
 
-class AnalysisThreads:
-    """Analyses pages away from the event loop, and equal bodies only once.
+class WorkerPool:
+    """Analyses pages in worker processes, which start with the first pages.
+
+    All calls come from one event loop, which must run until :meth:`close` has returned.
 
     Args:
         recipe: from text to fingerprint.
-        processes: how many worker processes; with 0, one thread does their work.
-        timeout: seconds that a process may take for one page.
+        processes: the number of worker processes; with 0, one thread does their work, and no page
+            can be stopped in it.
+        timeout: seconds that a worker process may take for one page.
         excerpt_length: characters of the main text that each analysis has with it.
     """
 
@@ -45,137 +51,188 @@ class AnalysisThreads:
         self._processes = processes
         self._timeout = timeout
         self._excerpt_length = excerpt_length
-        self._jobs: SimpleQueue[tuple[Job, Done] | None] = SimpleQueue()
-        self._threads: list[threading.Thread] = []
-        self._starting = threading.Lock()
-        self._seen = _Seen()
+        self._order = pack_order(recipe, timeout, excerpt_length)
+        self._workers: list[WorkerProcess] = []
+        self._waiting: deque[Job] = deque()
+        self._watch: asyncio.TimerHandle | None = None
+        self._thread: ThreadPoolExecutor | None = None
+        self._closing = False
+        self._seen = _Seen(REMEMBERED_BYTES // (1000 + 4 * excerpt_length))
 
-    def analyse(self, job: Job, done: Done) -> None:
-        """Have a page analysed; ``done`` gets the analysis, or what went wrong. From any thread."""
-        with self._starting:
-            while len(self._threads) < max(1, self._processes):
-                # As daemons, they do not keep a crawl that is broken off from ending.
-                thread = threading.Thread(target=self._run, name="simhash", daemon=True)
-                self._threads.append(thread)
-                thread.start()
-        self._jobs.put((job, done))
+    @property
+    def repeats(self) -> int:
+        """How many bodies had been analysed before."""
+        return self._seen.repeats
 
-    def take_repeats(self) -> int:
-        """Return how many bodies had been analysed before, since this was last asked."""
-        return self._seen.take_repeats()
+    async def analyse(self, body: Body) -> PageAnalysis:
+        """Return the analysis of a page or text.
 
-    def close(self) -> None:
-        """Do what is left, then end threads and processes."""
-        for _ in self._threads:
-            self._jobs.put(None)
-        for thread in self._threads:
-            thread.join()
+        Raises:
+            PageTimeout: it took longer than the time limit.
+            PageFailed: the extractor raised, or the worker process died.
+        """
+        digest = self._seen.digest(body)
+        analysis = self._seen.find(digest)
+        if analysis is None:
+            analyse = self._analyse_in_worker if self._processes else self._analyse_in_thread
+            analysis = await analyse(body)
+            self._seen.note(digest, analysis)
+        return analysis
 
-    def _run(self) -> None:
-        if not self._processes:
-            while (job := self._jobs.get()) is not None:
-                self._answer(*job)
-            return
-        worker = WorkerProcess(self._recipe, self._timeout, self._excerpt_length)
+    async def _analyse_in_thread(self, body: Body) -> PageAnalysis:
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash-analysis")
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, self._analyse_here, body)
+
+    def _analyse_here(self, body: Body) -> PageAnalysis:
         try:
-            self._keep_busy(worker)
-        finally:
-            worker.close()
+            return analyse_body(body, self._recipe, self._excerpt_length)
+        except Exception:  # noqa: BLE001 - anything may come from an extractor; it is reported
+            raise PageFailed(traceback.format_exc()) from None
 
-    def _keep_busy(self, worker: WorkerProcess) -> None:
-        sent: deque[tuple[bytes, Done]] = deque()
-        go_on = True
-        while go_on or sent:
-            if go_on and worker.ready:
-                try:
-                    job = self._jobs.get(block=not sent)
-                except Empty:
-                    pass
-                else:
-                    if job is None:
-                        go_on = False
-                    else:
-                        self._begin(worker, *job, sent)
-                    continue
-            digest, done = sent.popleft()
-            try:
-                analysis = worker.receive()
-            except PageFailed as error:
-                done(error)
-            else:
-                self._seen.note(digest, analysis)
-                done(analysis)
+    async def _analyse_in_worker(self, body: Body) -> PageAnalysis:
+        loop = asyncio.get_running_loop()
+        job = Job(body, loop.create_future())
+        self._waiting.append(job)
+        self._hand_out()
+        if self._watch is None:
+            self._watch = loop.call_later(WATCH_SECONDS, self._end_late_workers)
+        return await job.answer
 
-    def _begin(
-        self, worker: WorkerProcess, job: Job, done: Done, sent: deque[tuple[bytes, Done]]
-    ) -> None:
-        if not isinstance(job, Body):
-            self._answer(job, done)
-            return
-        digest = self._seen.digest(job)
-        if (analysis := self._seen.find(digest)) is not None:
-            done(analysis)
-            return
+    def _hand_out(self) -> None:
+        """Give the workers what they can take; start one more if all of them are busy."""
+        while self._waiting and not self._closing:
+            if self._waiting[0].answer.done():  # nobody waits for it any more
+                self._waiting.popleft()
+                continue
+            worker = min(self._workers, key=lambda worker: worker.load, default=None)
+            if (worker is None or worker.load) and len(self._workers) < self._processes:
+                self._start_worker()
+            ready = [worker for worker in self._workers if worker.ready]
+            if not ready:
+                return
+            min(ready, key=lambda worker: worker.load).send(self._waiting.popleft())
+
+    def _start_worker(self) -> None:
         try:
-            worker.send(job)
-        except PageFailed as error:
-            done(error)
+            worker = WorkerProcess(
+                self._order,
+                bits=self._recipe.bits,
+                timeout=self._timeout,
+                freed=self._worker_freed,
+                ended=self._worker_ended,
+            )
+        except OSError as error:
+            # The others, if there are any, go on.
+            if not self._workers:
+                failed = PageFailed(f"no worker process can be started: {error}")
+                self._waiting.popleft().fail(failed)
         else:
-            sent.append((digest, done))
+            self._workers.append(worker)
 
-    def _answer(self, job: Job, done: Done) -> None:
-        """Analyse a page in this thread."""
-        try:
-            if isinstance(job, Body):
-                digest = self._seen.digest(job)
-                analysis = self._seen.find(digest)
-                if analysis is None:
-                    analysis = analyse_body(*job, self._recipe, self._excerpt_length)
-                    self._seen.note(digest, analysis)
-            else:
-                analysis = job()
-        except Exception as error:  # noqa: BLE001 - the caller logs it
-            done(error)
-        else:
-            done(analysis)
+    def _worker_freed(self) -> None:
+        for worker in self._workers:
+            if worker.worn_out:
+                worker.kill()
+        self._hand_out()
+
+    def _worker_ended(self, worker: WorkerProcess, jobs: deque[Job]) -> None:
+        """Go on without a worker; the pages that it had not begun come first."""
+        self._workers.remove(worker)
+        self._waiting.extendleft(reversed(jobs))
+        self._hand_out()
+
+    def _end_late_workers(self) -> None:
+        for worker in self._workers:
+            worker.end_if_late()
+        self._watch = None
+        if self._waiting or any(worker.load for worker in self._workers):
+            loop = asyncio.get_running_loop()
+            self._watch = loop.call_later(WATCH_SECONDS, self._end_late_workers)
+
+    async def close(self) -> None:
+        """End the processes and the thread; pages that still wait are given up."""
+        if self._watch is not None:
+            self._watch.cancel()
+        self._closing = True
+        await asyncio.gather(*(worker.close() for worker in self._workers))
+        for job in self._waiting:
+            job.answer.cancel()
+        if self._thread is not None:
+            self._thread.shutdown(wait=False, cancel_futures=True)
 
 
 class _Seen:
-    """The analyses of the bodies that came last, as far as the address plays no part in them."""
+    """The analyses of the bodies that came last."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
         # A page that is made to be taken for another one would have to know it.
         self._seed = secrets.randbits(64)
-        self._lock = threading.Lock()
+        self._most = most
         self._analyses: OrderedDict[bytes, PageAnalysis] = OrderedDict()
-        self._repeats = 0
+        self.repeats = 0
 
-    def digest(self, page: Body) -> bytes:
-        """Return what stands for the body and the charset that it is said to have."""
-        state = xxhash.xxh3_128(page.body, seed=self._seed)
-        state.update(f"\0{page.declared}".encode())
+    def digest(self, body: Body) -> bytes:
+        """Return 16 bytes that stand for all that an analysis depends on."""
+        state = xxhash.xxh3_128(body.data, seed=self._seed)
+        state.update(f"\0{body.charset}\0{body.is_text}".encode())
         return state.digest()
 
     def find(self, digest: bytes) -> PageAnalysis | None:
         """Return the analysis of an equal body, if it was noted, and count it."""
-        with self._lock:
-            analysis = self._analyses.get(digest)
-            if analysis is not None:
-                self._analyses.move_to_end(digest)
-                self._repeats += 1
-            return analysis
+        analysis = self._analyses.get(digest)
+        if analysis is not None:
+            self._analyses.move_to_end(digest)
+            self.repeats += 1
+        return analysis
 
     def note(self, digest: bytes, analysis: PageAnalysis) -> None:
-        """Keep an analysis, unless it depends on the address of its page."""
-        if not analysis.of_any_address:
-            return
-        with self._lock:
-            self._analyses[digest] = analysis
-            if len(self._analyses) > REMEMBERED:
-                self._analyses.popitem(last=False)
+        """Keep an analysis, and forget the one that was not asked for longest."""
+        self._analyses[digest] = analysis
+        if len(self._analyses) > self._most:
+            self._analyses.popitem(last=False)
 
-    def take_repeats(self) -> int:
-        """Return how many analyses were found since this was last asked."""
-        with self._lock:
-            repeats, self._repeats = self._repeats, 0
-            return repeats
+
+def analyse_all(
+    bodies: Iterable[Body],
+    recipe: Recipe,
+    *,
+    processes: int,
+    timeout: float,
+    excerpt_length: int = 0,
+    largest: int | None = None,
+) -> Generator[PageAnalysis, None, None]:
+    """Yield the analysis of each body, in their order; for callers without an event loop.
+
+    A body whose analysis fails has a reason instead of a fingerprint, as one larger than
+    ``largest`` bytes has.
+    """
+    pool = WorkerPool(recipe, processes=processes, timeout=timeout, excerpt_length=excerpt_length)
+
+    async def analyse(body: Body) -> PageAnalysis:
+        if largest is not None and len(body.data) > largest:
+            return PageAnalysis(None, reason="too_large")
+        try:
+            return await pool.analyse(body)
+        except PageTimeout:
+            return PageAnalysis(None, reason="timeout")
+        except PageFailed:
+            return PageAnalysis(None, reason="extractor_error")
+
+    async def end() -> None:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, pool.close(), return_exceptions=True)
+
+    running: deque[asyncio.Task[PageAnalysis]] = deque()
+    with contextlib.closing(asyncio.new_event_loop()) as loop:
+        try:
+            for body in bodies:
+                running.append(loop.create_task(analyse(body)))
+                if len(running) > _AHEAD * max(processes, 1):
+                    yield loop.run_until_complete(running.popleft())
+            while running:
+                yield loop.run_until_complete(running.popleft())
+        finally:
+            loop.run_until_complete(end())

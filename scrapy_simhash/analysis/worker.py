@@ -1,15 +1,16 @@
-"""A worker process that turns pages into fingerprints, away from the crawl's event loop.
+"""The program of a worker process, which turns pages into analyses beside the crawl.
 
 It is started as a program of its own, not by multiprocessing: a crawl started from a script
 without a ``__main__`` guard, as Scrapy's documentation has it, must not start again in the child.
 
-Parent and child talk in frames over the child's standard input and output::
+Parent and child talk in frames over a socket that is the child's standard input and output::
 
-    page     u32 header length | header, JSON {"url", "declared"} | u32 body length | body
-    answer   u32 header length | header, JSON {"reason", "exact", "excerpt", "error"} | u32 length |
-             fingerprint bytes, then its float32 margins if it has any; length 0 without one
+    frame    u32 header length | header, JSON | u32 body length | body
+    page     header {"charset", "is_text"}; the body of a response, or a text in UTF-8
+    answer   header {"reason", "facts" (hexadecimal), "excerpt", "error"}; the body is empty, or
+             the fingerprint's bytes and then its blocks
 
-The first frame's header carries the recipe. The child ends when its input does.
+The first frame's header carries the recipe and the limits. The child ends when its input does.
 """
 
 from __future__ import annotations
@@ -17,213 +18,74 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import signal
 import struct
-import subprocess
 import sys
-import threading
-import time
 import traceback
-from collections import deque
 from dataclasses import replace
-from typing import IO, Any, NamedTuple
+from pathlib import Path
+from typing import IO, Any
 
-import numpy as np
-
-if sys.platform == "linux":
-    import fcntl
-
-from scrapy_simhash.detector import PageAnalysis, analyse_html
-from scrapy_simhash.extraction.extractor import decode_html
+from scrapy_simhash.analysis.page import Body, PageAnalysis, analyse_body
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 
-# Extraction libraries keep caches that only grow; a new process costs less than half a second.
-PAGES_PER_PROCESS = 20_000
-# A child that does not even end itself at the time limit (stopped, or still starting on a busy
-# machine) gets so many seconds more.
-GRACE = 10.0
-WATCH_SECONDS = 0.5
-# Pages that a child has at a time: the one it works on and the next.
-AHEAD = 2
-# So that a page ahead goes into the pipe at once; most are larger than the 64 kB of a common one.
-PIPE_BYTES = 1 << 20
+# Bytes of address space that a child may take beyond what it starts with. A page that wants more
+# fails, and the machine does not run out of memory. Windows of the parsers are far smaller.
+MEMORY_LIMIT = 2 << 30
 
-_LENGTH = struct.Struct("!I")
+LENGTH = struct.Struct("!I")
+# The values of a named recipe that settings replace.
+_REPLACED = ("distance", "extractor", "layout", "min_length", "seed")
 
 
-class PageFailed(Exception):
-    """The analysis of a page failed; the message is the child's traceback or its exit."""
+def pack_frame(header: dict[str, Any], body: bytes = b"") -> bytes:
+    """Return a frame."""
+    head = json.dumps(header).encode()
+    return b"".join((LENGTH.pack(len(head)), head, LENGTH.pack(len(body)), body))
 
 
-class PageTimeout(PageFailed):
-    """The analysis of a page took longer than the time limit."""
-
-
-def analyse_body(
-    body: bytes, declared: str | None, url: str | None, recipe: Recipe, excerpt_length: int = 0
-) -> PageAnalysis:
-    """Decode, extract and fingerprint the body of a response.
+def pack_order(recipe: Recipe, timeout: float, excerpt_length: int) -> bytes:
+    """Return the first frame that a child gets.
 
     Args:
-        body: the decompressed bytes; the caller bounds their number.
-        declared: the charset of the Content-Type header, if it names one.
-        url: the page's address, if it has one.
-        recipe: from text to fingerprint.
-        excerpt_length: characters of the main text that the analysis has with it.
-    """
-    return analyse_html(decode_html(body, declared), recipe, url, excerpt_length)
-
-
-class Body(NamedTuple):
-    """The body of a response, the charset that its header declares, and its address."""
-
-    body: bytes
-    declared: str | None
-    url: str | None
-
-
-class WorkerProcess:
-    """One child, which answers pages in their order; calls come from one thread at a time.
-
-    Args:
-        recipe: one of the named recipes, with any of its values replaced that settings can
-            replace.
+        recipe: a named recipe, with any of its values replaced that settings can replace.
         timeout: seconds that one page may take.
         excerpt_length: characters of the main text that each analysis has with it.
     """
-
-    def __init__(self, recipe: Recipe, timeout: float, excerpt_length: int = 0) -> None:
-        self._recipe = recipe
-        self._timeout = timeout
-        self._excerpt_length = excerpt_length
-        self._child: subprocess.Popen[bytes] | None = None
-        self._pages = 0
-        self._sent: deque[Body] = deque()
-        # When the child began with the first of them.
-        self._begun = 0.0
-        self._ended = threading.Event()
-
-    @property
-    def ready(self) -> bool:
-        """Whether the child can do with one more page before the next answer is read."""
-        return not self._sent or (len(self._sent) < AHEAD and self._pages < PAGES_PER_PROCESS)
-
-    def analyse(self, body: bytes, declared: str | None, url: str | None) -> PageAnalysis:
-        """Return the analysis of one page; see :meth:`receive`."""
-        self.send(Body(body, declared, url))
-        return self.receive()
-
-    def send(self, page: Body) -> None:
-        """Give the child a page; only if it is ready.
-
-        Raises:
-            PageFailed: no child can be started.
-        """
-        if self._pages >= PAGES_PER_PROCESS:
-            self.close()
-        child = self._child or self._start()
-        if not self._sent:
-            self._begun = time.monotonic()
-        self._sent.append(page)
-        self._write_page(child, page)
-
-    def receive(self) -> PageAnalysis:
-        """Return the analysis of the first page that was sent and not received.
-
-        Raises:
-            PageTimeout: the time limit ran out; the child was killed and another one goes on.
-            PageFailed: the extractor raised, or the child died.
-        """
-        child = self._child
-        try:
-            child = child or self._start()
-            assert child.stdout is not None
-            header, payload = _read(child.stdout)
-        except EOFError:
-            assert child is not None
-            raise self._end_of(child) from None
-        finally:
-            self._sent.popleft()
-        self._begun = time.monotonic()
-        if header["error"] is not None:
-            raise PageFailed(header["error"])
-        fingerprint = _unpack(payload, self._recipe.bits) if payload else None
-        return PageAnalysis(fingerprint, header["reason"], header["exact"], header["excerpt"])
-
-    def _end_of(self, child: subprocess.Popen[bytes]) -> PageFailed:
-        """Return why a child ended in the middle of a page."""
-        status = child.wait()
-        self.close()
-        took = time.monotonic() - self._begun
-        if took >= self._timeout + GRACE or (sys.platform != "win32" and status == -signal.SIGALRM):
-            return PageTimeout(f"no answer within {self._timeout:g} seconds")
-        return PageFailed(f"the worker process ended with status {status}")
-
-    def _write_page(self, child: subprocess.Popen[bytes], page: Body) -> None:
-        assert child.stdin is not None
-        with contextlib.suppress(BrokenPipeError):
-            _write(child.stdin, {"url": page.url, "declared": page.declared}, page.body)
-            self._pages += 1
-
-    def _watch(self, child: subprocess.Popen[bytes], ended: threading.Event) -> None:
-        # Reading and writing wait for a child that does neither; only its end frees them.
-        while not ended.wait(WATCH_SECONDS):
-            if self._sent and time.monotonic() - self._begun > self._timeout + GRACE:
-                child.kill()
-                return
-
-    def close(self) -> None:
-        """End the child, at once; the next call starts another, which gets what is not answered."""
-        child, self._child = self._child, None
-        if child is None:
-            return
-        self._ended.set()
-        child.kill()
-        child.wait()
-        for stream in (child.stdin, child.stdout):
-            assert stream is not None
-            # What was still buffered for the dead child is of no use.
-            with contextlib.suppress(BrokenPipeError):
-                stream.close()
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        try:
-            child = subprocess.Popen(
-                [sys.executable, "-c", "from scrapy_simhash.analysis.worker import main; main()"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                # An extractor given by import path must be found where the crawl finds it.
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(path or "." for path in sys.path)},
-                # Ctrl-C at the terminal is for the crawl, which ends the child when it is done.
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise PageFailed(f"no worker process can be started: {error}") from None
-        assert child.stdin is not None
-        self._child, self._pages = child, 0
-        self._begun, self._ended = time.monotonic(), threading.Event()
-        threading.Thread(target=self._watch, args=(child, self._ended), daemon=True).start()
-        _widen(child.stdin)
-        recipe = self._recipe
-        values = {
-            "extractor": recipe.extractor,
-            "min_length": recipe.min_length,
-            "seed": recipe.seed,
-            "tell_apart": recipe.tell_apart,
-        }
-        header = {
-            "name": recipe.name,
-            "timeout": self._timeout,
-            "excerpt_length": self._excerpt_length,
+    values = {name: getattr(recipe, name) for name in _REPLACED}
+    return pack_frame(
+        {
+            "recipe": recipe.name,
             "values": values,
+            "timeout": timeout,
+            "excerpt_length": excerpt_length,
         }
-        # Whoever receives finds that the child is dead.
-        with contextlib.suppress(BrokenPipeError):
-            _write(child.stdin, header, b"")
-        for page in self._sent:
-            self._write_page(child, page)
-        return child
+    )
+
+
+def pack_answer(analysis: PageAnalysis) -> bytes:
+    """Return the frame that answers a page."""
+    header = {
+        "reason": analysis.reason,
+        "facts": analysis.facts.hex(),
+        "excerpt": analysis.excerpt,
+        "error": None,
+    }
+    if analysis.fingerprint is None:
+        return pack_frame(header)
+    return pack_frame(header, analysis.fingerprint.to_bytes() + analysis.fingerprint.blocks)
+
+
+def unpack_answer(header: dict[str, Any], body: bytes, bits: int) -> PageAnalysis:
+    """Return the analysis in an answer that has no error."""
+    fingerprint = None
+    if body:
+        value, blocks = body[: bits // 8], body[bits // 8 :]
+        fingerprint = Fingerprint(int.from_bytes(value, "big"), bits, blocks)
+    facts = bytes.fromhex(header["facts"])
+    return PageAnalysis(fingerprint, facts, header["reason"], header["excerpt"])
 
 
 def main() -> None:
@@ -231,59 +93,41 @@ def main() -> None:
     pages, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     # Whatever an extractor prints must not get between the frames.
     os.dup2(2, 1)
-    if sys.platform != "win32":
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)  # a parent may have had it ignored
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # a parent may have had it ignored
+    # The parent is gone, or does not wait for this child any more.
+    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        order, _ = _read(pages)
+        recipe = replace(named_recipe(order["recipe"]), **order["values"])
+        _limit_memory()
+        while True:
+            header, data = _read(pages)
+            _limit_time(order["timeout"])
+            answer = _answer(Body(data, **header), recipe, order["excerpt_length"])
+            _limit_time(0)
+            answers.write(answer)
+            answers.flush()
+
+
+def _answer(body: Body, recipe: Recipe, excerpt_length: int) -> bytes:
     try:
-        header, _ = _read(pages)
-    except EOFError:
-        return
-    values = {**header["values"], "tell_apart": tuple(header["values"]["tell_apart"])}
-    recipe = replace(named_recipe(header["name"]), **values)
-    timeout, excerpt_length = header["timeout"], header["excerpt_length"]
-    while True:
-        try:
-            header, body = _read(pages)
-        except EOFError:
-            return
-        answer: dict[str, Any] = {"reason": None, "exact": False, "excerpt": "", "error": None}
-        payload = b""
-        _limit(timeout)
-        try:
-            analysis = analyse_body(body, header["declared"], header["url"], recipe, excerpt_length)
-        except Exception:  # noqa: BLE001 - anything may come from an extractor; it is reported
-            answer["error"] = traceback.format_exc()
-        else:
-            for name in ("reason", "exact", "excerpt"):
-                answer[name] = getattr(analysis, name)
-            if analysis.fingerprint is not None:
-                payload = _pack(analysis.fingerprint)
-        _limit(0)
-        try:
-            _write(answers, answer, payload)
-        except BrokenPipeError:
-            return
+        return pack_answer(analyse_body(body, recipe, excerpt_length))
+    except Exception:  # noqa: BLE001 - anything may come from an extractor; it is reported
+        return pack_frame({"error": traceback.format_exc()})
 
 
-def _limit(seconds: float) -> None:
-    """Have the system end this process in so many seconds, unless told otherwise; 0: never."""
+def _limit_time(seconds: float) -> None:
+    """Have the system end this process after so many seconds, unless told otherwise; 0: never."""
     # Without a handler, SIGALRM ends the process even inside an endless loop of C code. A thread
-    # that watches would cost as much as decoding a page. Windows has the parent's watch only.
-    if sys.platform != "win32":
-        signal.setitimer(signal.ITIMER_REAL, seconds)
+    # that watches would cost as much as decoding a page.
+    signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
-def _widen(stream: IO[bytes]) -> None:
-    # Where that is possible: Linux, and as long as the user's pipes are not too many.
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError):
-            fcntl.fcntl(stream, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-
-
-def _write(stream: IO[bytes], header: dict[str, Any], body: bytes) -> None:
-    head = json.dumps(header).encode()
-    stream.write(_LENGTH.pack(len(head)) + head + _LENGTH.pack(len(body)))
-    stream.write(body)
-    stream.flush()
+def _limit_memory() -> None:
+    # Other systems than Linux do not tell, and most of them do not keep the limit either.
+    with contextlib.suppress(OSError, ValueError):
+        taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (taken + MEMORY_LIMIT, hard))
 
 
 def _read(stream: IO[bytes]) -> tuple[dict[str, Any], bytes]:
@@ -292,8 +136,7 @@ def _read(stream: IO[bytes]) -> tuple[dict[str, Any], bytes]:
 
 
 def _read_part(stream: IO[bytes]) -> bytes:
-    length = _LENGTH.unpack(_read_exactly(stream, _LENGTH.size))[0]
-    return _read_exactly(stream, length)
+    return _read_exactly(stream, LENGTH.unpack(_read_exactly(stream, LENGTH.size))[0])
 
 
 def _read_exactly(stream: IO[bytes], length: int) -> bytes:
@@ -301,15 +144,3 @@ def _read_exactly(stream: IO[bytes], length: int) -> bytes:
     if len(data) < length:
         raise EOFError
     return data
-
-
-def _pack(fingerprint: Fingerprint) -> bytes:
-    margins = fingerprint.margins
-    return fingerprint.to_bytes() + (b"" if margins is None else margins.astype("<f4").tobytes())
-
-
-def _unpack(payload: bytes, bits: int) -> Fingerprint:
-    value, margins = payload[: bits // 8], payload[bits // 8 :]
-    return Fingerprint(
-        int.from_bytes(value, "big"), bits, np.frombuffer(margins, "<f4") if margins else None
-    )

@@ -8,21 +8,27 @@ import csv
 import io
 import json
 import os
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import check_writable, write_file
-from scrapy_simhash.commands.stores import add_json_option, check_json, index_url, show, told
+from scrapy_simhash.commands.output import check_writable, progress, write_file
+from scrapy_simhash.commands.stores import (
+    add_json_option,
+    check_json,
+    index_url,
+    show,
+    usage_errors,
+)
+from scrapy_simhash.report.words import count
 
 if TYPE_CHECKING:
-    from scrapy_simhash.index import StoredIndex
-    from scrapy_simhash.offline.archives import Fields, SavedPage
+    from scrapy_simhash.index import Index
     from scrapy_simhash.offline.dedupe import Decision
+    from scrapy_simhash.offline.pages import Fields, SavedPage
     from scrapy_simhash.settings import FilterSettings
 
 SUMMARY = "Find near-duplicates among saved pages, or fill an index from them"
@@ -30,14 +36,14 @@ SUMMARY = "Find near-duplicates among saved pages, or fill an index from them"
 DESCRIPTION = """\
 PAGES are .jsonl (also .jl, .ndjson) with "html", "html_base64" or "text" and "url" or
 "id" in each line, WARC files (pip install "scrapy-simhash[warc]"), HTML files, or
-folders of these; also packed (.gz, .xz, .bz2). They are judged in their order, by the
-settings of this project, as a crawl judges them: the first of near-duplicates is kept.
+folders of these; also packed (.gz, .xz, .bz2). The command judges them in their order,
+with the settings of this project, as a crawl does: it keeps the first of near-duplicates.
 
     scrapy simhash dedupe items.jsonl --kept kept.txt --clusters clusters.csv
     scrapy simhash dedupe crawl-2026-01.warc.gz --verdicts verdicts.jsonl
 
-With --index they are compared with what is there, and what is kept is added to it: so
-a new crawl knows what an earlier one has.
+With --index it compares them with the pages of that index, and adds what it keeps, so
+that a new crawl knows the pages of an earlier one.
 
     scrapy simhash dedupe items.jsonl --index redis://localhost/0
 
@@ -53,7 +59,7 @@ _SHOWN = 5
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("pages", nargs="+", metavar="PAGES", help="saved pages")
-    parser.add_argument("--kept", metavar="FILE", help="write what names each page to keep")
+    parser.add_argument("--kept", metavar="FILE", help="write the key of each page to keep")
     parser.add_argument(
         "--clusters",
         metavar="FILE",
@@ -65,9 +71,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--index",
         metavar="URL",
-        help="the index to compare with and to fill, or the path of a file (only in memory)",
+        help="the index to compare with and to fill, or the path of a file (default: in memory)",
     )
-    parser.add_argument("--state", metavar="FILE", help="keep analyses, to go on after a stop")
+    parser.add_argument(
+        "--state", metavar="FILE", help="keep analyses in a file, to go on after a stop"
+    )
     for name, default in (("key", "url, id"), ("html", "html, html_base64"), ("text", "text")):
         parser.add_argument(
             f"--{name}-field", metavar="NAME", help=f"the field of a line ({default})"
@@ -77,7 +85,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=os.cpu_count() or 1,
         metavar="N",
-        help="processes that extract and fingerprint; 0 for this one (%(default)s)",
+        help="worker processes; 0 for a thread of this one (%(default)s)",
     )
     add_json_option(parser)
 
@@ -85,42 +93,32 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Judge the pages, and write what was asked for."""
     from scrapy_simhash.detector import NearDuplicateDetector
-    from scrapy_simhash.exceptions import SettingError
-    from scrapy_simhash.offline.archives import ArchiveError
-    from scrapy_simhash.offline.dedupe import Analyser, StateError, analyses, decide
+    from scrapy_simhash.offline.dedupe import Limits, analyses, decide
+    from scrapy_simhash.offline.pages import page_files
     from scrapy_simhash.settings import FilterSettings
 
     _check(options)
-    try:
-        own = FilterSettings.from_settings(settings)
-    except SettingError as error:
-        raise UsageError(str(error)) from None
-    state = Path(options.state) if options.state else None
     with contextlib.ExitStack() as stack:
-        stack.enter_context(told())
+        stack.enter_context(usage_errors())
+        own = FilterSettings.from_settings(settings)
+        files = [file for path in options.pages for file in page_files(Path(path))]
         index = stack.enter_context(contextlib.closing(_index(options, settings, own)))
-        analyser = stack.enter_context(
-            Analyser(own.recipe, options.processes, own.timeout, own.max_body_size)
-        )
         verdicts = stack.enter_context(_Lines(options.verdicts))
         kept = stack.enter_context(_Lines(options.kept))
+        total = sum(file.stat().st_size for file in files)
+        bar = stack.enter_context(progress("reading", total, "B"))
+        limits = Limits(options.processes, own.timeout, own.max_body_size)
+        pages = _pages(options.pages, _fields(options, own), bar.update)
+        state = Path(options.state) if options.state else None
+        analysed = analyses(pages, own.recipe, limits, state)
+        stack.enter_context(contextlib.closing(analysed))
         result = _Result()
-        try:
-            pages = _pages(options.pages, _fields(options, own))
-            analysed = analyses(pages, analyser, own.recipe, state)
-            detector = NearDuplicateDetector(own.recipe, index)
-            for decision in decide(analysed, detector, own.scope):
-                result.add(decision)
-                verdicts.write(json.dumps(_plain(decision)))
-                if decision.kept:
-                    kept.write(decision.key)
-                _progress(result)
-        except (ArchiveError, StateError) as error:
-            raise UsageError(str(error)) from None
-        except OSError as error:
-            raise UsageError(f"{error.filename}: {error.strerror or error}") from None
-        finally:
-            _progress(None)
+        for decision in decide(analysed, NearDuplicateDetector(own.recipe, index), own.scope):
+            result.add(decision)
+            verdicts.write(json.dumps(_plain(decision)))
+            if decision.kept:
+                kept.write(decision.key)
+            bar.set_postfix(result.shown, refresh=False)
         verdicts.keep()
         kept.keep()
         clusters = result.clusters()
@@ -142,7 +140,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _fields(options: argparse.Namespace, own: FilterSettings) -> Fields:
-    from scrapy_simhash.offline.archives import Fields
+    from scrapy_simhash.offline.pages import Fields
 
     default = Fields()
     html = options.html_field or own.item_html_field
@@ -154,31 +152,26 @@ def _fields(options: argparse.Namespace, own: FilterSettings) -> Fields:
     )
 
 
-def _pages(paths: list[str], fields: Fields) -> Iterator[SavedPage]:
-    from scrapy_simhash.offline.archives import read_archive
+def _pages(
+    paths: list[str], fields: Fields, passed: Callable[[int], object]
+) -> Iterator[SavedPage]:
+    from scrapy_simhash.offline.pages import read_pages
 
     for path in paths:
-        yield from read_archive(Path(path), fields)
+        yield from read_pages(path, fields, passed)
 
 
-def _index(options: argparse.Namespace, settings: BaseSettings, own: FilterSettings) -> StoredIndex:
-    from scrapy_simhash.index import index_from_url
+def _index(options: argparse.Namespace, settings: BaseSettings, own: FilterSettings) -> Index:
+    from scrapy_simhash.index import open_index
 
     # An index of the crawl's settings is only touched when it is named here.
     url = index_url(options, settings) if options.index else "memory://"
     assert url is not None
-    return index_from_url(
-        url,
-        recipe=own.recipe.identity,
-        bits=own.recipe.bits,
-        distance=own.recipe.distance,
-        expected_pages=own.expected_pages,
-        lease=own.lease,
-    )
+    return open_index(url, own.index_spec())
 
 
 class _Result:
-    """What was decided so far."""
+    """The decisions so far."""
 
     def __init__(self) -> None:
         self.counts = {"pages": 0, "kept": 0, "duplicates": 0, "revisits": 0, "skipped": 0}
@@ -193,6 +186,11 @@ class _Result:
         if decision.original is not None:
             distance = decision.distance or 0
             self._copies.setdefault(decision.original, []).append((distance, decision.key))
+
+    @property
+    def shown(self) -> dict[str, int]:
+        """What the terminal shows while the command works."""
+        return {name: self.counts[name] for name in ("pages", "duplicates")}
 
     def clusters(self) -> list[tuple[str, list[tuple[int, str]]]]:
         """Return originals with their copies and distances, the largest cluster first."""
@@ -228,18 +226,6 @@ class _Lines:
             self._part.replace(str(self._path))
 
 
-def _progress(result: _Result | None) -> None:
-    # How many there are is not known before the last.
-    if not sys.stderr.isatty():
-        return
-    if result is None:
-        sys.stderr.write("\r\x1b[K")
-    elif not result.counts["pages"] % 50:
-        counts = result.counts
-        sys.stderr.write(f"\r{counts['pages']:,} pages, {counts['duplicates']:,} duplicates\x1b[K")
-    sys.stderr.flush()
-
-
 def _plain(decision: Decision) -> dict[str, Any]:
     names = ("key", "kept", "verdict", "original", "distance", "reason")
     return {name: getattr(decision, name) for name in names}
@@ -261,15 +247,19 @@ def _clusters(path: str, clusters: Iterable[tuple[str, list[tuple[int, str]]]]) 
 
 
 def _lines(found: dict[str, int], clusters: list[tuple[str, list[tuple[int, str]]]]) -> list[str]:
+    repeat = "repeats" if found["duplicates"] == 1 else "repeat"
     lines = [
-        f"{found['pages']:,} pages: {found['kept']:,} to keep, {found['duplicates']:,} repeat "
-        f"another, in {found['clusters']:,} clusters"
+        f"{count(found['pages'], 'page')}: {found['kept']:,} to keep, {found['duplicates']:,} "
+        f"{repeat} another, in {count(found['clusters'], 'cluster')}"
     ]
     if found["revisits"]:
         lines.append(f"{found['revisits']:,} of those to keep were in the index already")
     if found["skipped"]:
         lines.append(f"{found['skipped']:,} of those to keep could not be compared")
-    lines += [f"  {len(copies):6,} copies of {original}" for original, copies in clusters[:_SHOWN]]
+    lines += [
+        f"  {count(len(copies), 'copy'):>12} of {original}"
+        for original, copies in clusters[:_SHOWN]
+    ]
     if len(clusters) > _SHOWN:
-        lines.append(f"  and {len(clusters) - _SHOWN:,} more clusters")
+        lines.append(f"  and {count(len(clusters) - _SHOWN, 'more cluster')}")
     return lines

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import ProgressBar, check_writable, write_file
+from scrapy_simhash.commands.output import check_writable, progress, write_file
 
 if TYPE_CHECKING:
     from scrapy_simhash.fingerprint.recipe import Recipe
     from scrapy_simhash.offline.datasets import Dataset
     from scrapy_simhash.offline.evaluation import Result
+    from scrapy_simhash.offline.evaluation.rivals import Rival
 
 SUMMARY = "Measure precision and recall on labelled pages"
 
@@ -107,9 +108,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Measure, and print, write and draw what was asked for."""
-    from scrapy_simhash.offline.datasets import DatasetError, read_dataset
-    from scrapy_simhash.offline.evaluation import evaluate
+    from scrapy_simhash.offline.datasets import read_dataset
     from scrapy_simhash.offline.evaluation.rivals import RIVALS, is_installed
+    from scrapy_simhash.offline.pages import PagesError
 
     _check_outputs(options)
     recipes = _recipes(options, settings)
@@ -117,23 +118,35 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     results: list[Result] = []
     try:
         datasets = [read_dataset(folder) for folder in options.datasets]
-    except DatasetError as error:
+    except PagesError as error:
         raise UsageError(str(error)) from None
     if options.kinds:
         datasets = [_kinds(dataset) for dataset in datasets]
     for dataset in datasets:
-        with ProgressBar(dataset.name) as progress:
-            results += evaluate(
-                dataset,
-                recipes,
-                rivals,
-                processes=options.processes,
-                progress=progress,
-                listed=max(options.show, 20),
-            )
+        results += _evaluated(dataset, recipes, rivals, options)
     if options.json != "-":
         _print(results, options)
     _write(results, options)
+
+
+def _evaluated(
+    dataset: Dataset, recipes: list[Recipe], rivals: list[Rival], options: argparse.Namespace
+) -> list[Result]:
+    from scrapy_simhash.offline.evaluation import evaluate
+
+    with progress(dataset.name, len(dataset.documents)) as bar:
+
+        def show(done: int, total: int) -> None:
+            bar.update(done - bar.n)
+
+        return evaluate(
+            dataset,
+            recipes,
+            rivals,
+            processes=options.processes,
+            progress=show,
+            listed=max(options.show, 20),
+        )
 
 
 def _kinds(dataset: Dataset) -> Dataset:

@@ -3,46 +3,49 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
+from scrapy_simhash.commands.output import aligned, progress
 from scrapy_simhash.commands.selection import keys_of
 from scrapy_simhash.commands.stores import (
     add_index_option,
     add_json_option,
     add_log_option,
     check_json,
-    counted,
     index_url,
+    log_lines,
     log_paths,
     opened,
     show,
-    when,
 )
+from scrapy_simhash.report.words import count, moment
 
 if TYPE_CHECKING:
-    from scrapy_simhash.index import Entry, StoredIndex
+    from scrapy_simhash.index import Entry, Index
     from scrapy_simhash.report.dedup_log import LogLine
 
-SUMMARY = "Say of a page whether it is in the index, or what it was dropped for"
+SUMMARY = "Say what became of a page, and which sentence of the rule decided"
 
 DESCRIPTION = """\
-The index knows the originals; what was dropped stands in the dedup log, which a crawl
-writes with SIMHASH_LOG.
+The index holds the pages that were kept; the dedup log, which a crawl writes with
+SIMHASH_LOG, names the pages that were dropped, and why.
 
     scrapy simhash explain http://www.example.com/a --log dedup.jsonl
     scrapy simhash explain http://www.example.com/a --index redis://localhost/0
 
-What two pages have in common is told by "scrapy simhash compare".
+For a page that was kept, the command lists the pages of the index that are near it,
+with what the rule says of each. "scrapy simhash compare" shows what differs.
 
-exit status: 0, it is known; 1, it is neither in the index nor in the log; 2, something
-given cannot be used.
+exit status: 0, the page is known; 1, it is neither in the index nor in the log; 2,
+something given cannot be used.
 """
 
 _SHOWN = 10
+_LOGGED = ("time", "verdict", "reason", "action", "original", "near", "distance", "k")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -54,95 +57,173 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
-    """Look it up, and say what is known."""
+    """Look the page up, and show what is known."""
     check_json(options)
     url, logs = index_url(options, settings), log_paths(options, settings)
     if url is None and not logs:
-        raise UsageError("look where? Name the index with --index URL, a dedup log with --log FILE")
-    if url is None:
-        return _told(options, None, logs)
-    with opened(url) as index:
-        return _told(options, index, logs)
-
-
-def _told(options: argparse.Namespace, index: StoredIndex | None, logs: Sequence[str]) -> int:
+        raise UsageError("name the index with --index URL, or a dedup log with --log FILE")
     names = set(keys_of(options.page))
-    if index is not None:
-        names |= {index.stored_key(name) for name in names}
     last, repeating = _read(logs, names, options.page)
-    original = last.original if last and last.verdict == "duplicate" else None
-    entries = index.find({*names, original or ""}) if index is not None else []
-    # One and the same key may have come in twice, with different contents.
-    own = [entry for entry in entries if entry.key in names]
-    of_original = [entry for entry in entries if entry.key not in names]
-    lines = [options.page]
-    found: dict[str, Any] = {"page": options.page}
-    if index is not None:
-        found["in_index"] = [_plain(entry) for entry in own]
-        lines += [_in_index(entry) for entry in own] or ["  not in the index"]
+    lines, found = [options.page], {"page": options.page}
+    in_index = False
+    if url is not None:
+        with opened(url) as index:
+            in_index = _add_index(index, names, last, lines, found)
     if last is not None:
         found["log"] = {name: getattr(last, name) for name in _LOGGED}
         lines += _logged(last)
-        if original is not None and index is not None:
-            found["original_in_index"] = [_plain(entry) for entry in of_original]
-            known = [f"  its original: {_in_index(e).strip()}" for e in of_original]
-            lines += known or ["  its original is not in the index any more"]
     elif logs:
         lines.append("  not in the log")
     if logs:
         nearest = sorted(repeating.values(), key=lambda line: (line.distance, line.key))
         found["repeated_by"] = [{"key": e.key, "distance": e.distance} for e in nearest]
-        if nearest or own or (last and last.verdict == "unique"):
+        if nearest or in_index or (last and last.verdict == "unique"):
             verb = "repeats" if len(nearest) == 1 else "repeat"
-            lines.append(f"  {counted(len(nearest), 'page')} {verb} it" + ":" * bool(nearest))
+            lines.append(f"  {count(len(nearest), 'page')} {verb} it" + ":" * bool(nearest))
         lines += [f"    {line.distance:3} bits  {line.key}" for line in nearest[:_SHOWN]]
         lines += [f"    and {len(nearest) - _SHOWN:,} more"] * (len(nearest) > _SHOWN)
     show(options, lines, found)
-    return 0 if own or last is not None or repeating else 1
-
-
-_LOGGED = ("time", "verdict", "reason", "action", "original", "distance", "k")
+    return 0 if in_index or last is not None or repeating else 1
 
 
 def _read(
     logs: Sequence[str], names: set[str], url: str
 ) -> tuple[LogLine | None, dict[str, LogLine]]:
-    """Return the last line about the page, and the last about each that repeats it."""
-    from scrapy_simhash.report.dedup_log import read_log
-
+    """Return the last line about the page, and the last about each page that repeats it."""
     last: LogLine | None = None
     repeating: dict[str, LogLine] = {}
-    try:
-        for line in read_log(logs):
-            if line.key in names or line.url == url:
-                last = line
-            if line.original in names:
-                repeating[line.key] = line
-            elif line.key in repeating:
-                # It has changed since, and repeats it no more.
-                del repeating[line.key]
-    except OSError as error:
-        raise UsageError(f"{error.filename or logs[0]}: {error.strerror or 'not there'}") from None
+    for line in log_lines(logs):
+        if line.key in names or line.url == url:
+            last = line
+        if line.original in names:
+            repeating[line.key] = line
+        elif line.key in repeating:
+            # The page has changed since, and repeats this one no more.
+            del repeating[line.key]
     return last, repeating
+
+
+def _add_index(
+    index: Index,
+    names: set[str],
+    last: LogLine | None,
+    lines: list[str],
+    found: dict[str, Any],
+) -> bool:
+    """Add what the index knows of the page and of its original; return whether it has the page."""
+    original = last.original if last and last.verdict == "duplicate" else None
+    wanted = {index.stored_key(name) for name in names}
+    entries = _find(index, {*wanted, index.stored_key(original or "")})
+    # One and the same key may have come in twice, with different contents.
+    own = [entry for entry in entries if entry.key in wanted]
+    found["in_index"] = [_plain(entry) for entry in own]
+    lines += [_in_index(entry) for entry in own] or ["  not in the index"]
+    for entry in own:
+        near, described = _near(index, entry)
+        found["near"] = found.get("near", []) + near
+        lines += described
+    if original is not None:
+        of_original = [entry for entry in entries if entry.key not in wanted]
+        found["original_in_index"] = [_plain(entry) for entry in of_original]
+        known = [f"  its original: {_in_index(entry).strip()}" for entry in of_original]
+        lines += known or ["  its original is not in the index any more"]
+    return bool(own)
+
+
+def _find(index: Index, keys: Iterable[str]) -> list[Entry]:
+    """Return the entries of some keys; an index finds pages by blocks, not by key."""
+    found, wanted = [], set(keys)
+    with progress("looking", len(index)) as bar:
+        for entry in index:
+            bar.update()
+            if entry.key in wanted:
+                found.append(entry)
+    return found
+
+
+def _near(index: Index, entry: Entry) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the pages near an entry, with what the rule says of each: as JSON and as lines."""
+    from scrapy_simhash.fingerprint.rule import REASONS, Rule
+
+    rule = Rule(index.spec.distance)
+    near, lines = [], []
+    for other in index.query(entry.fingerprint, scope=entry.scope):
+        if other.key == entry.key:
+            continue
+        ruling = rule(entry.key, entry.facts, other.key, other.facts, other.distance)
+        near.append(
+            {"key": other.key, "distance": other.distance, "is_copy": ruling.is_copy}
+            | {"reason": ruling.reason, "facts": _facts(other.facts)}
+        )
+        if len(near) <= _SHOWN:
+            judged = "a copy" if ruling.is_copy else "another page"
+            lines.append(f"    {other.distance:3} bits  {other.key}")
+            lines.append(f"              {judged}: {REASONS[ruling.reason]}")
+            lines += [f"              {row}" for row in _side_by_side(entry.facts, other.facts)]
+    if not near:
+        return near, ["  no other page of the index is near it"]
+    verb = "is" if len(near) == 1 else "are"
+    more = [f"    and {len(near) - _SHOWN:,} more"] * (len(near) > _SHOWN)
+    return near, [f"  {count(len(near), 'page')} of the index {verb} near it:", *lines, *more]
+
+
+def _side_by_side(own: bytes, other: bytes) -> list[str]:
+    """Return the facts of two pages as a table; nothing if those of one are not known."""
+    one, two = _facts(own), _facts(other)
+    if one is None or two is None:
+        return []
+    rows = [(name.replace("_", " "), str(one[name]), str(two[name])) for name in one]
+    return aligned([("", "this page", "that page"), *rows])
+
+
+def _facts(data: bytes) -> dict[str, Any] | None:
+    from scrapy_simhash.fingerprint.facts import Facts
+
+    if not data:
+        return None
+    facts = Facts.from_bytes(data)
+    return {
+        "title_and_headings": f"{facts.headings:08x}",
+        "part_of_title": f"{facts.title:08x}",
+        "last_heading": f"{facts.heading:08x}",
+        "whole_page": f"{facts.page:016x}",
+        "text_bytes": round(facts.text_bytes),
+        "page_bytes": round(facts.page_bytes),
+        "main_text": "no" if facts.thin else "yes",
+    }
 
 
 def _in_index(entry: Entry) -> str:
     state = "in progress" if entry.provisional else "original"
     scope = f", among the pages of {entry.scope}" if entry.scope else ""
-    return f"  {state}, in the index since {when(entry.time)}{scope}"
+    return f"  {state}, in the index since {moment(entry.time)} UTC{scope}"
 
 
 def _logged(line: LogLine) -> list[str]:
+    from scrapy_simhash.fingerprint.rule import REASONS
+
+    because = REASONS.get(line.reason or "", line.reason or "")
+    at = f"{moment(line.time)} UTC"
     if line.verdict == "duplicate":
         done = {"drop": "dropped", "follow": "followed, its items dropped", "flag": "flagged"}
-        return [
-            f"  {done.get(line.action or '', 'seen')} at {when(line.time)}, as it repeats",
+        lines = [
+            f"  {done.get(line.action or '', 'seen')} at {at}, because it repeats",
             f"    {line.original}",
-            f"    {line.distance} bits apart; pages within {line.k} count as near-duplicates",
+            f"    {line.distance} bits apart; pages within {line.k} are near",
         ]
-    what = {"unique": "let in as an original", "revisit": "let in again, as it is its own original"}
-    told = what.get(line.verdict, f"let through unchecked ({line.reason})")
-    return [f"  {told} at {when(line.time)}"]
+        return [*lines, f"    {because} ({line.reason})"] if because else lines
+    if line.verdict == "skipped":
+        return [f"  let through unchecked at {at} ({line.reason})"]
+    known = "let in again, because it is its own original" if line.verdict == "revisit" else (
+        "let in as an original"
+    )  # fmt: skip
+    lines = [f"  {known} at {at}"]
+    if line.near is not None:
+        lines += [
+            f"    it is {line.distance} bits from {line.near}",
+            f"    and another page, because {because} ({line.reason})",
+        ]
+    return lines
 
 
 def _plain(entry: Entry) -> dict[str, Any]:
@@ -152,4 +233,5 @@ def _plain(entry: Entry) -> dict[str, Any]:
         "scope": entry.scope,
         "time": entry.time,
         "in_progress": entry.provisional,
+        "facts": _facts(entry.facts),
     }

@@ -9,39 +9,37 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import ProgressBar
-from scrapy_simhash.commands.selection import add_host_option, keys_of, moment, of_hosts
+from scrapy_simhash.commands.output import progress
+from scrapy_simhash.commands.selection import add_host_option, given_moment, keys_of, of_hosts
 from scrapy_simhash.commands.stores import (
     add_index_option,
     add_json_option,
     check_json,
-    counted,
     needed_index_url,
     opened,
     show,
 )
+from scrapy_simhash.report.words import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from scrapy_simhash.index import Index
 
-    from scrapy_simhash.index import Entry, StoredIndex
-
-SUMMARY = "Take pages out of an index, so that they or their twins may come in again"
+SUMMARY = "Take pages out of an index, so that they or their copies may come in again"
 
 DESCRIPTION = """\
-Only originals are in an index. A page that was dropped is not there: forget the page
-that it repeats, which "scrapy simhash explain" names.
+An index holds originals only. To let a page in that was dropped, forget the page that
+it repeats; "scrapy simhash explain" names that page.
 
     scrapy simhash forget http://www.example.com/a http://www.example.com/b
     scrapy simhash forget --host staging.example.com --yes
     scrapy simhash forget --host www.example.com --before 30d --dry-run
 
-With several kinds of choice, a page is forgotten that meets all of them. How many
-there are is said first, and asked about, unless --yes. Afterwards, "scrapy simhash
-requeue" writes what was dropped because of them.
+Given URLs, --host and --before together, the command forgets pages that meet all of
+them. It says first how many there are, and asks, unless --yes. Afterwards, "scrapy
+simhash requeue" writes the pages that were dropped because of them.
 
 exit status: 0, forgotten (or, with --dry-run, counted); 1, there is none, or the answer
-was no; 2, something given cannot be used; 130, interrupted.
+was no; 2, something given cannot be used; 130, interrupted, between two pages.
 """
 
 _SHOWN = 5
@@ -65,42 +63,43 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     """Count, ask, delete."""
     if not (options.pages or options.host or options.before):
-        raise UsageError("forget which pages? Give URLs, --host or --before")
+        raise UsageError("name the pages to forget: give URLs, --host or --before")
     check_json(options)
     url = needed_index_url(options, settings)
     with opened(url, read_only=options.dry_run) as index:
-        condition = _condition(options, index)
-        with ProgressBar("looking") as progress:
-            names, found, total = [], 0, len(index)
-            for done, entry in enumerate(index, 1):
-                if condition(entry):
-                    found += 1
-                    names += [entry.key] if found <= _SHOWN else []
-                if not done % 1000:
-                    progress(done, max(total, done))
-        lines = [f"{found:,} of {counted(total, 'page')}:", *(f"  {name}" for name in names)]
-        lines += [f"  and {found - _SHOWN:,} more"] * (found > _SHOWN)
+        total = len(index)
+        keys = _matching(options, index)
+        lines = [
+            f"{len(keys):,} of {count(total, 'page')}:",
+            *(f"  {key}" for key in keys[:_SHOWN]),
+        ]
+        lines += [f"  and {len(keys) - _SHOWN:,} more"] * (len(keys) > _SHOWN)
         if options.json != "-" or not (options.yes or options.dry_run):
             sys.stderr.write("\n".join(lines) + "\n")
         removed = 0
-        if found and not options.dry_run and _agreed(options, found):
-            removed = index.remove_where(condition)
-    told = f"{counted(removed, 'page')} forgotten" if not options.dry_run else "nothing was changed"
-    show(options, [told], {"found": found, "forgotten": removed, "of": total})
-    return 0 if (found if options.dry_run else removed) else 1
+        if keys and not options.dry_run and _agreed(options, len(keys)):
+            with progress("forgetting", len(keys)) as bar:
+                for key in dict.fromkeys(keys):
+                    removed += index.remove(key)
+                    bar.update()
+    result = f"{count(removed, 'page')} forgotten" if not options.dry_run else "nothing was changed"
+    show(options, [result], {"found": len(keys), "forgotten": removed, "of": total})
+    return 0 if (keys if options.dry_run else removed) else 1
 
 
-def _condition(options: argparse.Namespace, index: StoredIndex) -> Callable[[Entry], bool]:
+def _matching(options: argparse.Namespace, index: Index) -> list[str]:
+    """Return the keys of the entries that are meant."""
     names = {index.stored_key(key) for page in options.pages for key in keys_of(page)}
-    if options.host and index.options.get("keys") == "digest":
-        raise UsageError("--host: this index has digests instead of addresses (keys=digest)")
-    is_of = of_hosts(options.host)
-    before = moment(options.before) if options.before else float("inf")
-
-    def condition(entry: Entry) -> bool:
-        return (not names or entry.key in names) and entry.time < before and is_of(entry.key)
-
-    return condition
+    is_of_host = of_hosts(options.host)
+    before = given_moment(options.before) if options.before else float("inf")
+    keys = []
+    with progress("looking", len(index)) as bar:
+        for entry in index:
+            bar.update()
+            named = not names or entry.key in names
+            if named and entry.time < before and is_of_host(entry.key):
+                keys.append(entry.key)
+    return keys
 
 
 def _agreed(options: argparse.Namespace, found: int) -> bool:
@@ -109,7 +108,7 @@ def _agreed(options: argparse.Namespace, found: int) -> bool:
     if not sys.stdin.isatty():
         raise UsageError("no terminal to ask at: give --yes to forget them, or --dry-run")
     try:
-        answer = input(f"Forget {counted(found, 'page')}? y or n: ")
+        answer = input(f"Forget {count(found, 'page')}? y or n: ")
     except EOFError:
         return False
     return answer.strip().lower() in ("y", "yes")

@@ -1,4 +1,4 @@
-"""`scrapy simhash import`: what another index knew, or fingerprints made elsewhere."""
+"""`scrapy simhash import`: the pages of another index, or fingerprints made elsewhere."""
 
 from __future__ import annotations
 
@@ -8,46 +8,47 @@ import itertools
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import ProgressBar
+from scrapy_simhash.commands.output import progress
 from scrapy_simhash.commands.stores import (
     add_index_option,
     add_json_option,
+    add_recipe_option,
     check_json,
-    counted,
+    chosen_recipe,
     needed_index_url,
     show,
-    told,
+    usage_errors,
 )
+from scrapy_simhash.report.words import count
 
 if TYPE_CHECKING:
-    from scrapy_simhash.fingerprint.recipe import Recipe
-    from scrapy_simhash.index import Entry, StoredIndex
-    from scrapy_simhash.offline.transfer import Header
+    from scrapy_simhash.index import Entry, Index, IndexSpec
 
 SUMMARY = "Add the pages of an exported index, or fingerprints made elsewhere"
 
 DESCRIPTION = """\
-FILE is what "scrapy simhash export" wrote. It is read through and checked before
-anything is added; then its pages are added, confirmed, in their order. The index is
-made if there is none. A page that is there with the same fingerprint is passed over,
-so an import that was interrupted is simply run again.
+FILE is what "scrapy simhash export" wrote. The command reads and checks all of it, and
+then adds its pages, confirmed, in their order. It makes the index if there is none. A
+page that is there with the same fingerprint is passed over, so an import that was
+interrupted is simply run again.
 
     scrapy simhash import pages.jsonl.gz --index redis://localhost/0
 
-Fingerprints made elsewhere come from CSV, TSV or JSON lines, with the recipe that
-they were made by:
+Fingerprints made elsewhere come from CSV, TSV or JSON lines, with the recipe that made
+them. It must be one of 64 bits: wide recipes find pages by values that are made from
+the text, so a bare fingerprint of 128 or 256 bits cannot be imported.
 
     scrapy simhash import old.csv --recipe pypi --key url --fingerprint simhash
 
 A fingerprint that is text is hexadecimal unless --decimal; a number in JSON is what it
-is. Numbers below zero, as from Java, are taken for what their bits are.
+is. Numbers below zero, as from Java, stand for their bits.
 
 exit status: 0, all of it is in the index; 2, something given cannot be used; 130,
 interrupted, between two pages.
@@ -59,16 +60,14 @@ _BATCH = 2048
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("file", metavar="FILE", help="what to read")
+    parser.add_argument("file", metavar="FILE", help="the file to read")
     add_index_option(parser)
+    add_recipe_option(parser)
     parser.add_argument(
-        "--recipe", metavar="NAME", help="of fingerprints made elsewhere (SIMHASH_RECIPE)"
+        "--key", default="url", metavar="COLUMN", help="the column that names a page (url)"
     )
     parser.add_argument(
-        "--key", default="url", metavar="COLUMN", help="what names a page there (url)"
-    )
-    parser.add_argument(
-        "--fingerprint", metavar="COLUMN", help="where its fingerprint is there (fingerprint)"
+        "--fingerprint", metavar="COLUMN", help="the column of its fingerprint (fingerprint)"
     )
     parser.add_argument(
         "--decimal", action="store_true", help="fingerprints that are text are decimal"
@@ -78,127 +77,91 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Read, check, add."""
-    from scrapy_simhash.offline.transfer import TransferError, check, read_entries, read_header
+    from scrapy_simhash.offline.transfer import check, read_entries, read_header
 
     check_json(options)
     path = Path(options.file)
-    try:
-        header = read_header(path)
-        if header is None:
-            header, entries, count = _foreign(options, settings, path)
+    with usage_errors():
+        spec = read_header(path)
+        if spec is None:
+            spec, entries, total = _foreign(options, settings, path)
         else:
             if options.recipe or options.fingerprint:
                 raise UsageError(f"{path} is an exported index: leave out --recipe and the columns")
-            count = check(path)
-            entries = read_entries(path, header.bits)
-        with _index(needed_index_url(options, settings), header, count, settings) as index:
+            total = check(path)
+            entries = read_entries(path, spec)
+        with _index(needed_index_url(options, settings), spec) as index:
             before = len(index)
-            added = _add(index, entries, count)
+            added = _add(index, entries, total)
             after = len(index)
-    except TransferError as error:
-        raise UsageError(str(error)) from None
-    lines = [
-        f"{counted(added, 'page')} added, {count - added:,} were there; the index now has {after:,}"
-    ]
-    found = {"read": count, "added": added, "before": before, "after": after}
-    show(options, lines, found)
+    line = (
+        f"{count(added, 'page')} added, {total - added:,} were there; the index has {after:,} now"
+    )
+    show(options, [line], {"read": total, "added": added, "before": before, "after": after})
 
 
 def _foreign(
     options: argparse.Namespace, settings: BaseSettings, path: Path
-) -> tuple[Header, Iterator[Entry], int]:
-    from scrapy_simhash.offline.transfer import Columns, Header, read_foreign
+) -> tuple[IndexSpec, Iterator[Entry], int]:
+    from scrapy_simhash.detector import spec_of
+    from scrapy_simhash.offline.transfer import Columns, read_foreign
 
-    recipe = _recipe(options, settings)
-    columns = Columns(
-        options.key,
-        options.fingerprint or "fingerprint",
-        recipe.bits,
-        10 if options.decimal else 16,
-    )
+    recipe = chosen_recipe(options.recipe, settings)
+    base = 10 if options.decimal else 16
+    columns = Columns(options.key, options.fingerprint or "fingerprint", base)
     now = time.time()
-    # Once through before anything is added.
-    count = sum(1 for _ in read_foreign(path, columns, now))
-    header = Header(recipe.identity, recipe.bits, recipe.distance)
-    return header, read_foreign(path, columns, now), count
-
-
-def _recipe(options: argparse.Namespace, settings: BaseSettings) -> Recipe:
-    from scrapy_simhash.exceptions import SettingError
-    from scrapy_simhash.fingerprint.recipe import named_recipe
-    from scrapy_simhash.settings import recipe_from_settings
-
-    try:
-        return named_recipe(options.recipe) if options.recipe else recipe_from_settings(settings)
-    except (SettingError, ValueError) as error:
-        raise UsageError(str(error)) from None
+    # All of it is read once before anything is added.
+    total = sum(1 for _ in read_foreign(path, columns, recipe, now))
+    return spec_of(recipe), read_foreign(path, columns, recipe, now), total
 
 
 @contextlib.contextmanager
-def _index(url: str, header: Header, count: int, settings: BaseSettings) -> Iterator[StoredIndex]:
-    """Open the index; a new one is laid out for what comes, and for what the settings expect."""
-    from scrapy_simhash.index import StoreMissing, index_from_url, open_existing
+def _index(url: str, spec: IndexSpec) -> Iterator[Index]:
+    """Open the index, or make one for the recipe of the file."""
+    from scrapy_simhash.index import StoreMissing, open_existing, open_index
 
-    expected = settings.getint("SIMHASH_EXPECTED_PAGES", 1_000_000)
-    about: dict[str, Any] = {
-        "recipe": header.recipe,
-        "bits": header.bits,
-        "distance": header.distance,
-        "expected_pages": max(count, expected),
-    }
-    with told():
-        try:
-            index = open_existing(url, read_only=False)
-        except StoreMissing:
-            index = index_from_url(url, **about)
-        with contextlib.closing(index):
-            if index.recipe != header.recipe:
-                raise UsageError(
-                    f"the index was made by the recipe {index.recipe}, the file by "
-                    f"{header.recipe}: their fingerprints cannot be compared; use another index"
-                )
-            yield index
+    try:
+        index = open_existing(url, read_only=False)
+    except StoreMissing:
+        index = open_index(url, spec)
+    with contextlib.closing(index):
+        if index.spec.recipe != spec.recipe:
+            raise UsageError(
+                f"the recipe of the index is {index.spec.recipe}, that of the file {spec.recipe}: "
+                "their fingerprints cannot be compared; use another index"
+            )
+        yield index
 
 
-def _add(index: StoredIndex, entries: Iterator[Entry], total: int) -> int:
-    from scrapy_simhash.index.stored import DIGEST_KEY
-
-    added = done = 0
-    with ProgressBar("importing") as progress, _between_batches() as check:
+def _add(index: Index, entries: Iterator[Entry], total: int) -> int:
+    added = 0
+    with progress("importing", total) as bar, _between_batches() as stop_if_asked:
         while batch := list(itertools.islice(entries, _BATCH)):
-            if index.options.get("keys") != "digest" and any(
-                DIGEST_KEY.fullmatch(entry.key) for entry in batch
-            ):
-                raise UsageError(
-                    "the file has digests instead of URLs, by which no page would know itself "
-                    "again: import it into an index in Redis with keys=digest"
-                )
-            added += index.restore(batch)
-            done += len(batch)
-            progress(done, total)
-            check()
+            added += index.put(batch)
+            bar.update(len(batch))
+            stop_if_asked()
     return added
 
 
 @contextlib.contextmanager
-def _between_batches() -> Iterator[Any]:
+def _between_batches() -> Iterator[Callable[[], None]]:
     """Put Ctrl-C off until the function that this yields is called."""
-    told: list[object] = []
+    signals: list[object] = []
 
-    def check() -> None:
-        if told:
+    def stop_if_asked() -> None:
+        if signals:
             sys.stderr.write("\n")
             raise KeyboardInterrupt
 
     def note(*signalled: object) -> None:
-        told.append(signalled)
+        signals.append(signalled)
 
     try:
         before = signal.signal(signal.SIGINT, note)
     except ValueError:  # not the main thread, where no signal comes
-        yield check
+        yield stop_if_asked
         return
     try:
-        yield check
+        yield stop_if_asked
     finally:
         signal.signal(signal.SIGINT, before)

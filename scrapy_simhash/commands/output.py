@@ -1,63 +1,56 @@
-"""What subcommands show while they work, and leave when they are done."""
+"""What subcommands show while they work, and the files that they write."""
 
 from __future__ import annotations
 
 import os
 import sys
 import tempfile
-import time
+from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import TextIO
+from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import UsageError
 
-_WIDTH = 30
-_INTERVAL = 0.1
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 
-class ProgressBar:
-    """A line on a terminal that says how far the work is; elsewhere it says nothing.
+def progress(label: str, total: float | None, unit: str = " pages") -> tqdm[Any]:
+    """Return a line on the terminal with done, total, rate and time left.
+
+    It says nothing where standard error is no terminal. A total in bytes has the unit ``B``.
+    """
+    from tqdm import tqdm
+
+    return tqdm(
+        desc=label,
+        total=total,
+        unit=unit,
+        unit_scale=unit == "B",
+        disable=not sys.stderr.isatty(),
+        leave=False,
+        dynamic_ncols=True,
+    )
+
+
+def aligned(rows: Sequence[Sequence[str]], right: bool = False) -> list[str]:
+    """Return the lines of a table.
 
     Args:
-        label: what is being done.
-        stream: standard error by default.
+        rows: cells of text, the same number in each.
+        right: put all columns but the first to the right.
     """
+    from scrapy_simhash.report.difference import pad, width
 
-    def __init__(self, label: str, stream: TextIO | None = None) -> None:
-        self._label = label
-        self._stream = stream or sys.stderr
-        self._shown = self._stream.isatty()
-        self._begun = time.monotonic()
-        self._next = 0.0
-
-    def __enter__(self) -> ProgressBar:
-        self._write(self._label)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._write("")
-
-    def __call__(self, done: int, total: int) -> None:
-        """Show that so many of so many are done."""
-        now = time.monotonic()
-        if now < self._next and done < total:
-            return
-        self._next = now + _INTERVAL
-        left = (now - self._begun) * (total - done) / max(done, 1)
-        bar = "#" * (_WIDTH * done // max(total, 1))
-        self._write(f"{self._label} [{bar:.<{_WIDTH}}] {done:,}/{total:,}, {left:.0f} s left")
-
-    def _write(self, line: str) -> None:
-        if self._shown:
-            # Back to the start of the line; what was behind the new text is erased.
-            self._stream.write(f"\r{line}\x1b[K")
-            self._stream.flush()
+    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = [
+            pad("", size - width(cell)) + cell if right and place else pad(cell, size)
+            for place, (cell, size) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return lines
 
 
 def check_writable(path: str) -> None:

@@ -10,16 +10,18 @@ from pathlib import Path
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import ProgressBar, check_writable, write_file
+from scrapy_simhash.commands.output import check_writable, progress, write_file
+from scrapy_simhash.commands.stores import usage_errors
+from scrapy_simhash.report.words import count, percent
 
 SUMMARY = "Show what a crawl kept and dropped, from its dedup log"
 
 DESCRIPTION = """\
-A LOG is what a crawl writes with the setting SIMHASH_LOG; the rotated files beside
-it (LOG.1, LOG.2 ...) are read too. Without LOG, it is that of the project. The
-report is one HTML file that needs no network: what was kept and dropped over time
-and by host, how far near-duplicates are from their originals, the largest clusters
-with what differs, hosts that mirror each other, pages that look like walls.
+A LOG is what a crawl writes with the setting SIMHASH_LOG; rotated files beside it
+(LOG.1, LOG.2 ...) are read too. Without LOG, the command reads the project's. The
+report is one HTML file that needs no network: the doubtful drops with what differs,
+pages that the rule kept though their texts are near, numbers over time, by distance
+and by host, mirrors, pages that look like walls, and the largest clusters.
 
     scrapy crawl news -s SIMHASH_ACTION=flag -s SIMHASH_LOG=dedup.jsonl
     scrapy simhash report dedup.jsonl
@@ -42,15 +44,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json",
         action="store_true",
-        help="print the figures as JSON; the report is written only with -o",
+        help="print the figures as JSON, and write the report only with -o",
     )
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Read the logs, write the report, and say where it is."""
-    from scrapy_simhash.report import plain, read_figures, render
     from scrapy_simhash.report.dedup_log import log_files
-    from scrapy_simhash.report.words import count, percent
+    from scrapy_simhash.report.figures import plain, read_figures
+    from scrapy_simhash.report.page import render
 
     logs = options.logs or ([settings.get("SIMHASH_LOG")] if settings.get("SIMHASH_LOG") else [])
     if not logs:
@@ -58,14 +60,14 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     output = options.output or (None if options.json else _DEFAULT)
     if output:
         check_writable(output)
-    try:
+    with usage_errors():
         files = log_files(logs)
         if output and Path(output).resolve() in files:
             raise UsageError(f"-o {output}: it is the log itself")
-        with ProgressBar("reading") as progress:
-            figures = read_figures(logs, progress)
-    except OSError as error:
-        raise UsageError(f"{error.filename}: {error.strerror}") from None
+        # The log is read twice.
+        total = 2 * sum(file.stat().st_size for file in files)
+        with progress("reading", total, "B") as bar:
+            figures = read_figures(logs, bar.update)
     if figures.unreadable and not figures.judged:
         raise UsageError(f"{', '.join(map(str, logs))}: no line of it is one of a dedup log")
     if output:

@@ -1,4 +1,4 @@
-"""Which pages an operator means: by address, host or time."""
+"""The pages that an operator names: by address, host or time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def add_host_option(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def keys_of(page: str) -> list[str]:
-    """Return the keys that may be meant: what was given, and, of an address, its canonical form."""
+    """Return the keys that may be meant: the given text, and the canonical form of an address."""
     from scrapy_simhash.keys import page_key
 
     if "://" not in page or _METHOD.match(page):
@@ -43,7 +43,7 @@ def is_get(key: str) -> bool:
 
 
 def of_hosts(hosts: list[str] | None) -> Callable[[str], bool]:
-    """Return what tells whether a key is an address of one of these hosts; of any, if None."""
+    """Return a function that says whether a key is an address of one of these hosts."""
     wanted = {host.lower() for host in hosts or ()}
     for host in wanted:
         if not host or set(host) & set("/ @"):
@@ -61,11 +61,11 @@ def of_hosts(hosts: list[str] | None) -> Callable[[str], bool]:
     return is_of
 
 
-def moment(text: str) -> float:
-    """Return the time that is meant: a date, a time, or so long ago; dates are in UTC.
+def given_moment(text: str) -> float:
+    """Return the time that is meant by a date, a time, or a span back from now; dates are in UTC.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the text is neither of them.
     """
     ago = re.fullmatch(r"(\d{1,6})([dhm])", text)
     if ago:

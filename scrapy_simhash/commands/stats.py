@@ -1,46 +1,36 @@
-"""`scrapy simhash stats`: what an index holds, and what it takes."""
+"""`scrapy simhash stats`: the pages of an index, and its size."""
 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy.settings import BaseSettings
 
+from scrapy_simhash.commands.output import aligned
 from scrapy_simhash.commands.stores import (
     add_index_option,
     add_json_option,
     check_json,
-    in_bytes,
     needed_index_url,
     opened,
     recipe_of,
     show,
-    when,
 )
+from scrapy_simhash.report.words import moment, size
 
-if TYPE_CHECKING:
-    from scrapy_simhash.index import Census, Entry, StoredIndex
-
-SUMMARY = "Show what an index holds, and how large it is"
+SUMMARY = "Show the pages of an index, and its size"
 
 DESCRIPTION = """\
     scrapy simhash stats --index redis://localhost/0
     scrapy simhash stats --index /var/lib/crawl/pages.sqlite --json -
 
-Counts are exact. Sizes in Redis come from a sample of its keys, so that no call to it is
-a large one; skew, oldest and newest from a sample of the pages.
-
-skew: how many more candidates a claim meets in the buckets of a block than if pages were
-spread evenly; 1 is best, 50 makes claims slow. crowded: entries that found their bucket
-full, so that a near-duplicate of theirs may be missed. in progress: pages whose callback
-has not finished, with those that wait on them.
+Counts are exact. Sizes of a large index in Redis come from a sample of its keys, so that
+no call to the server is a large one. Pages in progress are those whose callback has not
+finished; a crawler that was killed leaves some until their leases run out.
 
 exit status: 0, shown; 2, there is no index, or it cannot be used.
 """
-
-_SAMPLE = 10_000
-_TIMES = 10
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -50,82 +40,41 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
-    """Look, and print."""
-    from scrapy_simhash.offline.sizing import skew
-
+    """Count, and print."""
     check_json(options)
     with opened(needed_index_url(options, settings)) as index:
-        census, sample = index.census(), index.sample(_SAMPLE)
-        recipe = recipe_of(index.recipe, settings)
-        found = {
-            "pages": census.pages,
-            "in_progress": census.provisional,
-            "waiting": census.waiting,
-            "bodies": census.bodies,
-            "oldest": min((entry.time for entry in sample), default=None),
-            "newest": max((entry.time for entry in sample), default=None),
-            "recipe": recipe.name if recipe else None,
-            "identity": index.recipe,
-            "distance": index.distance,
-            "layout": str(index.layout),
-            "guaranteed_distance": index.layout.guaranteed_distance,
-            "options": index.options,
-            "bytes": census.sizes,
-            "bytes_in_all": sum(census.sizes.values()),
-            "mean_key": sum(len(e.key) for e in sample) / len(sample) if sample else None,
-            "crowded": census.crowded,
-            "bucket_fill": census.pages / (1 << index.layout.width),
-            "skew": skew([e.fingerprint for e in sample], index.layout),
-            "ten_times": _ten_times(index, census, sample),
-        }
+        census, spec = index.census(), index.spec
+        first = next(iter(index), None)
+    recipe = recipe_of(spec.recipe, settings)
+    found = {
+        "pages": census.pages,
+        "in_progress": census.provisional,
+        "oldest": first.time if first else None,
+        "recipe": recipe.name if recipe else None,
+        "identity": spec.recipe,
+        "bits": spec.bits,
+        "distance": spec.distance,
+        "blocks": spec.blocks,
+        "bytes": census.sizes,
+        "bytes_in_all": sum(census.sizes.values()),
+    }
     show(options, _lines(found), found)
 
 
-def _ten_times(index: StoredIndex, census: Census, sample: list[Entry]) -> int | None:
-    """Return the bytes that ten times as many pages would take: as the model says it grows."""
-    from scrapy_simhash.offline.sizing import redis_bytes, sqlite_bytes
-
-    size = sum(census.sizes.values())
-    if not sample or not size:
-        return None
-    key = sum(len(entry.key.encode("utf-8", "replace")) for entry in sample) / len(sample)
-    buckets = index.options.get("buckets")
-    now, then = (
-        redis_bytes(index.layout, pages, key, buckets=buckets == "redis")
-        if buckets
-        else sqlite_bytes(index.layout.bits, pages, key)
-        for pages in (census.pages, _TIMES * census.pages)
-    )
-    return round(size * then / now)
-
-
 def _lines(found: dict[str, Any]) -> list[str]:
-    pages = found["pages"]
-    rows = [
-        ("pages", f"{pages:,}"),
-        ("in progress", f"{found['in_progress']:,}, and {found['waiting']:,} waiting on them"),
-    ]
-    rows.append(("bodies", f"{found['bodies']:,} remembered"))
+    pages, total = found["pages"], found["bytes_in_all"]
+    rows = [("pages", f"{pages:,}"), ("in progress", f"{found['in_progress']:,}")]
     if found["oldest"] is not None:
-        rows += [("oldest", when(found["oldest"])), ("newest", when(found["newest"]))]
+        rows.append(("oldest", f"{moment(found['oldest'])} UTC"))
     rows.append(("recipe", f"{found['recipe'] or 'one of your own'}: {found['identity']}"))
-    rows.append(("distance", f"{found['distance']} bits"))
-    rows.append(("layout", f"{found['layout']}"))
-    rows.append(("", f"within {found['guaranteed_distance']} bits every pair is found"))
-    if found["options"]:
-        rows.append(("kept as", ", ".join(f"{k}={v}" for k, v in found["options"].items())))
-    rows.append(("buckets", f"{found['bucket_fill']:.2f} pages in each on average"))
-    if found["skew"] is not None:
-        rows.append(("skew", f"{found['skew']:.2f}"))
-    if found["crowded"] is not None:
-        rows.append(("crowded", f"{found['crowded']:,} entries"))
-    size = found["bytes_in_all"]
-    if found["bytes"]:
-        each = f", {size / pages:,.0f} a page" if pages else ""
-        rows.append(("size", in_bytes(size) + each))
-        rows += [("", f"{in_bytes(part)} {name}") for name, part in found["bytes"].items()]
+    rows.append(("distance", f"{found['distance']} of {found['bits']} bits"))
+    rows.append(("found by", f"{found['blocks']} block values a page"))
+    if total:
+        each = f", {size(total / pages)} a page" if pages else ""
+        rows.append(("size", size(total) + each))
+        rows += [("", f"{size(part)} {name}") for name, part in found["bytes"].items()]
+        if pages:
+            rows.append(("at 10 times", f"about {size(10 * total)} for {10 * pages:,} pages"))
     else:
         rows.append(("size", "the server does not tell"))
-    if found["ten_times"] is not None:
-        rows.append(("at 10 times", f"{in_bytes(found['ten_times'])} for {_TIMES * pages:,} pages"))
-    return [f"{name:<12} {value}" for name, value in rows]
+    return aligned(rows)

@@ -1,4 +1,4 @@
-"""What subcommands have in common that look at an index: which one, and how to say it."""
+"""The parts that subcommands share: index, log, recipe, and results on the terminal or as JSON."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ import contextlib
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from scrapy.exceptions import UsageError
-from scrapy.settings import BaseSettings
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from scrapy_simhash.commands.output import check_writable, write_file
 
 if TYPE_CHECKING:
     from scrapy_simhash.fingerprint.recipe import Recipe
-    from scrapy_simhash.index import StoredIndex
+    from scrapy_simhash.index import Index
+    from scrapy_simhash.report.dedup_log import LogLine
+
+# The settings that say what a recipe does.
+_OF_RECIPES = tuple(f"SIMHASH_{name}" for name in ("DISTANCE", "EXTRACTOR", "MIN_LENGTH", "SEED"))
 
 
 def add_index_option(parser: argparse.ArgumentParser) -> None:
@@ -27,13 +30,15 @@ def add_index_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--index",
         metavar="URL",
-        help="the index: as SIMHASH_INDEX_URL, which it replaces, or the path of a file",
+        help="the index: a URL as in SIMHASH_INDEX_URL, instead of that setting, or a file's path",
     )
 
 
 def add_json_option(parser: argparse.ArgumentParser) -> None:
     """Declare ``--json``."""
-    parser.add_argument("--json", metavar="FILE", help="write it as JSON; - for standard output")
+    parser.add_argument(
+        "--json", metavar="FILE", help="write the result as JSON; - for standard output"
+    )
 
 
 def add_log_option(parser: argparse.ArgumentParser) -> None:
@@ -46,19 +51,44 @@ def add_log_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_recipe_option(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--recipe``."""
+    parser.add_argument(
+        "--recipe", metavar="NAME", help="the recipe, instead of the project's (SIMHASH_RECIPE)"
+    )
+
+
+def chosen_recipe(name: str | None, settings: BaseSettings) -> Recipe:
+    """Return the recipe of the settings, or the one that is named.
+
+    Settings of the project belong to the project's recipe; those of the command line (``-s``)
+    change the named recipe too.
+
+    Raises:
+        UsageError: there is no such recipe, or a setting does not fit.
+    """
+    from scrapy_simhash.settings import recipe_from_settings
+
+    if name is not None:
+        own = BaseSettings({"SIMHASH_RECIPE": name})
+        for setting in _OF_RECIPES:
+            if (settings.getpriority(setting) or 0) >= SETTINGS_PRIORITIES["cmdline"]:
+                own.set(setting, settings.get(setting))
+        settings = own
+    with usage_errors():
+        return recipe_from_settings(settings)
+
+
 def index_url(options: argparse.Namespace, settings: BaseSettings) -> str | None:
     """Return the URL of the index that is meant; None if none is named."""
+    from scrapy_simhash.settings import index_url_from_settings
+
     if options.index:
         if "://" in options.index:
             return _patient(options.index)
         return "sqlite:///" + quote(str(Path(options.index).absolute()))
-    from scrapy_simhash.exceptions import SettingError
-    from scrapy_simhash.settings import FilterSettings
-
-    try:
-        url = FilterSettings.from_settings(settings).index_url
-    except SettingError as error:
-        raise UsageError(str(error)) from None
+    with usage_errors():
+        url = index_url_from_settings(settings)
     return None if url.startswith("memory:") else _patient(url)
 
 
@@ -77,28 +107,33 @@ def needed_index_url(options: argparse.Namespace, settings: BaseSettings) -> str
     """
     url = index_url(options, settings)
     if url is None:
-        raise UsageError("which index? name it with --index URL, or -s SIMHASH_INDEX_URL=URL")
+        raise UsageError("name the index with --index URL, or with -s SIMHASH_INDEX_URL=URL")
     return url
 
 
 @contextlib.contextmanager
-def opened(url: str, *, read_only: bool = True) -> Iterator[StoredIndex]:
+def opened(url: str, *, read_only: bool = True) -> Iterator[Index]:
     """Open an index that is there; what goes wrong with it is a UsageError."""
     from scrapy_simhash.index import open_existing
 
-    with told(), contextlib.closing(open_existing(url, read_only=read_only)) as index:
+    with usage_errors(), contextlib.closing(open_existing(url, read_only=read_only)) as index:
         yield index
 
 
 @contextlib.contextmanager
-def told() -> Iterator[None]:
-    """Make a UsageError of what goes wrong with an index."""
+def usage_errors() -> Iterator[None]:
+    """Make a UsageError of what goes wrong with an index, a setting or a file."""
     from scrapy_simhash.index import StoreError
 
     try:
         yield
     except (StoreError, ValueError) as error:
         raise UsageError(str(error)) from None
+    except OSError as error:
+        # A pipe that nobody reads any more has no name, and is no mistake of the user's.
+        if error.filename is None:
+            raise
+        raise UsageError(f"{error.filename}: {error.strerror or error}") from None
 
 
 def log_paths(options: argparse.Namespace, settings: BaseSettings) -> list[str]:
@@ -109,22 +144,30 @@ def log_paths(options: argparse.Namespace, settings: BaseSettings) -> list[str]:
     return [str(path)] if path and Path(path).is_file() else []
 
 
+def log_lines(paths: Sequence[str]) -> Iterator[LogLine]:
+    """Yield the lines of dedup logs, and show how far the reading is."""
+    from scrapy_simhash.commands.output import progress
+    from scrapy_simhash.report.dedup_log import log_files, read_log
+
+    with usage_errors():
+        total = sum(file.stat().st_size for file in log_files(paths))
+        with progress("reading the log", total, "B") as bar:
+            yield from read_log(paths, passed=bar.update)
+
+
 def recipe_of(identity: str, settings: BaseSettings) -> Recipe | None:
     """Return the recipe with an identity: that of the settings, or a named one; None if unknown."""
-    import itertools
+    from itertools import product
 
     from scrapy_simhash.extraction.extractor import EXTRACTORS
-    from scrapy_simhash.extraction.marks import MARKS
     from scrapy_simhash.fingerprint.recipe import RECIPES, named_recipe
-    from scrapy_simhash.settings import recipe_from_settings
 
-    with contextlib.suppress(ValueError):
-        own = recipe_from_settings(settings)
+    with contextlib.suppress(UsageError):
+        own = chosen_recipe(None, settings)
         if own.identity == identity:
             return own
-    apart = [(), *((mark,) for mark in MARKS), tuple(MARKS)]
-    for name, extractor, marks in itertools.product(RECIPES, EXTRACTORS, apart):
-        recipe = named_recipe(name, extractor=extractor, tell_apart=marks)
+    for name, extractor in product(RECIPES, EXTRACTORS):
+        recipe = named_recipe(name, extractor=extractor)
         if recipe.identity == identity:
             return recipe
     return None
@@ -147,22 +190,3 @@ def show(options: argparse.Namespace, lines: Sequence[str], found: dict[str, Any
         else:
             write_file(options.json, text.encode())
     sys.stdout.flush()
-
-
-def counted(number: int, what: str) -> str:
-    """Return a number of things for people."""
-    return f"{number:,} {what}{'s' * (number != 1)}"
-
-
-def when(time: float) -> str:
-    """Return a time for people."""
-    return datetime.fromtimestamp(time, timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def in_bytes(size: float) -> str:
-    """Return a size for people."""
-    for unit in ("bytes", "KB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.3g} {unit}"
-        size /= 1000
-    return f"{size:,.3g} TB"

@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import sys
+import textwrap
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,27 +18,27 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import ProgressBar, check_writable, write_file
+from scrapy_simhash.commands.output import check_writable, progress, write_file
+from scrapy_simhash.commands.stores import chosen_recipe
 
 if TYPE_CHECKING:
     from scrapy_simhash.fingerprint.recipe import Recipe
-    from scrapy_simhash.offline.tuning import Estimate, NearPair
+    from scrapy_simhash.offline.tuning import Candidate, Estimate
 
 SUMMARY = "Find the distance and minimum length for your own pages"
 
 DESCRIPTION = """\
-PAGES are pages of your crawl: a .jsonl or .jsonl.xz file with "id" and "html" (or
-"text") in each line, such as a feed of the example's pages spider, or a folder of
-HTML files. Pairs of them are drawn at every distance and shown with what differs;
-you say of each whether the two are near-duplicates. From the answers comes which
-share of the drops would be right, at each distance and minimum length, and how
-surely; and the settings to paste.
+PAGES are pages of your crawl: a file or folder that "scrapy simhash dedupe" reads, such
+as a feed of the example's pages spider. The command draws pairs of them at every
+distance and shows both texts, the nearest pairs first; you say of each whether the two
+are near-duplicates. From your answers it estimates the share of drops that would be
+right at each distance and minimum length, and prints the settings to paste.
 
     scrapy simhash tune kept.jsonl --labels answers.tsv
 
-Answers are kept in the --labels file as they are given: stop with q or Ctrl-C, and
-go on later. Without a terminal, the file is made with an empty answer for each
-pair, to be filled in with y or n; called again, the command reads it.
+The --labels file keeps your answers as you give them: stop with q or Ctrl-C, and go on
+later. Without a terminal, the command makes the file with an empty answer for each
+pair; fill in y or n, and call the command again.
 
 exit status: 0, done; 2, something given cannot be used; 130, interrupted.
 """
@@ -45,6 +46,7 @@ exit status: 0, done; 2, something given cannot be used; 130, interrupted.
 _LENGTHS = (100, 200, 500)
 _COLUMNS = ("a", "b", "distance", "answer")
 _EXCERPT = 20_000  # characters of a text that are compared word by word
+_LINES = 4  # of each text that is shown
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -53,14 +55,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--labels", metavar="FILE", help="where answers are read and kept")
     parser.add_argument("--recipe", metavar="NAME", help="the recipe, instead of the setting's")
     parser.add_argument(
-        "--each", type=int, default=8, metavar="N", help="pairs of each 4 bits of distance (8)"
+        "--each",
+        type=int,
+        default=8,
+        metavar="N",
+        help="pairs to draw of each 4 bits of distance (8)",
     )
     parser.add_argument(
         "--target",
         type=float,
         default=0.99,
         metavar="P",
-        help="the share of drops that must surely be right (0.99)",
+        help="the share of drops that has to be right (0.99)",
     )
     parser.add_argument(
         "--limit", type=int, default=3000, metavar="N", help="pages to read at most (3000)"
@@ -80,15 +86,15 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     for path in (options.labels, options.json):
         if path not in (None, "-"):
             check_writable(path)
-    recipe = _recipe(options, settings)
-    names, texts, pairs = _near_pairs(options, recipe)
+    recipe = chosen_recipe(options.recipe, settings)
+    names, texts, pairs = _candidates(options, recipe)
     drawn = draw(pairs, options.each)
     if not drawn:
         raise UsageError(f"{options.pages}: no two of its {len(names)} pages are near each other")
     answers = _read_labels(options.labels, names)
     if sys.stdin.isatty():
         _ask(drawn, names, texts, answers, options.labels)
-    elif not any(_key(pair) in answers for pair in drawn):
+    elif not any(pair.documents in answers for pair in drawn):
         if options.labels is None:
             raise UsageError("no terminal to ask at: name a file for the answers with --labels")
         _write_labels(options.labels, drawn, names, answers)
@@ -100,86 +106,71 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     _report(options, recipe, pairs, answers)
 
 
-def _recipe(options: argparse.Namespace, settings: BaseSettings) -> Recipe:
-    from scrapy_simhash.exceptions import SettingError
-    from scrapy_simhash.fingerprint.recipe import named_recipe
-    from scrapy_simhash.settings import recipe_from_settings
-
-    try:
-        if options.recipe:
-            return named_recipe(options.recipe)
-        return recipe_from_settings(settings)
-    except (SettingError, ValueError) as error:
-        raise UsageError(str(error)) from None
-
-
-def _near_pairs(
+def _candidates(
     options: argparse.Namespace, recipe: Recipe
-) -> tuple[list[str], list[str], list[NearPair]]:
+) -> tuple[list[str], list[str], list[Candidate]]:
+    """Return the names and texts of the pages, and all pairs that are near."""
     from scrapy_simhash.extraction.extractor import extract
-    from scrapy_simhash.offline.datasets import DatasetError, read_pages
-    from scrapy_simhash.offline.tuning import near_pairs
+    from scrapy_simhash.offline.pages import PagesError, read_pages
+    from scrapy_simhash.offline.tuning import candidates
 
     # Texts below the recipe's minimum are judged too: how short is too short is a question here.
     lenient = replace(recipe, min_length=max(1, recipe.min_length // 2))
     names, texts, fingerprints, lengths = [], [], [], []
-    with ProgressBar("reading") as progress:
+    with progress("reading", options.limit) as bar:
         try:
-            documents = itertools.islice(read_pages(options.pages), options.limit)
-            for done, document in enumerate(documents, 1):
-                progress(done, options.limit)
-                text, thin = document.text or "", False
-                if document.html is not None:
-                    extraction = extract(document.html, recipe.extractor, document.url)
-                    text, thin = extraction.text, extraction.thin
+            for page in itertools.islice(read_pages(options.pages), options.limit):
+                bar.update()
+                html = page.html
+                extraction = None if html is None else extract(html, recipe.extractor, page.url)
+                text = page.text or "" if extraction is None else extraction.text
                 analysis = lenient.analyse(text)
-                if analysis.fingerprint is not None and not thin:
-                    names.append(document.id)
-                    texts.append(text[:_EXCERPT])
+                if analysis.fingerprint is not None and not (extraction and extraction.thin):
+                    names.append(page.name)
+                    texts.append(" ".join(text.split())[:_EXCERPT])
                     fingerprints.append(analysis.fingerprint)
                     lengths.append(analysis.length)
-        except DatasetError as error:
+        except PagesError as error:
             raise UsageError(str(error)) from None
     if not fingerprints:
         raise UsageError(f"{options.pages}: none of its pages has enough running text")
-    with ProgressBar("comparing") as progress:
-        farthest = recipe.distance + recipe.bits // 16
-        pairs = near_pairs(
-            fingerprints, lengths, farthest, lambda done: progress(done, len(fingerprints))
-        )
-    return names, texts, pairs
+    return names, texts, candidates(fingerprints, lengths, _farthest(recipe))
 
 
-def _key(pair: NearPair) -> tuple[int, int]:
-    return pair.first, pair.second
+def _farthest(recipe: Recipe) -> int:
+    return recipe.distance + recipe.bits // 16
 
 
 def _ask(
-    drawn: list[NearPair],
+    drawn: list[Candidate],
     names: list[str],
     texts: list[str],
     answers: dict[tuple[int, int], bool],
     labels: str | None,
 ) -> None:
-    from scrapy_simhash.report.difference import difference, paint
+    from scrapy_simhash.report.difference import differences, paint
 
     columns = min(shutil.get_terminal_size().columns, 120)
     colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     for number, pair in enumerate(drawn, 1):
-        if _key(pair) in answers:
+        if pair.documents in answers:
             continue
-        one, other = texts[pair.first], texts[pair.second]
         sys.stdout.write(f"\n{number} of {len(drawn)}: {pair.distance} bits apart\n")
-        for name, text in ((names[pair.first], one), (names[pair.second], other)):
-            sys.stdout.write(f"  {paint(name, '1', colour)} ({len(text)} characters)\n")
-            sys.stdout.write(f"    {' '.join(text.split())[: columns - 4]}\n")
-        changes = difference(one, other, columns - 4, 8, colour)
-        sys.stdout.writelines(f"    {line}\n" for line in changes)
+        for document in pair.documents:
+            text = texts[document]
+            sys.stdout.write(f"  {paint(names[document], '1', colour)}\n")
+            shown = textwrap.wrap(text[: columns * _LINES], columns - 4)[:_LINES]
+            sys.stdout.writelines(f"    {line}\n" for line in shown)
+            sys.stdout.write(f"    ({len(text):,} characters)\n")
+        sys.stdout.write("  what differs\n")
+        changes = differences(*(texts[document] for document in pair.documents))
+        lines = changes.lines(columns - 4, 8, colour) or ["nothing"]
+        sys.stdout.writelines(f"    {line}\n" for line in lines)
         answer = _answer()
         if answer == "q":
             return
         if answer in ("y", "n"):
-            answers[_key(pair)] = answer == "y"
+            answers[pair.documents] = answer == "y"
             if labels is not None:
                 _write_labels(labels, drawn, names, answers)
 
@@ -217,7 +208,7 @@ def _read_labels(path: str | None, names: list[str]) -> dict[tuple[int, int], bo
 
 def _write_labels(
     path: str,
-    drawn: list[NearPair],
+    drawn: list[Candidate],
     names: list[str],
     answers: dict[tuple[int, int], bool],
 ) -> None:
@@ -225,22 +216,20 @@ def _write_labels(
     table = csv.writer(text, delimiter="\t", lineterminator="\n")
     table.writerow(_COLUMNS)
     for pair in drawn:
-        told = answers.get(_key(pair))
-        answer = "" if told is None else "y" if told else "n"
-        table.writerow((names[pair.first], names[pair.second], pair.distance, answer))
+        answer = {None: "", True: "y", False: "n"}[answers.get(pair.documents)]
+        table.writerow((*(names[document] for document in pair.documents), pair.distance, answer))
     write_file(path, text.getvalue().encode())
 
 
 def _report(
     options: argparse.Namespace,
     recipe: Recipe,
-    pairs: list[NearPair],
+    pairs: list[Candidate],
     answers: dict[tuple[int, int], bool],
 ) -> None:
     from scrapy_simhash.offline.tuning import BAND, estimate, suggest
 
-    farthest = recipe.distance + recipe.bits // 16
-    distances = sorted({*range(BAND - 1, farthest + 1, BAND), recipe.distance})
+    distances = sorted({*range(BAND - 1, _farthest(recipe) + 1, BAND), recipe.distance})
     lengths = sorted({recipe.min_length, *(n for n in _LENGTHS if n > recipe.min_length)})
     grid = [[estimate(pairs, answers, k, least) for least in lengths] for k in distances]
     best = suggest(itertools.chain.from_iterable(grid), options.target)
@@ -248,13 +237,13 @@ def _report(
     lines.append("")
     if best is None:
         lines.append(
-            f"No distance is surely right in {options.target:.0%} of the drops yet: "
-            "answer more pairs (--each), or ask for less (--target)."
+            f"The answers do not show yet that {options.target:.0%} of the drops are right at any "
+            "distance: answer more pairs (--each), or ask for less (--target)."
         )
     else:
         lines.append(
-            f"Of {best.pairs:,} pairs, {best.precision:.1%} ({best.low:.1%} to {best.high:.1%}) "
-            "would be right drops with these settings:"
+            f"With these settings {best.pairs:,} pairs match, of which {best.precision:.1%} "
+            f"({best.low:.1%} to {best.high:.1%}) are near-duplicates:"
         )
         lines += ["", f"    SIMHASH_DISTANCE = {best.distance}"]
         lines += [f"    SIMHASH_MIN_LENGTH = {best.min_length}"]
@@ -266,7 +255,9 @@ def _report(
 
 def _table(grid: list[list[Estimate]], lengths: list[int], current: int) -> list[str]:
     heads = [f"from {length} letters" for length in lengths]
-    lines = ["share of right drops, and its 90% interval; (pairs, of which judged)"]
+    lines = [
+        "share of right drops, its 90% interval, and in brackets: pairs, pairs that you judged"
+    ]
     lines.append("   k   " + "  ".join(f"{head:^30}" for head in heads))
     for row in grid:
         cells = [
@@ -279,7 +270,7 @@ def _table(grid: list[list[Estimate]], lengths: list[int], current: int) -> list
         lines.append(
             f"{row[0].distance:4} {mark} " + "  ".join(f"{cell:^30}" for cell in cells).rstrip()
         )
-    lines.append("* the distance now")
+    lines.append("* the distance that the settings have now")
     return lines
 
 

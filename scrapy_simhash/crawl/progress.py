@@ -1,56 +1,70 @@
-"""What becomes of the pages that the index holds for a crawl.
+"""The pages of which a crawl has become the owner, until their delivery.
 
 A page is *in progress* while its callback or one of its items is on its way. When the last of them
-has ended, the page is settled: confirmed, or released if one of them failed.
+has ended, the page is settled: it was delivered, or it failed if one of them failed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from scrapy import Request
 
-from scrapy_simhash.detector import Verdict
-from scrapy_simhash.index import Index, Page
-
 
 @dataclass(slots=True)
-class _Progress:
+class _Parts:
     """How many callbacks and items of a key are on their way, and whether one failed."""
 
-    parts: int = 0
+    number: int = 0
     failed: bool = False
 
 
-class Deliveries:
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Keys whose pages are settled.
+
+    Attributes:
+        failed: to be released.
+        delivered: to be confirmed, after the others are released: a page may have failed with one
+            text and then have come with another.
+    """
+
+    failed: list[str] = field(default_factory=list)
+    delivered: list[str] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.failed or self.delivered)
+
+
+class Progress:
     """Follows pages from the downloader to the last of their items.
 
-    It is for the event loop, but for :meth:`flush`, which is for the index thread.
-
     Args:
-        index: where the pages are confirmed and released.
         items: whether items are asked for the page that they come from.
     """
 
-    def __init__(self, index: Index, *, items: bool) -> None:
-        self._index = index
+    def __init__(self, *, items: bool) -> None:
         self._items = items
-        self._progress: dict[str, _Progress] = {}
+        self._parts: dict[str, _Parts] = {}
         self._arriving: dict[Request, str] = {}
-        # Handed-over pages that are given up when the request arrives.
-        self._unneeded: dict[Request, str] = {}
         self._page_of_item: dict[int, str] = {}
-        # These four are shared with that thread: never replaced, only appended to, and cut at the
-        # front by who has read them.
-        self._delivered: list[str] = []
-        self._failed: list[str] = []
-        self._given_up: list[str] = []
-        self._handed_back: list[Page] = []
+        self._settled = Settled()
+
+    def __contains__(self, key: str) -> bool:
+        """Return whether a callback or an item of this key is on its way."""
+        return key in self._parts
+
+    def keys(self) -> list[str]:
+        """Return the keys in progress."""
+        return list(self._parts)
 
     def begin(self, key: str) -> None:
         """Note that a callback or an item of this key is on its way."""
-        self._progress.setdefault(key, _Progress()).parts += 1
+        parts = self._parts.get(key)
+        if parts is None:
+            parts = self._parts[key] = _Parts()
+        parts.number += 1
 
     def begin_page(self, key: str, request: Request) -> None:
         """Note that a page is on its way from the downloader to its callback."""
@@ -68,30 +82,25 @@ class Deliveries:
         """Return the page in progress that an item comes from; to be asked once."""
         return self._page_of_item.pop(id(item), None)
 
-    def in_progress(self, key: str) -> bool:
-        """Return whether a callback or an item of this key is on its way."""
-        return key in self._progress
-
-    def keys(self) -> list[str]:
-        """Return the keys in progress."""
-        return list(self._progress)
-
     def arrived(self, request: Request) -> None:
         """Note that a page has passed the downloader middlewares."""
         self._arriving.pop(request, None)
-        if key := self._unneeded.pop(request, None):
-            self.give_up(key)
 
     def end(self, key: str, *, failed: bool) -> None:
         """Note that a callback or an item has ended; with the last, the key is settled."""
-        progress = self._progress.get(key)
-        if progress is None:
+        parts = self._parts.get(key)
+        if parts is None:
             return
-        progress.parts -= 1
-        progress.failed = progress.failed or failed
-        if progress.parts == 0:
-            del self._progress[key]
-            (self._failed if progress.failed else self._delivered).append(key)
+        parts.number -= 1
+        parts.failed = parts.failed or failed
+        if not parts.number:
+            del self._parts[key]
+            (self._settled.failed if parts.failed else self._settled.delivered).append(key)
+
+    def abandon(self, key: str) -> None:
+        """Note that nothing comes of a key of which this crawl is the owner."""
+        if key not in self._parts:
+            self._settled.failed.append(key)
 
     def end_lost(self, active: Collection[Request]) -> None:
         """End the pages that a middleware after ours turned down, or asked for again.
@@ -101,59 +110,29 @@ class Deliveries:
         """
         for request in [request for request in self._arriving if request not in active]:
             self.end(self._arriving.pop(request), failed=True)
-        for request in [request for request in self._unneeded if request not in active]:
-            del self._unneeded[request]
 
     def end_all(self) -> None:
-        """End whatever is still in progress: it failed."""
-        self._failed.extend(self._progress)
-        self._progress.clear()
+        """End everything that is still in progress: it failed."""
+        self._settled.failed.extend(self._parts)
+        self._parts.clear()
+        self._arriving.clear()
+        self._page_of_item.clear()
 
-    def give_up(self, key: str, request: Request | None = None) -> None:
-        """Note that a page that was handed over need not be crawled again.
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is in progress, and nothing settled that was not taken."""
+        return not self._parts and not self._settled
 
-        Args:
-            key: of the page.
-            request: if it arrives, and only then.
+    def take_settled(self) -> Settled:
+        """Return the keys that were settled since this was last called.
+
+        A failed page that is in progress again is not among them.
         """
-        if request is None:
-            self._given_up.append(key)
-        else:
-            self._unneeded[request] = key
+        settled, self._settled = self._settled, Settled()
+        failed = [key for key in settled.failed if key not in self._parts]
+        return Settled(failed, settled.delivered)
 
-    def to_flush(self) -> bool:
-        """Return whether pages are settled that the index does not know of."""
-        return bool(self._delivered or self._failed or self._given_up)
-
-    def flush(self) -> None:
-        """Confirm, release and give up what is settled; what fails stays for the next time.
-
-        Raises:
-            StoreError: the index fails.
-        """
-        # First, since a release may hand over a page of the same key anew.
-        if given_up := self._given_up[:]:
-            self._index.give_up(given_up)
-            del self._given_up[: len(given_up)]
-        # A key may have failed with one text and then come with another: confirming it first
-        # would give up the pages that wait on what failed.
-        if failed := self._failed[:]:
-            self._handed_back.extend(self._index.release(failed))
-            del self._failed[: len(failed)]
-        if delivered := self._delivered[:]:
-            self._index.confirm(delivered)
-            del self._delivered[: len(delivered)]
-
-    def withdraw(self, verdict: Verdict) -> None:
-        """Take out again a page that has just become an original; for the index thread.
-
-        What else is in progress of its key goes with it.
-        """
-        self._handed_back.extend(verdict.handed_back)
-        self._handed_back.extend(self._index.release([verdict.key]))
-
-    def take_handed_back(self) -> list[Page]:
-        """Return the pages that releases have handed back, each once."""
-        pages = self._handed_back[:]
-        del self._handed_back[: len(pages)]
-        return pages
+    def put_back(self, settled: Settled) -> None:
+        """Have keys returned once more, because the index did not take them."""
+        self._settled.failed[:0] = settled.failed
+        self._settled.delivered[:0] = settled.delivered

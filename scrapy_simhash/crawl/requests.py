@@ -1,15 +1,30 @@
-"""Requests as JSON: what the index keeps of a page so that it can be crawled again."""
+"""Requests as JSON: the index keeps that of a page in progress, so that another crawler can repeat it.
+
+A stored request is data from outside, because whoever can write into the store can change it.
+Nothing that is secret goes into it, and nothing in it can make a crawler call or open anything but
+a web page and a public callback of its own spider.
+"""
 
 from __future__ import annotations
 
+import inspect
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable
+from types import FunctionType, MethodType
 from typing import Any
+from urllib.parse import urlsplit
 
 from scrapy import Request, Spider
+from scrapy.spiders import CrawlSpider
 
 from scrapy_simhash.keys import page_key, plain_key
+
+_SCHEMES = ("http", "https")
+# The cookies middleware adds its own header again.
+_SECRET_HEADERS = (b"Cookie", b"Authorization", b"Proxy-Authorization")
+# The callback and errback of a CrawlSpider's rules, which calls no other of its private methods.
+_RULE_METHODS = ("_callback", "_errback")
 
 
 def request_key(request: Request, url: str) -> str:
@@ -24,12 +39,15 @@ def request_key(request: Request, url: str) -> str:
 
 
 def request_to_json(request: Request, spider: Spider) -> str | None:
-    """Return what is needed to make a request again, or None if it cannot be made again.
+    """Return the text of a request, or None if another crawler cannot make it again.
 
-    It cannot when its callback or errback is not a method of the spider, or its cb_kwargs do
-    not survive JSON. Entries of its meta that do not survive JSON are left out.
+    It cannot when the address is no web page's, the callback or errback is no public method of the
+    spider's class, or cb_kwargs do not survive JSON. Entries of its meta that do not survive JSON
+    are left out, and so are cookies, credentials and the proxy.
     """
     try:
+        if urlsplit(request.url).scheme not in _SCHEMES:
+            return None
         callback = _method_name(request.callback, spider)
         errback = _method_name(request.errback, spider)
     except ValueError:
@@ -41,14 +59,12 @@ def request_to_json(request: Request, spider: Spider) -> str | None:
         "method": request.method,
         "callback": callback,
         "errback": errback,
-        # The cookies middleware adds its own header again.
         "headers": [
             [name.decode("latin-1"), [value.decode("latin-1") for value in values]]
             for name, values in request.headers.items()
-            if name != b"Cookie"
+            if name not in _SECRET_HEADERS
         ],
         "body": b64encode(request.body).decode("ascii"),
-        "cookies": request.cookies if _survives(request.cookies) else {},
         "encoding": request.encoding,
         "priority": request.priority,
         "flags": [str(flag) for flag in request.flags],
@@ -56,7 +72,7 @@ def request_to_json(request: Request, spider: Spider) -> str | None:
         "meta": {
             name: value
             for name, value in request.meta.items()
-            if isinstance(name, str) and name != "simhash" and _survives(value)
+            if _may_be_kept(name) and _survives(value)
         },
     }
     # ASCII, because a store may not take lone surrogates, which JSON does.
@@ -67,48 +83,78 @@ def request_from_json(text: str, spider: Spider) -> Request:
     """Make a request again; it passes the dupefilter, which has seen its URL before.
 
     Raises:
-        ValueError: the text is not of :func:`request_to_json`, or names a method that the
-            spider does not have.
+        ValueError: the text is not of :func:`request_to_json`, or names a method that may not be
+            called.
     """
     try:
         kept: dict[str, Any] = json.loads(text)
-        return Request(
+        if urlsplit(kept["url"]).scheme not in _SCHEMES:
+            raise ValueError("its address is not that of a web page")
+        headers = {
+            name.encode("latin-1"): [value.encode("latin-1") for value in values]
+            for name, values in kept["headers"]
+        }
+        request = Request(
             kept["url"],
             method=kept["method"],
             callback=_method(kept["callback"], spider),
             errback=_method(kept["errback"], spider),
-            headers={
-                name.encode("latin-1"): [value.encode("latin-1") for value in values]
-                for name, values in kept["headers"]
-            },
+            headers=headers,
             body=b64decode(kept["body"]),
-            cookies=kept["cookies"],
             encoding=kept["encoding"],
             priority=kept["priority"],
             flags=kept["flags"],
             cb_kwargs=kept["cb_kwargs"],
-            meta=kept["meta"],
+            meta={name: value for name, value in kept["meta"].items() if _may_be_kept(name)},
             dont_filter=True,
         )
+        for name in _SECRET_HEADERS:
+            request.headers.pop(name, None)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError) as error:
         raise ValueError(f"the stored request cannot be made again: {error!r}") from None
+    return request
+
+
+def _may_be_kept(name: object) -> bool:
+    # The address of a proxy may hold a password.
+    if not isinstance(name, str) or name == "proxy":
+        return False
+    # Of the filter's own entries, those that a spider sets.
+    return not name.startswith("simhash") or name in ("simhash_key", "simhash_action")
 
 
 def _method_name(function: Callable[..., Any] | None, spider: Spider) -> str | None:
+    """Return the name of a method, which :func:`_method` finds again."""
     if function is None:
         return None
-    name = getattr(function, "__name__", "")
-    method = getattr(spider, name, None)
-    if getattr(function, "__self__", None) is not spider or method != function:
-        raise ValueError(f"{function!r} is not a method of the spider")
+    name = getattr(function, "__name__", None)
+    if _method(name, spider) != function:
+        raise ValueError(f"{function!r} is no callback of the spider")
     return str(name)
 
 
-def _method(name: str | None, spider: Spider) -> Callable[..., Any] | None:
+def _method(name: object, spider: Spider) -> Callable[..., Any] | None:
+    """Return a public method that the spider's class defines.
+
+    Raises:
+        ValueError: there is no such method, or it is not for answers.
+    """
     if name is None:
         return None
-    method: Callable[..., Any] = getattr(spider, name)
-    return method
+    if isinstance(name, str):
+        function = inspect.getattr_static(type(spider), name, None)
+        is_method = (
+            isinstance(function, FunctionType)
+            and function.__name__ == name
+            # A function that was made outside of a class was not made to be a callback.
+            and function.__qualname__ != name
+        )
+        is_for_answers = name == "parse" or not (name.startswith("_") or hasattr(Spider, name))
+        is_of_rules = name in _RULE_METHODS and isinstance(spider, CrawlSpider)
+        if is_method and (is_for_answers or is_of_rules):
+            assert isinstance(function, FunctionType)
+            return MethodType(function, spider)
+    raise ValueError(f"{name!r} is no callback of the spider")
 
 
 def _survives(value: object) -> bool:

@@ -14,48 +14,49 @@ from importlib import import_module
 from itertools import count
 from typing import Any
 
-from lxml import etree
-
 from scrapy_simhash.extraction.charset import decode_html
-from scrapy_simhash.extraction.prose import THIN_BYTES, main_lines, main_text, size, visible_text
+from scrapy_simhash.extraction.main_text import main_text, shown_text
+from scrapy_simhash.extraction.page import Page, encoded, read_page
 
 __all__ = ["EXTRACTORS", "Extraction", "decode_html", "extract", "load_extractor"]
 
 logger = logging.getLogger(__name__)
 
 #: The extractors that have names; any other is given by import path.
-EXTRACTORS = ("prose", "trafilatura", "text")
+EXTRACTORS = ("main", "trafilatura", "text")
 #: Those that take a page about as long as Scrapy does.
-FAST_EXTRACTORS = ("prose", "text")
-
-#: So much text in the element that is marked as the main one, in UTF-8 bytes, is more than what a
-#: template repeats there, prose or not.
-LIST_BYTES = 700
+FAST_EXTRACTORS = ("main", "text")
 
 _PAGES_PER_CACHE_RESET = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The text of a page, one line per block.
+    """The text of a page, and what else it shows.
 
-    Args:
-        text: what to fingerprint; may be empty.
-        thin: the extractor found too little to call it the main text. Then ``text`` is all that
-            the page shows outside its furniture, in lines in alphabetical order: pages with equal
-            texts show the same, but as most of it may be template, nearness means nothing.
+    Attributes:
+        text: what to fingerprint, one line per block; may be empty.
+        thin: no main text stands out. Then ``text`` is all that the page shows outside navigation,
+            header and footer.
+        shown: all visible text of the page, one line per block.
+        title: the text of ``<title>``.
+        headings: the texts of the first three ``<h1>`` that have any.
     """
 
     text: str
     thin: bool = False
+    shown: str = ""
+    title: str = ""
+    headings: tuple[str, ...] = ()
 
 
-def extract(html: str, extractor: str = "prose", url: str | None = None) -> Extraction:
+def extract(html: str, extractor: str = "main", url: str | None = None) -> Extraction:
     """Return the text of a page.
 
     Args:
         html: the decoded page.
-        extractor: one of ``EXTRACTORS``, or the import path of a callable.
+        extractor: one of ``EXTRACTORS``, or the import path of a callable. Where that returns the
+            text alone, what else the page shows is found here.
         url: the page's address, to be named when a callable returns what is no text.
 
     Raises:
@@ -64,10 +65,10 @@ def extract(html: str, extractor: str = "prose", url: str | None = None) -> Extr
         Exception: whatever a callable given by import path raises.
     """
     result = load_extractor(extractor)(html)
-    if isinstance(result, str):
-        return Extraction(result)
     if isinstance(result, Extraction):
         return result
+    if isinstance(result, str):
+        return _extraction(result, read_page(html))
     raise TypeError(f"the extractor {extractor} returned a {type(result).__name__} for {url}")
 
 
@@ -82,12 +83,12 @@ def load_extractor(name: str) -> Callable[[str], str | Extraction]:
     Raises:
         ValueError: there is no such extractor.
     """
-    if name == "prose":
-        return _prose
+    if name == "main":
+        return _main
     if name == "trafilatura":
         return _trafilatura()
     if name == "text":
-        return _visible
+        return _shown
     module, _, attribute = name.rpartition(".")
     try:
         found: Any = getattr(import_module(module), attribute)
@@ -101,40 +102,37 @@ def load_extractor(name: str) -> Callable[[str], str | Extraction]:
     return found  # type: ignore[no-any-return]
 
 
-def _prose(html: str) -> Extraction:
-    root = _parse(html)
-    if root is None:
-        return Extraction("", thin=True)
-    lines = main_lines(root)
-    if sum(map(size, lines)) < THIN_BYTES:
-        text = main_text(root)
-        if size(text) >= LIST_BYTES:
-            return Extraction(text)
-        text = visible_text(root, furniture=False) or visible_text(root)
-        # Menus and lists that come in another order each time still show the same.
-        return Extraction("\n".join(sorted(text.split("\n"))), thin=True)
-    return Extraction("\n".join(lines))
+def _extraction(text: str, page: Page, *, thin: bool = False) -> Extraction:
+    return Extraction(text, thin, page.shown, page.title, page.headings)
 
 
-def _visible(html: str) -> Extraction:
-    root = _parse(html)
-    return Extraction("" if root is None else visible_text(root))
+def _main(html: str) -> Extraction:
+    page = read_page(html)
+    text = main_text(page)
+    if text is None:
+        return _extraction(shown_text(page), page, thin=True)
+    return _extraction(text, page)
 
 
-def _trafilatura() -> Callable[[str], Extraction]:
+def _shown(html: str) -> Extraction:
+    page = read_page(html)
+    return _extraction(page.shown, page)
+
+
+def _trafilatura() -> Callable[[str], str]:
     # Deferred: it takes half a second to import, and the default does not need it.
     import trafilatura
     from trafilatura.meta import reset_caches
 
     pages = count(1)
 
-    def extract_article(html: str) -> Extraction:
+    def extract_article(html: str) -> str:
         if next(pages) % _PAGES_PER_CACHE_RESET == 0:
             reset_caches()  # they grow with every page
         try:
             # Always from a string: from a parsed tree, a third of the pages get another text.
             text = trafilatura.extract(
-                _encoded(html).decode("utf-8"),
+                encoded(html).decode("utf-8"),
                 fast=True,
                 include_comments=False,
                 include_tables=False,
@@ -142,27 +140,6 @@ def _trafilatura() -> Callable[[str], Extraction]:
         except Exception as error:  # noqa: BLE001 - a page that it trips over has no text
             logger.debug("trafilatura failed: %r", error)
             text = None
-        return Extraction(text or "")
+        return text or ""
 
     return extract_article
-
-
-def _parse(html: str) -> Any:
-    """Return the root of the tree, or None where there is no element at all."""
-    # A parser of its own for each page: one that threads share would make them wait.
-    parser = etree.HTMLParser(
-        encoding="utf-8",
-        remove_comments=True,
-        remove_pis=True,
-        huge_tree=True,
-        collect_ids=False,
-    )
-    try:
-        return etree.fromstring(_encoded(html), parser)
-    except etree.LxmlError:
-        return None
-
-
-def _encoded(html: str) -> bytes:
-    """Return the page without what no parser takes: NUL characters and lone surrogates."""
-    return html.encode("utf-8", "replace").replace(b"\0", b"")

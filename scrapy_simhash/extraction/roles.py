@@ -1,116 +1,101 @@
-"""What the tag and the names of an element say about the text in it."""
+"""What the tag and the names of an element tell about the text in it.
+
+A role is one bit, so that an element carries those of all that it stands in. Tags are strong
+evidence, names of classes and ids are weak; whether either is believed depends on how much of the
+page it would take away.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 Element = Any  # lxml has no types of its own
 
-INLINE_TAGS = frozenset(
-    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q rp rt"
-    " ruby s samp small span strike strong sub sup time tt u var wbr".split()
+#: Their text is never shown, or is no text of the page.
+UNSEEN_TAGS = (
+    "script style template svg math iframe object select textarea noframes audio video canvas"
+    " datalist map"
+).split()
+#: They stand inside a line. Links and images do, too, but are looked at.
+INLINE_TAGS = (
+    "abbr acronym b bdi bdo big cite code data del dfn em font i input ins kbd label mark nobr q"
+    " rp rt ruby s samp small span strike strong sub sup time tt u var wbr"
+).split()
+#: They shape running text inside the element that paragraphs stand in together.
+FLOW_TAGS = frozenset(
+    "address blockquote center dd dl dt figure ol p pre section table tbody tfoot thead tr"
+    " ul".split()
 )
-#: Whatever lies under these is furniture of the page.
-FURNITURE_TAGS = frozenset(
-    "amp-ad amp-consent amp-sidebar annotation aside button fieldset figcaption figure footer"
-    " iframe input legend nav noscript object optgroup option script select style svg template"
-    " textarea title".split()
-)
-#: These, and sections, shape running text inside a container, so a vote passes them at full
-#: strength. Manuals nest them deeply: a definition in a list in a section in a section.
-FLOW_TAGS = INLINE_TAGS | frozenset("blockquote center dd dl li ol tbody tr ul".split())
 
-# What names tell, in lower case.
-_FURNITURE = re.compile(
-    r"caption|comment(?!ary)|cookie|consent|gdpr|disqus|signature|feedback|helpful|metadata"
-    r"|author[-_]?(box|bio|card|note)|navbox|no-?print|(?<![\w-])(ads?(?!\w)|advert)"
+NAVIGATION, FOOTER, ASIDE, HEADER, CONTROL, NOSCRIPT, CAPTION, DIALOG, HIDDEN = (
+    1 << bit for bit in range(9)
 )
-_STRONG = re.compile(
-    r"(article|story|post|entry)[-_]?(body|content|text|copy)|(body|content)[-_]?(text|copy)"
-    r"|artibody|endtext|trs_editor|rich_media_content|markdown-body",
-)
-_WEAK = re.compile(r"article|story|post|entry|content|body|text|main|blog")
+#: A notice about cookies, by its names.
+NOTICE = 1 << 9
+#: Comments, teasers, sidebars and the like, by their names.
+DOUBTFUL = 1 << 10
+LINK = 1 << 11
+TITLE = 1 << 12
+#: The roles by tag or attribute that may take text away.
+FURNITURE = (NAVIGATION, FOOTER, ASIDE, HEADER, CONTROL, NOSCRIPT, CAPTION, DIALOG, HIDDEN)
+#: All that names or tags say against an element; it is not said of one around the heading.
+AGAINST = sum(FURNITURE) | NOTICE | DOUBTFUL
+
+_TAGS = {
+    "a": LINK,
+    "aside": ASIDE,
+    "button": CONTROL,
+    "dialog": DIALOG,
+    "figcaption": CAPTION,
+    "footer": FOOTER,
+    "h1": TITLE,
+    "header": HEADER,
+    "legend": CONTROL,
+    "nav": NAVIGATION,
+    "noscript": NOSCRIPT,
+}
+_ARIA_ROLES = {
+    "alert": DIALOG,
+    "alertdialog": DIALOG,
+    "banner": HEADER,
+    "complementary": ASIDE,
+    "contentinfo": FOOTER,
+    "dialog": DIALOG,
+    "navigation": NAVIGATION,
+    "search": CONTROL,
+}
+_NOTICE = re.compile(r"cookie|consent|gdpr")
 _DOUBTFUL = re.compile(
-    r"foot|side-?bar|related|recommend|teaser|widget|promo|newsletter|popup|modal"
+    r"comment(?!ary|s-open)|disqus|respond|foot|side-?bar|related|recommend|teaser|widget|promo"
+    r"|newsletter|popup|modal|caption|author[-_]?(?:box|bio)|signature"
 )
-#: WordPress names an entry after the topics that it is filed under.
-_TOPIC = re.compile(r"\b(category|tag)-\S+")
-_SECTION = re.compile(r"\bsect(ion|\d)\b")
+_INVISIBLE = re.compile(r"display\s{0,3}:\s{0,3}none")
+_LONGEST_NAMES = 200  # characters of an attribute that are looked at
 
 
-class Role(NamedTuple):
-    """What the tag and names of an element, and of those around it, say about its text."""
-
-    furniture: bool = False  # holds for all that lies under it
-    doubtful: bool = False  # holds for all that lies under it
-    flow: bool = False  # a vote passes it
-    prior: float = 1.0  # how much more a vote for this element counts
-
-
-class Roles:
-    """The roles of the elements of one page; each is found once.
-
-    Args:
-        headings: the ``h1`` of the page.
-    """
-
-    def __init__(self, headings: Iterable[Element]) -> None:
-        self._known: dict[Element, Role] = {}
-        self._around_heading: set[Element] = set()
-        for el in headings:
-            while el is not None and el not in self._around_heading:
-                self._around_heading.add(el)
-                el = el.getparent()
-
-    def of(self, el: Element | None) -> Role:
-        """Return the role of an element within those around it."""
-        known = self._known
-        if (found := known.get(el)) is not None:
-            return found
-        path = []
-        while el is not None and el not in known:
-            path.append(el)
-            el = el.getparent()
-        role = Role() if el is None else known[el]
-        for el in reversed(path):
-            if el.keys():
-                own = _role(el.tag, el.get("class", ""), el.get("id", ""), el.get("itemprop", ""))
-            else:  # most are bare
-                own = _role(el.tag)
-            # Names such as "with-sidebar" or "has-comments" stand on wrappers of all that there is.
-            if (own.furniture or own.doubtful) and el in self._around_heading:
-                own = own._replace(furniture=el.tag in FURNITURE_TAGS, doubtful=False)
-            # A figure is a picture with its credits, unless it frames a table or code.
-            if el.tag == "figure" and not (el.find("table") is None and el.find("pre") is None):
-                own = own._replace(furniture=False)
-            if role.furniture or role.doubtful:
-                furniture = role.furniture or own.furniture
-                doubtful = role.doubtful or own.doubtful
-                own = own._replace(furniture=furniture, doubtful=doubtful)
-            known[el] = role = own
-        return role
+def role_of(el: Element) -> int:
+    """Return what an element's own tag and attributes tell, as bits."""
+    tag = el.tag
+    role = _TAGS.get(tag, 0)
+    for name, value in el.items():
+        # The id of a section is the slug of its heading: it tells the topic, not the role.
+        if name == "class" or (name == "id" and tag != "section"):
+            role |= _role_of_names(value[:_LONGEST_NAMES])
+        elif name == "role":
+            role |= _ARIA_ROLES.get(value, 0)
+        elif (
+            name == "hidden"
+            or (name == "aria-hidden" and value == "true")
+            or (name == "style" and "none" in value and _INVISIBLE.search(value[:_LONGEST_NAMES]))
+        ):
+            role |= HIDDEN
+    return role
 
 
 @lru_cache(maxsize=8192)
-def _role(tag: str, classes: str = "", name: str = "", itemprop: str = "") -> Role:
-    """The role that an element has by itself."""
-    if tag in ("html", "body"):  # their names describe the page as a whole
-        return Role()
-    section = tag == "section" or (tag == "div" and _SECTION.search(classes) is not None)
-    # The id of a section is the slug of its heading: it tells the topic, not the role.
-    names = classes if section else f"{classes} {name}"
-    names = _TOPIC.sub("", names.lower())
-    prior = 6.0 if _STRONG.search(names) else 2.0 if _WEAK.search(names) else 1.0
-    if tag in ("article", "main"):
-        prior *= 2.0
-    if itemprop == "articleBody":
-        prior *= 9.0
-    return Role(
-        furniture=tag in FURNITURE_TAGS or _FURNITURE.search(names) is not None,
-        doubtful=_DOUBTFUL.search(names) is not None,
-        flow=section or tag in FLOW_TAGS,
-        prior=prior,
-    )
+def _role_of_names(names: str) -> int:
+    names = names.lower()
+    role = NOTICE if _NOTICE.search(names) else 0
+    return role | DOUBTFUL if _DOUBTFUL.search(names) else role

@@ -1,314 +1,297 @@
-"""Layouts: how a fingerprint is cut into blocks, and which buckets a look-up probes.
+"""Block values: the addresses under which an index finds a page again.
 
-A block is a contiguous slice of the fingerprint; its value, the *address*, names a bucket::
+Two pages that have the same value at the same place are candidates; only the distance of their
+fingerprints, and the rule of the recipe, decide. A *layout* is the text that names how block
+values are made, as it stands in a recipe's identity:
 
-    position   0              16             32             48            63
-               |-- block 0 --|-- block 1 --|-- block 2 --|-- block 3 --|      64 bits, 4 x 16
-
-Two fingerprints that differ in fewer bits than there are disjoint blocks agree in a whole block
-(Manku, Jain and Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007, section 3).
-For greater distances a look-up also probes addresses with some bits flipped, the likeliest first
-(Lv et al., "Multi-Probe LSH", VLDB 2007, section 4): those with the smallest sum of margins.
+``slices:4``
+    pieces of the fingerprint itself, for the narrow ones, see :class:`Slices`;
+``bands:20x4``
+    MinHash values of the features, for the wide ones, see :class:`Bands`.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
-from functools import lru_cache
+import re
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_simhash.fingerprint.simhash import BITS, Fingerprint
+from scrapy_simhash.fingerprint.hashing import Uint64s, mix
 
-# What plan_layout aims at: the pages of a bucket, the candidates that an exact layout may cost
-# before one that probes by margins is preferred, and for that one the recall at the distance
-# itself (within it, recall is higher) and the most probes.
-_BUCKET_BITS = 5
-_EXACT_CANDIDATES = 4096
-_RECALL = 0.97
-_MAX_PROBES = 512
-_MAX_BLOCKS = 10
+#: Version of what both kinds of layout make. Raise it when a page gets other block values.
+VERSION = 1
+
+_VALUE_BITS = 32
+_SLICES = re.compile(r"slices:(\d{1,2}(?:of\d{1,2})?(?:\+\d{1,2}(?:of\d{1,2})?)*)")
+_BANDS = re.compile(r"bands:(\d{1,3})x(\d{1,2})")
+# A look-up reads one bucket for each block.
+_MOST_BLOCKS = 64
+_MOST_BINS = 256
+# Hashes that are looked at for each bin before all of them are: one bin in 160,000 is missed.
+_LIKELY_IN_BIN = 12
+# Places in a bin, of 2**64, at which the last value of a band counts.
+_FIRST_PLACES = np.uint64(2**64 // 20)
+
+
+class Blocks(Protocol):
+    """How the block values of a fingerprint are made.
+
+    ``str`` gives the layout's name.
+    """
+
+    @property
+    def count(self) -> int:
+        """The number of block values that a fingerprint has."""
+
+    def of(self, value: int, hashes: Uint64s | None = None) -> bytes:
+        """Return the block values of a fingerprint.
+
+        Args:
+            value: the fingerprint.
+            hashes: one well mixed hash of each distinct feature, in any order, shape (n,); None
+                where the features are not known.
+
+        Returns:
+            ``count`` unsigned 32-bit numbers, little-endian.
+
+        Raises:
+            ValueError: the layout needs hashes and there are none.
+        """
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """How fingerprints are cut into blocks and probed.
+class Slices:
+    """Slices of the fingerprint; every pair within ``guaranteed_distance`` shares one.
 
-    Blocks are evenly spaced from the first bit to the last; they overlap where
-    ``blocks * width > bits``.
+    The usual four of 64 bits; two fingerprints that differ in three bits agree in at least one::
+
+        position   0              16             32             48            63
+                   |-- block 0 --|-- block 1 --|-- block 2 --|-- block 3 --|      slices:4
+
+    Manku, Jain and Das Sarma, "Detecting Near-Duplicates for Web Crawling" (WWW 2007), section 3,
+    trade look-ups for the size of buckets. Pieces that are chosen together, and pieces of what is
+    left, make longer addresses, and more of them::
+
+        slices:4        4 look-ups of 16 bits       slices:4+4     16 look-ups of 28 bits
+        slices:2of5    10 look-ups of 25 bits       slices:3of6    20 look-ups of 31 bits
 
     Attributes:
-        bits: width of the fingerprints: 64, 128 or 256.
-        blocks: number of blocks m, at least 1.
-        width: bits of an address, 1 to 32 and at most ``bits``.
-        probes: buckets looked up in all, m <= probes <= m * 2**width: the exact addresses
-            first, then the flip patterns with the smallest sums of margins over all blocks.
-            All patterns of r flips come first as soon as there are probes for all of them.
-        distance: the Hamming distance k that the layout was planned for.
+        bits: width of the fingerprints.
+        stages: (chosen, pieces) of each stage: the bits that the stages before left over are cut
+            into ``pieces``, and every choice of so many of them is joined to the address.
+
+    Raises:
+        ValueError: a stage chooses none or all of its pieces, or there are too many addresses.
     """
 
     bits: int
-    blocks: int
-    width: int
-    probes: int
-    distance: int
+    stages: tuple[tuple[int, int], ...] = ((1, 4),)
 
     def __post_init__(self) -> None:
-        if self.bits not in BITS:
-            raise ValueError(f"bits must be one of {BITS}, not {self.bits}")
-        if not 1 <= self.width <= min(32, self.bits):
-            raise ValueError(f"a block is 1 to 32 bits wide, not {self.width}")
-        if not 1 <= self.blocks <= self.bits - self.width + 1:
-            raise ValueError(f"{self.blocks} different blocks do not fit into {self.bits} bits")
-        if not self.blocks <= self.probes <= self.blocks << self.width:
-            raise ValueError(
-                f"probes must be {self.blocks} to {self.blocks << self.width}, not {self.probes}"
-            )
-        if not 0 <= self.distance < self.bits:
-            raise ValueError(f"distance must be 0 to {self.bits - 1}, not {self.distance}")
+        if any(not 0 < chosen < pieces for chosen, pieces in self.stages):
+            raise ValueError(f"{self}: a slice is chosen from at least two pieces, not all of them")
+        if not 0 < self.count <= _MOST_BLOCKS:
+            raise ValueError(f"{self}: {self.count} blocks; at most {_MOST_BLOCKS} are possible")
 
     def __str__(self) -> str:
-        return " ".join(f"{field.name}={getattr(self, field.name)}" for field in fields(self))
-
-    @classmethod
-    def parse(cls, text: str) -> Layout:
-        """Return the layout that ``str`` wrote; ValueError when the text is no layout."""
-        try:
-            return cls(
-                **{name: int(number) for name, number in (p.split("=") for p in text.split())}
-            )
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"not a layout: {text!r}") from error
+        return "slices:" + "+".join(
+            str(pieces) if chosen == 1 else f"{chosen}of{pieces}" for chosen, pieces in self.stages
+        )
 
     @property
-    def starts(self) -> tuple[int, ...]:
-        """The position of each block's first bit; position 0 is the most significant."""
-        gaps = max(self.blocks - 1, 1)
-        return tuple(i * (self.bits - self.width) // gaps for i in range(self.blocks))
-
-    @property
-    def radius(self) -> int:
-        """The greatest r such that every address within r flips of each block is probed."""
-        radius = patterns = 0
-        while radius <= self.width:
-            patterns += math.comb(self.width, radius)
-            if patterns * self.blocks > self.probes:
-                break
-            radius += 1
-        return radius - 1
+    def count(self) -> int:
+        """The number of addresses of a fingerprint."""
+        return math.prod(math.comb(pieces, chosen) for chosen, pieces in self.stages)
 
     @property
     def guaranteed_distance(self) -> int:
-        """The greatest distance within which every pair is found, whatever the margins.
+        """The greatest distance within which every pair shares an address.
 
-        A pair is missed only if it differs in more than ``radius`` bits of every block. The
-        fewest bits that reach this are found greedily, block by block from the left, as far
-        right as possible, so that overlapping blocks share them.
+        A stage that chooses c of m pieces finds unchanged ones if at most m - c bits differ.
         """
-        if self.radius >= self.width:
-            return self.bits
-        different: set[int] = set()
-        for start in self.starts:
-            positions = range(start + self.width - 1, start - 1, -1)
-            missing = self.radius + 1 - sum(p in different for p in positions)
-            free = (p for p in positions if p not in different)
-            different.update(itertools.islice(free, max(missing, 0)))
-        return len(different) - 1
+        return min(pieces - chosen for chosen, pieces in self.stages)
 
-    def addresses(self, values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
-        """Return the exact addresses of many fingerprints.
+    def of(self, value: int, hashes: Uint64s | None = None) -> bytes:
+        """Return the addresses of a fingerprint; see :meth:`Blocks.of`.
 
-        Args:
-            values: uint64, shape (n, bits / 64), word 0 the most significant.
-
-        Returns:
-            uint32, shape (n, blocks).
+        An address of more than 32 bits is folded to 32, which keeps equal ones equal.
         """
-        result = np.empty((len(values), self.blocks), np.uint32)
-        mask = np.uint64((1 << self.width) - 1)
-        for block, start in enumerate(self.starts):
-            first, last = start // 64, (start + self.width - 1) // 64
-            shift = 64 * (last + 1) - start - self.width
-            address = values[:, last] >> np.uint64(shift)
-            if first != last:
-                address |= values[:, first] << np.uint64(64 - shift)
-            result[:, block] = address & mask
-        return result
-
-    def probe(
-        self, fingerprint: Fingerprint
-    ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.uint32]]:
-        """Return the buckets in which the near-duplicates of a fingerprint may be.
-
-        Without margins every bit counts as equally likely to differ, so the flips come in the
-        order of their number: the guaranteed distance is the same, recall beyond it is lower.
-
-        Returns:
-            block numbers and addresses, each of shape (probes,): the exact address of each
-            block, then the flips in no order.
-        """
-        blocks = np.arange(self.blocks)
-        mask = (1 << self.width) - 1
-        exact = np.array(
-            [fingerprint.value >> (self.bits - s - self.width) & mask for s in self.starts],
-            np.uint32,
-        )
-        flips = self.probes - self.blocks
-        if not flips:
-            return blocks, exact
-        margins = fingerprint.margins
-        if margins is None:
-            margins = np.ones(self.bits, np.float32)
-        patterns = _patterns(self.width, flips, self.radius)
-        ranked, sums = _pattern_sums(margins[self._positions()], patterns)
-        within_radius = sum(math.comb(self.width, r) for r in range(1, self.radius + 1))
-        sums[:, :within_radius] = -1
-        # The first columns are the likeliest; they give a bound that leaves few to choose from.
-        likely = sums[:, : max(2 * flips // self.blocks + 1, within_radius)]
-        bound = np.partition(likely, flips - 1, axis=None)[flips - 1]
-        few = np.flatnonzero(sums <= bound)
-        chosen = few[sums.ravel()[few].argpartition(flips - 1)[:flips]]
-        block, pattern = np.divmod(chosen, patterns.shape[1])
-        bit = np.uint32(1) << (self.width - 1 - ranked).astype(np.uint32)
-        flipped = bit[block] * patterns.T[pattern].astype(np.uint32)
-        return (
-            np.concatenate((blocks, block)),
-            np.concatenate((exact, exact[block] ^ flipped.sum(axis=1, dtype=np.uint32))),
-        )
-
-    def _positions(self) -> npt.NDArray[np.intp]:
-        """Return the positions of each block's bits, shape (blocks, width)."""
-        return np.array(self.starts)[:, None] + np.arange(self.width)
+        numbers = []
+        for runs in _addresses(self.bits, self.stages):
+            address = 0
+            for shift, width in runs:
+                address = address << width | value >> shift & ((1 << width) - 1)
+            while address >> _VALUE_BITS:
+                address = address >> _VALUE_BITS ^ address & ((1 << _VALUE_BITS) - 1)
+            numbers.append(address)
+        return np.array(numbers, "<u4").tobytes()
 
 
-def _pattern_sums(
-    margins: npt.NDArray[np.float32], patterns: npt.NDArray[np.float32]
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float32]]:
-    """Return the order of each block's bits by margin, and every pattern's sum of margins.
-
-    Args:
-        margins: shape (..., blocks, width).
-        patterns: shape (width, patterns).
-
-    Returns:
-        shapes (..., blocks, width) and (..., blocks, patterns).
-    """
-    return margins.argsort(axis=-1), np.sort(margins, axis=-1) @ patterns
-
-
-@lru_cache(maxsize=32)
-def _patterns(width: int, flips: int, radius: int) -> npt.NDArray[np.float32]:
-    """Return every flip pattern that can be among the ``flips`` best of a block.
-
-    A pattern is a set of ranks, rank 0 the bit with the smallest margin. Whatever the margins,
-    it sums to no less than the patterns that it dominates, so one that dominates more than
-    ``flips`` is never needed.
-
-    Returns:
-        0 or 1, shape (width, patterns); first all patterns of up to ``radius`` flips, then those
-        that dominate the fewest.
-    """
-    found: dict[tuple[int, ...], int] = {(0,): 1}
-    queue: list[tuple[int, ...]] = [(0,)]
-    while queue:
-        for pattern in _successors(queue.pop(), width):
-            if pattern not in found and (dominated := _dominated(pattern)) <= flips:
-                found[pattern] = dominated
-                queue.append(pattern)
-    for flipped in range(1, radius + 1):
-        for pattern in itertools.combinations(range(width), flipped):
-            found[pattern] = 0
-    result = np.zeros((width, len(found)), np.float32)
-    for column, pattern in enumerate(sorted(found, key=lambda p: (found[p], p))):
-        result[list(pattern), column] = 1
-    return result
+@functools.cache
+def _addresses(
+    bits: int, stages: tuple[tuple[int, int], ...]
+) -> tuple[tuple[tuple[int, int], ...], ...]:
+    """Return, for each address, the runs of bits that it is joined of, as (shift, width)."""
+    addresses: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((), tuple(range(bits)))]
+    for chosen, pieces in stages:
+        addresses = [
+            (address + sum(taken, ()), tuple(bit for bit in left if bit not in sum(taken, ())))
+            for address, left in addresses
+            for taken in itertools.combinations(_cut(left, pieces), chosen)
+        ]
+    return tuple(_runs(address, bits) for address, _ in addresses)
 
 
-def _successors(pattern: tuple[int, ...], width: int) -> Iterator[tuple[int, ...]]:
-    """Yield the patterns just above one: a rank raised by one, or rank 0 added."""
-    if pattern[0] > 0:
-        yield (0, *pattern)
-    for i, rank in enumerate(pattern):
-        if rank + 1 < width and rank + 1 not in pattern:
-            yield (*pattern[:i], rank + 1, *pattern[i + 1 :])
+def _cut(positions: tuple[int, ...], pieces: int) -> list[tuple[int, ...]]:
+    """Cut positions into pieces as even as possible, the longer ones first."""
+    length, longer = divmod(len(positions), pieces)
+    ends = [piece * length + min(piece, longer) for piece in range(pieces + 1)]
+    return [positions[start:end] for start, end in itertools.pairwise(ends)]
 
 
-def _dominated(pattern: tuple[int, ...]) -> int:
-    """Return how many patterns a pattern dominates, itself among them, the empty one not.
-
-    A pattern dominates another whose i-th greatest rank, where it has one, is no greater.
-    """
-    # ways[r]: dominated patterns of the greatest ranks so far, the smallest of which is r.
-    ways = {pattern[-1] + 1: 1}
-    total = 0
-    for limit in reversed(pattern):
-        ways = {
-            rank: sum(n for above, n in ways.items() if above > rank) for rank in range(limit + 1)
-        }
-        total += sum(ways.values())
-    return total
+def _runs(positions: tuple[int, ...], bits: int) -> tuple[tuple[int, int], ...]:
+    """Join neighbouring positions to (shift, width), so that an address takes few steps."""
+    runs: list[list[int]] = []
+    for position in positions:
+        if runs and runs[-1][-1] == position - 1:
+            runs[-1].append(position)
+        else:
+            runs.append([position])
+    return tuple((bits - 1 - run[-1], len(run)) for run in runs)
 
 
-def plan_layout(bits: int, distance: int, expected_pages: int) -> Layout:
-    """Return the layout that finds pages within a distance among so many at the least cost.
+@dataclass(frozen=True, slots=True)
+class Bands:
+    """Bands of MinHash values of the features, from one permutation.
 
-    Where it is affordable, the layout finds every pair. Else it probes by margins, as often as
-    ``_RECALL`` of simulated pairs need that are exactly ``distance`` bits apart.
+    The hash of a feature names one of ``number * length`` bins by its high part; the least hash in
+    a bin is that bin's MinHash, and two texts have the same one as often as their sets of features
+    overlap (Jaccard). ``length`` MinHashes make a band, and a band is hashed to a block value::
 
-    Args:
-        bits: width of the fingerprints: 64, 128 or 256.
-        distance: Hamming distance k, 0 <= k < bits.
-        expected_pages: originals in the index, at least 1; an order of magnitude is enough.
+        bins   0   1   2   3 | 4   5   6   7 | ...         bands:20x4 has 80 bins
+              |---- band 0 ---|---- band 1 ---|
+
+    Li, Owen and Zhang, "One Permutation Hashing" (NIPS 2012). Where they, and Shrivastava,
+    "Optimal Densification for Fast and Accurate Minwise Hashing" (ICML 2017), let an empty bin
+    borrow from a full one, it gets a MinHash of its own over all features: there are few features
+    where bins are empty, and texts of few features need values that do not repeat each other.
+
+    Unrelated long texts share their most frequent n-grams, unrelated short ones hardly any. So the
+    last value of a band counts only in the first twentieth of its bin, where it is in most long
+    texts and in few short ones. Twenty bands find as many of the pairs of short texts by this as
+    thirty without it, and no more unrelated pages.
+
+    Attributes:
+        number: bands of a page, which are its block values.
+        length: MinHash values of a band.
 
     Raises:
-        ValueError: an argument is out of its range, or the distance is so large that buckets
-            would not be faster than comparing everything.
+        ValueError: there are no bands, too many, or too many bins.
     """
-    if bits not in BITS:
-        raise ValueError(f"bits must be one of {BITS}, not {bits}")
-    if not 0 <= distance < bits:
-        raise ValueError(f"distance must be 0 to {bits - 1} for {bits} bits, not {distance}")
-    if expected_pages < 1:
-        raise ValueError(f"expected_pages must be at least 1, not {expected_pages}")
-    address_bits = min(max(round(math.log2(expected_pages)) - _BUCKET_BITS, 8), 24)
-    for radius in (0, 1):
-        blocks = -(-(distance + 1) // (radius + 1))
-        width = min(bits // blocks, max(address_bits, 16))
-        probes = blocks * (1 + radius * width)
-        if width > radius and probes * expected_pages >> width <= _EXACT_CANDIDATES:
-            return Layout(bits, blocks, width, probes, distance)
-    for width in range(address_bits, 7, -1):
-        blocks = min(bits // width, _MAX_BLOCKS)
-        probes = _probes_needed(bits, blocks, width, distance)
-        if probes <= _MAX_PROBES:
-            return Layout(bits, blocks, width, probes, distance)
+
+    number: int
+    length: int
+
+    def __post_init__(self) -> None:
+        if not (0 < self.number <= _MOST_BLOCKS and 0 < self._bins <= _MOST_BINS):
+            raise ValueError(
+                f"{self}: 1 to {_MOST_BLOCKS} bands and at most {_MOST_BINS} MinHash values are "
+                "possible"
+            )
+
+    def __str__(self) -> str:
+        return f"bands:{self.number}x{self.length}"
+
+    @property
+    def count(self) -> int:
+        """The number of bands."""
+        return self.number
+
+    @property
+    def _bins(self) -> int:
+        return self.number * self.length
+
+    def of(self, value: int, hashes: Uint64s | None = None) -> bytes:
+        """Return the hashes of the bands; see :meth:`Blocks.of`.
+
+        A text without features has the bands of a single feature whose hash is nought.
+        """
+        if hashes is None:
+            raise ValueError(
+                f"the fingerprint alone does not give its block values: those of {self} are made "
+                "from the text"
+            )
+        minima = self._minima(hashes if len(hashes) else np.zeros(1, np.uint64))
+        places = minima * np.uint64(self._bins)
+        # A multilinear hash: the sum of products with odd numbers, of which the high half counts.
+        terms = (minima * _odd_numbers(self._bins)).reshape(self.number, self.length)
+        terms[:, -1] *= places[self.length - 1 :: self.length] < _FIRST_PLACES
+        # The number of the band is in its hash, because the bands of a text of a single feature
+        # are all made of few values.
+        sums = np.add.reduce(terms, axis=1) + _odd_numbers(self.number)
+        values: bytes = (sums >> np.uint64(64 - _VALUE_BITS)).astype("<u4").tobytes()
+        return values
+
+    def _minima(self, hashes: Uint64s) -> Uint64s:
+        """Return the MinHash of each bin, shape (bins,).
+
+        The place of a hash in its bin is its product with the number of bins, modulo 2**64. The
+        least of a bin is nearly always among the few hashes whose place is small.
+        """
+        bins = self._bins
+        if len(hashes) > 2 * _LIKELY_IN_BIN * bins:
+            small = np.uint64(_LIKELY_IN_BIN * bins * 2**64 // len(hashes))
+            minima, empty = self._least_of_bins(hashes.compress(hashes * np.uint64(bins) < small))
+            if not empty.any():
+                return minima
+        minima, empty = self._least_of_bins(hashes)
+        if empty.any():
+            minima[empty] = mix(hashes + _odd_numbers(bins)[empty][:, None]).min(axis=1)
+        return minima
+
+    def _least_of_bins(self, hashes: Uint64s) -> tuple[Uint64s, npt.NDArray[np.bool_]]:
+        """Return the least hash of each bin, and which bins have none; both of shape (bins,)."""
+        ordered = np.sort(hashes)
+        bounds = ordered.searchsorted(_bounds(self._bins))
+        return ordered.take(bounds[:-1], mode="clip"), bounds[:-1] == bounds[1:]
+
+
+@functools.cache
+def _bounds(bins: int) -> Uint64s:
+    """Return the least hash of each bin, and the greatest hash of all, shape (bins + 1,)."""
+    return np.array([*(-(-(n << 64) // bins) for n in range(bins)), 2**64 - 1], np.uint64)
+
+
+@functools.cache
+def _odd_numbers(count: int) -> Uint64s:
+    """Return odd numbers with irregular bits, shape (count,)."""
+    numbers: Uint64s = mix(np.arange(1, count + 1, dtype=np.uint64)) | np.uint64(1)
+    return numbers
+
+
+@functools.cache
+def parse_blocks(layout: str, bits: int) -> Blocks:
+    """Return the blocks that a layout names, for fingerprints of so many bits.
+
+    Args:
+        layout: ``slices:`` and its stages, or ``bands:`` and its numbers, see the module.
+        bits: 64, 128 or 256.
+
+    Raises:
+        ValueError: it is no layout, or not of so many bits; one line says why.
+    """
+    if match := _SLICES.fullmatch(layout):
+        parts = [stage.split("of") for stage in match[1].split("+")]
+        return Slices(bits, tuple((int(p[0]) if p[1:] else 1, int(p[-1])) for p in parts))
+    if match := _BANDS.fullmatch(layout):
+        return Bands(int(match[1]), int(match[2]))
     raise ValueError(
-        f"distance {distance} is too large for {bits} bits: use a smaller distance or more bits"
+        f"{layout!r} is no layout of blocks; there are slices:4, slices:2of5, slices:4+4 and the "
+        "like, and bands:20x4 and the like"
     )
-
-
-def _probes_needed(bits: int, blocks: int, width: int, distance: int, pairs: int = 1000) -> int:
-    """Simulate pairs at a distance; return the probes that find ``_RECALL`` of them.
-
-    The sums behind the bits of two pages at angle a are near to normal variables with
-    correlation cos(a), and bits differ with probability a / pi (Charikar 2002, section 3).
-    """
-    random = np.random.default_rng(0)
-    angle = math.pi * distance / bits
-    positions = Layout(bits, blocks, width, blocks, distance)._positions()
-    patterns = _patterns(width, _MAX_PROBES, 0)
-    needed: list[int] = []
-    while len(needed) < pairs:
-        one, other = random.standard_normal((2, 4 * pairs, bits), dtype=np.float32)
-        differs = (one > 0) != (math.cos(angle) * one + math.sin(angle) * other > 0)
-        right = np.flatnonzero(differs.sum(axis=1) == distance)[: pairs - len(needed)]
-        margins = np.abs(one[right])[:, positions]
-        nearest = (margins * differs[right][:, positions]).sum(axis=2).min(axis=1)
-        _, sums = _pattern_sums(margins, patterns)
-        better = sums.reshape(len(right), -1) < nearest[:, None] * (1 - 1e-6)
-        needed.extend(blocks + better.sum(axis=1))
-    return int(np.quantile(needed, _RECALL, method="higher"))

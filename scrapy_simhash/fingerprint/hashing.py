@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-HASHES = ("xxh3", "karp-rabin", "fnv1", "fnv1a", "md5", "multiply-xor")
+HASHES = ("xxh3", "karp-rabin", "fnv1", "md5", "multiply-xor")
 
 Uint64s: TypeAlias = npt.NDArray[np.uint64]
 
@@ -91,7 +91,6 @@ def _digester(name: str, bits: int) -> Callable[[str], bytes]:
         return lambda s: hashlib.md5(_utf8(s), usedforsecurity=False).digest()[-size:]
     integer: Callable[[str, int], int] = {
         "fnv1": _fnv1,
-        "fnv1a": _fnv1a,
         "multiply-xor": _multiply_xor,
     }[name]
     return lambda s: integer(s, bits).to_bytes(size, "big")
@@ -107,14 +106,6 @@ def _fnv1(feature: str, bits: int) -> int:
     mask = (1 << bits) - 1
     for byte in _utf8(feature):
         value = (value * prime & mask) ^ byte
-    return value
-
-
-def _fnv1a(feature: str, bits: int) -> int:
-    value, prime = _FNV[bits]
-    mask = (1 << bits) - 1
-    for byte in _utf8(feature):
-        value = (value ^ byte) * prime & mask
     return value
 
 
@@ -160,16 +151,35 @@ def spread(values: Uint64s, bits: int) -> Uint64s:
     """Return lanes for karp-rabin values of shape (n,): one independent mixer for each lane.
 
     The low bits of a polynomial modulo 2**64 depend on the low bits of the characters only, so it
-    is no hash until it is mixed. The mixer is that of SplitMix64 (Steele, Lea and Flood, "Fast
-    splittable pseudorandom number generators", OOPSLA 2014, section 4).
+    is no hash until it is mixed.
     """
-    lanes: Uint64s = values + _LANE_GAMMAS[: bits // 64]
-    lanes ^= lanes >> np.uint64(30)
-    lanes *= np.uint64(0xBF58476D1CE4E5B9)
-    lanes ^= lanes >> np.uint64(27)
-    lanes *= np.uint64(0x94D049BB133111EB)
-    lanes ^= lanes >> np.uint64(31)
-    return lanes
+    return mix(values + _LANE_GAMMAS[: bits // 64])
+
+
+def mix(values: Uint64s) -> Uint64s:
+    """Mix the bits of numbers, in place; different numbers stay different.
+
+    The mixer is that of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
+    generators", OOPSLA 2014, section 4).
+    """
+    values ^= values >> np.uint64(30)
+    values *= np.uint64(0xBF58476D1CE4E5B9)
+    values ^= values >> np.uint64(27)
+    values *= np.uint64(0x94D049BB133111EB)
+    values ^= values >> np.uint64(31)
+    return values
+
+
+def one_lane(lanes: Uint64s) -> Uint64s:
+    """Return one well mixed number for the hash of each feature, shape (n,).
+
+    Some hashes leave their high bits nearly empty, so every lane takes part.
+    """
+    numbers: Uint64s = mix(lanes[0].copy())
+    for lane in lanes[1:]:
+        numbers ^= lane
+        numbers = mix(numbers)
+    return numbers
 
 
 def _multiplier(seed: str | bytes | None) -> int:

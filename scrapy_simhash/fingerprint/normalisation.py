@@ -30,6 +30,8 @@ _LATER = (
 # NFKC takes time quadratic in a run of combining marks (8 s for 100,000), so fold() cuts long ones.
 _UNFOLDABLE = re.compile(rf"[{_LATER}]|[^\w\s]{{64,}}")
 _WORD_CHARACTER = re.compile(rf"[^\W{_LATER}]")
+# NFKC makes 18 characters of U+FDFA, and fingerprinting takes 40 bytes for each.
+LONGEST = 1 << 20
 _BEYOND = 0x3134B  # the first code point after which Unicode 13.0 has no letters
 _ASCII_SEPARATORS = bytes(c for c in range(128) if not _WORD_CHARACTER.match(chr(c)))
 
@@ -38,22 +40,26 @@ def normalise(text: str) -> str:
     r"""Return the characters that count: lower case, ``\w`` only, then NFKC; digits stay.
 
     What is left has no separators, so line breaks, spaces and punctuation, which differ from one
-    template to the next, play no part.
+    template to the next, play no part. Of a text of more than ``LONGEST`` characters, before or
+    after normalisation, the rest plays no part either.
     """
-    lowered = text.lower()
+    lowered = text[:LONGEST].lower()
     if lowered.isascii():
         return lowered.encode("ascii").translate(None, _ASCII_SEPARATORS).decode("ascii")
     points = np.frombuffer(lowered.encode("utf-32-le", "surrogatepass"), dtype="<u4")
-    kept = points[_is_word()[np.minimum(points, _BEYOND)]]
-    return unicodedata.normalize("NFKC", kept.tobytes().decode("utf-32-le"))
+    kept = points.compress(_is_word().take(points, mode="clip"))
+    return unicodedata.normalize("NFKC", kept.tobytes().decode("utf-32-le"))[:LONGEST]
 
 
 def fold(text: str) -> str:
-    """Return the text in lower case and NFKC with its separators: what words are taken from."""
-    lowered = text.lower()
+    """Return the text in lower case and NFKC with its separators: what words are taken from.
+
+    It is bounded as in :func:`normalise`.
+    """
+    lowered = text[:LONGEST].lower()
     if lowered.isascii():
         return lowered
-    return unicodedata.normalize("NFKC", _UNFOLDABLE.sub(" ", lowered))
+    return unicodedata.normalize("NFKC", _UNFOLDABLE.sub(" ", lowered))[:LONGEST]
 
 
 @functools.cache

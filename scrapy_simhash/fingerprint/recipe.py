@@ -5,18 +5,31 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
-from scrapy_simhash.extraction.marks import MARKS
+from scrapy_simhash.fingerprint.blocks import VERSION as BLOCKS_VERSION
+from scrapy_simhash.fingerprint.blocks import Blocks, Slices, parse_blocks
 from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.hashing import check_hash, key_from_seed
 from scrapy_simhash.fingerprint.normalisation import normalise
-from scrapy_simhash.fingerprint.simhash import BITS, Fingerprint, simhash, simhash_ngrams
+from scrapy_simhash.fingerprint.simhash import (
+    BITS,
+    Fingerprint,
+    Floats,
+    Sums,
+    feature_sums,
+    fingerprint_from_sums,
+    ngram_sums,
+)
+
+NARROW_LAYOUT = "slices:4"
+WIDE_LAYOUT = "bands:20x4"
+_NARROW_DISTANCE = 3  # what four slices find every pair within
 
 # Versions of this package's own algorithms, as they stand in the identity. Raise one when the
 # algorithm makes another fingerprint of the same page.
 _VERSIONS = {
     **dict.fromkeys(("simhash", "karp-rabin"), 1),
     **dict.fromkeys(("characters", "words", "keywords", "pypi"), 1),
-    "prose": 2,
+    "main": 1,
     "text": 1,
 }
 
@@ -26,12 +39,29 @@ class Analysis:
     """What a recipe makes of a text.
 
     Attributes:
-        fingerprint: None where the text is too short to be compared by distance.
+        fingerprint: None where the text is too short to be compared.
         length: the number of characters after normalisation.
+        size: the number of bytes of these in UTF-8.
     """
 
     fingerprint: Fingerprint | None
     length: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Every step from a text to its fingerprint, to follow them by eye.
+
+    Attributes:
+        features: the features and their weights.
+        sums: V, float64, shape (bits,); V_0 decides the most significant bit.
+        fingerprint: the bits, 1 where V_i > 0, and the block values.
+    """
+
+    features: dict[str, float]
+    sums: Floats
+    fingerprint: Fingerprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +78,8 @@ class Recipe:
         seed: a secret that changes every hash; None or empty: no seed.
         extractor: the name of the extractor of the main text.
         min_length: texts with fewer characters after normalisation have no fingerprint; at least 1.
-        tell_apart: which of ``extraction.marks.MARKS`` must be the same in near-duplicates.
+        layout: how block values are made, see :mod:`scrapy_simhash.fingerprint.blocks`; empty:
+            four slices where they find every pair within the distance, bands elsewhere.
     """
 
     name: str
@@ -57,9 +88,9 @@ class Recipe:
     distance: int
     hash: str = "xxh3"
     seed: str | bytes | None = field(default=None, repr=False)
-    extractor: str = "prose"
-    min_length: int = 100
-    tell_apart: tuple[str, ...] = ()
+    extractor: str = "main"
+    min_length: int = 10
+    layout: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.seed, str | bytes | None):
@@ -75,10 +106,21 @@ class Recipe:
             raise ValueError(f"min_length must be at least 1, not {self.min_length}")
         if not self.extractor or not self.extractor.isprintable() or " " in self.extractor:
             raise ValueError(f"{self.extractor!r} is not the name of an extractor")
-        for mark in self.tell_apart:
-            if mark not in MARKS:
-                raise ValueError(f"pages are told apart by {' or '.join(MARKS)}, not by {mark!r}")
         check_hash(self.hash, self.bits)
+        blocks = self.blocks
+        if isinstance(blocks, Slices) and blocks.guaranteed_distance < self.distance:
+            raise ValueError(
+                f"{blocks} finds pairs within {blocks.guaranteed_distance} bits only, not "
+                f"{self.distance}"
+            )
+
+    @property
+    def blocks(self) -> Blocks:
+        """How the block values of a fingerprint are made."""
+        if self.layout:
+            return parse_blocks(self.layout, self.bits)
+        narrow = self.bits == 64 and self.distance <= _NARROW_DISTANCE
+        return parse_blocks(NARROW_LAYOUT if narrow else WIDE_LAYOUT, self.bits)
 
     @property
     def identity(self) -> str:
@@ -90,11 +132,11 @@ class Recipe:
         seed = "none"
         if self.seed:
             seed = blake2b(b"identity", digest_size=4, key=key_from_seed(self.seed)).hexdigest()
-        apart = f" apart={'+'.join(self.tell_apart)}" if self.tell_apart else ""
+        kind, _, numbers = str(self.blocks).partition(":")
         return (
             f"{_versioned('simhash')} bits={self.bits} extractor={_versioned(self.extractor)} "
             f"features={_versioned(self.spec.kind)} n={self.spec.n} weights={self.spec.weights} "
-            f"hash={_versioned(self.hash)} seed={seed}{apart}"
+            f"hash={_versioned(self.hash)} seed={seed} blocks={kind}/{BLOCKS_VERSION}:{numbers}"
         )
 
     def features(self, text: str) -> dict[str, float]:
@@ -103,42 +145,38 @@ class Recipe:
 
     def fingerprint(self, text: str) -> Fingerprint:
         """Return the fingerprint of a text of any length."""
-        return self._fingerprint(text, normalise(text))
+        return self._fingerprint(self._sums(text, normalise(text)))
 
     def analyse(self, text: str) -> Analysis:
         """Return the fingerprint of a text, unless it is too short, and its length."""
         normal = normalise(text)
+        size = len(normal) if normal.isascii() else len(normal.encode("utf-8", "surrogatepass"))
         if len(normal) < self.min_length:
-            return Analysis(None, len(normal))
-        return Analysis(self._fingerprint(text, normal), len(normal))
+            return Analysis(None, len(normal), size)
+        return Analysis(self._fingerprint(self._sums(text, normal)), len(normal), size)
 
-    def exact_fingerprint(self, text: str, *marks: str) -> Fingerprint:
-        """Return a digest that only the same normalised text with the same marks has.
+    def steps(self, text: str) -> Steps:
+        """Return every step from a text of any length to its fingerprint."""
+        sums = self._sums(text, normalise(text))
+        return Steps(self.features(text), sums.values, self._fingerprint(sums))
 
-        It is far from every other digest and from every simhash.
+    def restored(self, value: int) -> Fingerprint:
+        """Return a fingerprint of which only the value is known, with its block values.
+
+        Raises:
+            ValueError: the value does not fit, or block values are made from the text.
         """
-        return Fingerprint(self._digest("text", normalise(text), *marks), self.bits)
+        return Fingerprint(value, self.bits, self.blocks.of(value, None))
 
-    def marked(self, fingerprint: Fingerprint, *marks: str) -> Fingerprint:
-        """Return a fingerprint that is as far from others of the same marks as without them.
-
-        From those of other marks it is as far as two random fingerprints are.
-        """
-        return replace(fingerprint, value=fingerprint.value ^ self._digest("marks", *marks))
-
-    def _digest(self, *parts: str) -> int:
-        key = key_from_seed(self.seed) if self.seed else b""
-        digest = blake2b(digest_size=self.bits // 8, key=key)
-        for part in parts:
-            data = part.encode("utf-8", "surrogatepass")
-            digest.update(len(data).to_bytes(8, "big") + data)
-        return int.from_bytes(digest.digest(), "big")
-
-    def _fingerprint(self, text: str, normal: str) -> Fingerprint:
+    def _sums(self, text: str, normal: str) -> Sums:
         if self.spec.kind == "characters" and self.hash == "karp-rabin":
             weighting = None if self.spec.weights == "binary" else self.spec.weigh
-            return simhash_ngrams(normal, self.spec.n, weighting, self.bits, self.seed)
-        return simhash(self.spec.of(text), self.bits, self.hash, self.seed)
+            return ngram_sums(normal, self.spec.n, weighting, self.bits, self.seed)
+        return feature_sums(self.spec.of(text), self.bits, self.hash, self.seed)
+
+    def _fingerprint(self, sums: Sums) -> Fingerprint:
+        value = fingerprint_from_sums(sums.values)
+        return Fingerprint(value, self.bits, self.blocks.of(value, sums.hashes))
 
 
 def _versioned(algorithm: str) -> str:
@@ -157,6 +195,16 @@ _ALL = (
     Recipe("pypi", FeatureSpec("pypi", 4, "frequency"), 64, 3, "md5"),
     Recipe("jieba-keywords", FeatureSpec("keywords", 20, "tfidf"), 64, 3),
     Recipe("fnv1", FeatureSpec("words", 1, "frequency"), 64, 3, "fnv1"),
+    # 128 bits of Python 2's string hash, as the first simhashes in Python had them; the distance
+    # is the same share of the bits as three of 64.
+    Recipe(
+        "string-hash",
+        FeatureSpec("words", 1, "frequency"),
+        128,
+        6,
+        "multiply-xor",
+        layout="slices:8",
+    ),
 )
 RECIPES = {recipe.name: recipe for recipe in _ALL}
 
@@ -169,7 +217,7 @@ def named_recipe(
     seed: str | bytes | None = None,
     extractor: str | None = None,
     min_length: int | None = None,
-    tell_apart: tuple[str, ...] | None = None,
+    layout: str | None = None,
 ) -> Recipe:
     """Return one of ``RECIPES``, with every value replaced that is given here.
 
@@ -184,6 +232,6 @@ def named_recipe(
         "seed": seed,
         "extractor": extractor,
         "min_length": min_length,
-        "tell_apart": tell_apart,
+        "layout": layout,
     }
     return replace(RECIPES[name], **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]

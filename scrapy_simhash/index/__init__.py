@@ -1,55 +1,58 @@
-"""The index of fingerprints: one contract, several stores, chosen by a URL."""
+"""The index of fingerprints: one contract, several stores, opened by a URL."""
 
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from scrapy_simhash.fingerprint.blocks import Layout
-from scrapy_simhash.index import sqlite_file
-from scrapy_simhash.index.base import (
-    DEFAULT_LEASE,
-    MAX_HANDOVERS,
+from scrapy_simhash.index.contract import (
     Arrival,
+    Census,
     Claim,
     Entry,
     Index,
+    IndexSpec,
+    Judge,
     Match,
+    Neighbour,
+    Orphan,
     Outcome,
-    Page,
+    Ruling,
     StoreDamaged,
     StoreError,
     StoreMismatch,
     StoreMissing,
     StoreUnavailable,
+    Unsettled,
+    by_distance,
 )
-from scrapy_simhash.index.memory import MemoryIndex
-from scrapy_simhash.index.sqlite import SqliteIndex
-from scrapy_simhash.index.stored import Census, StoredIndex
+from scrapy_simhash.index.liveness import Liveness
+from scrapy_simhash.index.local import LocalIndex, memory_index
 
 __all__ = [
-    "DEFAULT_LEASE",
-    "MAX_HANDOVERS",
     "Arrival",
     "Census",
     "Claim",
     "Entry",
     "Index",
+    "IndexSpec",
+    "Judge",
     "Match",
+    "Neighbour",
+    "Orphan",
     "Outcome",
-    "Page",
+    "Ruling",
     "StoreDamaged",
     "StoreError",
     "StoreMismatch",
     "StoreMissing",
     "StoreUnavailable",
-    "StoredIndex",
-    "index_from_url",
+    "Unsettled",
+    "by_distance",
     "open_existing",
+    "open_index",
 ]
 
-_REDIS = ("redis", "rediss", "unix")
 _URLS = (
     "memory://, sqlite:///relative/path, sqlite:////absolute/path, redis://host:port/db, "
     "rediss://host:port/db, unix:///path/of.sock?db=0, "
@@ -57,94 +60,63 @@ _URLS = (
 )
 
 
-def index_from_url(
-    url: str,
-    *,
-    recipe: str,
-    bits: int,
-    distance: int,
-    expected_pages: int = 1_000_000,
-    lease: float = DEFAULT_LEASE,
-    layout: Layout | None = None,
-    spider: str = "",
-) -> StoredIndex:
+def open_index(url: str, spec: IndexSpec) -> Index:
     """Open the index that a URL names; make it if there is none.
 
     Args:
-        url: ``memory://``, ``sqlite:///relative/path`` or ``sqlite:////absolute/path``; what a
-            URL reserves is percent-encoded in the path.
-        recipe: identity of the recipe that makes the fingerprints.
-        bits: width of the fingerprints: 64, 128 or 256.
-        distance: k, 0 <= k < bits; pages within k bits match.
-        expected_pages: what the layout of a new index is planned for; a stored layout stays.
-        lease: seconds that a provisional entry or a hand-over belongs to its worker.
-        layout: of a new index instead of the planned one; a stored one must be the same.
-        spider: whose pages this worker crawls; only those are handed over to it.
+        url: ``memory://``, ``sqlite:///relative/path``, ``sqlite:////absolute/path``, or one of
+            those of Redis; what a URL reserves is percent-encoded in the path.
+        spec: the recipe's identity, width, distance and number of blocks, and whose crawler it is.
 
     Raises:
-        ValueError: the URL is of no known form, or no layout can be planned.
-        StoreError: the index cannot be opened or does not fit; see :mod:`.base`.
+        ValueError: the URL is of no known form.
+        StoreError: the index cannot be opened or does not fit.
     """
-    scheme, host, path, query, fragment = _split(url)
-    arguments: dict[str, Any] = {
-        "recipe": recipe,
-        "bits": bits,
-        "distance": distance,
-        "expected_pages": expected_pages,
-        "lease": lease,
-        "layout": layout,
-        "spider": spider,
-    }
-    if scheme == "memory" and not (host or path or query or fragment):
-        return MemoryIndex(**arguments)
-    if scheme.split("+")[0] in _REDIS:
-        _need_redis(scheme)
+    parts = _split(url)
+    if _is_redis(parts):
         from scrapy_simhash.index.redis import RedisIndex
 
-        return RedisIndex(url, **arguments)
-    if scheme == "sqlite" and len(path) > 1 and not (host or query or fragment):
-        return SqliteIndex(unquote(path[1:]), **arguments)
-    raise _unknown(url)
+        return RedisIndex(url, spec)
+    if parts.scheme == "memory" and not any(parts[1:]):
+        return memory_index(spec)
+    return _open_file(_path(url, parts), spec)
 
 
-def open_existing(url: str, *, read_only: bool = True) -> StoredIndex:
-    """Open an index with the recipe, distance and layout that it has; make none.
+def open_existing(url: str, *, judge: Judge = by_distance, read_only: bool = True) -> Index:
+    """Open an index with the recipe, distance and blocks that it has; make none.
 
     Args:
-        url: as for :func:`index_from_url`; an index in memory is nobody else's.
-        read_only: only look at it. A file then is opened for reading.
+        url: as for :func:`open_index`; an index in memory is nobody else's.
+        judge: decides which near pages are copies.
+        read_only: neither make nor change anything. A file then is opened for reading.
 
     Raises:
-        StoreMissing: there is none.
         ValueError: the URL is of no known form.
+        StoreMissing: there is none.
         StoreError: it cannot be opened.
     """
-    scheme, host, path, query, fragment = _split(url)
-    header: dict[str, str] = {}
-    if scheme.split("+")[0] in _REDIS:
-        _need_redis(scheme)
-        from scrapy_simhash.index.redis_header import read_header
+    parts = _split(url)
+    if _is_redis(parts):
+        from scrapy_simhash.index.redis import RedisIndex, stored_spec
 
-        header, url = read_header(url)
-    elif scheme == "sqlite" and len(path) > 1 and not (host or query or fragment):
-        header = sqlite_file.read_header(unquote(path[1:]))
-    elif scheme == "memory":
+        return RedisIndex(*stored_spec(url, judge=judge))
+    if parts.scheme == "memory":
         raise StoreMissing("an index in memory is gone with the process that made it")
-    else:
-        raise _unknown(url)
-    try:
-        recipe, layout = header["recipe"], Layout.parse(header["layout"])
-    except (KeyError, ValueError) as error:
-        raise StoreDamaged(f"the index has a damaged header: {error}") from error
-    arguments: dict[str, Any] = {
-        "recipe": recipe,
-        "bits": layout.bits,
-        "distance": layout.distance,
-        "layout": layout,
-    }
-    if scheme == "sqlite" and read_only:
-        return SqliteIndex(unquote(path[1:]), read_only=True, **arguments)
-    return index_from_url(url, **arguments)
+    from scrapy_simhash.index.sqlite_file import read_spec
+
+    path = _path(url, parts)
+    return _open_file(path, read_spec(path, judge), read_only=read_only)
+
+
+def _open_file(path: str, spec: IndexSpec, *, read_only: bool = False) -> LocalIndex:
+    # Python may be built without SQLite.
+    from scrapy_simhash.index.neighbours import Neighbours
+    from scrapy_simhash.index.sqlite_log import SqliteLog
+
+    liveness = Liveness(spec.spider)
+    log = SqliteLog(path, spec, liveness, read_only=read_only)
+    neighbours = Neighbours(spec.bits, spec.blocks, spec.distance)
+    return LocalIndex(spec, log, neighbours, liveness.name)
 
 
 def _split(url: str) -> SplitResult:
@@ -155,12 +127,23 @@ def _split(url: str) -> SplitResult:
         raise _unknown(url) from None
 
 
+def _is_redis(parts: SplitResult) -> bool:
+    if parts.scheme.split("+")[0] not in ("redis", "rediss", "unix"):
+        return False
+    if find_spec("redis") is None:
+        raise ValueError(f"{parts.scheme}:// needs redis-py: pip install 'scrapy-simhash[redis]'")
+    return True
+
+
+def _path(url: str, parts: SplitResult) -> str:
+    """Return the file that a URL names."""
+    is_file = parts.scheme == "sqlite" and len(parts.path) > 1
+    if not is_file or parts.netloc or parts.query or parts.fragment:
+        raise _unknown(url)
+    return unquote(parts.path[1:])
+
+
 def _unknown(url: str) -> ValueError:
-    """Return what says that a URL is of no known form, without what may be a password."""
+    """Return the error for a URL of no known form, without what may be a password."""
     shown = f"{url.partition(':')[0]}:…" if "@" in url else url
     return ValueError(f"no index at {shown!r}: the URL must be {_URLS}")
-
-
-def _need_redis(scheme: str) -> None:
-    if find_spec("redis") is None:
-        raise ValueError(f"{scheme}:// needs redis-py: pip install 'scrapy-simhash[redis]'")

@@ -1,390 +1,312 @@
-"""The life of a claim over a log on this machine, with the buckets in this process's RAM.
+"""The index on this machine: a log that decides, and its fingerprints in this process's RAM.
 
-The log is the store's; :class:`LocalIndex` follows it into RAM and decides under the store's
-write lock.
+RAM holds a superset of the log: an entry that was deleted is noticed, and forgotten, when its
+record is read.
 """
 
 from __future__ import annotations
 
 import logging
-import math
 import threading
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
 
-from scrapy_simhash.fingerprint.blocks import Layout
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index import base
-from scrapy_simhash.index.base import (
+from scrapy_simhash.index.contract import (
+    MAX_ADOPTIONS,
     Arrival,
+    Census,
     Claim,
-    Match,
-    Outcome,
-    Page,
-    mark_of,
+    Entry,
+    Index,
+    IndexSpec,
+    Neighbour,
+    Orphan,
+    Unsettled,
 )
-from scrapy_simhash.index.buckets import Neighbours
-from scrapy_simhash.index.local_store import LocalStore
-from scrapy_simhash.index.log import Record, Row, Waiting
-from scrapy_simhash.index.presence import Presence
+from scrapy_simhash.index.decision import Decision, Pages
+from scrapy_simhash.index.liveness import Liveness
+from scrapy_simhash.index.log import Lease, Log, Record, Row
+from scrapy_simhash.index.memory_log import MemoryLog
+from scrapy_simhash.index.neighbours import Near, Neighbours, packed_words, scoped
 
 logger = logging.getLogger(__name__)
 
-
-class _Found(NamedTuple):
-    distance: int
-    record: Record
-    living: bool
-
-    @property
-    def match(self) -> Match:
-        provisional = self.record.worker is not None
-        return Match(self.record.key, self.distance, self.record.time, provisional)
+# Rows of the log that are followed at a time, and entries that are read or put at a time.
+_ROWS = 1 << 16
+_ENTRIES = 1 << 12
+_PUT = 1 << 8
 
 
-class _Look(NamedTuple):
-    """What a page is near to, of the first so many entries; the claim, if they settle it."""
-
-    near: list[tuple[int, int]]
-    compared: int
-    claim: Claim | None
-
-
-class _New:
-    """What a batch adds to the log, by position; it is written some at a time.
+class LocalIndex(Index):
+    """See the contract for its methods.
 
     Args:
-        last: the last position in the log.
+        spec: how it is opened.
+        log: the store.
+        neighbours: the log's fingerprints in RAM; empty, and used by nobody else.
+        name: the name of this crawler in the log.
     """
 
-    def __init__(self, last: int) -> None:
-        self.last = last
-        self.entries: dict[int, Arrival] = {}
-        # Those of the batch that may be noted as waiting by now.
-        self.claimed: set[str] = set()
-        self._unwritten: list[tuple[int, Arrival]] = []
-
-    def add(self, page: Arrival) -> None:
-        self.last += 1
-        self.entries[self.last] = page
-        self._unwritten.append((self.last, page))
-
-    def take_unwritten(self) -> list[tuple[int, Arrival]]:
-        unwritten, self._unwritten = self._unwritten, []
-        return unwritten
-
-
-class LocalIndex(LocalStore):
-    """An index whose log a subclass stores.
-
-    Args:
-        layout: how the fingerprints are cut and probed.
-        distance: k, at most the layout's.
-        lease: seconds that a provisional entry or a hand-over belongs to its worker.
-        spider: whose pages this worker crawls.
-    """
-
-    def __init__(self, layout: Layout, distance: int, lease: float, spider: str) -> None:
-        self.layout = layout
-        self.distance = distance
-        self.lease = lease
-        self._spider = mark_of(spider)
-        # What stands before a request as it is stored.
-        self._mark = f"{self._spider}="
-        self._scopes: dict[str, Neighbours] = {}
-        self._seen = 0
-        self._enlist()
-
-    def _enlist(self) -> None:
-        """Become a worker of this process."""
+    def __init__(self, spec: IndexSpec, log: Log, neighbours: Neighbours, name: str) -> None:
+        self.spec = spec
+        self._log = log
+        self._neighbours = neighbours
+        self._name = name
         self._lock = threading.RLock()
-        self._presence = Presence(self._spider)
-        self._worker = self._presence.name
-        # Where the entries are that this worker claimed and has not settled.
-        self._claimed: dict[str, set[int]] = {}
+        self._seen = 0
+        # Where the entries are that this crawler has in progress.
+        self._open: dict[str, set[int]] = {}
 
-    # The contract.
-
-    def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:  # noqa: D102
-        with self._lock:
-            self._follow()
-            near = self._neighbours(scope).find(fingerprint, self.distance)
-            return [found.match for found in self._read(scope, near, time.time())]
+    # Claims.
 
     def claim_all(  # noqa: D102
         self, arrivals: Sequence[Arrival], *, now: float | None = None
     ) -> list[Claim]:
+        if not arrivals:
+            return []
         now = time.time() if now is None else now
-        arrivals = [
-            page if page.request is None else replace(page, request=self._mark + page.request)
-            for page in arrivals
-        ]
+        pages = Pages(arrivals, self.spec)
+        lease = Lease(self._name, now + self.spec.lease)
         with self._lock:
             self._follow()
-            # Most of the time goes into this, while others can write.
-            looks = [self._look(page, now) for page in arrivals]
-            settled = [look.claim for look in looks if look.claim]
-            if len(settled) == len(looks):
+            # Most of the time goes into this, while other crawlers can write.
+            compared = len(self._neighbours)
+            is_expired = partial(self._log.is_expired, now=now)
+            decision = Decision(pages, self._find(pages), self.spec, is_expired, lease, now)
+            decision.settle(self._records(decision.open_near))
+            settled = [claim for claim in decision.claims if claim is not None]
+            if len(settled) == len(arrivals):
                 return settled
-            with self._transaction():
+            with self._log.transaction():
                 self._follow()
-                new = _New(self._last())
-                claims = [
-                    self._decide(page, look, new, now)
-                    for page, look in zip(arrivals, looks, strict=True)
-                ]
-                self._write(new, now)
-            # Now that the log has them.
-            for position, page in new.entries.items():
-                self._neighbours(page.scope).add(position, page.fingerprint.value)
-                self._claimed.setdefault(page.key, set()).add(position)
-                self._seen = position
+                # Whatever came meanwhile is compared exactly: no race admits two.
+                later = self._neighbours.scan(pages.words, compared)
+                records = self._records([*decision.open_near, *later])
+                claims = decision.decide(records, later, self._log.last())
+                self._log.delete(decision.deleted)
+                self._append(pages, decision.admitted, decision.new)
+                self._lease(decision.leased.values())
+            self._take_in(pages, decision.admitted, decision.new)
+            self._hold([*decision.new.values(), *decision.leased.values()])
             return claims
 
-    def _look(self, page: Arrival, now: float) -> _Look:
-        """Compare with what is known so far."""
-        neighbours = self._neighbours(page.scope)
-        near = neighbours.find(page.fingerprint, self.distance)
-        claim = self._settled(page.key, self._read(page.scope, near, now)) if near else None
-        if claim and self._waiting_of(page.key):
-            claim = None
-        return _Look(near, len(neighbours), claim)
+    def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Neighbour]:  # noqa: D102
+        pages = Pages([Arrival("", fingerprint, scope)], self.spec)
+        with self._lock:
+            self._follow()
+            near = self._find(pages)
+            records = self._records(near)
+        found = [(distance, records[at]) for distance, at in near[0] if at in records]
+        return [
+            Neighbour(r.position, r.key, distance, r.facts, r.time, r.lease is not None)
+            for distance, r in found
+            if r.scope == scope
+        ]
 
-    def _decide(self, page: Arrival, look: _Look, new: _New, now: float) -> Claim:
-        """Answer a claim under the store's write lock; what it makes an original is new."""
-        scope, value = page.scope, page.fingerprint.value
-        # Whatever came meanwhile is compared exactly: no race admits two.
-        near = self._neighbours(scope).scan(page.fingerprint, self.distance, look.compared)
-        for position, other in new.entries.items():
-            distance = (other.fingerprint.value ^ value).bit_count()
-            if distance <= self.distance and other.scope == scope:
-                near.append((distance, position))
-        if look.claim and not near and page.key not in new.claimed:
-            return look.claim
-        new.claimed.add(page.key)
-        handed_back: list[Page] = []
-        if near := sorted(look.near + near):
-            self._write(new, now)
-            found = self._read(scope, near, now)
-            self._drop_waiting([page.key])
-            claim = self._settled(page.key, found) or self._joined(page, found, now)
-            if claim:
-                return claim
-            handed_back = self._replace(found, new.last + 1, now)
-        new.add(page)
-        return Claim(Outcome.ORIGINAL, handed_back=tuple(handed_back))
+    # The log in RAM.
 
-    def _write(self, new: _New, now: float) -> None:
-        """Write the new entries that are not yet in the log, and their leases."""
-        entries = new.take_unwritten()
-        if not entries:
-            return
-        expires = now + self.lease
-        self._drop_waiting([page.key for _, page in entries])
-        self._insert(
-            [
-                (Row(position, page.scope, page.fingerprint.to_bytes()), page.key, now)
-                for position, page in entries
-            ]
-        )
-        self._set_leases(
-            [
-                Record(position, page.key, now, self._worker, expires, page.request)
-                for position, page in entries
-            ]
-        )
+    def _follow(self) -> None:
+        """Take what the log holds since the last look into RAM."""
+        while rows := self._log.follow(self._seen, _ROWS):
+            positions = [row.position for row in rows]
+            words = packed_words([row.value for row in rows], self.spec.bits)
+            blocks = scoped([(row.scope, row.blocks) for row in rows], self.spec.blocks)
+            self._neighbours.add(positions, words, blocks)
+            self._seen = positions[-1]
 
-    def _settled(self, key: str, found: list[_Found]) -> Claim | None:
-        """Return the answer to a claim that changes no entry; None if there is none."""
-        own = [f.record for f in found if f.record.key == key]
-        matches = tuple(f.match for f in found if f.living or f.record.key == key)
-        if own:
-            settled = all(record.worker is None for record in own)
-            return Claim(Outcome.REVISIT, matches) if settled else None
-        if any(not match.provisional for match in matches):
-            return Claim(Outcome.DUPLICATE, matches)
-        return None
+    def _append(self, pages: Pages, admitted: list[int], new: dict[int, Record]) -> None:
+        """Write new entries into the log."""
+        arrivals = [pages.arrivals[index] for index in admitted]
+        rows = [
+            Row(position, page.scope, page.fingerprint.to_bytes(), page.fingerprint.blocks)
+            for position, page in zip(new, arrivals, strict=True)
+        ]
+        self._log.append(rows, list(new.values()))
 
-    def _joined(self, page: Arrival, found: list[_Found], now: float) -> Claim | None:
-        """Take over the own provisional entry, or wait on another's; None if there is neither."""
-        key, request = page.key, page.request
-        own = [f.record for f in found if f.record.key == key]
-        living = [f for f in found if f.living or f.record.key == key]
-        matches = tuple(f.match for f in living)
-        for record in own:
-            if record.worker is not None:
-                lease = record._replace(
-                    worker=self._worker,
-                    expires=now + self.lease,
-                    request=record.request if request is None else request,
-                )
-                self._set_leases([lease])
-                self._claimed.setdefault(key, set()).add(record.position)
-        if own:
-            return Claim(Outcome.REVISIT, matches)
-        if not living:
-            return None
-        # What another spider noted of the key is not replaced: it may be all that brings that back.
-        waits = request is not None and self._waiting_of(key) is None
-        if request is not None and waits:
-            self._put_waiting(Waiting(key, request, living[0].record.position))
-        return Claim(Outcome.DUPLICATE, matches, waiting=waits)
+    def _take_in(self, pages: Pages, admitted: list[int], new: dict[int, Record]) -> None:
+        """Take new entries into RAM, now that the log has them."""
+        if new:
+            self._neighbours.add(list(new), pages.words[admitted], pages.blocks[admitted])
+            self._seen = max(new)
 
-    def _replace(self, found: list[_Found], position: int, now: float) -> list[Page]:
-        """Delete the expired entries in a new one's way; return the pages handed back."""
-        pages: list[Page] = []
-        for record in (f.record for f in found):
-            pages += self._hand_over(record.position, now)
-            self._delete(record.key, record.position)
-            if record.request is not None:
-                self._put_waiting(Waiting(record.key, record.request, position))
-        return pages
+    def _find(self, pages: Pages) -> list[Near]:
+        found = self._neighbours.find(pages.words, pages.blocks)
+        self.flooded = self._neighbours.flooded
+        return found
+
+    def _records(self, near: Sequence[Near]) -> dict[int, Record]:
+        """Return the records of entries that were found."""
+        wanted = {position for some in near for _, position in some}
+        if not wanted:
+            return {}
+        records = self._log.records(wanted)
+        if gone := wanted - records.keys():
+            self._neighbours.forget(sorted(gone))
+        return records
+
+    # Leases.
 
     def confirm(self, keys: Iterable[str]) -> None:  # noqa: D102
         keys = list(keys)
         with self._lock:
-            with self._transaction():
-                self._end_leases([(key, at) for key in keys for at in self._claimed.get(key, ())])
-            for key in keys:
-                self._claimed.pop(key, None)
+            with self._log.transaction():
+                self._log.settle(self._positions(keys))
+            self._forget(keys)
 
-    def release(self, keys: Iterable[str], *, now: float | None = None) -> list[Page]:  # noqa: D102
-        now = time.time() if now is None else now
+    def release(self, keys: Iterable[str]) -> None:  # noqa: D102
         keys = list(keys)
-        pages: list[Page] = []
         with self._lock:
-            with self._transaction():
-                for key in keys:
-                    for record in self._provisional(key):
-                        if record.worker == self._worker:
-                            pages += self._hand_over(record.position, now)
-                            self._delete(record.key, record.position)
-            for key in keys:
-                self._claimed.pop(key, None)
-        return pages
+            with self._log.transaction():
+                self._log.delete(self._own(keys))
+            self._forget(keys)
 
     def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:  # noqa: D102
         now = time.time() if now is None else now
-        with self._lock, self._transaction():
-            for key in keys:
-                for record in self._provisional(key):
-                    if record.worker == self._worker:
-                        self._set_leases([record._replace(expires=now + self.lease)])
-                handed = self._waiting_of(key)
-                if handed and handed.worker == self._worker:
-                    self._put_waiting(handed._replace(expires=now + self.lease))
+        expires = now + self.spec.lease
+        with self._lock, self._log.transaction():
+            own = self._own(list(keys))
+            self._log.lease({at: lease._replace(expires=expires) for at, lease in own.items()})
 
-    def orphans(self, *, now: float | None = None) -> list[Page]:  # noqa: D102
+    def _lease(self, records: Iterable[Record]) -> None:
+        self._log.lease({record.position: record.lease for record in records if record.lease})
+
+    def _hold(self, records: Iterable[Record]) -> None:
+        """Remember that this crawler has these entries in progress."""
+        for record in records:
+            self._open.setdefault(record.key, set()).add(record.position)
+
+    def _positions(self, keys: list[str]) -> list[int]:
+        return [position for key in keys for position in self._open.get(key, ())]
+
+    def _own(self, keys: list[str]) -> dict[int, Lease]:
+        """Return the leases of these keys that nobody has taken over."""
+        leases = {at: r.lease for at, r in self._log.records(self._positions(keys)).items()}
+        return {at: lease for at, lease in leases.items() if lease and lease.owner == self._name}
+
+    def _forget(self, keys: list[str]) -> None:
+        for key in keys:
+            self._open.pop(key, None)
+
+    def orphans(self, *, limit: int = 100, now: float | None = None) -> list[Orphan]:  # noqa: D102
         now = time.time() if now is None else now
+        crawlers = self._name.partition("@")[0] + "@"
+        adopted: list[Record] = []
+        given_up: list[Record] = []
         with self._lock:
-            if not any(self._lost(now)):
+            if not self._log.expired(crawlers, now, 1):
                 return []
-            pages: list[Page] = []
-            with self._transaction():
-                entries, handed_over = self._lost(now)
-                for waiting in handed_over:
-                    pages += self._take_over(waiting, now)
-                for record in entries:
-                    pages += self._hand_over(record.position, now)
-                    self._delete(record.key, record.position)
-                    if record.request is not None:
-                        pages += self._take_over(Waiting(record.key, record.request), now)
-            return list({page.key: page for page in pages}.values())
+            with self._log.transaction():
+                for record in self._log.expired(crawlers, now, limit):
+                    lease = record.lease
+                    if lease is None or lease.request is None or lease.adoptions >= MAX_ADOPTIONS:
+                        given_up.append(record)
+                    else:
+                        lease = lease._replace(
+                            owner=self._name,
+                            expires=now + self.spec.lease,
+                            adoptions=lease.adoptions + 1,
+                        )
+                        adopted.append(record._replace(lease=lease))
+                self._lease(adopted)
+                self._log.delete([record.position for record in given_up])
+            self._hold(adopted)
+        for record in given_up:
+            if record.lease and record.lease.request is not None:
+                logger.warning(
+                    "%s is not crawled again: %d crawlers that had it in progress have ended",
+                    record.key,
+                    MAX_ADOPTIONS + 1,
+                )
+        return [Orphan(r.key, r.lease.request) for r in adopted if r.lease and r.lease.request]
 
-    def last_lease(self, *, now: float | None = None) -> float | None:  # noqa: D102
+    def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> Unsettled:  # noqa: D102
         now = time.time() if now is None else now
+        asked = frozenset(entries)
         with self._lock:
-            entries = [r for r in self._provisional() if r.worker != self._worker]
-            living = [r for r in entries if self._lives(r.worker, r.expires, now)]
-            if any(self._waits_on_a_stranger(record) for record in living):
-                return math.inf
-            leases = [(r.worker, r.expires) for r in entries]
-            leases += [(w.worker, w.expires) for w in self._handed_over()]
-            left = [
-                expires - now if expires and self._lives(worker, expires, now) else 0.0
-                for worker, expires in leases
-            ]
-        return max(left, default=None)
+            records = self._log.records(asked)
+            leased = {at: record.lease for at, record in records.items() if record.lease}
+            expired = {at for at, lease in leased.items() if self._log.is_expired(lease, now)}
+        return Unsettled(frozenset(leased.keys() - expired), asked - records.keys() | expired)
 
-    def give_up(self, keys: Iterable[str]) -> None:  # noqa: D102
-        with self._lock, self._transaction():
-            noted = [self._waiting_of(key) for key in keys]
-            self._drop_waiting([page.key for page in noted if page and page.original is None])
+    # Acts of an operator.
+
+    def put(self, entries: Iterable[Entry]) -> int:  # noqa: D102
+        iterator = iter(entries)
+        count = 0
+        while some := list(islice(iterator, _PUT)):
+            pages = Pages(
+                [Arrival(e.key, e.fingerprint, e.scope, e.facts) for e in some], self.spec
+            )
+            new: dict[int, Record] = {}
+            admitted = []
+            with self._lock:
+                with self._log.transaction():
+                    self._follow()
+                    known, last = self._known(pages), self._log.last()
+                    for index, entry in enumerate(some):
+                        name = (entry.key, entry.scope, entry.fingerprint.value)
+                        if name not in known:
+                            known.add(name)
+                            admitted.append(index)
+                            at, time_ = last + len(admitted), float(int(entry.time))
+                            new[at] = Record(at, entry.key, entry.scope, entry.facts, time_)
+                    self._append(pages, admitted, new)
+                self._take_in(pages, admitted, new)
+            count += len(new)
+        return count
+
+    def _known(self, pages: Pages) -> set[tuple[str, str, int]]:
+        """Return key, scope and value of the confirmed entries with these fingerprints."""
+        same = [[near for near in some if near[0] == 0] for some in self._find(pages)]
+        records = self._records(same)
+        return {
+            (record.key, record.scope, page.fingerprint.value)
+            for page, some in zip(pages.arrivals, same, strict=True)
+            for _, position in some
+            if (record := records.get(position)) and record.lease is None
+        }
+
+    def remove(self, key: str) -> int:  # noqa: D102
+        with self._lock, self._log.transaction():
+            positions = self._log.positions(key)
+            self._log.delete(positions)
+        return len(positions)
+
+    def clear(self) -> None:  # noqa: D102
+        with self._lock:
+            with self._log.transaction():
+                self._log.clear()
+            self._neighbours.clear()
+            self._open.clear()
+
+    def census(self) -> Census:  # noqa: D102
+        with self._lock:
+            return self._log.census()
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._log)
+
+    def __iter__(self) -> Iterator[Entry]:
+        position = 0
+        while True:
+            with self._lock:
+                entries = self._log.entries(position, _ENTRIES)
+            if not entries:
+                return
+            yield from (entry for _, entry in entries)
+            position = entries[-1][0]
 
     def close(self) -> None:  # noqa: D102
-        self._presence.leave()
+        with self._lock:
+            self._log.close()
 
-    # Records and leases.
 
-    def _read(self, scope: str, near: list[tuple[int, int]], now: float) -> list[_Found]:
-        """Return the records of the entries found, nearest first, then oldest."""
-        if not near:
-            return []
-        records = {r.position: r for r in self._records([position for _, position in near])}
-        if gone := [position for _, position in near if position not in records]:
-            self._neighbours(scope).forget(gone)
-        return [
-            _Found(distance, record, self._lives(record.worker, record.expires, now))
-            for distance, position in near
-            if (record := records.get(position))
-        ]
-
-    def _lost(self, now: float) -> tuple[list[Record], list[Waiting]]:
-        """Return the provisional entries and the hand-overs whose lease ran out or worker died."""
-        return (
-            [r for r in self._provisional() if not self._lives(r.worker, r.expires, now)],
-            [w for w in self._handed_over() if not self._lives(w.worker, w.expires, now)],
-        )
-
-    def _handed_over(self) -> list[Waiting]:
-        """Return the hand-overs of this worker's spider."""
-        return [w for w in self._waiting_on(None) if w.request.startswith(self._mark)]
-
-    def _waits_on_a_stranger(self, record: Record) -> bool:
-        """Return whether a page of this worker's spider waits on an entry of another's."""
-        if record.worker is not None and record.worker.startswith(f"{self._spider}@"):
-            return False
-        return any(w.request.startswith(self._mark) for w in self._waiting_on(record.position))
-
-    def _lives(self, worker: str | None, expires: float | None, now: float) -> bool:
-        """Return whether an entry is confirmed, or its lease runs and its worker lives."""
-        if worker is None or expires is None or worker == self._worker:
-            return expires is None or expires > now
-        return expires > now and self._presence.is_alive(worker)
-
-    def _hand_over(self, original: int, now: float) -> list[Page]:
-        """Hand the pages that wait on an entry to this worker."""
-        pages: list[Page] = []
-        for waiting in self._waiting_on(original):
-            pages += self._take_over(waiting, now)
-        return pages
-
-    def _take_over(self, waiting: Waiting, now: float) -> list[Page]:
-        """Lease a page to this worker; return it unless it was handed over too often.
-
-        A page of another spider is left for whichever worker of that asks for orphans first.
-        """
-        if not waiting.request.startswith(self._mark):
-            self._put_waiting(waiting._replace(original=None, worker="", expires=0.0))
-            return []
-        if waiting.handovers >= base.MAX_HANDOVERS:
-            self._drop_waiting([waiting.key])
-            logger.warning(
-                "%s was handed over %d times and never claimed: given up",
-                waiting.key,
-                waiting.handovers,
-            )
-            return []
-        self._put_waiting(
-            Waiting(
-                waiting.key,
-                waiting.request,
-                None,
-                waiting.handovers + 1,
-                self._worker,
-                now + self.lease,
-            )
-        )
-        return [Page(waiting.key, waiting.request.removeprefix(self._mark))]
+def memory_index(spec: IndexSpec) -> LocalIndex:
+    """Return an index in this process's RAM."""
+    neighbours = Neighbours(spec.bits, spec.blocks, spec.distance)
+    log = MemoryLog(spec.bits, neighbours)
+    return LocalIndex(spec, log, neighbours, Liveness(spec.spider).name)

@@ -1,136 +1,117 @@
-"""The log of a local index: what a store on this machine keeps, act by act."""
+"""The log of a local index: the acts that a store on this machine offers."""
 
 from __future__ import annotations
 
 import contextlib
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
-from scrapy_simhash.index.base import Entry
-from scrapy_simhash.index.stored import Census
+from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.index.contract import Census, Entry
+
+
+class Lease(NamedTuple):
+    """The lease of a provisional entry.
+
+    Attributes:
+        owner: name of the crawler that has it, see :class:`.liveness.Liveness`.
+        expires: when it runs out, in seconds since the Unix epoch.
+        adoptions: how often a crawler has adopted the entry.
+        request: what makes the page's request again.
+    """
+
+    owner: str
+    expires: float
+    adoptions: int = 0
+    request: str | None = None
+
+
+class Record(NamedTuple):
+    """One entry without its fingerprint; the lease is None once it is confirmed."""
+
+    position: int
+    key: str
+    scope: str
+    facts: bytes
+    time: float
+    lease: Lease | None = None
+
+    def entry(self, fingerprint: Fingerprint) -> Entry:
+        """Return what the contract shows of it."""
+        provisional = self.lease is not None
+        return Entry(self.key, fingerprint, self.scope, self.facts, self.time, provisional)
 
 
 class Row(NamedTuple):
-    """What the log says of an entry."""
+    """What RAM holds of an entry: its fingerprint and block values as bytes."""
 
     position: int
     scope: str
     value: bytes
+    blocks: bytes
 
 
-class Record(NamedTuple):
-    """What is read of an entry that matched; worker and expires are None once confirmed."""
-
-    position: int
-    key: str
-    time: float
-    worker: str | None
-    expires: float | None
-    request: str | None
-
-
-class Waiting(NamedTuple):
-    """A page that waits on a provisional entry, or, handed over, on its worker.
-
-    Attributes:
-        original: position of the entry; None when handed over.
-        handovers: how often it was handed over since it last claimed.
-        worker: who has it, when handed over.
-        expires: when that lease runs out.
-    """
-
-    key: str
-    request: str
-    original: int | None = None
-    handovers: int = 0
-    worker: str = ""
-    expires: float = 0.0
-
-
-class Log(ABC):
+class Log(Protocol):
     """What :class:`~.local.LocalIndex` asks of a store.
 
-    A read sees what was committed, in a transaction also what was written there; writes happen
-    in a transaction only.
+    A read sees what was committed, and inside a transaction also what was written there. Writes
+    happen inside a transaction only. Positions grow, and none is used twice.
 
     Attributes:
-        _path: what the store is called in messages.
-        _mark: what the requests of this worker's spider begin with.
+        name: what the store is called in messages.
     """
 
-    _path: Path
-    _mark: str
+    name: str
 
-    @abstractmethod
-    def _transaction(self) -> contextlib.AbstractContextManager[None]:
+    def transaction(self) -> contextlib.AbstractContextManager[None]:
         """Hold the store's write lock; undo everything when left by an exception."""
 
-    @abstractmethod
-    def _rows(self, after: int, limit: int) -> list[Row]:
-        """Return the entries after a position, in order."""
+    def follow(self, after: int, limit: int) -> list[Row]:
+        """Return the entries after a position, in order, that other crawlers may have admitted."""
 
-    @abstractmethod
-    def _entries(self, after: int, limit: int) -> list[tuple[int, Entry]]:
-        """Return the entries after a position, in order, each with its position."""
-
-    @abstractmethod
-    def _spread(self, count: int) -> list[tuple[int, Entry]]:
-        """Return about so many entries from all of the log, its first and last among them."""
-
-    @abstractmethod
-    def _census(self) -> Census:
-        """Count what is there."""
-
-    @abstractmethod
-    def _records(self, positions: Sequence[int]) -> list[Record]:
-        """Return the entries at these positions, in any order, without the deleted ones."""
-
-    @abstractmethod
-    def _provisional(self, key: str | None = None) -> list[Record]:
-        """Return the provisional entries, of a key or all."""
-
-    @abstractmethod
-    def _positions(self, key: str) -> list[int]:
-        """Return where the entries of a key are."""
-
-    @abstractmethod
-    def _last(self) -> int:
+    def last(self) -> int:
         """Return the last position that was ever used, 0 if none."""
 
-    @abstractmethod
-    def _insert(self, entries: Sequence[tuple[Row, str, float]]) -> None:
-        """Append confirmed entries, each with its key and time; positions continue the log."""
+    def records(self, positions: Collection[int]) -> dict[int, Record]:
+        """Return the entries at these positions, without the deleted ones."""
 
-    @abstractmethod
-    def _delete(self, key: str, position: int) -> None:
-        """Delete an entry, and its lease if it is provisional."""
+    def append(self, rows: Sequence[Row], records: Sequence[Record]) -> None:
+        """Append entries, each with its row and record; their positions continue the log."""
 
-    @abstractmethod
-    def _set_leases(self, records: Sequence[Record]) -> None:
-        """Make entries provisional, or renew them: worker, expires, request are taken over."""
+    def delete(self, positions: Collection[int]) -> None:
+        """Delete entries and their leases."""
 
-    @abstractmethod
-    def _end_leases(self, entries: Sequence[tuple[str, int]]) -> None:
-        """Make provisional entries (key, position) final; forget the pages that wait on them."""
+    def lease(self, leases: Mapping[int, Lease]) -> None:
+        """Lease provisional entries anew; others are left alone."""
 
-    @abstractmethod
-    def _put_waiting(self, waiting: Waiting) -> None:
-        """Note a page as waiting or handed over, instead of what was noted of its key."""
+    def settle(self, positions: Collection[int]) -> None:
+        """End the leases of entries, which become final."""
 
-    @abstractmethod
-    def _waiting_of(self, key: str) -> Waiting | None:
-        """Return what is noted of a page that is waiting or handed over."""
+    def expired(self, crawlers: str, now: float, limit: int) -> list[Record]:
+        """Return entries that nobody cares for any more.
 
-    @abstractmethod
-    def _drop_waiting(self, keys: Sequence[str]) -> None:
-        """Forget that pages of this worker's spider are waiting or handed over."""
+        Args:
+            crawlers: what the names of their crawlers begin with.
+            now: seconds since the Unix epoch.
+            limit: entries that are returned at most.
+        """
 
-    @abstractmethod
-    def _waiting_on(self, original: int | None) -> list[Waiting]:
-        """Return the pages that wait on an entry; for None, those handed over."""
+    def is_expired(self, lease: Lease, now: float) -> bool:
+        """Return whether a lease has run out, or its crawler is known to be dead."""
 
-    @abstractmethod
-    def _wipe(self) -> None:
-        """Delete everything but the header; positions still only grow."""
+    def positions(self, key: str) -> list[int]:
+        """Return where the entries of a key are."""
+
+    def entries(self, after: int, limit: int) -> list[tuple[int, Entry]]:
+        """Return some entries after a position, in order; none only if there is none."""
+
+    def census(self) -> Census:
+        """Count what is there."""
+
+    def __len__(self) -> int: ...
+
+    def clear(self) -> None:
+        """Delete everything but the header."""
+
+    def close(self) -> None:
+        """Release the store's resources."""

@@ -1,4 +1,4 @@
-"""Labelled pages: what an evaluation reads, and what a generator of near-duplicates makes.
+"""Labelled pages: what an evaluation reads.
 
 A set is a folder with ``docs.jsonl`` or ``docs.jsonl.xz``, one JSON object a line::
 
@@ -15,25 +15,19 @@ and ``pairs.tsv``, whose first line names the columns; others than these are pas
 
 from __future__ import annotations
 
-import json
-import lzma
-from base64 import b64decode
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Literal
 
-from scrapy_simhash.extraction.charset import decode_html
 from scrapy_simhash.extraction.extractor import extract
+from scrapy_simhash.offline.packed import unpacked
+from scrapy_simhash.offline.pages import Fields, PagesError, read_pages
 
 Label = Literal["duplicate", "ambiguous"]
 
-_CONTENT = ("html", "html_base64", "text")
-_PAGE_SUFFIXES = frozenset({".html", ".htm", ".xhtml"})
-
-
-class DatasetError(ValueError):
-    """A set cannot be read; the message is one line that names the file and the line."""
+_DOCUMENTS = ("docs.jsonl.xz", "docs.jsonl")
+_FIELDS = Fields(key=("id",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +53,11 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """What is known of two documents.
+    """The label of two documents.
 
     Attributes:
         label: ``ambiguous`` pairs count neither way.
-        kind: of which kind the near-duplicate is, where the set says so.
+        kind: the kind of near-duplicate, where the set says so.
     """
 
     label: Label
@@ -88,127 +82,68 @@ class Dataset:
     negatives: dict[tuple[str, str], str]
 
 
-def read_dataset(folder: str | Path) -> Dataset:
+def read_dataset(folder: str | Path, kind_column: str = "kind") -> Dataset:
     """Read a set of labelled pages; it is named after its folder.
 
+    Args:
+        folder: of the set.
+        kind_column: the column of ``pairs.tsv`` that says of which kind a pair is.
+
     Raises:
-        DatasetError: what is there is not a set; the message says what and where.
+        PagesError: the folder holds no set; the message says what is wrong and where.
     """
     folder = Path(folder)
     labels = folder / "pairs.tsv"
     if not folder.is_dir():
-        raise DatasetError(f"{folder}: there is no such folder")
+        raise PagesError(f"{folder}: there is no such folder")
     if not labels.is_file():
-        raise DatasetError(f"{labels}: there is no such file; it says which pages are duplicates")
-    documents = list(read_pages(_documents_of(folder)))
-    pairs, negatives = _read_labels(labels, {document.id for document in documents})
-    return Dataset(folder.resolve().name, documents, pairs, negatives)
+        raise PagesError(f"{labels}: there is no such file; it says which pages are duplicates")
+    documents = {document.id: document for document in _documents(folder)}
+    pairs, negatives = _read_labels(labels, set(documents), kind_column)
+    return Dataset(folder.resolve().name, list(documents.values()), pairs, negatives)
 
 
-def read_pages(path: str | Path) -> Iterator[Document]:
-    """Yield the documents of a ``.jsonl`` or ``.jsonl.xz`` file, or of a folder.
-
-    A folder holds ``docs.jsonl`` or ``docs.jsonl.xz``, or else HTML files at any depth, whose ids
-    are their paths inside it.
-
-    Raises:
-        DatasetError: there is nothing that can be read; the message says what and where. Lines
-            are checked as they are reached.
-    """
-    path = Path(path)
-    if path.is_dir():
-        files = sorted(f for f in path.rglob("*") if f.suffix.lower() in _PAGE_SUFFIXES)
-        if files and not any((path / name).is_file() for name in _DOCUMENTS):
-            return _files(path, files)
-        return _documents(_documents_of(path))
-    if not path.is_file():
-        raise DatasetError(f"{path}: there is no such file or folder")
-    if not path.name.endswith((".jsonl", ".jsonl.xz")):
-        raise DatasetError(f"{path}: neither a folder nor a .jsonl or .jsonl.xz file")
-    return _documents(path)
-
-
-_DOCUMENTS = ("docs.jsonl.xz", "docs.jsonl")
-
-
-def _documents_of(folder: Path) -> Path:
-    for name in _DOCUMENTS:
-        if (folder / name).is_file():
-            return folder / name
-    raise DatasetError(f"{folder}: it holds neither {' nor '.join(_DOCUMENTS)}")
-
-
-def _files(folder: Path, files: list[Path]) -> Iterator[Document]:
-    for file in files:
-        try:
-            yield Document(file.relative_to(folder).as_posix(), decode_html(file.read_bytes()))
-        except OSError as error:
-            raise DatasetError(f"{file}: {error.strerror}") from None
-
-
-def _documents(path: Path) -> Iterator[Document]:
+def _documents(folder: Path) -> Iterator[Document]:
+    path = next((folder / name for name in _DOCUMENTS if (folder / name).is_file()), None)
+    if path is None:
+        raise PagesError(f"{folder}: it holds neither {' nor '.join(_DOCUMENTS)}")
     seen: set[str] = set()
-    for where, line in _lines(path):
-        try:
-            entry = json.loads(line)
-        except (ValueError, RecursionError):
-            raise DatasetError(f"{where}: not a JSON object") from None
-        document = _document(entry, where)
-        if document.id in seen:
-            raise DatasetError(f"{where}: the id {document.id} is there twice")
-        seen.add(document.id)
-        yield document
+    for number, page in enumerate(read_pages(path, _FIELDS), 1):
+        where = f"{path}, document {number}"
+        if set(page.name) & set("\t\r\n"):
+            raise PagesError(f"{where}: an id has no tabs and line breaks, unlike {page.name!r}")
+        if page.name in seen:
+            raise PagesError(f"{where}: the id {page.name} is there twice")
+        seen.add(page.name)
+        known = {name: page.line.get(name) for name in ("lang", "body", "body_html")}
+        for name, value in known.items():
+            if not isinstance(value, str | None):
+                raise PagesError(f"{where}: {name} must be text, not {type(value).__name__}")
+        body_html = known.pop("body_html")
+        if body_html is not None:
+            known["body"] = extract(body_html, "text").text
+        yield Document(page.name, page.html, page.text, page.url, **known)
     if not seen:
-        raise DatasetError(f"{path}: it holds no document")
-
-
-def _document(entry: Any, where: str) -> Document:
-    if not isinstance(entry, dict):
-        raise DatasetError(f"{where}: not a JSON object")
-    for name in ("id", "url", "lang", "body", "body_html", *_CONTENT):
-        if not isinstance(entry.get(name), str | None):
-            raise DatasetError(f"{where}: {name} must be text, not {type(entry[name]).__name__}")
-    if not (entry.get("id") or "").isprintable() or not entry.get("id"):
-        raise DatasetError(f"{where}: a document needs an id in printable characters")
-    content = [name for name in _CONTENT if entry.get(name) is not None]
-    if len(content) != 1:
-        has = " and ".join(content) or "none"
-        raise DatasetError(f"{where}: a document needs one of {', '.join(_CONTENT)}, not {has}")
-    html = entry.get("html")
-    if content == ["html_base64"]:
-        try:
-            html = decode_html(b64decode(entry["html_base64"], validate=True))
-        except ValueError:
-            raise DatasetError(f"{where}: html_base64 is not base64") from None
-    values = {name: entry.get(name) for name in ("text", "url", "lang", "body")}
-    if entry.get("body_html") is not None:
-        values["body"] = extract(entry["body_html"], "text").text
-    return Document(entry["id"], html, **values)
+        raise PagesError(f"{path}: it holds no document")
 
 
 def _read_labels(
-    path: Path, ids: set[str]
+    path: Path, ids: set[str], kind_column: str
 ) -> tuple[dict[tuple[str, str], Pair], dict[tuple[str, str], str]]:
     pairs: dict[tuple[str, str], Pair] = {}
     negatives: dict[tuple[str, str], str] = {}
-    lines = ((where, line.rstrip("\r\n").split("\t")) for where, line in _lines(path))
-    where, columns = next(lines, (f"{path}, line 1", []))
-    if not {"a", "b", "label"} <= set(columns):
-        raise DatasetError(f"{where}: the first line must name the columns a, b and label")
-    for where, cells in lines:
-        if len(cells) != len(columns):
-            raise DatasetError(f"{where}: {len(cells)} columns, not {len(columns)}")
-        row = dict(zip(columns, cells, strict=True))
+    for where, row in _rows(path):
         a, b = sorted((row["a"], row["b"]))
         for name in (a, b):
             if name not in ids:
-                raise DatasetError(f"{where}: there is no document {name!r}")
+                raise PagesError(f"{where}: there is no document {name!r}")
         if a == b:
-            raise DatasetError(f"{where}: {a} is paired with itself")
-        if (a, b) in pairs or (a, b) in negatives:
-            raise DatasetError(f"{where}: the pair {a} {b} is there twice")
+            raise PagesError(f"{where}: {a} is paired with itself")
         label, _, kind = row["label"].partition("/")
-        kind = kind or row.get("kind", "")
+        kind = kind or row.get(kind_column, "")
+        before = "negative" if (a, b) in negatives else getattr(pairs.get((a, b)), "label", label)
+        if before != label:
+            raise PagesError(f"{where}: the pair {a} {b} is {label}, and {before} further up")
         if label == "negative":
             negatives[a, b] = kind or "negative"
         elif label == "duplicate":
@@ -216,29 +151,29 @@ def _read_labels(
         elif label == "ambiguous":
             pairs[a, b] = Pair("ambiguous", kind or None)
         else:
-            raise DatasetError(
-                f"{where}: the label must be duplicate, ambiguous or negative, not {label!r}"
+            raise PagesError(
+                f"{where}: the label {row['label']!r} must be duplicate, ambiguous or negative"
             )
     return pairs, negatives
 
 
-def _lines(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield the lines of a text file that may be packed, each with where it stands."""
-    number = 0
-    try:
-        with _opened(path) as lines:
-            for number, line in enumerate(lines, 1):
-                if line.strip():
-                    yield f"{path}, line {number}", line
-    except UnicodeDecodeError:
-        raise DatasetError(f"{path}, after line {number}: not UTF-8") from None
-    except (lzma.LZMAError, EOFError) as error:
-        raise DatasetError(f"{path}, after line {number}: damaged ({error})") from None
-    except OSError as error:
-        raise DatasetError(f"{path}: {error.strerror or error}") from None
-
-
-def _opened(path: Path) -> IO[str]:
-    if path.suffix == ".xz":
-        return lzma.open(path, "rt", encoding="utf-8")
-    return path.open(encoding="utf-8")
+def _rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the rows of a table by its columns, each with its place."""
+    columns: list[str] = []
+    with unpacked(path, PagesError) as (file, _):
+        for number, line in enumerate(file, 1):
+            where = f"{path}, line {number}"
+            try:
+                cells = line.decode().rstrip("\r\n").split("\t")
+            except UnicodeDecodeError:
+                raise PagesError(f"{where}: not UTF-8") from None
+            if not columns:
+                columns = cells
+                if not {"a", "b", "label"} <= set(columns):
+                    break
+            elif line.strip():
+                if len(cells) != len(columns):
+                    raise PagesError(f"{where}: {len(cells)} columns, not {len(columns)}")
+                yield where, dict(zip(columns, cells, strict=True))
+    if not {"a", "b", "label"} <= set(columns):
+        raise PagesError(f"{path}, line 1: the first line must name the columns a, b and label")

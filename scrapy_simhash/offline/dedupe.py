@@ -1,33 +1,29 @@
-"""The filter over saved pages: which to keep, and which are copies of which."""
+"""The filter over saved pages: which pages stay, and which are copies of which."""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
-import threading
 from base64 import b64decode, b64encode
 from collections import deque
-from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-import numpy as np
-
-from scrapy_simhash.analysis.worker import PageFailed, PageTimeout, WorkerProcess, analyse_body
-from scrapy_simhash.detector import NearDuplicateDetector, PageAnalysis, analyse_text
+from scrapy_simhash.analysis.page import Body, PageAnalysis, text_body
+from scrapy_simhash.analysis.pool import analyse_all
+from scrapy_simhash.detector import NearDuplicateDetector
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import Arrival
-from scrapy_simhash.keys import Scope, page_key, page_scope
-from scrapy_simhash.offline.archives import SavedPage
+from scrapy_simhash.keys import Scope, page_scope
+from scrapy_simhash.offline.pages import SavedPage
 
-# Pages that are analysed ahead of the one that is judged, for each process; pages that claim
-# together.
-_AHEAD = 16
+# Pages that claim their places together.
 _TOGETHER = 64
-_FORMAT = "scrapy-simhash analyses"
+_FORMAT = "scrapy-simhash analyses 2"
 
 
 class StateError(ValueError):
@@ -36,15 +32,16 @@ class StateError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What became of a saved page.
+    """The decision on a saved page.
 
     Attributes:
-        key: what names it in the index.
-        kept: whether it is one to keep.
+        key: names the page in the index.
+        kept: whether the page stays.
         verdict: ``unique``, ``duplicate``, ``revisit`` (the index has it already) or ``skipped``.
-        original: of a duplicate, the key of the page that it repeats.
-        distance: of a duplicate, in bits.
-        reason: of a skipped page, why it was not compared; it is kept.
+        original: for a duplicate, the key of the page that it repeats.
+        distance: for a duplicate, in bits.
+        reason: for a duplicate, the reason of the rule; for a skipped page, which is kept, why it
+            was not compared.
     """
 
     key: str
@@ -55,76 +52,30 @@ class Decision:
     reason: str | None = None
 
 
-class Analyser:
-    """Analyses pages in several processes; their order stays.
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How pages are analysed.
 
-    Args:
-        recipe: from page to fingerprint.
-        processes: how many; 0 for a thread of this one, which no page can be stopped in.
+    Attributes:
+        processes: worker processes; 0 for a thread, in which no page can be stopped.
         timeout: seconds that a page may take; then it is not compared.
-        most: bytes of a page; larger ones are not compared.
+        largest: bytes of a page; larger ones are not compared.
     """
 
-    def __init__(self, recipe: Recipe, processes: int, timeout: float, most: int) -> None:
-        self._recipe = recipe
-        self._processes = processes
-        self._window = _AHEAD * max(processes, 1)
-        self._timeout = timeout
-        self._most = most
-        self._threads = ThreadPoolExecutor(max(processes, 1))
-        self._workers: list[WorkerProcess] = []
-        self._own = threading.local()
-
-    def __enter__(self) -> Analyser:
-        return self
-
-    def __exit__(self, *about: object) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
-        # A thread that waits for its process waits no longer.
-        for worker in self._workers:
-            worker.close()
-
-    def run(self, pages: Iterable[SavedPage]) -> Iterator[PageAnalysis]:
-        """Yield the analysis of each page."""
-        running: deque[Future[PageAnalysis]] = deque()
-        for page in pages:
-            running.append(self._threads.submit(self._analyse, page))
-            if len(running) > self._window:
-                yield running.popleft().result()
-        while running:
-            yield running.popleft().result()
-
-    def _analyse(self, page: SavedPage) -> PageAnalysis:
-        if page.body is None:
-            return analyse_text(page.text or "", self._recipe)
-        if len(page.body) > self._most:
-            return PageAnalysis(None, "too_large")
-        if not self._processes:
-            try:
-                return analyse_body(page.body, page.declared, page.url, self._recipe)
-            except Exception:  # noqa: BLE001 - anything may come from an extractor
-                return PageAnalysis(None, "extractor_error")
-        worker: WorkerProcess | None = getattr(self._own, "worker", None)
-        if worker is None:
-            worker = self._own.worker = WorkerProcess(self._recipe, self._timeout)
-            self._workers.append(worker)
-        try:
-            return worker.analyse(page.body, page.declared, page.url)
-        except PageTimeout:
-            return PageAnalysis(None, "timeout")
-        except PageFailed:
-            return PageAnalysis(None, "extractor_error")
+    processes: int
+    timeout: float
+    largest: int
 
 
 def analyses(
-    pages: Iterable[SavedPage], analyser: Analyser, recipe: Recipe, state: Path | None
-) -> Iterator[tuple[SavedPage, PageAnalysis]]:
+    pages: Iterable[SavedPage], recipe: Recipe, limits: Limits, state: Path | None
+) -> Generator[tuple[SavedPage, PageAnalysis], None, None]:
     """Yield pages with their analyses; those that a file has of an earlier run are not made again.
 
     Args:
         pages: in the order of the earlier run.
-        analyser: makes the others.
         recipe: of the analyses.
+        limits: of those that are made.
         state: the file, made if there is none; None to keep nothing.
 
     Raises:
@@ -132,24 +83,32 @@ def analyses(
         OSError: it cannot be read or written.
     """
     rest = iter(pages)
+    waiting: deque[SavedPage] = deque()
+
+    def bodies() -> Iterator[Body]:
+        for page in rest:
+            waiting.append(page)
+            is_text = page.body is None
+            yield text_body(page.text or "") if is_text else Body(page.body or b"", page.declared)
+
     with _Kept(state, recipe) as kept:
         for number, (name, analysis) in enumerate(kept.read(), 1):
             page = next(rest, None)
             if page is None or page.name != name:
                 raise StateError(f"{state}: page {number} is another one now; delete the file")
             yield page, analysis
-        waiting: deque[SavedPage] = deque()
-
-        def passing() -> Iterator[SavedPage]:
-            for page in rest:
-                waiting.append(page)
-                yield page
-
-        for made in analyser.run(passing()):
-            line = _line(waiting[0].name, made)
-            kept.write(line)
-            # As the file gives it back, so that an interruption changes nothing.
-            yield waiting.popleft(), _parsed(line, recipe.bits)[1]
+        made = analyse_all(
+            bodies(),
+            recipe,
+            processes=limits.processes,
+            timeout=limits.timeout,
+            largest=limits.largest,
+        )
+        with contextlib.closing(made):
+            for analysis in made:
+                page = waiting.popleft()
+                kept.write(page.name, analysis)
+                yield page, analysis
 
 
 class _Kept:
@@ -181,7 +140,7 @@ class _Kept:
             self._file.close()
 
     def read(self) -> Iterator[tuple[str, PageAnalysis]]:
-        """Yield what there is; what was cut off when a process was killed is cut away."""
+        """Yield names and analyses; half a line, of a process that was killed, is cut away."""
         if self._file is None:
             return
         self._file.seek(len(self._header))
@@ -194,38 +153,28 @@ class _Kept:
             except (KeyError, TypeError, ValueError):
                 raise StateError(f"{self._path}: damaged; delete it") from None
 
-    def write(self, line: str) -> None:
-        if self._file is not None:
-            self._file.write(line.encode() + b"\n")
-
-
-def _line(name: str, analysis: PageAnalysis) -> str:
-    own = analysis.fingerprint
-    margins = None
-    if own is not None and own.margins is not None:
-        # Only their order and proportion count.
-        scaled = own.margins / max(float(own.margins.max()), 1e-9)
-        margins = b64encode(scaled.astype("<f2").tobytes()).decode("ascii")
-    return json.dumps(
-        {
+    def write(self, name: str, analysis: PageAnalysis) -> None:
+        if self._file is None:
+            return
+        own = analysis.fingerprint
+        values = {
             "name": name,
             "fingerprint": None if own is None else str(own),
-            "margins": margins,
+            "blocks": "" if own is None else b64encode(own.blocks).decode(),
+            "facts": b64encode(analysis.facts).decode(),
             "reason": analysis.reason,
-            "exact": analysis.exact,
         }
-    )
+        self._file.write(json.dumps(values).encode() + b"\n")
 
 
-def _parsed(line: str | bytes, bits: int) -> tuple[str, PageAnalysis]:
+def _parsed(line: bytes, bits: int) -> tuple[str, PageAnalysis]:
     entry = json.loads(line)
     fingerprint = None
     if entry["fingerprint"] is not None:
-        margins = None
-        if entry["margins"] is not None:
-            margins = np.frombuffer(b64decode(entry["margins"]), "<f2").astype(np.float32)
-        fingerprint = Fingerprint(int(entry["fingerprint"], 16), bits, margins)
-    return entry["name"], PageAnalysis(fingerprint, entry["reason"], entry["exact"])
+        value, blocks = int(entry["fingerprint"], 16), b64decode(entry["blocks"], validate=True)
+        fingerprint = Fingerprint(value, bits, blocks)
+    facts = b64decode(entry["facts"], validate=True)
+    return entry["name"], PageAnalysis(fingerprint, facts, entry["reason"])
 
 
 def decide(
@@ -233,7 +182,7 @@ def decide(
     detector: NearDuplicateDetector,
     scope: Scope,
 ) -> Iterator[Decision]:
-    """Yield what becomes of each page, in their order; originals are confirmed.
+    """Yield the decision on each page, in their order; originals are confirmed.
 
     A second page of the same key that is near the first is not kept either.
 
@@ -243,21 +192,28 @@ def decide(
     seen: set[str] = set()
     pages = iter(analysed)
     while some := list(itertools.islice(pages, _TOGETHER)):
-        keys = [page_key(page.url) if page.url else page.name for page, _ in some]
         arrivals = [
-            Arrival(key, analysis.fingerprint, page_scope(page.url or "", scope))
-            for key, (page, analysis) in zip(keys, some, strict=True)
+            Arrival(
+                page.key,
+                analysis.fingerprint,
+                page_scope(page.url or "", scope),
+                analysis.facts,
+            )
+            for page, analysis in some
             if analysis.fingerprint is not None
         ]
         verdicts = iter(detector.judge_all(arrivals))
         new: list[str] = []
-        for key, (_, analysis) in zip(keys, some, strict=True):
+        for page, analysis in some:
+            key = page.key
             if analysis.fingerprint is None:
                 yield Decision(key, True, "skipped", reason=analysis.reason)
                 continue
             verdict = next(verdicts)
             kept = verdict.kind != "duplicate"
-            decision = Decision(key, kept, verdict.kind, verdict.original, verdict.distance)
+            decision = Decision(
+                key, kept, verdict.kind, verdict.original, verdict.distance, verdict.reason
+            )
             if verdict.kind == "revisit" and key in seen:
                 decision = Decision(key, False, "duplicate", original=key, distance=0)
             if kept:

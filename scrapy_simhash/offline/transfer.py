@@ -2,59 +2,50 @@
 
 The first line says what it is, each of the others is one page, the last one ends it::
 
-    {"format": "scrapy-simhash index", "version": 1, "recipe": "simhash/1 bits=256 ...",
-     "bits": 256, "distance": 48}
-    {"key": "http://example.com/", "fingerprint": "8f3c...", "time": 1763640000}
-    {"key": "http://example.com/a", "fingerprint": "07aa...", "time": 1763640001, "scope": "b.com"}
+    {"format": "scrapy-simhash index", "version": 2, "recipe": "simhash/1 bits=256 ...",
+     "bits": 256, "distance": 48, "blocks": 24}
+    {"key": "http://example.com/", "fingerprint": "8f3c...", "blocks": "d2hh...",
+     "facts": "AQID...", "time": 1763640000}
+    {"key": "http://example.com/a", "fingerprint": "07aa...", "blocks": "dCBi...",
+     "time": 1763640001, "scope": "b.com"}
     {"count": 2, "checksum": "blake2b:5d1f..."}
 
-*fingerprint* is hexadecimal, *time* in whole seconds since 1970, *scope* is left out where it is
-empty. The checksum is the BLAKE2b digest, 16 bytes, of all lines before it with their ends. A
-name that ends with ``.gz`` means that it is packed. Pages are in the order of their admission;
-those whose callback has not finished are left out.
+*fingerprint* is hexadecimal, *blocks* are the block values as little-endian numbers of 32 bits in
+base64, *facts* are bytes in base64, *time* is in whole seconds since 1970. A page without facts or
+scope has no such field. The checksum is the BLAKE2b digest, 16 bytes, of all lines before it with
+their ends. A name that ends with ``.gz``, ``.xz`` or ``.bz2`` means that the file is packed. Pages
+are in the order of their admission; pages in progress are left out.
 """
 
 from __future__ import annotations
 
-import contextlib
 import csv
-import gzip
 import json
-import zlib
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any
 
-from scrapy_simhash.fingerprint.simhash import BITS, Fingerprint
-from scrapy_simhash.index import Entry
+from scrapy_simhash.fingerprint.recipe import Recipe
+from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.index import Entry, IndexSpec
+from scrapy_simhash.offline.packed import unpacked, unpacked_name
 
 FORMAT = "scrapy-simhash index"
-VERSION = 1
+VERSION = 2
+
+# A line is a page; one that is longer than any page's would only fill the memory.
+_LONGEST_LINE = 1 << 20
 
 
 class TransferError(ValueError):
-    """A file is no index, or is not whole; the message is one line that says what and where."""
+    """A file holds no index, or not all of one; the message is one line that says where."""
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
-    """What the first line says.
-
-    Attributes:
-        recipe: identity of the recipe that made the fingerprints.
-        bits: their width.
-        distance: k.
-    """
-
-    recipe: str
-    bits: int
-    distance: int
-
-
-def write(file: IO[bytes], header: Header, entries: Iterable[Entry]) -> tuple[int, int]:
-    """Write an index; return how many pages there are, and how many more were provisional."""
+def write(file: IO[bytes], spec: IndexSpec, entries: Iterable[Entry]) -> tuple[int, int]:
+    """Write an index; return how many pages there are, and how many more were in progress."""
     digest = blake2b(digest_size=16)
 
     def put(values: dict[str, Any]) -> None:
@@ -63,47 +54,50 @@ def write(file: IO[bytes], header: Header, entries: Iterable[Entry]) -> tuple[in
         digest.update(line)
         file.write(line)
 
-    about = {"recipe": header.recipe, "bits": header.bits, "distance": header.distance}
-    put({"format": FORMAT, "version": VERSION, **about})
-    count = provisional = 0
+    numbers = {"bits": spec.bits, "distance": spec.distance, "blocks": spec.blocks}
+    put({"format": FORMAT, "version": VERSION, "recipe": spec.recipe, **numbers})
+    count = in_progress = 0
     for entry in entries:
         if entry.provisional:
-            provisional += 1
+            in_progress += 1
             continue
-        values = {
-            "key": entry.key,
-            "fingerprint": str(entry.fingerprint),
-            "time": int(entry.time),
-        }
-        put({**values, "scope": entry.scope} if entry.scope else values)
+        put(
+            {"key": entry.key, "fingerprint": str(entry.fingerprint)}
+            | {"blocks": b64encode(entry.fingerprint.blocks).decode()}
+            | ({"facts": b64encode(entry.facts).decode()} if entry.facts else {})
+            | {"time": int(entry.time)}
+            | ({"scope": entry.scope} if entry.scope else {})
+        )
         count += 1
     last = {"count": count, "checksum": f"blake2b:{digest.hexdigest()}"}
     file.write(json.dumps(last).encode() + b"\n")
-    return count, provisional
+    return count, in_progress
 
 
-def read_header(path: Path) -> Header | None:
-    """Return what the first line of a file says, None if it is no exported index.
+def read_header(path: Path) -> IndexSpec | None:
+    """Return how an index for an exported file is opened, None if the file is no exported index.
 
     Raises:
         TransferError: it cannot be read, or is of another version.
     """
-    with _opened(path) as lines:
+    with unpacked(path, TransferError) as (file, _):
         try:
-            about = json.loads(next(lines, b""))
+            about = json.loads(file.readline(_LONGEST_LINE))
         except (ValueError, RecursionError):
             return None
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         return None
     if about.get("version") != VERSION:
         raise TransferError(
-            f"{path}: version {about.get('version')} of the format; this scrapy-simhash reads "
-            f"{VERSION}: export it again with this one, or use a newer one"
+            f"{path}: this scrapy-simhash reads version {VERSION} of the format, not "
+            f"{about.get('version')!r:.20}, because an index of another version finds pages "
+            "differently"
         )
-    recipe, bits, distance = (about.get(name) for name in ("recipe", "bits", "distance"))
-    if not isinstance(recipe, str) or bits not in BITS or not isinstance(distance, int):
-        raise TransferError(f"{path}, line 1: not the header of an index")
-    return Header(recipe, bits, distance)
+    try:
+        bits, distance, blocks = (int(about[name]) for name in ("bits", "distance", "blocks"))
+        return IndexSpec(str(about["recipe"]), bits, distance, blocks)
+    except (KeyError, TypeError, ValueError):
+        raise TransferError(f"{path}, line 1: not the header of an index") from None
 
 
 def check(path: Path) -> int:
@@ -114,69 +108,89 @@ def check(path: Path) -> int:
     """
     digest = blake2b(digest_size=16)
     count, last = -1, b""
-    with _opened(path) as lines:
-        for line in lines:
+    with unpacked(path, TransferError) as (file, _):
+        while line := file.readline(_LONGEST_LINE):
             if last:
                 digest.update(last)
                 count += 1
             last = line
     try:
         end = json.loads(last)
-        told = end["count"], end["checksum"]
+        promised = end["count"], end["checksum"]
     except (ValueError, KeyError, TypeError):
         raise TransferError(f"{path}: its end is missing; export it again") from None
-    if told != (count, f"blake2b:{digest.hexdigest()}"):
+    if promised != (count, f"blake2b:{digest.hexdigest()}"):
         raise TransferError(
             f"{path}: damaged: {count:,} pages do not give the count and checksum of its last line"
         )
     return count
 
 
-def read_entries(path: Path, bits: int) -> Iterator[Entry]:
+def read_entries(path: Path, spec: IndexSpec) -> Iterator[Entry]:
     """Yield the pages of an exported index, which was checked before.
 
     Raises:
         TransferError: a line is no page.
     """
-    with _opened(path) as lines:
-        next(lines)
-        for number, line in enumerate(lines, 2):
+    with unpacked(path, TransferError) as (file, _):
+        file.readline(_LONGEST_LINE)
+        for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), 2):
             if line.startswith(b'{"count"'):
                 return
             try:
-                about = json.loads(line)
-                fingerprint = Fingerprint(int(about["fingerprint"], 16), bits)
-                time = float(about["time"])
-                yield Entry(about["key"], fingerprint, about.get("scope", ""), time, False)
+                yield _entry(json.loads(line), spec)
             except (ValueError, KeyError, TypeError, AttributeError):
                 raise TransferError(f"{path}, line {number}: not a page of an index") from None
 
 
+def _entry(about: dict[str, Any], spec: IndexSpec) -> Entry:
+    blocks, facts = (b64decode(about.get(name, ""), validate=True) for name in ("blocks", "facts"))
+    fingerprint = Fingerprint(int(about["fingerprint"], 16), spec.bits, blocks)
+    spec.check(fingerprint, facts)
+    key, scope, time = about["key"], about.get("scope", ""), float(about["time"])
+    if not isinstance(key, str) or not isinstance(scope, str):
+        raise TypeError
+    return Entry(key, fingerprint, scope, facts, time)
+
+
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Where fingerprints made elsewhere are.
+    """The places of fingerprints that were made elsewhere.
 
     Attributes:
         key: the column, or field, that names the page.
         fingerprint: the one with the fingerprint.
-        bits: its width.
         base: 16 or 10: how a fingerprint is written that is text.
     """
 
     key: str
     fingerprint: str
-    bits: int
     base: int
 
 
-def read_foreign(path: Path, columns: Columns, time: float) -> Iterator[Entry]:
+def read_foreign(path: Path, columns: Columns, recipe: Recipe, time: float) -> Iterator[Entry]:
     """Yield what a CSV or JSON lines file has, as entries of a given time.
 
-    A negative number is what languages make of it whose integers are signed: -1 has all bits.
+    A negative number stands for its bits, as in languages whose integers are signed: -1 has all.
+
+    Args:
+        path: the file.
+        columns: of it.
+        recipe: that made the fingerprints, and whose block values the fingerprint alone gives.
+        time: in seconds since 1970.
 
     Raises:
-        TransferError: a line has no key or fingerprint.
+        TransferError: a line has no key or fingerprint, or the recipe's block values cannot be
+            made of the fingerprint alone.
     """
+    try:
+        recipe.restored(0)
+    except ValueError:
+        raise TransferError(
+            f"{path}: fingerprints of the recipe {recipe.name} cannot be imported alone, because "
+            "their block values, by which an index finds them, are made from the text: import "
+            'the pages with "scrapy simhash dedupe --index", or use a recipe of 64 bits'
+        ) from None
     for where, row in _rows(path):
         for name in (columns.key, columns.fingerprint):
             if row.get(name) in (None, ""):
@@ -185,20 +199,20 @@ def read_foreign(path: Path, columns: Columns, time: float) -> Iterator[Entry]:
         given = row[columns.fingerprint]
         try:
             value = int(given, columns.base) if isinstance(given, str) else int(given)
-            if -(1 << columns.bits - 1) <= value < 0:
-                value += 1 << columns.bits
-            fingerprint = Fingerprint(value, columns.bits)
+            if -(1 << recipe.bits - 1) <= value < 0:
+                value += 1 << recipe.bits
+            fingerprint = recipe.restored(value)
         except (ValueError, TypeError):
             base = "hexadecimal" if columns.base == 16 else "decimal"
             raise TransferError(
-                f"{where}: {given!r:.80} is no {base} number of {columns.bits} bits"
+                f"{where}: {given!r:.80} is no {base} number of {recipe.bits} bits"
             ) from None
-        yield Entry(str(row[columns.key]), fingerprint, "", time, False)
+        yield Entry(str(row[columns.key]), fingerprint, time=time)
 
 
 def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    name = path.name.removesuffix(".gz")
-    with _opened(path) as lines:
+    name = unpacked_name(path)
+    with unpacked(path, TransferError) as (lines, _):
         try:
             if name.endswith((".csv", ".tsv")):
                 texts = (line.decode() for line in lines)
@@ -213,18 +227,7 @@ def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
                     yield f"{path}, line {number}", row
         except TransferError:
             raise
-        except (ValueError, csv.Error) as error:
+        except (ValueError, RecursionError, csv.Error) as error:
             raise TransferError(
                 f"{path}: no exported index, .csv, .tsv or JSON lines, in UTF-8 ({error})"
             ) from None
-
-
-@contextlib.contextmanager
-def _opened(path: Path) -> Iterator[Iterator[bytes]]:
-    """Open a file for its lines."""
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            yield iter(file)
-    except (OSError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or f"damaged ({error})"
-        raise TransferError(f"{path}: {reason}") from None

@@ -8,13 +8,13 @@ say how many of the drops would be right: a stratified sample (Cochran, "Samplin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.offline.evaluation.pairs import Fingerprints
 
 # Distances that share their answers: a handful at each distance alone would say little.
 BAND = 4
@@ -22,24 +22,29 @@ _DRAWS = 4000
 
 
 @dataclass(frozen=True, slots=True)
-class NearPair:
-    """Two documents by number, their distance in bits, and the length of the shorter one."""
+class Candidate:
+    """Two documents that may be near-duplicates.
 
-    first: int
-    second: int
+    Attributes:
+        documents: their numbers, the lesser first.
+        distance: in bits.
+        length: characters of the shorter one's normalised text.
+    """
+
+    documents: tuple[int, int]
     distance: int
     length: int
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Which share of the pairs that would be taken for near-duplicates are such.
+    """The share of right drops among the pairs that would be taken for near-duplicates.
 
     Attributes:
         distance: k.
         min_length: shorter texts are left out.
-        pairs: pairs within k.
-        answered: how many of them were judged.
+        pairs: the number of pairs within k.
+        answered: the number of these that were judged.
         precision: the median of what the answers allow.
         low: the 5th percentile.
         high: the 95th percentile.
@@ -54,55 +59,35 @@ class Estimate:
     high: float
 
 
-def near_pairs(
-    fingerprints: Sequence[Fingerprint],
-    lengths: Sequence[int],
-    farthest: int,
-    progress: Callable[[int], object] | None = None,
-) -> list[NearPair]:
-    """Return every pair within a distance, by a full scan.
+def candidates(
+    fingerprints: Sequence[Fingerprint], lengths: Sequence[int], farthest: int
+) -> list[Candidate]:
+    """Return every pair within a distance in bits, the nearest first.
 
     Args:
         fingerprints: of one width, at least one.
         lengths: characters of each normalised text.
         farthest: in bits.
-        progress: called with the number of documents compared so far.
     """
-    words = fingerprints[0].bits // 64
-    packed = b"".join(fingerprint.to_bytes() for fingerprint in fingerprints)
-    values = np.frombuffer(packed, ">u8").astype(np.uint64).reshape(-1, words)
-    found = []
-    for first in range(len(values) - 1):
-        differing = np.unpackbits((values[first + 1 :] ^ values[first]).view(np.uint8), axis=1)
-        distances = differing.sum(axis=1, dtype=np.uint16)
-        for offset in np.flatnonzero(distances <= farthest).tolist():
-            second = first + 1 + offset
-            shorter = min(lengths[first], lengths[second])
-            found.append(NearPair(first, second, int(distances[offset]), shorter))
-        if progress is not None:
-            progress(first + 1)
-    return found
+    _, near = Fingerprints.of(fingerprints, fingerprints[0].bits).scan(farthest)
+    return [Candidate((a, b), distance, min(lengths[a], lengths[b])) for (a, b), distance in near]
 
 
-def draw(pairs: Iterable[NearPair], each: int, seed: int = 0) -> list[NearPair]:
-    """Return up to so many pairs of each band of distances, the farthest first.
-
-    The doubtful ones come first, so that a person who stops early has answered those.
-    """
-    bands: dict[int, list[NearPair]] = {}
+def draw(pairs: Iterable[Candidate], each: int, seed: int = 0) -> list[Candidate]:
+    """Return up to ``each`` pairs of each band of distances, the nearest first."""
+    bands: dict[int, list[Candidate]] = {}
     for pair in pairs:
         bands.setdefault(pair.distance // BAND, []).append(pair)
     random = np.random.default_rng(seed)
     drawn = []
-    for band in sorted(bands, reverse=True):
-        here = bands[band]
+    for _, here in sorted(bands.items()):
         chosen = random.permutation(len(here))[:each]
-        drawn += [here[number] for number in sorted(chosen.tolist())]
+        drawn += sorted((here[number] for number in chosen), key=lambda pair: pair.distance)
     return drawn
 
 
 def estimate(
-    pairs: Sequence[NearPair],
+    pairs: Sequence[Candidate],
     answers: Mapping[tuple[int, int], bool],
     distance: int,
     min_length: int,
@@ -119,26 +104,22 @@ def estimate(
         min_length: characters of the normalised text.
     """
     random = np.random.default_rng(0)
-    taken = [pair for pair in pairs if pair.distance <= distance and pair.length >= min_length]
+    matched = [pair for pair in pairs if pair.distance <= distance and pair.length >= min_length]
     right = np.zeros(_DRAWS)
     answered = 0
-    for band in sorted({pair.distance // BAND for pair in taken}):
-        here = [pair for pair in taken if pair.distance // BAND == band]
-        told = [answers[key] for pair in here if (key := (pair.first, pair.second)) in answers]
-        yes = sum(told)
-        answered += len(told)
-        share = random.beta(0.5 + yes, 0.5 + len(told) - yes, _DRAWS)
-        right += yes + random.binomial(len(here) - len(told), share)
-    low, median, high = _percentiles(right / len(taken)) if taken else (0.0, 0.0, 0.0)
-    return Estimate(distance, min_length, len(taken), answered, median, low, high)
+    for band in sorted({pair.distance // BAND for pair in matched}):
+        here = [pair.documents for pair in matched if pair.distance // BAND == band]
+        judged = [answers[documents] for documents in here if documents in answers]
+        yes = sum(judged)
+        answered += len(judged)
+        share = random.beta(0.5 + yes, 0.5 + len(judged) - yes, _DRAWS)
+        right += yes + random.binomial(len(here) - len(judged), share)
+    shares = right / max(len(matched), 1)
+    low, median, high = map(float, np.percentile(shares, (5, 50, 95)))
+    return Estimate(distance, min_length, len(matched), answered, median, low, high)
 
 
 def suggest(estimates: Iterable[Estimate], target: float) -> Estimate | None:
     """Return the estimate that finds the most pairs at a precision surely above the target."""
     sure = [one for one in estimates if one.answered and one.low >= target]
     return max(sure, key=lambda one: (one.pairs, -one.distance), default=None)
-
-
-def _percentiles(draws: npt.NDArray[np.float64]) -> tuple[float, float, float]:
-    low, median, high = np.percentile(draws, (5, 50, 95))
-    return float(low), float(median), float(high)

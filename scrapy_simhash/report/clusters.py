@@ -8,31 +8,33 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scrapy_simhash.report.dedup_log import LogLine
-from scrapy_simhash.report.tally import Tally
+from scrapy_simhash.report.sums import Sums
 
 _SHOWN = 3
-# Of so many that are farthest from the original, those whose excerpts differ are shown.
+# The copies farthest from the original, of which those with another text are shown.
 _CANDIDATES = 12
 
 
 @dataclass
 class Cluster:
-    """An original and what repeats it.
+    """An original and the pages that repeat it.
 
     Attributes:
         key: the original's.
-        copies: lines that name it as their original.
-        nearest: the smallest distance of them, in bits.
+        copies: the number of lines that name it as their original.
+        identical: the number of copies at distance 0.
+        nearest: the smallest distance of a copy, in bits.
         farthest: the largest.
-        hosts: how many copies are on which host.
+        hosts: the number of copies on each host.
         original: its own line, if it is in the log.
     """
 
     key: str
     copies: int = 0
+    identical: int = 0
     nearest: int = 0
     farthest: int = 0
-    hosts: Tally[str] = field(default_factory=lambda: Tally(1, names=1000))
+    hosts: Sums[str] = field(default_factory=lambda: Sums(1, names=1000))
     original: LogLine | None = None
     _candidates: list[tuple[int, int, LogLine]] = field(default_factory=list)
 
@@ -42,6 +44,7 @@ class Cluster:
         self.nearest = min(self.nearest, line.distance) if self.copies else line.distance
         self.farthest = max(self.farthest, line.distance)
         self.copies += 1
+        self.identical += line.distance == 0
         self.hosts.add(line.host, 1)
         # A page that was crawled again is there once. Among equals, the first.
         if all(line.key != other.key for _, _, other in self._candidates):
@@ -51,25 +54,22 @@ class Cluster:
 
     def on(self, host: str) -> int:
         """Return how many copies are on a host."""
-        return int(dict(self.hosts.largest(len(self.hosts))).get(host, [0])[0])
+        return int(self.hosts.of(host)[0])
 
     def shown(self) -> list[LogLine]:
-        """Return a few copies, those that are most unlike the original first."""
-        text = self.original.text if self.original else None
-        return [
-            line
-            for _, _, line in sorted(
-                self._candidates,
-                key=lambda entry: (entry[2].text not in ("", text), entry[0], entry[1]),
-                reverse=True,
-            )[:_SHOWN]
-        ]
+        """Return the few copies that are farthest from the original, one for each text."""
+        text = self.original.text if self.original else ""
+        farthest = sorted(self._candidates, key=lambda entry: entry[:2], reverse=True)
+        by_text = {line.text: line for _, _, line in reversed(farthest)}
+        unlike = [line for _, _, line in farthest if by_text[line.text] is line]
+        return [line for line in unlike if line.text not in ("", text)][:_SHOWN]
 
     def plain(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         return {
             "original": self.key,
             "copies": self.copies,
+            "identical": self.identical,
             "hosts": {host: int(row[0]) for host, row in self.hosts.largest(10)},
             "nearest": self.nearest,
             "farthest": self.farthest,
@@ -88,7 +88,7 @@ class Clusters:
         self._clusters = {key: Cluster(key) for key in keys}
 
     def add(self, line: LogLine) -> None:
-        """Add a line to the cluster that it belongs to, if it is one of these."""
+        """Add a line to its cluster, if that is one of these."""
         if line.verdict == "duplicate":
             if line.original in self._clusters:
                 self._clusters[line.original].add(line)

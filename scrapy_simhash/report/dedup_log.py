@@ -1,8 +1,8 @@
 """The dedup log: one line of JSON for each page or item that was judged.
 
-Lines are what Scrapy's JSON Lines feeds are: one object each, in UTF-8, always with the same
-fields. A log is rotated by size, ``dedup.jsonl`` to ``dedup.jsonl.1`` and so on; several processes
-may write to one.
+A line is one object in UTF-8, as in Scrapy's JSON Lines feeds. Pages and items always have the
+same fields; a crawl that begins adds a line that names its spider and settings. The log is rotated
+by size, ``dedup.jsonl`` to ``dedup.jsonl.1`` and so on; several processes may write to one log.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -33,21 +33,42 @@ VERDICTS = ("unique", "duplicate", "revisit", "skipped")
 
 
 @dataclass(frozen=True, slots=True)
+class CrawlStart:
+    """A crawl that began to write to the log.
+
+    Attributes:
+        time: when it began, in seconds since 1970.
+        spider: name of its spider.
+        settings: those that decide what counts as a near-duplicate, with their values; no secrets.
+    """
+
+    time: float
+    spider: str
+    settings: dict[str, str | int | float | None]
+
+    def to_json(self) -> str:
+        """Return the line, without its end."""
+        return _json({"what": "crawl"} | asdict(self))
+
+
+@dataclass(frozen=True, slots=True)
 class LogLine:
     """One judged page or item.
 
     Attributes:
-        time: when it was judged, seconds since 1970.
+        time: when it was judged, in seconds since 1970.
         what: ``page`` or ``item``.
-        url: where it was found; of an item, its key.
-        key: what names it in the index; what copies of it have as their original.
+        url: where it was found; an item has its key here.
+        key: its name in the index, which copies of it give as their original.
         host: of the URL, with the port if it names one.
         verdict: ``unique``, ``duplicate``, ``revisit`` or ``skipped``.
-        reason: of a skipped one, why.
-        action: of a duplicate, what was done: ``drop``, ``follow`` or ``flag``.
-        original: of a duplicate, the key of the nearest original.
-        distance: of a duplicate, how many bits lie between the two.
-        k: the distance up to which pages counted as near-duplicates.
+        reason: why: short name of the rule's sentence that decided on a duplicate, or on a page
+            that was kept though it is near another; why a skipped page was not compared.
+        action: what was done with a duplicate: ``drop``, ``follow`` or ``flag``.
+        original: key of the nearest page that a duplicate repeats.
+        near: key of the nearest page that the rule told apart from a page that was kept.
+        distance: bits to the original, or to the near page.
+        k: the distance up to which pages are near.
         bytes: of the body, decompressed; None for an item.
         seconds: that the download took, where that is known.
         text: an excerpt of the main text, or nothing.
@@ -62,6 +83,7 @@ class LogLine:
     reason: str | None
     action: str | None
     original: str | None
+    near: str | None
     distance: int | None
     k: int
     bytes: int | None
@@ -70,10 +92,13 @@ class LogLine:
 
     def to_json(self) -> str:
         """Return the line, without its end."""
-        values = {name: getattr(self, name) for name in _KINDS}
-        text = json.dumps(values, ensure_ascii=False)
-        # A lone surrogate becomes \udXXX, which can be written, and which JSON reads as such.
-        return text.encode("utf-8", "backslashreplace").decode()
+        return _json({name: getattr(self, name) for name in _KINDS})
+
+
+def _json(values: dict[str, Any]) -> str:
+    text = json.dumps(values, ensure_ascii=False)
+    # A lone surrogate becomes \udXXX, which can be written, and which JSON reads as such.
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 _NONE = type(None)
@@ -87,10 +112,11 @@ _KINDS_OF_NAMES: dict[str, tuple[type, ...]] = {
 }
 _KINDS = {field.name: _KINDS_OF_NAMES[str(field.type)] for field in fields(LogLine)}
 _NUMBERS = (float, int)
+_PLAIN = (str, int, float, _NONE)
 _MOST = 1e14  # above any time, size or duration
 
 
-def parse_line(text: str | bytes) -> LogLine:
+def parse_line(text: str | bytes) -> LogLine | CrawlStart:
     """Return what a line says; fields that this version does not know are left out.
 
     Raises:
@@ -99,6 +125,8 @@ def parse_line(text: str | bytes) -> LogLine:
     values = json.loads(text)
     if not isinstance(values, dict):
         raise ValueError("not an object")
+    if values.get("what") == "crawl":
+        return _parse_start(values)
     given: dict[str, Any] = {}
     for name, kinds in _KINDS.items():
         value: Any = values.get(name)
@@ -114,6 +142,18 @@ def parse_line(text: str | bytes) -> LogLine:
     return line
 
 
+def _parse_start(values: dict[str, Any]) -> CrawlStart:
+    time, spider, settings = (values.get(name) for name in ("time", "spider", "settings"))
+    if not isinstance(time, _NUMBERS) or isinstance(time, bool):
+        raise ValueError("a crawl that did not begin")
+    if not isinstance(spider, str) or not isinstance(settings, dict):
+        raise ValueError("a crawl of no spider, or without settings")
+    if not 0 <= time < _MOST:
+        raise ValueError(f"time cannot be {time!r:.50}")
+    plain = {name: value for name, value in settings.items() if type(value) in _PLAIN}
+    return CrawlStart(time, spider, plain)
+
+
 def host_of(url: str) -> str:
     """Return the host of an address, with its port if it names one; empty if it has none."""
     try:
@@ -125,8 +165,8 @@ def host_of(url: str) -> str:
 class DedupLog:
     """Appends lines to a log from a thread of its own, so that nobody waits for the disk.
 
-    What cannot be written (the disk is full, the folder is gone) waits for the next attempt, up to
-    20,000 lines; there is one warning.
+    Lines that cannot be written, because the disk is full or the folder is gone, wait for the next
+    attempt, up to 20,000 of them; there is one warning.
 
     Args:
         path: the file; it and its folder are made when there is something to write.
@@ -138,13 +178,13 @@ class DedupLog:
         self._file_size = max(1, size // FILES)
         self._lock = threading.Lock()
         self._writing = threading.Lock()
-        self._waiting: list[LogLine] = []
+        self._waiting: list[LogLine | CrawlStart] = []
         self._lost = 0
         self._failing = False
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def write(self, line: LogLine) -> None:
+    def write(self, line: LogLine | CrawlStart) -> None:
         """Add a line; it is on its way to the disk within a second."""
         with self._lock:
             if len(self._waiting) >= MOST_WAITING:
@@ -271,30 +311,34 @@ def log_files(paths: Iterable[str | Path]) -> list[Path]:
 
 
 def read_log(
-    paths: Iterable[str | Path], unreadable: Callable[[Path], None] | None = None
+    paths: Iterable[str | Path],
+    unreadable: Callable[[Path], object] = lambda _: None,
+    starts: Callable[[CrawlStart], object] = lambda _: None,
+    passed: Callable[[int], object] = lambda _: None,
 ) -> Iterator[LogLine]:
-    """Yield the lines of logs and of the rotated files beside them, the oldest first.
+    """Yield the pages and items of logs and of the rotated files beside them, the oldest first.
 
     Args:
         paths: of logs.
         unreadable: called with the file of each line that cannot be read, such as the half line
             that a process leaves when it is killed.
+        starts: called with each line that says that a crawl began.
+        passed: called with the bytes of each line that was read.
 
     Raises:
         OSError: a file is not there or cannot be read.
     """
     for path in log_files(paths):
-        yield from read_file(path, unreadable)
-
-
-def read_file(path: Path, unreadable: Callable[[Path], None] | None = None) -> Iterator[LogLine]:
-    """Yield the lines of one file of a log; see :func:`read_log`."""
-    with path.open("rb") as file:
-        for text in file:
-            try:
-                line = parse_line(text)
-            except (ValueError, RecursionError):
-                if unreadable is not None and text.strip():
-                    unreadable(path)
-                continue
-            yield line
+        with path.open("rb") as file:
+            for text in file:
+                passed(len(text))
+                try:
+                    line = parse_line(text)
+                except (ValueError, RecursionError):
+                    if text.strip():
+                        unreadable(path)
+                    continue
+                if isinstance(line, CrawlStart):
+                    starts(line)
+                else:
+                    yield line

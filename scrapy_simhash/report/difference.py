@@ -1,21 +1,121 @@
-"""The words in which two texts differ, in one short line or a few."""
+"""The words in which two texts differ: lines for a terminal, pieces for a page."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from typing import NamedTuple
 
 # A word, a Han character, or a mark, each with the spaces after it.
 _TOKEN = re.compile(r"(?:[^\W\u3400-\u9fff]+(?:[-',.:][^\W\u3400-\u9fff]+)*|\S)\s*")
-_CONTEXT = 14  # columns before and after a change
-_LONGEST = 54  # columns of one side of a change
 # Fewer equal columns than this between two changes are part of one change.
 _ISLAND = 4
+# Of a line on a terminal: columns around a change, and of one side of a change.
+_CONTEXT, _LONGEST = 14, 54
+# Of a page: characters around a change, and of one side of a change.
+_PAGE_CONTEXT, _PAGE_LONGEST = 70, 600
 
 REMOVED, ADDED = "31;9", "32"
+
+
+class Piece(NamedTuple):
+    """A stretch of one of the texts, and whether only this text has it."""
+
+    text: str
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """What stands in each of the two texts; equal stretches and changes take turns."""
+
+    before: str
+    after: str
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """Two texts cut into what is equal and what differs; see :func:`differences`."""
+
+    stretches: tuple[_Stretch, ...]
+
+    def lines(self, columns: int, lines: int, colour: bool) -> list[str]:
+        """Return the changes, each with a little of what stands around it.
+
+        Args:
+            columns: the width of a line.
+            lines: how many lines there may be.
+            colour: whether to mark changes by terminal colours; else by ``[-removed-]{+added+}``.
+        """
+        longest = max(10, min(_LONGEST, (columns - 2 * _CONTEXT - 9) // 2))
+        plain, shown = self._changes(longest, colour=False), self._changes(longest, colour)
+        made, used = [""] * bool(plain), 0
+        for number, (text, change) in enumerate(zip(plain, shown, strict=True)):
+            needed = width(text) + 3 * bool(used)
+            # On the last line there must be room for saying how many more there are.
+            if used and used + needed > columns - (14 if len(made) == lines else 0):
+                if len(made) == lines:
+                    made[-1] += f" (and {len(plain) - number} more)"
+                    break
+                made.append("")
+                used, needed = 0, width(text)
+            made[-1] += " | " * bool(used) + change
+            used += needed
+        return made
+
+    def _changes(self, longest: int, colour: bool) -> list[str]:
+        stretches = (_Stretch("", "", False), *self.stretches, _Stretch("", "", False))
+        made = []
+        for place, change in enumerate(stretches):
+            if not change.changed:
+                continue
+            removed, added = (
+                _middle_out(side.strip(), longest) for side in (change.before, change.after)
+            )
+            if not colour:
+                removed, added = removed and f"[-{removed}-]", added and f"{{+{added}+}}"
+            head = _clipped(reversed(_tokens(stretches[place - 1].before)), _CONTEXT)[::-1]
+            tail = _clipped(_tokens(stretches[place + 1].before), _CONTEXT)
+            gap = " " * bool((change.after or change.before).endswith(" ") and tail)
+            marked = paint(removed, REMOVED, colour) + paint(added, ADDED, colour)
+            made.append("".join(head) + marked + gap + "".join(tail).rstrip())
+        return made
+
+    def sides(self) -> tuple[list[Piece], list[Piece]]:
+        """Return the pieces of each text; of what is equal, what stands around a change is left."""
+        last = len(self.stretches) - 1
+        sides: tuple[list[Piece], list[Piece]] = ([], [])
+        for place, stretch in enumerate(self.stretches):
+            for side, text in zip(sides, (stretch.before, stretch.after), strict=True):
+                if stretch.changed:
+                    words = text.rstrip()
+                    cut = _cut(words, _PAGE_LONGEST * 2 // 3, _PAGE_LONGEST // 3)
+                    side += [Piece(cut, True)] if words else []
+                    # The space after the last word is not part of the difference.
+                    side += [Piece(" ", False)] if words and words != text else []
+                else:
+                    around = (_PAGE_CONTEXT * (place > 0), _PAGE_CONTEXT * (place < last))
+                    side.append(Piece(_cut(text, *around), False))
+        return sides
+
+
+def differences(before: str, after: str) -> Differences:
+    """Compare two texts word by word; runs of white space count as one space."""
+    a, b = (_tokens(" ".join(text.split())) for text in (before, after))
+    made: list[_Stretch] = []
+    begun = (0, 0)
+    for i1, i2, j1, j2 in _changed_blocks(a, b):
+        if i1 > begun[0]:
+            made.append(_Stretch("".join(a[begun[0] : i1]), "".join(b[begun[1] : j1]), False))
+        made.append(_Stretch("".join(a[i1:i2]), "".join(b[j1:j2]), True))
+        begun = (i2, j2)
+    if begun[0] < len(a):
+        made.append(_Stretch("".join(a[begun[0] :]), "".join(b[begun[1] :]), False))
+    return Differences(tuple(made))
 
 
 def width(text: str) -> int:
@@ -33,58 +133,11 @@ def paint(text: str, code: str, colour: bool) -> str:
     return f"\x1b[{code}m{text}\x1b[0m" if colour and text else text
 
 
-def difference(before: str, after: str, columns: int, lines: int, colour: bool) -> list[str]:
-    """Return the changes between two texts, each with a little of what stands around it.
-
-    Args:
-        before: the original's text.
-        after: the repetition's text.
-        columns: the width of a line.
-        lines: how many lines there may be.
-        colour: whether to mark changes by terminal colours; else by ``[-removed-]{+added+}``.
-    """
-    changes = _changes(_tokens(before), _tokens(after))
-    made, used = [""], 0
-    for number, change in enumerate(changes):
-        columns_needed = width(change.show(colour=False)) + (3 if used else 0)
-        # On the last line there must be room for saying how many more there are.
-        if used and used + columns_needed > columns - (14 if len(made) == lines else 0):
-            if len(made) == lines:
-                made[-1] += f" (and {len(changes) - number} more)"
-                break
-            made.append("")
-            used, columns_needed = 0, columns_needed - 3
-        made[-1] += " | " * bool(used) + change.show(colour)
-        used += columns_needed
-    return made
-
-
-@dataclass(frozen=True)
-class _Change:
-    head: str
-    removed: str
-    added: str
-    tail: str
-
-    def show(self, colour: bool) -> str:
-        removed, added = _shorten(self.removed.strip()), _shorten(self.added.strip())
-        if not colour:
-            removed, added = removed and f"[-{removed}-]", added and f"{{+{added}+}}"
-        gap = " " if (self.added or self.removed).endswith(" ") and self.tail else ""
-        return (
-            self.head
-            + paint(removed, REMOVED, colour)
-            + paint(added, ADDED, colour)
-            + gap
-            + self.tail
-        )
-
-
 def _tokens(text: str) -> list[str]:
-    return _TOKEN.findall(" ".join(text.split()))
+    return _TOKEN.findall(text)
 
 
-def _changes(before: list[str], after: list[str]) -> list[_Change]:
+def _changed_blocks(before: list[str], after: list[str]) -> list[list[int]]:
     blocks: list[list[int]] = []
     match = SequenceMatcher(None, before, after, autojunk=False)
     for tag, i1, i2, j1, j2 in match.get_opcodes():
@@ -96,17 +149,7 @@ def _changes(before: list[str], after: list[str]) -> list[_Change]:
             blocks.append([i1, i2, j1, j2])
     for block in blocks:
         _align(block, before, after)
-    starts = [0, *(i2 for _, i2, _, _ in blocks)]
-    ends = [*(i1 for i1, _, _, _ in blocks[1:]), len(before)]
-    return [
-        _Change(
-            head="".join(_take(reversed(before[start:i1]), _CONTEXT)[::-1]),
-            removed="".join(before[i1:i2]),
-            added="".join(after[j1:j2]),
-            tail="".join(_take(iter(before[i2:end]), _CONTEXT)).rstrip(),
-        )
-        for start, end, (i1, i2, j1, j2) in zip(starts, ends, blocks, strict=False)
-    ]
+    return blocks
 
 
 def _align(block: list[int], before: list[str], after: list[str]) -> None:
@@ -122,21 +165,29 @@ def _align(block: list[int], before: list[str], after: list[str]) -> None:
         block[:] = i1 + 1, i2 + 1, j1 + 1, j2 + 1
 
 
-def _take(tokens: Iterator[str], columns: int) -> list[str]:
-    taken: list[str] = []
+def _clipped(tokens: Iterable[str], columns: int) -> list[str]:
+    """Return the first tokens that fit into so many columns."""
+    fitting: list[str] = []
     for token in tokens:
         columns -= width(token)
         if columns < 0:
             break
-        taken.append(token)
-    return taken
+        fitting.append(token)
+    return fitting
 
 
-def _shorten(text: str) -> str:
-    """Return the text, or its two ends when it is long."""
-    if width(text) <= _LONGEST:
+def _middle_out(text: str, longest: int) -> str:
+    """Return the text, or its two ends when it is longer than so many columns."""
+    if width(text) <= longest:
         return text
-    tokens = _TOKEN.findall(text)
-    head = "".join(_take(iter(tokens), _LONGEST * 2 // 3)).rstrip()
-    tail = "".join(_take(reversed(tokens), _LONGEST // 3)[::-1])
+    tokens = _tokens(text)
+    head = "".join(_clipped(tokens, longest * 2 // 3 - 2)).rstrip()
+    tail = "".join(_clipped(reversed(tokens), longest // 3 - 1)[::-1])
     return f"{head} … {tail}"
+
+
+def _cut(text: str, head: int, tail: int) -> str:
+    """Return the two ends of a text, or all of it if little would be left out."""
+    if len(text) <= head + tail + 30:
+        return text
+    return f"{text[:head].rstrip()} … {text[len(text) - tail :].lstrip() if tail else ''}".lstrip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -9,14 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_simhash.report.clusters import Cluster, Clusters
-from scrapy_simhash.report.dedup_log import LogLine, host_of, log_files, read_file
-from scrapy_simhash.report.tally import Tally
+from scrapy_simhash.report.dedup_log import CrawlStart, LogLine, host_of, log_files, read_log
+from scrapy_simhash.report.sums import Sums
 from scrapy_simhash.report.timeline import KEPT, REPEATED, SKIPPED, Timeline
 
 #: How many of each are shown.
-CLUSTERS, WALLS, HOSTS, PAIRS = 20, 10, 100, 20
-#: Copies on its own host from which on an original is likely to be a wall or an error page.
+CLUSTERS, WALLS, HOSTS, MIRRORS, DOUBTFUL, STARTS = 20, 10, 100, 20, 12, 10
+#: Copies on its own host from which on an original is likely to be a wall, or a bare template.
 WALL_COPIES = 10
+#: The sentence of the rule that drops pages whose headings differ.
+OTHER_HEADINGS = "long-text"
 # Above any fingerprint's width.
 _FARTHEST = 1024
 
@@ -27,44 +30,80 @@ _HOST_FIELDS = (
 )  # fmt: skip
 
 
+class Extremes:
+    """Keeps the few lines that score highest, one for each page that they are near to."""
+
+    def __init__(self, most: int = DOUBTFUL) -> None:
+        self._most = most
+        self._lines: dict[str, tuple[float, LogLine]] = {}
+
+    def add(self, other: str, score: float, line: LogLine) -> None:
+        """Keep a line if it scores higher than others, or than the one near the same page."""
+        if other in self._lines and self._lines[other][0] >= score:
+            return
+        self._lines[other] = (score, line)
+        if len(self._lines) > 20 * self._most:
+            self._lines = dict(self._highest())
+
+    def lines(self) -> list[tuple[str, LogLine]]:
+        """Return the keys of the other pages and the lines, the highest score first."""
+        return [(other, line) for other, (_, line) in self._highest()]
+
+    def _highest(self) -> list[tuple[str, tuple[float, LogLine]]]:
+        return heapq.nlargest(self._most, self._lines.items(), key=lambda entry: entry[1][0])
+
+
 @dataclass
 class Figures:
-    """What a log says.
+    """Everything that the report says of a log.
 
     Attributes:
         files: those that were read.
-        unreadable: lines that could not be.
-        first: when the first line was written, seconds since 1970.
+        starts: the crawls that began to write to it, the newest ones.
+        unreadable: the number of lines that could not be read.
+        first: when the first line was written, in seconds since 1970.
         last: when the last was.
-        counts: how many ``(what, verdict)``.
-        actions: how many near-duplicates were dropped, followed or flagged.
-        reasons: how many were skipped for which reason.
-        distances: how many near-duplicates were how many bits from their original.
-        k: how many were judged with which largest distance.
-        hosts: of each host the numbers of judged, kept, repeated and skipped, all bytes, bytes of
+        counts: numbers by ``(what, verdict)``.
+        actions: numbers of near-duplicates that were dropped, followed or flagged.
+        reasons: numbers of skipped ones by their reason.
+        distances: numbers of near-duplicates by the bits to their original.
+        k: numbers of lines by the largest distance that they were judged with.
+        hosts: for each host the numbers of judged, kept, repeated and skipped, all bytes, bytes of
             repeated, all seconds, seconds of repeated.
-        originals: of each key the numbers of its copies, and of those on its own host.
-        pairs: how many pages of the first host repeat one of the second.
-        timeline: what was judged when.
+        originals: for each key the numbers of its copies, of those on its own host, and of those
+            that differ from it.
+        pairs: numbers of pages of the first host that repeat one of the second.
+        near: how many pages were kept though they are near another one.
+        far: near-duplicates that are farthest from their originals.
+        unlike: near-duplicates whose headings differ from those of their originals.
+        told_apart: pages that were kept though they are near another one, the nearest.
+        timeline: numbers by time.
         clusters: the largest, see :class:`Clusters`.
         walls: originals with many copies on their own host, likewise.
+        texts: of the pages that others are compared with, by key.
     """
 
     files: list[Path]
+    starts: list[CrawlStart] = field(default_factory=list)
     unreadable: int = 0
     first: float | None = None
     last: float | None = None
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     actions: Counter[str] = field(default_factory=Counter)
-    reasons: Tally[str] = field(default_factory=lambda: Tally(1, names=100))
+    reasons: Sums[str] = field(default_factory=lambda: Sums(1, names=100))
     distances: Counter[int] = field(default_factory=Counter)
     k: Counter[int] = field(default_factory=Counter)
-    hosts: Tally[str] = field(default_factory=lambda: Tally(len(_HOST_FIELDS)))
-    originals: Tally[str] = field(default_factory=lambda: Tally(2))
-    pairs: Tally[tuple[str, str]] = field(default_factory=lambda: Tally(1))
+    hosts: Sums[str] = field(default_factory=lambda: Sums(len(_HOST_FIELDS)))
+    originals: Sums[str] = field(default_factory=lambda: Sums(3))
+    pairs: Sums[tuple[str, str]] = field(default_factory=lambda: Sums(1))
+    near: int = 0
+    far: Extremes = field(default_factory=Extremes)
+    unlike: Extremes = field(default_factory=Extremes)
+    told_apart: Extremes = field(default_factory=Extremes)
     timeline: Timeline = field(default_factory=Timeline)
     clusters: list[Cluster] = field(default_factory=list)
     walls: list[Cluster] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
 
     def add(self, line: LogLine) -> None:
         """Count a line."""
@@ -84,11 +123,21 @@ class Figures:
         if line.verdict == "skipped":
             self.reasons.add(line.reason or "no reason given", 1)
         elif line.original is not None and line.distance is not None:
-            host = original_host(line.original)
-            self.actions[line.action if line.action in ("follow", "flag") else "drop"] += 1
-            self.distances[min(line.distance, _FARTHEST)] += 1
-            self.originals.add(line.original, 1, line.host == host)
-            self.pairs.add((line.host, host), 1)
+            self._add_duplicate(line, line.original, line.distance)
+        elif line.near is not None and line.distance is not None:
+            self.near += 1
+            self.told_apart.add(line.near, -line.distance, line)
+
+    def _add_duplicate(self, line: LogLine, original: str, distance: int) -> None:
+        host = original_host(original)
+        self.actions[line.action if line.action in ("follow", "flag") else "drop"] += 1
+        self.distances[min(distance, _FARTHEST)] += 1
+        self.originals.add(original, 1, line.host == host, distance > 0)
+        self.pairs.add((line.host, host), 1)
+        if 3 * distance > 2 * line.k:
+            self.far.add(original, distance, line)
+        if line.reason == OTHER_HEADINGS:
+            self.unlike.add(original, distance, line)
 
     def count(self, *verdicts: str, what: str | None = None) -> int:
         """Return how many were judged so: pages, items or both."""
@@ -111,48 +160,65 @@ def original_host(key: str) -> str:
 
 
 def read_figures(
-    paths: Iterable[str | Path], progress: Callable[[int, int], object] | None = None
+    paths: Iterable[str | Path], passed: Callable[[int], object] = lambda _: None
 ) -> Figures:
-    """Read logs, with the rotated files beside them, twice, and return what they say.
+    """Read logs, with the rotated files beside them, twice, and return their figures.
 
     Args:
         paths: of the logs.
-        progress: called with how many files were read, of how many.
+        passed: called with the bytes of each line that was read.
 
     Raises:
         OSError: a log is not there or cannot be read.
     """
-    files = log_files(paths)
-    figures = Figures(files)
+    paths = list(paths)
+    figures = Figures(log_files(paths))
 
     def unreadable(_: Path) -> None:
         figures.unreadable += 1
 
-    for number, path in enumerate(files):
-        if progress is not None:
-            progress(number, 2 * len(files))
-        for line in read_file(path, unreadable):
-            figures.add(line)
+    def start(begun: CrawlStart) -> None:
+        figures.starts = [*figures.starts, begun][-STARTS:]
+
+    for line in read_log(paths, unreadable, start, passed):
+        figures.add(line)
+    # The largest clusters, and the pages beside them, are known only at the end of the log.
+    gather(figures, lambda: read_log(paths, passed=passed))
+    return figures
+
+
+def gather(figures: Figures, lines: Callable[[], Iterable[LogLine]]) -> None:
+    """Find the texts and copies of the pages that are shown, by reading the log again.
+
+    Args:
+        figures: of the same log; its clusters, walls and texts are filled in.
+        lines: begins to read the log.
+    """
     largest = [key for key, _ in figures.originals.largest(CLUSTERS)]
-    walls = [key for key, (_, own) in figures.originals.largest(WALLS, by=1) if own >= WALL_COPIES]
-    # Which pages belong to the largest clusters is known only at the end of the log.
+    walls = [key for key, (_, own, _) in figures.originals.largest(WALLS, by=1)
+             if own >= WALL_COPIES]  # fmt: skip
+    shown = (figures.far, figures.unlike, figures.told_apart)
+    compared = {other for extremes in shown for other, _ in extremes.lines()}
+    if not largest and not compared:
+        return
     clusters = Clusters({*largest, *walls})
-    for number, path in enumerate(files if largest else [], len(files)):
-        if progress is not None:
-            progress(number, 2 * len(files))
-        for line in read_file(path):
-            clusters.add(line)
+    for line in lines():
+        clusters.add(line)
+        if line.key in compared and line.text and line.verdict != "duplicate":
+            figures.texts[line.key] = line.text
     figures.clusters = [clusters.of(key) for key in largest]
     figures.walls = [clusters.of(key) for key in walls]
-    return figures
 
 
 def plain(figures: Figures) -> dict[str, Any]:
     """Return the figures as JSON has them."""
-    hosts = figures.hosts.largest(HOSTS, by=2)
     number, rest = figures.hosts.rest(HOSTS, by=2)
     return {
         "files": [str(path) for path in figures.files],
+        "crawls": [
+            {"time": start.time, "spider": start.spider, "settings": start.settings}
+            for start in figures.starts
+        ],
         "unreadable_lines": figures.unreadable,
         "first": figures.first,
         "last": figures.last,
@@ -161,15 +227,28 @@ def plain(figures: Figures) -> dict[str, Any]:
             f"{what}s": {v: n for (of, v), n in sorted(figures.counts.items()) if of == what}
             for what in ("page", "item")
         },
+        "near_and_kept": figures.near,
         "actions": dict(figures.actions),
         "skipped": {name: int(row[0]) for name, row in figures.reasons.largest(100)},
         "k": sorted(figures.k),
         "distances": {str(d): n for d, n in sorted(figures.distances.items())},
-        "hosts": [{"host": host, **_row(row)} for host, row in hosts],
+        "hosts": [{"host": h, **_row(row)} for h, row in figures.hosts.largest(HOSTS, by=2)],
         "other_hosts": {"hosts": number, **_row(rest)},
+        "doubtful": {
+            name: [
+                {"page": line.url, "other": other, "distance": line.distance,
+                 "reason": line.reason}
+                for other, line in extremes.lines()
+            ]
+            for name, extremes in (
+                ("far", figures.far),
+                ("other_headings", figures.unlike),
+                ("near_and_kept", figures.told_apart),
+            )
+        },
         "pairs": [
             {"host": copy, "repeats": original, "pages": int(row[0])}
-            for (copy, original), row in figures.pairs.largest(PAIRS)
+            for (copy, original), row in figures.pairs.largest(MIRRORS)
         ],
         "clusters": [cluster.plain() for cluster in figures.clusters],
         "walls": [cluster.plain() for cluster in figures.walls],
@@ -177,7 +256,7 @@ def plain(figures: Figures) -> dict[str, Any]:
             {"start": run.start, "seconds": run.width, "kept_repeated_skipped": run.bars}
             for run in figures.timeline.runs()
         ],
-    }
+    }  # fmt: skip
 
 
 def _row(row: list[float]) -> dict[str, float]:

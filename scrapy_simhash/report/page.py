@@ -1,56 +1,187 @@
 """The report: one HTML file that needs nothing beside it.
 
-Whatever comes from the log is text in it, never markup: addresses and pages are what strangers
-wrote. A content security policy allows nothing but the file's own script and style.
+Addresses and pages are what strangers wrote. The template escapes whatever comes from the log, and
+a content security policy allows nothing but the file's own style.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from html import escape
+from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
+from urllib.parse import urlsplit
 
-from scrapy_simhash.report import sections
-from scrapy_simhash.report.figures import Figures
+from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
+
+from scrapy_simhash.fingerprint.rule import REASONS
+from scrapy_simhash.report import words
+from scrapy_simhash.report.chart import distance_bars, time_chart
+from scrapy_simhash.report.clusters import Cluster
+from scrapy_simhash.report.dedup_log import LogLine
+from scrapy_simhash.report.difference import Piece, differences
+from scrapy_simhash.report.figures import HOSTS, MIRRORS, Extremes, Figures, original_host
+
+_COMPARED = 6000  # characters of a text that are compared
+_LONGEST_LINK = 2000
+_MIRROR = 0.5  # share of a host's pages that repeat another host's before it is called a mirror
+
+# Why a page was not compared, in words.
+SKIPPED = {
+    "empty": "it has no text",
+    "too_short": "its text is too short",
+    "opted_out": "its request asked for it",
+    "no_callback": "no spider's callback gets it, such as robots.txt",
+    "status": "its status was not 200",
+    "not_html": "it is no HTML page",
+    "too_large": "it is larger than SIMHASH_MAX_BODY_SIZE",
+    "timeout": "its analysis took longer than SIMHASH_TIMEOUT",
+    "slow_host": "analyses of this host's pages took too long before",
+    "extractor_error": "the extractor failed",
+    "unavailable": "the index could not be reached",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two pages side by side.
+
+    Attributes:
+        page: the page that was judged.
+        other: key of the page that it is near to.
+        left: pieces of the other page's text; empty if it is not in the log.
+        right: pieces of the page's text.
+        same: whether the two texts in the log are equal.
+    """
+
+    page: LogLine
+    other: str
+    left: list[Piece]
+    right: list[Piece]
+    same: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Mirror:
+    """Two hosts whose pages repeat each other.
+
+    Attributes:
+        first: the host with more of the repeating pages.
+        second: the other host.
+        forth: pages of the first that repeat one of the second.
+        back: pages of the second that repeat one of the first.
+        share: of the first host's pages, that repeat the second's.
+    """
+
+    first: str
+    second: str
+    forth: float
+    back: float
+    share: float
+
+    @property
+    def is_likely(self) -> bool:
+        """Whether so much of a host repeats the other that it is likely to be its mirror."""
+        return self.share >= _MIRROR
 
 
 def render(figures: Figures) -> str:
     """Return the report of a log's figures as an HTML document."""
-    script, style = _part("report.js"), _part("report.css")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = (
-        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
-        "base-uri 'none'; form-action 'none'"
+    k = figures.k.most_common(1)[0][0] if figures.k else 0
+    _, all_hosts = figures.hosts.rest(0)
+    walls, templates = _walls_and_templates(figures)
+    number_of_hosts, other_hosts = figures.hosts.rest(HOSTS, by=2)
+    return _template().render(
+        figures=figures,
+        k=k,
+        names=list(dict.fromkeys(path.name for path in figures.files)),
+        hosts=figures.hosts.largest(HOSTS, by=2),
+        host_count=figures.hosts.rest(0)[0],
+        other_hosts=other_hosts,
+        other_host_count=number_of_hosts,
+        totals=all_hosts,
+        chart=time_chart(figures.timeline.runs()),
+        distances=distance_bars(figures.distances, k),
+        doubtful=[
+            ("Far from their originals",
+             "Two thirds of the distance, or more, lie between these texts and their originals.",
+             _comparisons(figures, figures.far)),
+            ("Under other headings",
+             "These pages call themselves something else than their originals. They were dropped "
+             "because long texts are very near.",
+             _comparisons(figures, figures.unlike)),
+        ],
+        templates=[_of_cluster(cluster) for cluster in templates],
+        told_apart=_comparisons(figures, figures.told_apart),
+        mirrors=_mirrors(figures),
+        walls=[(wall, wall.on(original_host(wall.key))) for wall in walls],
+        clusters=[_of_cluster(cluster) for cluster in figures.clusters
+                  if cluster.identical < cluster.copies],
+        identical=[cluster for cluster in figures.clusters
+                   if cluster.identical == cluster.copies],
+        reasons=figures.reasons.largest(20),
+        skipped=SKIPPED,
+        rule=REASONS,
+    )  # fmt: skip
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        loader=FunctionLoader(_part),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    body = [sections.heading(figures)]
-    if figures.judged:
-        parts = [
-            ("time", "Over time", sections.over_time(figures)),
-            ("distances", "How far apart", sections.distances(figures)),
-            ("hosts", "By host", sections.hosts(figures)),
-            ("mirrors", "Hosts that repeat each other", sections.mirrors(figures)),
-            ("walls", "Walls and soft 404s", sections.walls(figures)),
-            ("clusters", "Largest clusters", sections.clusters(figures)),
-            ("skipped", "Not compared", sections.skipped(figures)),
-        ]
-        links = "".join(f'<li><a href="#{name}">{title}</a></li>' for name, title, _ in parts)
-        body.append(f'<nav aria-label="Sections"><ul>{links}</ul></nav>')
-        body += [
-            f'<section id="{name}" aria-labelledby="{name}-title">'
-            f'<h2 id="{name}-title">{title}</h2>{content}</section>'
-            for name, title, content in parts
-        ]
-    content = "\n".join(body)
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f"<title>Near-duplicates</title>\n<style>\n{style}</style>\n</head>\n"
-        f"<body>\n<main>\n{content}\n</main>\n<script>{script}</script>\n</body>\n</html>\n"
-    )
+    for name in ("count", "size", "duration", "moment", "percent", "clipped", "plural"):
+        environment.filters[name] = getattr(words, name)
+    environment.tests["web_address"] = _is_web_address
+    return environment.get_template("report.html")
 
 
 def _part(name: str) -> str:
     return files(__package__).joinpath(name).read_text("utf-8")
+
+
+def _is_web_address(key: str) -> bool:
+    try:
+        return len(key) < _LONGEST_LINK and urlsplit(key).scheme in ("http", "https")
+    except ValueError:
+        return False
+
+
+def _comparisons(figures: Figures, extremes: Extremes) -> list[Comparison]:
+    return [
+        _compared(line, other, figures.texts.get(other, "")) for other, line in extremes.lines()
+    ]
+
+
+def _of_cluster(cluster: Cluster) -> tuple[Cluster, list[Comparison]]:
+    text = cluster.original.text if cluster.original else ""
+    return cluster, [_compared(copy, cluster.key, text) for copy in cluster.shown()]
+
+
+def _compared(page: LogLine, other: str, text: str) -> Comparison:
+    left, right = differences(text[:_COMPARED], page.text[:_COMPARED]).sides()
+    return Comparison(page, other, left if text else [], right, bool(text) and text == page.text)
+
+
+def _walls_and_templates(figures: Figures) -> tuple[list[Cluster], list[Cluster]]:
+    """Divide originals with many copies on their host by whether most of the copies are equal."""
+    walls = [wall for wall in figures.walls if 2 * wall.identical >= wall.copies]
+    return walls, [wall for wall in figures.walls if wall not in walls]
+
+
+def _mirrors(figures: Figures) -> list[Mirror]:
+    pages: dict[tuple[str, str], float] = {
+        pair: row[0]
+        for pair, row in figures.pairs.largest(len(figures.pairs))
+        if all(pair) and pair[0] != pair[1]
+    }
+    found = []
+    for (first, second), forth in pages.items():
+        back = pages.get((second, first), 0.0)
+        if (back, second) < (forth, first):
+            judged = max(figures.hosts.of(first)[0], forth)
+            found.append(Mirror(first, second, forth, back, forth / judged))
+    return sorted(found, key=lambda mirror: -mirror.forth - mirror.back)[:MIRRORS]

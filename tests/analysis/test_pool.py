@@ -1,122 +1,301 @@
-"""The analysis threads: every page gets its own answer, and equal bodies are analysed once."""
+"""The pool: every page gets its own answer, no page stops it for good, equal ones are analysed once."""
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from scrapy_simhash.analysis import pool as analysis_module
-from scrapy_simhash.analysis.pool import AnalysisThreads, Job
-from scrapy_simhash.analysis.worker import Body, analyse_body
-from scrapy_simhash.detector import NearDuplicateDetector, PageAnalysis, analyse_text
-from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.index import index_from_url
+from scrapy_simhash.analysis import pool as pool_module
+from scrapy_simhash.analysis.page import Body, PageAnalysis, analyse_body, text_body
+from scrapy_simhash.analysis.pool import PageFailed, PageTimeout, WorkerPool, analyse_all
+from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from tests.pages import article, edited, html
 
 RECIPE = named_recipe("default")
-LINKS = b"".join(b"<li><a href=/%d>Number %d</a></li>" % (n, n) for n in range(40))
-SHORT = b"<p>A few words.</p>"
-BODIES = [html(article(1)), html(edited(article(1), 2)), html(article(3)), LINKS, SHORT, b""]
-PAGES = st.builds(
-    Body,
-    st.sampled_from(BODIES),
-    st.sampled_from([None, "utf-8", "gbk"]),
-    st.sampled_from(["http://a.example/1", "http://a.example/2", "http://b.example/", None]),
-)
+PROCESS = "scrapy_simhash.analysis.process"
+PAGE = Body(b"a page")
 
 
-def analysed(
-    jobs: list[Job], processes: int = 0, recipe: Any = RECIPE
-) -> tuple[list[PageAnalysis | Exception], int]:
-    """Return what becomes of each job, and how many bodies had been seen before."""
-    threads = AnalysisThreads(recipe, processes=processes, timeout=10)
-    found: dict[int, PageAnalysis | Exception] = {}
-    for number, job in enumerate(jobs):
-        threads.analyse(job, partial(found.__setitem__, number))
-    threads.close()
-    return [found[number] for number in range(len(jobs))], threads.take_repeats()
-
-
-@pytest.mark.parametrize("processes", [0, 1, 2])
-def test_each_job_gets_its_own_answer(processes: int) -> None:
-    pages = [Body(html(article(seed)), None, "http://a.example/") for seed in range(9)]
-    text = partial(analyse_text, article(20), RECIPE)
-    found, _ = analysed([*pages[:4], text, *pages[4:]], processes)
-    assert found.pop(4) == text()
-    assert found == [analyse_body(*page, RECIPE) for page in pages]
-
-
-@pytest.mark.parametrize("processes", [0, 1])
-def test_extractor_that_fails_is_reported_and_the_rest_is_answered(processes: int) -> None:
-    recipe = replace(RECIPE, extractor="tests.test_analysis.picky")
-    pages: list[Job] = [Body(body, None, None) for body in (b"good", b"bad", b"good!")]
-    found, _ = analysed(pages, processes, recipe)
-    assert isinstance(found[1], Exception)
-    assert "no idea" in str(found[1])
-    assert isinstance(found[0], PageAnalysis)
-    assert isinstance(found[2], PageAnalysis)
-
-
-def picky(html: str) -> str:
-    if html == "bad":
-        raise RuntimeError("no idea")
+def hostile(text: str) -> str:
+    """An extractor that does what the page says."""
+    if "hang" in text:
+        time.sleep(60)
+    if "raise" in text:
+        raise RuntimeError("as the page said")
+    if "print" in text:
+        print("in between")
+    if "exit" in text:
+        os._exit(3)
+    if "gorge" in text:
+        bytearray(64 << 30)
+    if "process" in text:
+        return f"{os.getpid()} {article(1)}"
     return article(1)
 
 
+HOSTILE = replace(RECIPE, extractor="tests.analysis.test_pool.hostile")
+
+
+def with_pool(
+    work: Callable[[WorkerPool], Awaitable[Any]],
+    *,
+    recipe: Recipe = HOSTILE,
+    processes: int = 1,
+    timeout: float = 2,
+    **given: Any,
+) -> Any:
+    """Return what ``work`` makes of a pool, on a loop of its own."""
+
+    async def run() -> Any:
+        pool = WorkerPool(recipe, processes=processes, timeout=timeout, **given)
+        try:
+            return await work(pool)
+        finally:
+            await pool.close()
+
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(run())
+    finally:
+        loop.close()
+
+
+async def outcomes(pool: WorkerPool, *bodies: bytes) -> list[str]:
+    """Return what becomes of bodies that are asked for at once: "ok", or what failed."""
+    # Equal bodies would not come to the worker process twice.
+    pages = [Body(body + b" %d" % number) for number, body in enumerate(bodies)]
+    answers = await asyncio.gather(*map(pool.analyse, pages), return_exceptions=True)
+    return ["ok" if isinstance(answer, PageAnalysis) else str(answer) for answer in answers]
+
+
+def child(pool: WorkerPool) -> int:
+    """Return the process id of the one worker process."""
+    (worker,) = pool._workers
+    return worker.pid
+
+
+@pytest.mark.parametrize("processes", [0, 1, 2])
+def test_each_page_gets_its_own_answer(processes: int) -> None:
+    recipe = replace(RECIPE, seed="secret")
+    bodies = [Body(html(article(seed)), "utf-8") for seed in range(9)]
+    bodies += [text_body(article(20)), text_body("half a pair \ud83d"), Body(b"", None)]
+
+    async def work(pool: WorkerPool) -> list[PageAnalysis]:
+        return await asyncio.gather(*map(pool.analyse, bodies))
+
+    found = with_pool(work, recipe=recipe, processes=processes, excerpt_length=50)
+    assert found == [analyse_body(body, recipe, excerpt_length=50) for body in bodies]
+    assert [f.fingerprint and f.fingerprint.blocks for f in found] == [
+        f.fingerprint and f.fingerprint.blocks
+        for f in (analyse_body(body, recipe) for body in bodies)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("page", "says"),
+    [
+        (b"hang", "no answer within 2 seconds"),
+        (b"raise", "as the page said"),
+        (b"exit", "ended with status 3"),
+        (b"gorge", "MemoryError"),
+        (b"print", "ok"),
+    ],
+)
+def test_page_that_fails_costs_no_other_its_answer(page: bytes, says: str) -> None:
+    """Neither those before it, nor those that its process had been given ahead, nor the next."""
+
+    async def work(pool: WorkerPool) -> tuple[list[str], list[str]]:
+        first = await outcomes(pool, b"a page", page, b"a page", b"a page")
+        return first, await outcomes(pool, b"another page")
+
+    first, then = with_pool(work)
+    assert says in first.pop(1)
+    assert first == ["ok", "ok", "ok"]
+    assert then == ["ok"]
+
+
+@pytest.mark.parametrize("page", [b"raise", b"hang"])
+def test_failure_says_whether_the_page_took_too_long(page: bytes) -> None:
+    async def work(pool: WorkerPool) -> None:
+        with pytest.raises(PageFailed) as caught:
+            await pool.analyse(Body(page))
+        assert isinstance(caught.value, PageTimeout) == (page == b"hang")
+
+    with_pool(work)
+
+
+def test_extractor_that_fails_is_reported_without_a_worker_process_too() -> None:
+    async def work(pool: WorkerPool) -> list[str]:
+        return await outcomes(pool, b"a page", b"raise")
+
+    good, bad = with_pool(work, processes=0)
+    assert good == "ok"
+    assert "as the page said" in bad
+
+
+@pytest.mark.parametrize("page", [b"a page", b"a page" * 100_000])
+def test_child_that_is_stopped_in_its_tracks_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, page: bytes
+) -> None:
+    """Whether it reads no more or answers no more."""
+    monkeypatch.setattr(PROCESS + ".GRACE", 0.0)
+
+    async def work(pool: WorkerPool) -> list[str]:
+        await pool.analyse(PAGE)
+        os.kill(child(pool), signal.SIGSTOP)
+        return [*await outcomes(pool, page), *await outcomes(pool, b"the next page")]
+
+    assert with_pool(work) == ["no answer within 2 seconds", "ok"]
+
+
+def test_child_that_is_killed_is_replaced() -> None:
+    async def work(pool: WorkerPool) -> list[str]:
+        await pool.analyse(PAGE)
+        os.kill(child(pool), signal.SIGKILL)
+        return [*await outcomes(pool, b"a page"), *await outcomes(pool, b"the next page")]
+
+    found = with_pool(work)
+    # It may be found dead before the page is sent.
+    assert found in (["the worker process ended with status -9", "ok"], ["ok", "ok"])
+
+
+def test_child_is_renewed_after_many_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though more pages wait all the time."""
+    monkeypatch.setattr(PROCESS + ".PAGES_PER_PROCESS", 3)
+
+    async def work(pool: WorkerPool) -> list[PageAnalysis]:
+        return await asyncio.gather(*(pool.analyse(Body(b"process %d" % n)) for n in range(9)))
+
+    children = Counter(analysis.excerpt for analysis in with_pool(work, excerpt_length=10))
+    assert list(children.values()) == [3, 3, 3]
+
+
+@pytest.mark.parametrize(
+    ("program", "says"), [("/nowhere/python", "can be started"), ("/bin/false", "status 1")]
+)
+def test_child_that_cannot_be_started_fails_its_pages_only(program: str, says: str) -> None:
+    async def work(pool: WorkerPool) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("sys.executable", program)
+            for found in await outcomes(pool, b"a page", b"a page" * 100_000, b"a third"):
+                assert says in found
+        assert await outcomes(pool, b"a page") == ["ok"]
+
+    with_pool(work)
+
+
+def test_processes_start_when_they_are_needed_and_end_with_the_pool() -> None:
+    async def work(pool: WorkerPool) -> list[int]:
+        assert pool._workers == []
+        await pool.analyse(PAGE)
+        assert len(pool._workers) == 1
+        await outcomes(pool, *[b"a page"] * 20)
+        return [worker.pid for worker in pool._workers]
+
+    pids = with_pool(work, processes=2)
+    assert len(pids) == 2
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+def test_page_that_nobody_waits_for_any_more_does_no_harm() -> None:
+    """Whether its process has it already or not."""
+
+    async def work(pool: WorkerPool) -> list[str]:
+        given_up = [asyncio.ensure_future(pool.analyse(Body(b"%d" % n))) for n in range(6)]
+        await asyncio.sleep(0)
+        for task in given_up:
+            task.cancel()
+        found = await outcomes(pool, b"a page", b"a page")
+        assert all(task.cancelled() for task in given_up)
+        return found
+
+    assert with_pool(work) == ["ok", "ok"]
+
+
+@pytest.mark.parametrize("page", [b"a page", b"hang"])
+def test_pool_that_is_closed_gives_up_what_waits(page: bytes) -> None:
+    async def work(pool: WorkerPool) -> list[str]:
+        tasks = [asyncio.ensure_future(pool.analyse(Body(page + b"%d" % n))) for n in range(6)]
+        await asyncio.sleep(0.05)
+        await pool.close()
+        return [type(e).__name__ for e in await asyncio.gather(*tasks, return_exceptions=True)]
+
+    assert set(with_pool(work)) <= {"CancelledError", "PageFailed"}
+
+
 @pytest.mark.parametrize("processes", [0, 1])
-def test_equal_bodies_are_analysed_once_whatever_their_address(processes: int) -> None:
-    body = html(article(1))
-    # More pages between them than a process has ahead.
-    between = [Body(html(article(seed)), None, None) for seed in range(2, 6)]
-    pages = [Body(body, None, "http://a.example/"), *between, Body(body, None, "http://b.example/")]
-    found, repeats = analysed([*pages], processes)
-    assert found[0] == found[-1]
-    assert repeats == 1
+def test_equal_bodies_are_analysed_once(processes: int) -> None:
+    body = Body(html(article(1)))
+
+    async def work(pool: WorkerPool) -> None:
+        first = await pool.analyse(body)
+        assert await pool.analyse(Body(html(edited(article(1), 2)))) != first
+        assert pool.repeats == 0
+        assert await pool.analyse(body) == first
+        assert pool.repeats == 1
+
+    with_pool(work, recipe=RECIPE, processes=processes)
 
 
-def test_equal_bodies_of_other_charsets_are_other_pages() -> None:
+def test_equal_bytes_of_another_charset_or_kind_are_other_pages() -> None:
     letters = bytes(range(0xE0, 0x100))
-    body = b"<p>" + b" ".join(letters[at : at + 9] for at in range(20)) * 4
-    found, repeats = analysed([Body(body, charset, None) for charset in ("cp1251", "cp1253")])
-    assert found[0] != found[1]
-    assert repeats == 0
+    data = b"<p>" + b" ".join(letters[at : at + 9] for at in range(20)) * 4
+
+    async def work(pool: WorkerPool) -> list[PageAnalysis]:
+        kinds = Body(data, "cp1251"), Body(data, "cp1253"), Body(b"<p>" * 20, is_text=True)
+        found = [await pool.analyse(body) for body in (*kinds, Body(b"<p>" * 20))]
+        assert pool.repeats == 0
+        return found
+
+    one, other, text, page = with_pool(work, recipe=RECIPE, processes=0)
+    assert one != other
+    assert text != page
 
 
-@settings(max_examples=25)
-@given(st.lists(PAGES, max_size=8))
-def test_verdicts_are_those_of_a_filter_that_remembers_nothing(pages: list[Body]) -> None:
-    def verdicts(analyses: list[PageAnalysis | Exception]) -> list[Any]:
-        index = index_from_url("memory://", recipe=RECIPE.identity, bits=256, distance=48)
-        with NearDuplicateDetector(RECIPE, index) as detector:
-            return [
-                detector.judge(analysis, key=str(number))
-                for number, analysis in enumerate(analyses)
-                if isinstance(analysis, PageAnalysis)
-            ]
+def test_analyses_are_remembered_up_to_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool_module, "REMEMBERED_BYTES", 2 * 1400)
 
-    remembering, _ = analysed([*pages])
-    assert remembering == [analyse_body(*page, RECIPE) for page in pages]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(analysis_module, "REMEMBERED", 0)
-        forgetful, repeats = analysed([*pages])
-    assert repeats == 0
-    assert verdicts(remembering) == verdicts(forgetful)
+    async def work(pool: WorkerPool) -> int:
+        for seed in (0, 1, 2, 2, 1, 0, 1):
+            await pool.analyse(Body(html(article(seed))))
+        return pool.repeats
 
-
-@pytest.mark.parametrize("body", [LINKS, SHORT])
-def test_page_that_only_its_host_can_repeat_is_analysed_each_time(body: bytes) -> None:
-    _, repeats = analysed([Body(body, None, "http://a.example/")] * 2)
-    assert repeats == 0
-
-
-def test_bodies_are_remembered_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(analysis_module, "REMEMBERED", 2)
-    pages = [Body(html(article(seed)), None, None) for seed in range(3)]
-    _, repeats = analysed([*pages, pages[2], pages[1], pages[0], pages[1]])
     # The first was forgotten for the third, and comes in place of the third.
-    assert repeats == 3
+    assert with_pool(work, recipe=RECIPE, processes=0, excerpt_length=100) == 3
+
+
+@pytest.mark.parametrize("processes", [0, 1])
+def test_bodies_are_analysed_in_their_order_without_an_event_loop(processes: int) -> None:
+    bodies = [Body(html(article(seed))) for seed in range(40)]
+    bodies[3], bodies[5] = Body(b"raise"), Body(b"x" * 100_000)
+    wanted = [analyse_body(body, HOSTILE) if body.data != b"raise" else None for body in bodies]
+    found = [
+        *analyse_all(bodies, HOSTILE, processes=processes, timeout=5, largest=50_000),
+    ]
+    assert found[3].reason == "extractor_error"
+    assert found[5].reason == "too_large"
+    for number in (3, 5):
+        del found[number - (number == 5)], wanted[number - (number == 5)]
+    assert found == wanted
+
+
+def test_caller_may_stop_in_the_middle_of_many_bodies() -> None:
+    found = analyse_all((Body(b"%d" % n) for n in range(100)), HOSTILE, processes=1, timeout=5)
+    assert next(found).fingerprint is not None
+    found.close()  # type: ignore[attr-defined]
+
+
+def test_page_that_hangs_has_a_reason_without_an_event_loop() -> None:
+    bodies = [Body(b"hang"), PAGE]
+    found = list(analyse_all(bodies, HOSTILE, processes=1, timeout=1))
+    assert [analysis.reason for analysis in found] == ["timeout", None]

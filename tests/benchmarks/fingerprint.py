@@ -1,24 +1,33 @@
 """How fast texts become fingerprints, beside PyPI simhash and datasketch MinHash in the same run.
 
-    python tests/benchmarks/fingerprint.py
+    python tests/benchmarks/fingerprint.py [--rounds 15]
 
-Texts are generated; every figure is the median of the repeats that fit into a fifth of a second.
-datasketch and rjieba are left out, with a note, where they are not installed.
+Main texts of real pages (medians over a few pages of each set in ../shared/data), and generated
+ones. Times are CPU time; everyone takes a turn in each round, and a figure is the median of the
+rounds with the least and the greatest. A fingerprint has its block values with it: 20 bands.
+PyPI simhash gets the default recipe's features, each once, and makes 64 bits of md5 of them; it
+finds no near-duplicates by itself. MinHash gets the same and makes 128 permutations, which is its
+address as well. datasketch and rjieba are left out where they are not installed.
 """
 
 from __future__ import annotations
 
+import argparse
 import random
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import islice
+from pathlib import Path
 
 from simhash import Simhash
 
+from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.fingerprint.features import ngrams
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.fingerprint.recipe import RECIPES, named_recipe
 from scrapy_simhash.fingerprint.segmentation import jieba_tokenizer
+from scrapy_simhash.offline.datasets import read_pages
 
 try:
     from datasketch import MinHash
@@ -29,8 +38,14 @@ try:
 except ImportError:
     rjieba = None
 
+DATA = Path(__file__).parents[3] / "shared" / "data"
+SETS = ("docs-html", "articles-html", "blog-html", "shops-html")
+PAGES = 8  # of each set, every so many pages
 WIDTHS = {64: 3, 128: 22, 256: 48}  # bits -> distance
 N = 5
+SECONDS = 0.004  # that one turn takes at least
+
+Call = Callable[[], object]
 
 
 def english(size: int) -> str:
@@ -52,15 +67,29 @@ def chinese(size: int) -> str:
     return "，".join(clauses).encode()[:size].decode("utf-8", "ignore")
 
 
-def median(call: Callable[[], object]) -> float:
-    """Return the median time of a call in milliseconds."""
-    call()
-    times: list[float] = []
-    while sum(times) < 0.2 or len(times) < 5:
-        start = time.perf_counter()
+def real_texts(name: str) -> list[str]:
+    """Return the main texts of a few pages of a set, in the order of the file."""
+    pages = [page for page in islice(read_pages(DATA / name), 320) if page.html][:: 320 // PAGES]
+    texts = [extract(page.html or "", "prose", url=page.url).text for page in pages]
+    return [text for text in texts if len(text) > 200]
+
+
+def times(calls: Sequence[Call], rounds: int) -> list[list[float]]:
+    """Return the CPU milliseconds of each call in every round, its turns mixed with the others'."""
+    turns = []
+    for call in calls:
+        start = time.process_time()
         call()
-        times.append(time.perf_counter() - start)
-    return 1000 * statistics.median(times)
+        call()
+        turns.append(1 + int(SECONDS / max((time.process_time() - start) / 2, 1e-6)))
+    found: list[list[float]] = [[] for _ in calls]
+    for _ in range(rounds):
+        for number, call in enumerate(calls):
+            start = time.process_time()
+            for _ in range(turns[number]):
+                call()
+            found[number].append(1000 * (time.process_time() - start) / turns[number])
+    return found
 
 
 def pypi_simhash(text: str) -> Simhash:
@@ -75,48 +104,80 @@ def minhash(text: str) -> object:
     return sketch
 
 
-def fingerprints() -> None:
+def fingerprints(rounds: int) -> None:
     """Time the default features at every width."""
-    print(f"character {N}-grams: ms (MB/s), and how many times faster than the others\n")
-    print(f"{'text':14}{'bits':>5}{'ms':>8}{'MB/s':>7}{'simhash':>10}{'MinHash':>10}")
-    for name, make in (("English", english), ("Chinese", chinese)):
-        for size in (2, 10, 50):
-            text = make(1000 * size)
-            simhash = median(lambda: pypi_simhash(text))  # noqa: B023 - called at once
-            sketch = median(lambda: minhash(text)) if MinHash else float("nan")  # noqa: B023
-            for bits, distance in WIDTHS.items():
-                recipe = named_recipe("default", bits=bits, distance=distance)
-                ms = median(lambda: recipe.analyse(text))  # noqa: B023
-                label = f"{name} {size} KB"
-                print(
-                    f"{label:14}{bits:5}{ms:8.3f}{size / ms:7.1f}"
-                    f"{simhash / ms:9.0f}x{sketch / ms:9.0f}x"
-                )
-            print(f"{'':14}{'':5}{'':8}{'':7}{simhash:7.2f} ms{sketch:7.2f} ms")
+    print(f"character {N}-grams: ms, and how many times faster than the others (median, least")
+    print("and greatest of the rounds)\n")
+    print(f"{'text':16}{'KB':>6}{'bits':>5}{'ms':>8}{'simhash':>20}{'MinHash':>20}")
+    kinds = {
+        f"{name} {size} KB": [make(1000 * size)]
+        for name, make in (("English", english), ("Chinese", chinese))
+        for size in (2, 10, 50)
+    }
+    kinds |= {name: real_texts(name) for name in SETS if (DATA / name).is_dir()}
+    if len(kinds) < 6 + len(SETS):
+        print(f"real pages are skipped: {DATA} is missing")
+    recipes = [
+        named_recipe("default", bits=bits, distance=distance) for bits, distance in WIDTHS.items()
+    ]
+    for name, texts in kinds.items():
+        ratios: dict[tuple[int, int], list[float]] = {}
+        own: dict[int, list[float]] = {}
+        for text in texts:
+            calls: list[Call] = [lambda r=recipe, t=text: r.analyse(t) for recipe in recipes]
+            calls.append(lambda t=text: pypi_simhash(t))
+            if MinHash:
+                calls.append(lambda t=text: minhash(t))
+            found = times(calls, rounds if len(texts) == 1 else max(rounds // 3, 3))
+            for number in range(len(recipes)):
+                own.setdefault(number, []).extend(found[number])
+                for rival in range(len(recipes), len(calls)):
+                    ratios.setdefault((number, rival), []).extend(
+                        theirs / ours
+                        for ours, theirs in zip(found[number], found[rival], strict=True)
+                    )
+        size = statistics.median(len(text.encode()) for text in texts) / 1000
+        for number, bits in enumerate(WIDTHS):
+            cells = [
+                f"{statistics.median(r):6.1f}x ({min(r):4.1f}-{max(r):5.1f})"
+                for (ours, _), r in ratios.items()
+                if ours == number
+            ]
+            ms = statistics.median(own[number])
+            print(f"{name:16}{size:6.1f}{bits:5}{ms:8.3f}" + "".join(f"{c:>20}" for c in cells))
 
 
-def recipes() -> None:
+def named_recipes(rounds: int) -> None:
     """Time every recipe as it is."""
     print(f"\n{'10 KB, ms':16}{'English':>9}{'Chinese':>9}")
     texts = [english(10_000), chinese(10_000)]
     for name, recipe in RECIPES.items():
-        times = [median(lambda: recipe.fingerprint(text)) for text in texts]  # noqa: B023
-        print(f"{name:16}{times[0]:9.2f}{times[1]:9.2f}")
+        found = times([lambda r=recipe, t=t: r.fingerprint(t) for t in texts], max(rounds // 3, 3))
+        print(f"{name:16}" + "".join(f"{statistics.median(ms):9.2f}" for ms in found))
 
 
-def segmentation() -> None:
+def segmentation(rounds: int) -> None:
     """Time the two engines on the same Han text."""
     text = chinese(10_000)
-    jieba = median(lambda: jieba_tokenizer().lcut(text))
-    print(f"\nsegmentation, 10 KB of Chinese: jieba {jieba:.2f} ms", end="")
+    calls: list[Call] = [lambda: jieba_tokenizer().lcut(text)]
     if rjieba:
-        other = median(lambda: rjieba.cut(text))
-        print(f", rjieba {other:.2f} ms ({jieba / other:.0f} times faster)")
+        calls.append(lambda: rjieba.cut(text))
+    jieba, *other = (statistics.median(ms) for ms in times(calls, max(rounds // 3, 3)))
+    print(f"\nsegmentation, 10 KB of Chinese: jieba {jieba:.2f} ms", end="")
+    if other:
+        print(f", rjieba {other[0]:.2f} ms ({jieba / other[0]:.0f} times faster)")
     else:
         print(" (rjieba is not installed)")
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=15, help="turns that everyone takes")
+    rounds = parser.parse_args().rounds
+    fingerprints(rounds)
+    named_recipes(rounds)
+    segmentation(rounds)
+
+
 if __name__ == "__main__":
-    fingerprints()
-    recipes()
-    segmentation()
+    main()

@@ -1,144 +1,127 @@
-"""Holds the model of ``scrapy simhash plan`` against a real Redis and a SQLite file.
+"""Measures what a page takes in each store, which ``scrapy simhash plan`` multiplies.
 
-    python -m tests.benchmarks.sizing [--pages 100000] [--recipe default --recipe classic]
+    python -m tests.benchmarks.sizing [--pages 200000] [--bits 256] [--redis URL]
 
-Bytes are the difference of INFO's used_memory, or the size of the file. Times are CPU microseconds
-for a new page, in an index that holds so many; pages are claimed and confirmed 32 at a time, as a
-busy crawl does. Exit status 1 where the model's bytes in Redis are more than 15% off.
+Pages have random fingerprints, block values and facts, and addresses of 60 characters. The figures
+go into ``scrapy_simhash/offline/sizing.py``. RAM is the growth of the process, a file its size with
+its journal, Redis the growth of ``used_memory``. Redis is measured with the server of the URL, or
+with one that is started for it; with neither, it is left out.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import gc
 import itertools
+import random
+import subprocess
 import sys
 import tempfile
-import time
-from hashlib import blake2b
+from collections.abc import Iterator
 from pathlib import Path
 
-from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
+from scrapy_simhash.detector import spec_of
+from scrapy_simhash.fingerprint.recipe import RECIPES
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index import Arrival, Entry, Index, index_from_url
-from scrapy_simhash.offline.sizing import size_up
-from tests.benchmarks.redis_measuring import Page, Table, batches, cpu_seconds, need_redis, pages
-from tests.servers import RedisServer, redis_server
+from scrapy_simhash.index import Entry, IndexSpec, open_index
+from tests import servers
 
-WARM_UP, CLAIMS = 96, 1920
-ALLOWED = 0.15
-KEY = 64  # mean length of the addresses
+BY_BITS = {64: "classic", 128: "compact", 256: "default"}
+_FACTS = 23  # bytes
+_BATCH = 2048
 
 
-def fresh(recipe: Recipe, count: int, seed: int) -> list[Page]:
-    """Pages that are near no other."""
-    # With distance 0 the near ones are those that repeat another exactly; they are left out.
-    found = pages(recipe.bits, 0, 2 * count, seed=seed)
-    seen: set[int] = set()
-    chosen = []
-    for key, own in found:
-        if own.value not in seen:
-            seen.add(own.value)
-            chosen.append((key, own))
-        if len(chosen) == count:
-            break
-    return chosen
+def entries(pages: int, spec: IndexSpec, first: int = 0) -> Iterator[Entry]:
+    chance = random.Random(first)
+    for number in range(first, first + pages):
+        key = f"http://www.site{number % 997:03}.example/some/section/{number:020}.html"
+        blocks = chance.randbytes(4 * spec.blocks)
+        fingerprint = Fingerprint(chance.getrandbits(spec.bits), spec.bits, blocks)
+        yield Entry(key, fingerprint, facts=chance.randbytes(_FACTS), time=1.7e9)
 
 
-def bodies(found: list[Page]) -> dict[bytes, Fingerprint]:
-    """What a crawl notes of the bodies of pages."""
-    return {blake2b(key.encode(), digest_size=8).digest(): own for key, own in found}
+def _batches(made: Iterator[Entry]) -> Iterator[list[Entry]]:
+    while batch := list(itertools.islice(made, _BATCH)):
+        yield batch
 
 
-def fill(index: Index, found: list[Page]) -> None:
-    for batch in batches(found, 2000):
-        index.restore([Entry(key, own, "", 1_700_000_000.0, False) for key, own in batch])
-        for some in batches(batch, 32):
-            index.note_bodies(bodies(some))
+def fill(url: str, spec: IndexSpec, pages: int, first: int = 0) -> None:
+    with contextlib.closing(open_index(url, spec)) as index:
+        for batch in _batches(entries(pages, spec, first)):
+            index.put(batch)
 
 
-def claim(index: Index, found: list[Page]) -> float:
-    """Return CPU microseconds of this process for each."""
-    begun = time.process_time()
-    for some in batches(found, 32):
-        noted = bodies(some)
-        index.find_bodies(list(noted))
-        index.claim_all([Arrival(key, own, request="{}") for key, own in some])
-        index.note_bodies(noted)
-        index.confirm([key for key, _ in some])
-    return (time.process_time() - begun) / len(found) * 1e6
+def resident() -> int:
+    """Return the bytes of RAM of this process."""
+    gc.collect()
+    return 4096 * int(Path("/proc/self/statm").read_text().split()[1])
 
 
-def opened(url: str, recipe: Recipe, size: int) -> Index:
-    return index_from_url(
-        url,
-        recipe=recipe.identity,
-        bits=recipe.bits,
-        distance=recipe.distance,
-        expected_pages=size,
+def measure_ram(url: str, spec: IndexSpec, pages: int) -> None:
+    """Print the bytes a page in the RAM of this process, from a tenth of the pages on."""
+    index = open_index(url, spec)
+    made = entries(pages, spec)
+    begun = 0
+    for number in range(0, pages, _BATCH):
+        index.put(itertools.islice(made, _BATCH))
+        if not begun and number > pages // 10:
+            begun, after = resident(), len(index)
+    print(f"{(resident() - begun) / (len(index) - after):.0f}")
+
+
+def measured_ram(url: str, bits: int, pages: int) -> float:
+    """Return what another process measures, whose memory nothing else has used."""
+    command = [sys.executable, "-m", "tests.benchmarks.sizing", "--ram", url, "--bits", str(bits)]
+    done = subprocess.run(
+        [*command, "--pages", str(pages)], capture_output=True, text=True, check=True
     )
+    return float(done.stdout)
 
 
-def measured(
-    server: RedisServer, query: str, recipe: Recipe, found: list[Page], new: list[Page]
-) -> tuple[int, float, float, float]:
-    """Return bytes of Redis; microseconds of worker and server, and bytes sent, for a new page."""
-    before = server.used_memory
-    index = opened(f"{server.url}?{query}", recipe, len(found))
-    fill(index, found)
-    size = server.used_memory - before
-    claim(index, new[:WARM_UP])
-    cpu, sent = cpu_seconds(server), server.sent
-    own = claim(index, new[WARM_UP:])
-    cpu, sent = (cpu_seconds(server) - cpu) / CLAIMS * 1e6, (server.sent - sent) / CLAIMS
-    index.close()
-    return size, own, cpu, sent
-
-
-def in_a_file(recipe: Recipe, found: list[Page], new: list[Page]) -> tuple[int, float]:
-    """Return bytes of the file, and microseconds for a new page."""
+def measured_file(bits: int, pages: int) -> tuple[float, float]:
+    """Return the bytes a page of a file, and of the RAM of the process that has it open."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "i.sqlite"
-        index = opened(f"sqlite:///{path}", recipe, len(found))
-        fill(index, found)
-        claim(index, new[:WARM_UP])
-        own = claim(index, new[WARM_UP:])
-        index.close()
-        return path.stat().st_size, own
+        ram = measured_ram(f"sqlite:///{folder}/pages.sqlite", bits, pages)
+        return sum(file.stat().st_size for file in Path(folder).iterdir()) / pages, ram
+
+
+def measured_redis(url: str, spec: IndexSpec, pages: int, options: str) -> float:
+    import redis
+
+    client = redis.Redis.from_url(url)
+    name = f"{url}?name=sizing{spec.bits}{options}"
+    fill(name, spec, pages // 10)
+    before = client.info("memory")["used_memory"]
+    fill(name, spec, pages, first=pages)
+    return float(client.info("memory")["used_memory"] - before) / pages
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--pages", type=int, default=100_000)
-    parser.add_argument("--recipe", action="append")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pages", type=int, default=200_000)
+    parser.add_argument("--bits", type=int, action="append", choices=BY_BITS)
+    parser.add_argument("--redis", metavar="URL")
+    parser.add_argument("--ram", metavar="URL", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    need_redis()
-    table = Table(
-        *("recipe", "store", "MB", "model", "off by"),
-        *("worker us", "model", "Redis us", "model", "KB sent", "model"),
-    )
-    worst = 0.0
-    for name in options.recipe or ("default", "compact", "classic"):
-        recipe = named_recipe(name)
-        sizing = size_up(recipe.spec, recipe.bits, recipe.distance, options.pages, KEY)
-        found, new = fresh(recipe, options.pages, 1), fresh(recipe, WARM_UP + CLAIMS, 2)
-        for place, keys in itertools.product(("redis", "local"), ("url", "digest")):
-            with redis_server() as server:
-                query = f"buckets={place}&keys={keys}"
-                size, own, cpu, sent = measured(server, query, recipe, found, new)
-            model = sizing.redis[place, keys]
-            worst = max(worst, abs(model / size - 1))
-            table.row(
-                *(name, query, size / 1e6, model / 1e6, f"{model / size - 1:+.0%}"),
-                *(own, sizing.check[place], cpu, sizing.redis_server[place]),
-                *(sent / 1e3, sizing.read / 1e3 if place == "redis" else ""),
-            )
-        size, own = in_a_file(recipe, found, new)
-        off = f"{sizing.file / size - 1:+.0%}"
-        table.row(
-            *(name, "SQLite file", size / 1e6, sizing.file / 1e6, off),
-            *(own, sizing.check["local"], "", "", "", ""),
-        )
-    sys.exit(worst > ALLOWED)
+    specs = {bits: spec_of(RECIPES[BY_BITS[bits]]) for bits in options.bits or BY_BITS}
+    if options.ram:
+        measure_ram(options.ram, *specs.values(), options.pages)
+        return
+    print(f"bytes a page, of {options.pages:,} pages")
+    heads = ("bits", "memory", "file", "its RAM", "Redis", "buckets=local")
+    print("".join(f"{head:>14}" for head in heads))
+    with contextlib.ExitStack() as stack:
+        url = options.redis
+        if url is None and servers.PROGRAM is not None:
+            url = stack.enter_context(servers.redis_server()).url
+        for bits, spec in specs.items():
+            row = [measured_ram("memory://", bits, options.pages)]
+            row += measured_file(bits, options.pages)
+            if url is not None:
+                row += [measured_redis(url, spec, options.pages, each)
+                        for each in ("", "&buckets=local")]  # fmt: skip
+            print(f"{bits:>14}" + "".join(f"{value:>14.0f}" for value in row))
 
 
 if __name__ == "__main__":

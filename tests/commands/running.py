@@ -35,6 +35,7 @@ def log_line(key: str, verdict: str = "unique", **changed: Any) -> str:
         "reason": None,
         "action": "drop" if verdict == "duplicate" else None,
         "original": None,
+        "near": None,
         "distance": None,
         "k": 3,
         "bytes": 1000,

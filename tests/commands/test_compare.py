@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from simhash import Simhash as PypiSimhash
 
-from scrapy_simhash.offline.likeness import jaccard, tfidf_cosine
+from scrapy_simhash.fingerprint.recipe import named_recipe
+from scrapy_simhash.offline.similarity import jaccard, tfidf_cosine
 from tests.commands.running import simhash
 from tests.pages import article, edited, html
 
@@ -20,7 +23,7 @@ ONE = article(1)
 def pages(tmp_path: Path) -> dict[str, Path]:
     texts = {
         "one": html(ONE),
-        "copy": html(ONE.replace("Bar", "Zar", 1), title="Another title", links=("/x", "/y")),
+        "copy": html(ONE.replace("Bar", "Zar", 1), links=("/x", "/y")),
         "edited": html(edited(ONE, 1)),
         "other": html(article(2)),
     }
@@ -88,8 +91,6 @@ def test_texts_and_standard_input(monkeypatch: Any, capsys: Any, tmp_path: Path)
     assert found["pages"][1]["name"] == "-"
     (tmp_path / "a.txt").write_text(ONE)
     assert compared(capsys, tmp_path / "a.txt", tmp_path / "a.txt")[1]["distance"] == 0
-    status, found = compared(capsys, "--text", "short", "short")
-    assert (status, found["distance"]) == (1, None)
 
 
 def test_the_settings_of_the_project_decide(pages: dict[str, Path], capsys: Any) -> None:
@@ -99,17 +100,79 @@ def test_the_settings_of_the_project_decide(pages: dict[str, Path], capsys: Any)
     assert (found["bits"], found["k"]) == (64, 3)
 
 
+def test_texts_of_any_length_are_compared(capsys: Any) -> None:
+    status, found = compared(capsys, "--text", "short", "short")
+    assert (status, found["distance"]) == (0, 0)
+    assert found["pages"][0]["fingerprint"]
+    assert simhash("compare", "--text", "--recipe", "pypi", "ab", "yz") == 1
+    assert "A is shorter than 10: a crawl skips such texts" in capsys.readouterr().out
+
+
+def test_settings_of_the_command_line_change_the_named_recipe(capsys: Any) -> None:
+    recipe = ("--text", "--recipe", "pypi")
+    one, other = "How are you? I am fine.", "How old are you? I am fine."
+    _, found = compared(capsys, *recipe, one, other, settings={"SIMHASH_DISTANCE": 40})
+    assert found["k"] == 3
+    status, found = compared(capsys, *recipe, "-s", "SIMHASH_DISTANCE=15", one, other)
+    assert (status, found["k"], found["distance"]) == (0, 15, 15)
+
+
+def test_every_step_of_the_classic_example_is_shown(capsys: Any) -> None:
+    arguments = ("--text", "--recipe", "pypi", "--steps")
+    assert simhash("compare", *arguments, "How are you? I am fine.", "How are you? Fine.") == 1
+    out = capsys.readouterr().out
+    steps = named_recipe("pypi").steps("How are you? I am fine.")
+    assert f"A  {len(steps.features)} features, with their weights" in out
+    assert "         1  'howa'" in out
+    first = out.split("for each bit")[1].splitlines()[1].split()
+    assert first == ["0", *(f"{value:g}" for value in steps.sums[:8])]
+    bits = re.findall(r"^ {7}((?: +[01]){8})$", out, re.MULTILINE)
+    assert "".join("".join(bits[:8]).split()) == f"{steps.fingerprint.value:064b}"
+    assert f"fingerprint {PypiSimhash('How are you? I am fine.').value:016x}" in out
+    assert "block values of slices:4" in out
+
+
+def test_pages_under_other_headings_are_told_apart_by_the_rule(
+    pages: dict[str, Path], capsys: Any
+) -> None:
+    pages["copy"].write_bytes(html(ONE, title="Another title"))
+    status, found = compared(capsys, pages["one"], pages["copy"])
+    assert (status, found["distance"], found["near_duplicates"]) == (1, 0, False)
+    assert found["reason"] == "other-heading"
+    assert simhash("compare", pages["one"], pages["copy"]) == 1
+    out = capsys.readouterr().out
+    assert "because   the headings differ (other-heading)" in out
+    assert re.search(r"^title +A page +Another title$", out, re.MULTILINE)
+
+
+def test_a_page_that_is_no_html_is_not_compared(site: Any, tmp_path: Path, capsys: Any) -> None:
+    pdf = b"%PDF-1.7\n" + bytes(range(256)) * 20
+    (tmp_path / "a.pdf").write_bytes(pdf)
+    site.pages = {"/b": (200, {"Content-Type": "application/pdf"}, pdf)}
+    status, found = compared(capsys, tmp_path / "a.pdf", f"{site.url}/b")
+    assert (status, found["distance"]) == (1, None)
+    assert [page["reason"] for page in found["pages"]] == ["not_html", "not_html"]
+    simhash("compare", tmp_path / "a.pdf", f"{site.url}/b")
+    assert "A has no fingerprint: it is no HTML page" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
         (["no such.html", "-"], "no such file (for a text, give --text)"),
         (["-", "-"], "only one"),
         (["http://127.0.0.1:1/", "-"], "http://127.0.0.1:1/"),
+        (["PAGE", "http://["], "http://[: "),
+        (["PAGE", "http://127.0.0.1:port/"], "http://127.0.0.1:port/: "),
         (["--recipe", "soup", "-", "x"], "unknown recipe"),
+        (["--recipe", "pypi", "-s", "SIMHASH_DISTANCE=70", "--text", "a", "b"], "SIMHASH_DISTANCE"),
     ],
 )
-def test_wrong_use_is_one_line(arguments: list[str], says: str, capsys: Any) -> None:
-    assert simhash("compare", *arguments) == 2
+def test_wrong_use_is_one_line(
+    arguments: list[str], says: str, pages: dict[str, Path], capsys: Any
+) -> None:
+    given = [pages["one"] if argument == "PAGE" else argument for argument in arguments]
+    assert simhash("compare", *given) == 2
     error = capsys.readouterr().err
     assert says in error
     assert error.count("\n") == 1

@@ -298,7 +298,7 @@ def test_the_same_pages_are_kept_as_in_a_crawl_in_the_same_order(
     ("arguments", "says"),
     [
         (["nowhere.jsonl"], "no such file or folder"),
-        (["OTHER"], "of no known kind"),
+        (["OTHER"], "kind is not known"),
         (["FOLDER"], "holds neither"),
         (["BROKEN"], "line 1: not a JSON object"),
         (["EMPTY"], "line 1: it has no html or html_base64 or text, but url, title"),

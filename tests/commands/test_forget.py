@@ -5,22 +5,26 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from scrapy import Request, Spider
 
-from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index import Entry, index_from_url, open_existing
+from scrapy_simhash.analysis.page import analyse_html
+from scrapy_simhash.detector import spec_of
+from scrapy_simhash.fingerprint.recipe import named_recipe
+from scrapy_simhash.index import Entry, open_existing, open_index
 from tests.commands.running import log_line, simhash
+from tests.index.made import fp, spec
 from tests.pages import article, edited, html
 
 A, B, C = "http://a.example/1", "http://a.example/2", "http://b.example:8080/1"
 
 
 def entry(key: str, value: int, time: float = 1_700_000_000.0) -> Entry:
-    return Entry(key, Fingerprint(value, 64), "", time, False)
+    return Entry(key, fp(value), time=time)
 
 
 ENTRIES = [entry(A, 1), entry(B, 0xFF00, 1_600_000_000), entry(C, 0xFF0000)]
@@ -30,7 +34,7 @@ ENTRIES = [entry(A, 1), entry(B, 0xFF00, 1_600_000_000), entry(C, 0xFF0000)]
 def url(request: pytest.FixtureRequest, stores: Callable[[str], Any]) -> str:
     """An index of three pages."""
     store = stores(request.param)
-    store.open().restore(ENTRIES)
+    store.open().put(ENTRIES)
     return str(store.url)
 
 
@@ -128,7 +132,7 @@ def test_requeue_writes_what_was_dropped_because_of_them(
 def test_what_came_in_since_is_not_requeued(url: str, log: Path, capsys: Any) -> None:
     simhash("forget", A, "--yes", "--index", url)
     index = open_existing(url, read_only=False)
-    index.restore([entry("http://m.example/1", 3)])
+    index.put([entry("http://m.example/1", 3)])
     index.close()
     capsys.readouterr()
     assert simhash("requeue", "--log", log, "--index", url) == 0
@@ -144,14 +148,15 @@ def test_explain_says_what_became_of_a_page(url: str, log: Path, capsys: Any) ->
     assert simhash("explain", "http://m.example/1#x", *about) == 0
     out = capsys.readouterr().out
     assert "not in the index" in out
-    assert f"dropped at 2023-11-14 22:13:20 UTC, as it repeats\n    {A}\n    2 bits apart" in out
+    assert "dropped at 2023-11-14 22:13:20 UTC, because it repeats" in out
+    assert f"{A}\n    2 bits apart" in out
     assert "its original: original, in the index since" in out
     simhash("forget", A, "--yes", "--index", url)
     capsys.readouterr()
     simhash("explain", "http://m.example/1", *about)
     assert "its original is not in the index any more" in capsys.readouterr().out
     assert simhash("explain", "http://m.example/7", *about) == 0
-    assert "let through unchecked (status)" in capsys.readouterr().out
+    assert "let through unchecked at 2023-11-14 22:13:20 UTC (status)" in capsys.readouterr().out
     assert simhash("explain", "http://nowhere.example/", *about) == 1
     assert "not in the log" in capsys.readouterr().out
 
@@ -166,42 +171,49 @@ def test_explain_takes_the_index_or_the_log_alone(url: str, log: Path, capsys: A
     assert [one["distance"] for one in found["repeated_by"]] == [0, 1, 1, 2]
 
 
-def test_an_index_with_digests_knows_its_pages_by_their_addresses(
-    stores: Callable[[str], Any],
-    log: Path,
-    capsys: Any,
-) -> None:
-    url = stores("redis").url
-    made = index_from_url(f"{url}&keys=digest", recipe="r", bits=64, distance=3)
-    made.restore(ENTRIES)
-    digest = made.stored_key(A)
-    made.close()
+def test_explain_names_the_sentence_of_the_rule(tmp_path: Path, capsys: Any) -> None:
+    log = tmp_path / "dedup.jsonl"
     log.write_text(
-        log_line(A) + log_line("http://m.example/1", "duplicate", original=digest, distance=2)
+        log_line("http://m.example/1", "duplicate", original=A, distance=2, reason="long-text")
+        + log_line("http://m.example/2", near=A, distance=3, reason="other-heading")
     )
-    assert simhash("explain", A, "--index", url, "--log", log) == 0
+    assert simhash("explain", "http://m.example/1", "--log", log) == 0
+    assert "the headings differ, but long texts that fill their pages" in capsys.readouterr().out
+    assert simhash("explain", "http://m.example/2", "--log", log) == 0
     out = capsys.readouterr().out
-    assert "original, in the index since" in out
-    assert "1 page repeats it" in out
-    assert simhash("forget", "--host", "a.example", "--yes", "--index", url) == 2
-    assert "digests" in capsys.readouterr().err
-    assert simhash("forget", A, "--yes", "--index", url) == 0
-    capsys.readouterr()
-    assert simhash("requeue", "--index", url, "--log", log) == 0
-    assert capsys.readouterr().out.split() == ["http://m.example/1"]
+    assert f"it is 3 bits from {A}" in out
+    assert "and another page, because the headings differ (other-heading)" in out
+
+
+def test_explain_judges_the_pages_of_the_index_that_are_near(tmp_path: Path, capsys: Any) -> None:
+    url = f"sqlite:///{tmp_path}/i.sqlite"
+    recipe = named_recipe("default")
+    texts = {"http://a.example/1": article(1), "http://m.example/1": edited(article(1), 1)}
+    with closing(open_index(url, spec_of(recipe))) as index:
+        for key, text in texts.items():
+            made = analyse_html(html(text, title=key).decode(), recipe)
+            index.put([Entry(key, made.fingerprint, facts=made.facts, time=1.7e9)])
+    assert simhash("explain", "http://a.example/1", "--index", url) == 0
+    out = capsys.readouterr().out
+    assert "1 page of the index is near it:" in out
+    assert "another page: the headings differ" in out
+    assert "text bytes" in out
+    assert simhash("explain", "http://a.example/1", "--index", url, "--json", "-") == 0
+    [near] = json.loads(capsys.readouterr().out)["near"]
+    assert (near["is_copy"], near["reason"]) == (False, "other-heading")
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["forget"], "which pages?"),
-        (["forget", A], "which index?"),
+        (["forget"], "name the pages to forget"),
+        (["forget", A], "name the index with --index URL"),
         (["forget", A, "--index", "OTHER"], "there is no index"),
         (["forget", "--before", "soon", "--index", "URL"], "--before soon"),
         (["forget", "--host", "http://a/", "--index", "URL"], "--host http://a/"),
-        (["requeue", "--index", "URL"], "which log?"),
+        (["requeue", "--index", "URL"], "name the dedup log with --log FILE"),
         (["requeue", "--index", "URL", "--log", "/nowhere.jsonl"], "/nowhere.jsonl"),
-        (["explain", A], "look where?"),
+        (["explain", A], "name the index with --index URL"),
         (["explain", A, "--log", "/nowhere.jsonl"], "/nowhere.jsonl"),
         (["explain", A, "--index", "redis://127.0.0.1:1/0"], "cannot use"),
         (["explain", A, "--json", "/nowhere/at/all", "--index", "URL"], "no folder"),
@@ -211,7 +223,7 @@ def test_wrong_use_is_one_line(
     arguments: list[str], says: str, tmp_path: Path, capsys: Any
 ) -> None:
     url = f"sqlite:///{tmp_path}/i.sqlite"
-    index_from_url(url, recipe="r", bits=64, distance=3).close()
+    open_index(url, spec()).close()
     known = {"URL": url, "OTHER": str(tmp_path / "other")}
     assert simhash(*(known.get(argument, argument) for argument in arguments)) == 2
     error = capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
 import time
@@ -14,9 +15,9 @@ import pytest
 from scrapy import Request
 from scrapy.settings import Settings
 
-from scrapy_simhash.crawl.crawl_filter import CrawlFilter
+from scrapy_simhash.crawl.filter import CrawlFilter, open_outage
 from scrapy_simhash.exceptions import SettingError
-from scrapy_simhash.index import Index, StoreMismatch, StoreUnavailable, index_from_url
+from scrapy_simhash.index import Index, IndexSpec, StoreMismatch, StoreUnavailable, open_existing, open_index
 from scrapy_simhash.settings import FilterSettings
 from tests import servers
 from tests.crawl.test_crawl import ONE_AT_A_TIME, Pages, check_sum, paths
@@ -34,11 +35,11 @@ class Store:
         self.seconds = 0.0
         self.calls = 0
 
-    def open(self, url: str, **arguments: Any) -> Index:
+    def open(self, url: str, spec: IndexSpec) -> Index:
         assert url == URL
         self._check()
-        index = index_from_url(self.url, **arguments)
-        for name in ("claim_all", "confirm", "release", "renew", "orphans", "last_lease"):
+        index = open_index(self.url, spec)
+        for name in ("claim_all", "query", "confirm", "release", "renew", "orphans", "unsettled"):
             setattr(index, name, self._checked(getattr(index, name)))
         return index
 
@@ -62,22 +63,15 @@ class Store:
         self.error = None
 
     def keys(self) -> list[str]:
-        from scrapy_simhash.fingerprint.recipe import named_recipe
-
-        recipe = named_recipe("default")
-        index = index_from_url(
-            self.url, recipe=recipe.identity, bits=recipe.bits, distance=recipe.distance
-        )
-        keys = [entry.key for entry in index if not entry.provisional]
-        index.close()
-        return keys
+        with contextlib.closing(open_existing(self.url)) as index:
+            return [entry.key for entry in index if not entry.provisional]
 
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     store = Store(tmp_path / "far.sqlite")
-    monkeypatch.setattr("scrapy_simhash.settings.index_from_url", store.open)
-    monkeypatch.setattr("scrapy_simhash.index.primary.RETRY_SECONDS", 0.3)
+    monkeypatch.setattr("scrapy_simhash.crawl.filter.open_index", store.open)
+    monkeypatch.setattr("scrapy_simhash.index.outage.LONGEST_PAUSE", 0.3)
     return store
 
 
@@ -108,9 +102,9 @@ class InTurn(Pages):
             if callable(act):
                 await asyncio.get_running_loop().run_in_executor(None, act)
             elif act == SETTLED:
-                await until(lambda: not crawl.deliveries.keys() and not crawl.deliveries.to_flush())
+                await until(lambda: crawl.progress.is_settled)
             elif act == CAUGHT_UP:
-                await until(lambda: not crawl._index.away and not crawl._index.left())
+                await until(lambda: not crawl._index.away and not crawl._index.left)
             else:
                 before = self.judged()
                 yield Request(self.base + act)
@@ -141,9 +135,9 @@ def test_pages_are_compared_meanwhile_and_added_afterwards(
     acts += [store.come_back, SETTLED, CAUGHT_UP, "/2-2", "/0-1"]
     crawled = crawl(InTurn, settings=SETTINGS, site=families, acts=acts)
     assert paths(crawled) == ["/0-0", "/1-0", "/1-1", "/2-0"]
-    assert crawled.stat("standby/let_through") == 2
-    assert crawled.stat("standby/reconciled") == 2
-    assert crawled.stat("standby/duplicates") == 1  # of a page that only the store knew
+    assert crawled.stat("outage/let_through") == 2
+    assert crawled.stat("outage/reconciled") == 2
+    assert crawled.stat("outage/duplicates") == 1  # of a page that only the store knew
     check_sum(crawled)
     levels = [r.levelname for r in caplog.records if r.name.startswith("scrapy_simhash")]
     # It is away, it is back, and the summary.
@@ -175,21 +169,6 @@ def test_crawl_starts_without_its_store_and_adds_what_it_finds_when_it_comes(
     assert len(store.keys()) == 2
 
 
-def test_what_a_job_let_through_is_added_by_its_next_run(
-    crawl: Any, families: Any, store: Store, tmp_path: Path, caplog: Any
-) -> None:
-    settings = {**SETTINGS, "JOBDIR": str(tmp_path / "job")}
-    store.go_away()
-    crawled = crawl(InTurn, settings=settings, site=families, acts=["/0-0", "/1-0"])
-    assert len(crawled.items) == 2
-    assert "2 pages were let through while the index was away" in caplog.text
-    store.come_back()
-    crawled = crawl(InTurn, settings=settings, site=families, acts=["/0-1", "/2-0"])
-    assert paths(crawled) == ["/2-0"]
-    assert crawled.stat("standby/reconciled") == 2
-    assert len(store.keys()) == 3
-
-
 def test_crawl_stops_if_told_so(crawl: Any, families: Any, store: Store) -> None:
     settings = {**SETTINGS, "SIMHASH_ON_UNAVAILABLE": "stop"}
     acts = ["/0-0", store.go_away, "/1-0", wait, "/2-0"]
@@ -197,7 +176,7 @@ def test_crawl_stops_if_told_so(crawl: Any, families: Any, store: Store) -> None
     assert crawled.stats["finish_reason"] == "simhash_unavailable"
     assert paths(crawled) == ["/0-0", "/1-0"]
     with pytest.raises(SettingError, match="SIMHASH_INDEX_URL: the store is away"):
-        FilterSettings.from_settings(Settings(settings)).open_index()
+        open_outage(FilterSettings.from_settings(Settings(settings)), "pages")
 
 
 def test_store_that_cannot_be_used_once_it_comes_ends_the_crawl(
@@ -212,12 +191,12 @@ def test_store_that_cannot_be_used_once_it_comes_ends_the_crawl(
     assert crawled.stats["finish_reason"] == "simhash_unavailable"
     assert "SIMHASH_INDEX_URL: made with another recipe" in caplog.text
     with pytest.raises(SettingError, match="SIMHASH_INDEX_URL: made with another recipe"):
-        FilterSettings.from_settings(Settings(SETTINGS)).open_index()
+        open_outage(FilterSettings.from_settings(Settings(SETTINGS)), "pages")
 
 
-def test_full_standby_lets_pages_through_unchecked(crawl: Any, families: Any, store: Store) -> None:
+def test_crawl_that_may_hold_no_more_lets_pages_through_unchecked(crawl: Any, families: Any, store: Store) -> None:
     store.go_away()
-    settings = {**SETTINGS, "SIMHASH_STANDBY_PAGES": 2}
+    settings = {**SETTINGS, "SIMHASH_OUTAGE_PAGES": 2}
     acts = ["/0-0", "/1-0", "/2-0", "/2-1"]
     crawled = crawl(InTurn, settings=settings, site=families, acts=acts)
     assert sorted(paths(crawled)) == acts
@@ -228,7 +207,7 @@ def test_store_that_hangs_does_not_hold_up_the_event_loop(
     crawl: Any, families: Any, store: Store, monkeypatch: Any
 ) -> None:
     """Neither while pages come nor when the spider is idle nor at the end."""
-    monkeypatch.setattr("scrapy_simhash.index.primary.RETRY_SECONDS", 0.0)
+    monkeypatch.setattr("scrapy_simhash.index.outage.LONGEST_PAUSE", 0.0)
     worst = 0.0
 
     class Watched(InTurn):
@@ -262,8 +241,8 @@ def test_pages_that_are_ready_together_are_claimed_together(
 ) -> None:
     sizes = []
 
-    def slow(url: str, **arguments: Any) -> Index:
-        index = store.open(url, **arguments)
+    def slow(url: str, spec: IndexSpec) -> Index:
+        index = store.open(url, spec)
         claim_all = index.claim_all
 
         def claim(arrivals: Any, **kwargs: Any) -> Any:
@@ -274,7 +253,7 @@ def test_pages_that_are_ready_together_are_claimed_together(
         index.claim_all = claim  # type: ignore[method-assign]
         return index
 
-    monkeypatch.setattr("scrapy_simhash.settings.index_from_url", slow)
+    monkeypatch.setattr("scrapy_simhash.crawl.filter.open_index", slow)
     crawled = crawl(
         Pages, settings=SETTINGS, site=families, paths=[f"/{text}-0" for text in range(10)]
     )
@@ -285,9 +264,9 @@ def test_pages_that_are_ready_together_are_claimed_together(
 def test_page_that_the_index_cannot_take_does_not_cost_the_others_their_verdict(
     crawl: Any, families: Any, monkeypatch: Any
 ) -> None:
-    from scrapy_simhash.index.memory import MemoryIndex
+    from scrapy_simhash.index.local import LocalIndex
 
-    claim_all = MemoryIndex.claim_all
+    claim_all = LocalIndex.claim_all
 
     def picky(self: Any, arrivals: Any, **kwargs: Any) -> Any:
         time.sleep(0.05)
@@ -295,7 +274,7 @@ def test_page_that_the_index_cannot_take_does_not_cost_the_others_their_verdict(
             raise RuntimeError("cannot take this one")
         return claim_all(self, arrivals, **kwargs)
 
-    monkeypatch.setattr(MemoryIndex, "claim_all", picky)
+    monkeypatch.setattr(LocalIndex, "claim_all", picky)
     crawled = crawl(Pages, site=families, paths=[f"/{text}-0" for text in range(10)])
     assert len(crawled.items) == 10
     assert crawled.stat("unique") + crawled.stat("revisit") == 9
@@ -310,7 +289,7 @@ needs_redis = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-serve
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[servers.RedisServer]:
     pytest.importorskip("redis")
-    monkeypatch.setattr("scrapy_simhash.index.primary.RETRY_SECONDS", 0.3)
+    monkeypatch.setattr("scrapy_simhash.index.outage.LONGEST_PAUSE", 0.3)
     with servers.redis_server("--appendonly yes", "--appendfsync always") as server:
         yield server
 
@@ -360,8 +339,8 @@ def test_redis_that_fails_in_the_middle_costs_no_page(
     crawled = crawl(InTurn, settings=settings, site=families, acts=acts)
     # A server that can be read knows /1-1 to be a copy.
     assert sorted({*paths(crawled), "/1-1"}) == ["/0-0", "/1-0", "/1-1", "/2-0", "/3-0"]
-    assert crawled.stat("standby/let_through") == crawled.stat("standby/reconciled") > 0
-    assert crawled.stat("standby/duplicates") == ("/1-1" in paths(crawled))
+    assert crawled.stat("outage/let_through") == crawled.stat("outage/reconciled") > 0
+    assert crawled.stat("outage/duplicates") == ("/1-1" in paths(crawled))
     warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
     assert len(warnings) == 1
     again = crawl(Pages, settings={**settings, **ONE_AT_A_TIME}, site=families, paths=["/2-1"])

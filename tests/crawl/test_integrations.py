@@ -17,8 +17,8 @@ from tests.pages import article, edited, html
 def twins(site: Any) -> Any:
     text = article(1)
     site.pages = {
-        "/first": html(text, title="First"),
-        "/second": html(edited(text, 2), title="Second"),
+        "/first": html(text),
+        "/second": html(edited(text, 2)),
         "/other": html(article(3)),
     }
     return site
@@ -88,7 +88,7 @@ def test_autothrottle_measures_the_download_only(crawl: Any, twins: Any) -> None
         **ONE_AT_A_TIME,
         "AUTOTHROTTLE_ENABLED": True,
         "AUTOTHROTTLE_START_DELAY": 0.01,
-        "SIMHASH_EXTRACTOR": "tests.test_integrations.slow_extractor",
+        "SIMHASH_EXTRACTOR": "tests.crawl.test_integrations.slow_extractor",
     }
     crawled = crawl(Measuring, settings=settings, site=twins, paths=ALL)
     assert paths(crawled) == KEPT
@@ -101,7 +101,7 @@ def slow_extractor(html: str) -> str:
     from scrapy_simhash.extraction.extractor import extract
 
     time.sleep(0.5)
-    return extract(html, "prose").text
+    return extract(html, "main").text
 
 
 def test_page_objects_work_on_the_pages_that_get_through(crawl: Any, twins: Any) -> None:
@@ -120,7 +120,7 @@ def test_page_objects_work_on_the_pages_that_get_through(crawl: Any, twins: Any)
     settings = {**ONE_AT_A_TIME, "ADDONS": {"scrapy_simhash.Addon": 500, "scrapy_poet.Addon": 300}}
     crawled = crawl(Poetic, settings=settings, site=twins, paths=ALL)
     assert paths(crawled) == KEPT
-    assert crawled.items[0]["title"] == "First"
+    assert crawled.items[0]["title"] == "A page"
 
 
 @pytest.fixture

@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import Any
 
 import pytest
 from scrapy import Request, Spider
 from scrapy.http import JsonRequest
+from scrapy.spiders import CrawlSpider
 
 from scrapy_simhash.crawl.requests import request_from_json, request_to_json
 
 
+def helper(response: Any) -> None: ...
+
+
 class Shop(Spider):
     name = "shop"
+    stored_function = helper
+    rmtree = shutil.rmtree
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.own_function = helper
 
     def parse_product(self, response: Any, **kwargs: Any) -> None: ...
 
     def failed(self, failure: Any) -> None: ...
+
+    def _private(self, response: Any) -> None: ...
+
+    @property
+    def trap(self) -> Any:
+        raise AssertionError("a name from a store calls nothing")
+
+
+class Rules(CrawlSpider):
+    name = "rules"
 
 
 @pytest.fixture
@@ -32,23 +53,107 @@ def test_round_trip_keeps_what_makes_the_request(spider: Any) -> None:
         data={"q": "茶"},
         callback=spider.parse_product,
         errback=spider.failed,
-        headers={"X-Token": ["a", "b"], "Cookie": "session=1"},
-        cookies={"lang": "zh"},
+        headers={"X-Token": ["a", "b"]},
         priority=3,
         flags=["seen"],
         cb_kwargs={"page": 2},
-        meta={"depth": 4, "handle": object(), "simhash": {"verdict": "duplicate"}},
+        meta={"depth": 4, "cookiejar": 1, "handle": object(), "simhash_key": "tea"},
     )
     text = request_to_json(request, spider)
     assert text is not None
     again = request_from_json(text, spider)
-    for name in ("url", "method", "body", "callback", "errback", "cookies", "priority", "flags"):
+    for name in ("url", "method", "body", "callback", "errback", "priority", "flags"):
         assert getattr(again, name) == getattr(request, name)
     assert again.headers.getlist("X-Token") == [b"a", b"b"]
-    assert "Cookie" not in again.headers
     assert again.cb_kwargs == {"page": 2}
-    assert again.meta == {"depth": 4}
+    assert again.meta == {"depth": 4, "cookiejar": 1, "simhash_key": "tea"}
     assert again.dont_filter
+
+
+SECRET = {
+    "headers": {"Cookie": "s3cret", "Authorization": "s3cret", "proxy-authorization": "s3cret"},
+    "cookies": {"session": "s3cret"},
+    "meta": {"proxy": "http://user:s3cret@proxy.example", "simhash": {"verdict": "s3cret"}},
+}
+
+
+def test_secrets_are_not_stored(spider: Any) -> None:
+    text = request_to_json(Request("http://shop.example/", **SECRET), spider)
+    assert text is not None
+    assert "s3cret" not in text
+    assert "proxy" not in text.lower()
+
+
+def test_secrets_in_a_store_are_not_used(spider: Any) -> None:
+    text = request_to_json(Request("http://shop.example/"), spider)
+    assert text is not None
+    headers = [[name, [value]] for name, value in SECRET["headers"].items()]
+    planted = {"headers": headers, "cookies": SECRET["cookies"], "meta": SECRET["meta"]}
+    again = request_from_json(json.dumps({**json.loads(text), **planted}), spider)
+    assert not again.headers
+    assert not again.cookies
+    assert again.meta == {}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "_private",
+        "__class__",
+        "__init__",
+        "close",
+        "closed",
+        "from_crawler",
+        "start",
+        "log",
+        "name",
+        "trap",
+        "stored_function",
+        "own_function",
+        "rmtree",
+        "helper",
+        "",
+        "parse_product.__self__",
+        7,
+        ["parse_product"],
+    ],
+)
+def test_name_from_a_store_calls_nothing_but_a_callback(spider: Any, name: Any) -> None:
+    text = request_to_json(Request("http://shop.example/"), spider)
+    assert text is not None
+    for part in ("callback", "errback"):
+        with pytest.raises(ValueError, match="is no callback of the spider"):
+            request_from_json(json.dumps({**json.loads(text), part: name}), spider)
+
+
+@pytest.mark.parametrize(
+    "callback", ["_private", "close", "stored_function", "own_function", "log"]
+)
+def test_request_whose_callback_is_no_public_method_is_not_stored(
+    spider: Any, callback: str
+) -> None:
+    request = Request("http://shop.example/", callback=getattr(spider, callback))
+    assert request_to_json(request, spider) is None
+
+
+def test_pages_of_a_crawl_spiders_rules_are_stored() -> None:
+    """Scrapy gives them a private callback, which calls that of the rule."""
+    spider = Rules()
+    request = Request("http://a.example/", callback=spider._callback, errback=spider._errback)
+    text = request_to_json(request, spider)
+    assert text is not None
+    assert request_from_json(text, spider).callback == spider._callback
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "s3://bucket/key", "data:,hello", "ftp://a/"])
+def test_request_of_anything_but_a_web_page_is_neither_stored_nor_made(
+    spider: Any, url: str
+) -> None:
+    assert request_to_json(Request(url), spider) is None
+    text = request_to_json(Request("http://shop.example/"), spider)
+    assert text is not None
+    with pytest.raises(ValueError, match="not that of a web page"):
+        request_from_json(json.dumps({**json.loads(text), "url": url}), spider)
 
 
 def test_request_without_callback_goes_to_parse_again(spider: Any) -> None:
@@ -103,5 +208,5 @@ def test_stored_request_with_rubbish_in_it_is_refused(spider: Any, part: dict[st
 def test_method_that_the_spider_has_lost_is_refused(spider: Any) -> None:
     text = request_to_json(Request("http://shop.example/", callback=spider.failed), spider)
     assert text is not None
-    with pytest.raises(ValueError, match="cannot be made again"):
+    with pytest.raises(ValueError, match="'gone' is no callback of the spider"):
         request_from_json(text.replace("failed", "gone"), spider)

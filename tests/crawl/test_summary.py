@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
-from scrapy_simhash.analysis.worker import WorkerProcess, analyse_body
 from scrapy_simhash.exceptions import SettingError
-from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.report.dedup_log import LogLine, read_log
 from scrapy_simhash.settings import FilterSettings
 from tests.crawl.test_crawl import ONE_AT_A_TIME, Pages
@@ -25,7 +23,7 @@ def twins(site: Any) -> Any:
     text = article(1)
     site.pages = {
         "/first": html(text),
-        "/second": html(edited(text, 2), title="Second"),
+        "/second": html(edited(text, 2)),
         "/other": html(article(3)),
         "/image": (200, {"Content-Type": "image/png"}, b"\x89PNG\r\n\x1a\n" * 50),
     }
@@ -74,16 +72,6 @@ def test_line_has_an_excerpt_of_the_main_text(
         assert texts["first"].startswith(article(1)[:30])
     if length > 1000:
         assert texts["first"] != texts["second"]
-
-
-def test_excerpt_of_a_worker_process_is_the_same() -> None:
-    recipe, body = named_recipe("default"), html(article(1))
-    worker = WorkerProcess(recipe, 10, excerpt_length=80)
-    assert worker.analyse(body, None, "http://a/") == analyse_body(
-        body, None, "http://a/", recipe, excerpt_length=80
-    )
-    worker.close()
-    assert len(analyse_body(body, None, "http://a/", recipe, excerpt_length=80).excerpt) > 70
 
 
 @pytest.mark.parametrize("action", ["follow", "flag"])
@@ -138,7 +126,7 @@ def test_log_that_cannot_be_written_costs_no_page_and_one_warning(
     warnings = [record for record in caplog.records if "SIMHASH_LOG" in record.getMessage()]
     assert [record.getMessage().count("\n") for record in warnings] == [0, 0]
     assert "the crawl goes on" in warnings[0].getMessage()
-    assert "1 lines could not be written" in warnings[1].getMessage()
+    assert "2 lines could not be written" in warnings[1].getMessage()
 
 
 @pytest.mark.parametrize(
@@ -177,18 +165,19 @@ def test_summary_is_bounded_however_many_hosts_there_are(tmp_path: Path) -> None
     from scrapy import Request
     from scrapy.http import Response
 
-    from scrapy_simhash.crawl.summary import Account
+    from scrapy_simhash.crawl.summary import Summary
     from scrapy_simhash.detector import Verdict
+    from scrapy_simhash.index import Match
 
     settings = FilterSettings.from_settings(Settings({"SIMHASH_LOG": tmp_path / "a log"}))
-    account = Account(settings)
+    summary = Summary(settings)
     for number in range(3000):
         url = f"http://{number}.example/"
         kind: Any = "duplicate" if number < 3 else "unique"
-        verdict = Verdict(kind, url, original="http://x/", distance=1)
-        account.page(Request(url), Response(url, body=b"12345"), verdict, "drop")
-    account.close()
-    summary = account.summary()
-    assert len(summary.splitlines()) == 16
+        verdict = Verdict(kind, url, matches=(Match(1, "http://x/", 1, 0.0, False, "distance"),))
+        summary.page(Request(url), Response(url, body=b"12345"), verdict, "drop")
+    summary.close()
+    text = summary.text()
+    assert len(text.splitlines()) == 16
     assert re.search(r"\n2,990 other hosts +2,990 +2,990 +0 +0 ", summary)
     assert summary.splitlines()[-1].endswith(f"scrapy simhash report '{tmp_path / 'a log'}'")

@@ -46,7 +46,9 @@ def test_each_named_extractor_finds_the_text(name: str) -> None:
 def test_a_thin_page_has_the_text_that_it_shows() -> None:
     """With less than a paragraph of prose, the text is all that stands outside the furniture."""
     html = "<body><nav>Home</nav><p>Nothing to see here, not yet.</p><ul><li><a href=/>a link</a>"
-    assert extract(html) == Extraction("Nothing to see here, not yet.\na link", thin=True)
+    extraction = extract(html)
+    assert extraction.thin
+    assert extraction.text == "Nothing to see here, not yet.\na link"
 
 
 @pytest.mark.parametrize("name", EXTRACTORS)
@@ -56,18 +58,9 @@ def test_text_after_what_no_parser_takes_is_kept(name: str) -> None:
     assert article(2).split()[-1] in extract(html, name).text.split()
 
 
-def test_a_thin_page_may_show_its_lines_in_any_order() -> None:
-    """A menu that is shuffled on each visit makes no other page."""
-    html = "<body><ul><li>Lamps</li><li>Books</li></ul><p>No news today</p>"
-    shuffled = "<body><p>No news today</p><ul><li>Books</li><li>Lamps</li></ul>"
-    assert (
-        extract(html) == extract(shuffled) == Extraction("Books\nLamps\nNo news today", thin=True)
-    )
-
-
 def test_callables_by_import_path() -> None:
     """A callable may return a str or an Extraction."""
-    assert extract("a", f"{__name__}.shout") == Extraction("A")
+    assert extract("a", f"{__name__}.shout").text == "A"
     assert extract("a", f"{__name__}.thin_shout") == Extraction("A", thin=True)
 
 
@@ -92,7 +85,7 @@ def test_an_unknown_extractor_is_refused_in_one_line(name: str) -> None:
 
 def test_the_error_lists_what_there_is() -> None:
     """A misspelt name is answered with the right ones."""
-    with pytest.raises(ValueError, match="prose, trafilatura, text or the import path"):
+    with pytest.raises(ValueError, match="main, trafilatura, text or the import path"):
         load_extractor("proze")
 
 
@@ -117,14 +110,14 @@ _PIECES = st.one_of(
 
 @settings(max_examples=150)
 @given(st.lists(_PIECES, max_size=40).map("".join), st.sampled_from(EXTRACTORS))
-@example("", "prose")
-@example("<!-- nothing but this", "prose")
+@example("", "main")
+@example("<!-- nothing but this", "main")
 @example('<?xml version="1.0" encoding="gbk"?><p>x', "text")
-@example("a\0b\ud800c", "prose")
-@example("<div>" * 100_000 + "deep", "prose")
-@example("<b>" * 1_500 + article(4) + "</b>" * 1_500, "prose")
-@example("<p>" + "word, " * 200_000, "prose")
-@example(bytes(range(256)).decode("latin-1") * 100, "prose")
+@example("a\0b\ud800c", "main")
+@example("<div>" * 100_000 + "deep", "main")
+@example("<b>" * 1_500 + article(4) + "</b>" * 1_500, "main")
+@example("<p>" + "word, " * 200_000, "main")
+@example(bytes(range(256)).decode("latin-1") * 100, "main")
 @example("<html><frameset><frame src=a></frameset></html>", "text")
 @example("no markup at all", "trafilatura")
 def test_no_markup_makes_a_named_extractor_raise(html: str, name: str) -> None:

@@ -1,225 +1,186 @@
-"""Layouts: every pair within the guaranteed distance meets in a probed bucket."""
+"""Block values: slices find every pair within their distance, bands the pairs that overlap."""
 
 from __future__ import annotations
 
 import random
+from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.fingerprint.blocks import Layout, plan_layout
-from scrapy_simhash.fingerprint.simhash import BITS, Fingerprint
+from scrapy_simhash.fingerprint.blocks import Bands, Slices, parse_blocks
+from scrapy_simhash.fingerprint.hashing import Uint64s, hash_ngrams, spread
+from scrapy_simhash.fingerprint.recipe import RECIPES
+
+NARROW = ["slices:4", "slices:2of5", "slices:3of6", "slices:4+4", "slices:2of4+3"]
+WIDE = Bands(20, 4)
 
 
-def matrix(values: list[int], bits: int) -> np.ndarray:
-    packed = b"".join(value.to_bytes(bits // 8, "big") for value in values)
-    return np.frombuffer(packed, ">u8").astype(np.uint64).reshape(len(values), -1)
+def numbers(values: bytes) -> list[int]:
+    return [int(number) for number in np.frombuffer(values, "<u4")]
 
 
-def meet(layout: Layout, probing: Fingerprint, stored: int) -> bool:
-    blocks, addresses = layout.probe(probing)
-    (exact,) = layout.addresses(matrix([stored], layout.bits))
-    return bool((exact[blocks] == addresses).any())
+def shared(one: bytes, other: bytes) -> int:
+    return sum(a == b for a, b in zip(numbers(one), numbers(other), strict=True))
 
 
-@st.composite
-def layouts(draw: st.DrawFn) -> Layout:
-    bits = draw(st.sampled_from(BITS))
-    width = draw(st.integers(1, 20))
-    blocks = draw(st.integers(1, min(20, bits - width + 1)))
-    most = min(blocks << width, 600)
-    every_flip = min(blocks * (1 + width), most)
-    probes = draw(st.one_of(st.just(blocks), st.just(every_flip), st.integers(blocks, most)))
-    return Layout(bits, blocks, width, probes, draw(st.integers(0, bits - 1)))
+def drawn(count: int, seed: int = 0) -> Uint64s:
+    return np.random.default_rng(seed).integers(0, 2**64, count, dtype=np.uint64)
 
 
-@st.composite
-def fingerprints(draw: st.DrawFn, bits: int) -> Fingerprint:
-    seed = np.random.default_rng(draw(st.integers(0, 2**32)))
-    value = draw(st.integers(0, 2**bits - 1))
-    if draw(st.booleans()):
-        return Fingerprint(value, bits)
-    return Fingerprint(value, bits, seed.exponential(size=bits).astype(np.float32))
+def overlapping(count: int, jaccard: float, seed: int) -> tuple[Uint64s, Uint64s]:
+    """Return two sets of hashes of equal size whose Jaccard is about the given one."""
+    both = round(2 * count * jaccard / (1 + jaccard))
+    hashes = drawn(2 * count - both, seed)
+    return hashes[:count], hashes[count - both :]
 
 
-@given(layouts())
-def test_a_layout_is_read_back_as_it_was_written(layout):
-    assert Layout.parse(str(layout)) == layout
-
-
-@pytest.mark.parametrize("text", ["", "bits=64", "bits=64 blocks=4 width=16 probes=4 distance=x"])
-def test_what_is_no_layout_is_refused(text):
-    with pytest.raises(ValueError, match="not a layout"):
-        Layout.parse(text)
-
-
-@given(layouts(), st.data())
-@settings(max_examples=200)
-def test_every_pair_within_the_guaranteed_distance_is_found(layout, data):
-    reach = min(layout.guaranteed_distance, layout.bits)
-    one = data.draw(fingerprints(layout.bits))
-    positions = random.Random(data.draw(st.integers(0, 2**32)))
-    for distance in {reach, positions.randint(0, reach)}:
-        # Spread over the blocks, which is the worst that can happen, or anyhow.
-        starts = layout.starts
-        worst = [(start + i) % layout.bits for i in range(layout.width) for start in starts]
-        for chosen in (
-            list(dict.fromkeys(worst))[:distance],
-            positions.sample(range(layout.bits), distance),
-        ):
-            other = one.value
-            for position in chosen:
-                other ^= 1 << layout.bits - 1 - position
-            assert meet(layout, one, other)
-
-
-@given(layouts(), st.data())
-@settings(max_examples=100)
-def test_the_guarantee_is_not_given_for_less_than_can_be_found(layout, data):
-    """Some pair one bit beyond it is missed: there the margins mislead all further probes."""
-    assume(layout.guaranteed_distance < 12)
-    needed = layout.radius + 1
-    counts = {}
-    for start in layout.starts:
-        for position in range(start, start + layout.width):
-            counts[position] = counts.get(position, 0) + 1
-    # The greedy cover itself: the last positions of each block that is not yet hit enough.
-    hit: set[int] = set()
-    for start in layout.starts:
-        block = list(range(start + layout.width - 1, start - 1, -1))
-        while sum(p in hit for p in block) < needed:
-            hit.add(next(p for p in block if p not in hit))
-    assert len(hit) == layout.guaranteed_distance + 1
-    margins = np.ones(layout.bits, np.float32)
-    margins[list(hit)] = 1000
-    value = data.draw(st.integers(0, 2**layout.bits - 1))
-    other = value
-    for position in hit:
-        other ^= 1 << layout.bits - 1 - position
-    cheap = sum(2 ** (layout.width - needed) for _ in layout.starts)
-    assume(layout.probes <= cheap)
-    assert not meet(layout, Fingerprint(value, layout.bits, margins), other)
+def test_four_slices_are_the_quarters_of_the_fingerprint() -> None:
+    """The first block is the most significant 16 bits."""
+    assert numbers(Slices(64).of(0x0123456789ABCDEF)) == [0x0123, 0x4567, 0x89AB, 0xCDEF]
+    assert numbers(parse_blocks("slices:8", 128).of(1 << 127)) == [1 << 15, *[0] * 7]
 
 
 @pytest.mark.parametrize(
-    ("layout", "guaranteed"),
+    ("layout", "count", "distance"),
     [
-        (Layout(64, 4, 16, 4, 3), 3),
-        (Layout(64, 4, 16, 68, 7), 7),
-        (Layout(64, 4, 16, 67, 7), 3),
-        (Layout(64, 8, 16, 8, 3), 2),  # overlapping: no more than three are disjoint
-        (Layout(64, 2, 40 - 8, 2, 1), 1),
-        (Layout(64, 1, 4, 16, 3), 64),
+        ("slices:4", 4, 3),
+        ("slices:2of5", 10, 3),
+        ("slices:3of6", 20, 3),
+        ("slices:4+4", 16, 3),
+        ("slices:8", 8, 7),
     ],
 )
-def test_known_guarantees(layout, guaranteed):
-    assert layout.guaranteed_distance == guaranteed
+def test_splits_have_the_look_ups_of_the_paper(layout: str, count: int, distance: int) -> None:
+    """Manku, Jain and Das Sarma count 4, 10, 20 and 16 tables for three of 64 bits."""
+    blocks = parse_blocks(layout, 64)
+    assert isinstance(blocks, Slices)
+    assert (blocks.count, blocks.guaranteed_distance) == (count, distance)
+    assert len(numbers(blocks.of(5, None))) == count
+    assert str(blocks) == layout
 
 
-@given(layouts(), st.data())
-@settings(max_examples=50)
-def test_addresses_are_the_blocks_bits(layout, data):
-    value = data.draw(st.integers(0, 2**layout.bits - 1))
-    written = f"{value:0{layout.bits}b}"
-    (exact,) = layout.addresses(matrix([value], layout.bits))
-    expected = [int(written[start : start + layout.width], 2) for start in layout.starts]
-    assert exact.tolist() == expected
-    blocks, addresses = layout.probe(Fingerprint(value, layout.bits))
-    assert blocks[: layout.blocks].tolist() == list(range(layout.blocks))
-    assert addresses[: layout.blocks].tolist() == expected
-
-
-@given(st.data())
-@settings(max_examples=50)
-def test_the_probes_are_those_with_the_smallest_sums_of_margins(data):
-    width, blocks = data.draw(st.integers(1, 8)), data.draw(st.integers(1, 6))
-    layout = Layout(64, blocks, width, data.draw(st.integers(blocks, blocks << width)), 3)
-    assume(layout.radius == 0)
-    seed = np.random.default_rng(data.draw(st.integers(0, 2**32)))
-    margins = seed.exponential(size=64).astype(np.float32)
-    one = Fingerprint(0, 64, margins)
-    sums = sorted(
-        (
-            sum(margins[start + i] for i in range(width) if pattern >> width - 1 - i & 1),
-            block,
-            pattern,
-        )
-        for block, start in enumerate(layout.starts)
-        for pattern in range(1 << width)
+@pytest.mark.parametrize("layout", NARROW)
+def test_slices_share_one_within_the_guaranteed_distance(layout: str) -> None:
+    """Whichever bits differ, one address is the same; one bit more may change them all."""
+    blocks = parse_blocks(layout, 64)
+    assert isinstance(blocks, Slices)
+    rng = random.Random(0)
+    value = rng.getrandbits(64)
+    own = blocks.of(value)
+    for _ in range(500):
+        flipped = sum(1 << bit for bit in rng.sample(range(64), blocks.guaranteed_distance))
+        assert shared(own, blocks.of(value ^ flipped))
+    spread_out = range(0, 64, 64 // (blocks.guaranteed_distance + 1))
+    assert any(
+        not shared(own, blocks.of(value ^ sum(1 << bit for bit in bits)))
+        for bits in combinations([*spread_out, 63, 31], blocks.guaranteed_distance + 1)
     )
-    found, addresses = layout.probe(one)
-    assert len(found) == layout.probes
-    probed = set(zip(found.tolist(), addresses.tolist(), strict=True))
-    assert len(probed) == layout.probes
-    assert probed == {(block, pattern) for _, block, pattern in sums[: layout.probes]}
 
 
-def test_without_margins_fewer_flips_come_first():
-    layout = Layout(64, 2, 6, 2 * (1 + 6) + 5, 3)
-    _, addresses = layout.probe(Fingerprint(0, 64))
-    flips = sorted(int(address).bit_count() for address in addresses)
-    assert flips == [0] * 2 + [1] * 12 + [2] * 5
+def test_every_bit_counts_in_a_long_address() -> None:
+    """An address of 33 bits is folded to 32, in which each of its bits still plays a part."""
+    blocks = parse_blocks("slices:3of6", 64)
+    own = blocks.of(0)
+    for bit in range(64):
+        assert shared(own, blocks.of(1 << bit)) == 10  # those without the piece of the bit
 
 
-@pytest.mark.parametrize("pages", [1, 1000, 10**6, 10**7])
-def test_the_classic_is_four_blocks_of_16(pages):
-    layout = plan_layout(64, 3, pages)
-    assert (layout.blocks, layout.width, layout.probes) == (4, 16, 4)
+@given(st.text(st.sampled_from("abc字"), max_size=300), st.integers(1, 6))
+def test_equal_sets_of_features_share_every_band(text: str, n: int) -> None:
+    """Order and repeats play no part."""
+    hashes = spread(hash_ngrams(text, n), 64)[0]
+    again = np.concatenate([hashes[::-1], hashes])
+    assert WIDE.of(0, hashes) == WIDE.of(7, again)
+    assert len(WIDE.of(0, hashes)) == 4 * WIDE.count
 
 
-@pytest.mark.parametrize(("bits", "distance"), [*((64, k) for k in range(8)), (128, 15), (256, 7)])
-def test_where_it_is_affordable_every_pair_is_found(bits, distance):
-    assert plan_layout(bits, distance, 10**6).guaranteed_distance >= distance
+@pytest.mark.parametrize("count", [0, 1, 2, 5])
+def test_texts_of_few_features_have_all_their_bands(count: int) -> None:
+    """Bands of few features differ from place to place and from those of other texts."""
+    own = numbers(WIDE.of(0, drawn(count)))
+    assert len(set(own)) == WIDE.count
+    assert not set(own) & set(numbers(WIDE.of(0, drawn(7, seed=1))))
 
 
-@pytest.mark.parametrize(("bits", "distance"), [(64, 8), (128, 24), (256, 48)])
-def test_elsewhere_most_simulated_pairs_at_the_distance_are_found(bits, distance):
-    layout = plan_layout(bits, distance, 10**6)
-    random = np.random.default_rng(1)
-    angle = np.pi * distance / bits
-    one, noise = random.standard_normal((2, 4000, bits), dtype=np.float32)
-    other = np.cos(angle) * one + np.sin(angle) * noise
-    near = np.flatnonzero(((one > 0) != (other > 0)).sum(axis=1) == distance)[:200]
+@pytest.mark.parametrize("count", [1, 79, 80, 1000, 1920, 1921, 2500, 30_000])
+def test_bands_are_those_of_the_least_hash_of_each_bin(count: int) -> None:
+    """However many hashes there are, the quick way finds what looking at each bin finds."""
+    hashes = drawn(count)
+    bins = [int(number) * 80 >> 64 for number in hashes]
+    least = WIDE._minima(hashes)
+    for number in range(80):
+        own = [int(h) for h, place in zip(hashes, bins, strict=True) if place == number]
+        if own:
+            assert least[number] == min(own)
+    assert WIDE._minima(np.sort(hashes)).tolist() == least.tolist()
 
-    def value(sums: np.ndarray) -> int:
-        return int.from_bytes(np.packbits(sums > 0).tobytes(), "big")
 
-    found = [
-        meet(layout, Fingerprint(value(one[i]), bits, np.abs(one[i])), value(other[i]))
-        for i in near
-    ]
-    assert np.mean(found) >= 0.93
+def test_a_bin_that_the_quick_way_misses_is_found() -> None:
+    """Hashes that leave a bin empty but for one great hash give that one."""
+    hashes = drawn(50_000)
+    outside = hashes[hashes * np.uint64(80) >> np.uint64(1) > 0]
+    bins = np.array([int(number) * 80 >> 64 for number in outside])
+    last = np.uint64(-(-(8 << 64) // 80) - 1)  # the greatest hash of the bin 7
+    kept = np.append(outside[bins != 7], last)
+    assert WIDE._minima(kept)[7] == last
+
+
+@pytest.mark.parametrize("count", [3, 40, 200, 3000])
+@pytest.mark.parametrize(("jaccard", "least"), [(0.9, 1.0), (0.75, 0.99), (0.6, 0.9)])
+def test_texts_that_overlap_share_a_band(count: int, jaccard: float, least: float) -> None:
+    """Short or long, nearly all pairs of a Jaccard that 48 of 256 bits stand for are found."""
+    if count * jaccard < 20:
+        count, jaccard = 4, 0.6
+    pairs = [overlapping(count, jaccard, seed) for seed in range(300)]
+    found = np.mean([shared(WIDE.of(0, a), WIDE.of(0, b)) > 0 for a, b in pairs])
+    assert found >= (0.9 if count == 4 else least)
+
+
+def test_texts_that_hardly_overlap_share_none() -> None:
+    """Long texts with a twentieth of their n-grams in common are no candidates."""
+    pairs = [overlapping(3000, 0.05, seed) for seed in range(300)]
+    assert sum(shared(WIDE.of(0, a), WIDE.of(0, b)) > 0 for a, b in pairs) <= 2
+
+
+def test_bands_agree_as_often_as_minhash_says() -> None:
+    """Two texts share a MinHash as often as their features overlap, with empty bins and without."""
+    for count in (30, 100, 5000):
+        same = [
+            np.mean(WIDE._minima(a) == WIDE._minima(b))
+            for a, b in (overlapping(count, 0.7, seed) for seed in range(200))
+        ]
+        assert np.mean(same) == pytest.approx(0.7, abs=0.03)
+
+
+def test_bands_need_the_features() -> None:
+    """A bare fingerprint has slices, but no bands."""
+    with pytest.raises(ValueError, match="the fingerprint alone does not give its block values"):
+        WIDE.of(5, None)
+    with pytest.raises(ValueError, match="made from the text"):
+        RECIPES["default"].restored(5)
+    assert RECIPES["classic"].restored(5).blocks == Slices(64).of(5)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "named"),
+    ("layout", "message"),
     [
-        ((96, 3, 10), "bits"),
-        ((64, 64, 10), "distance must be 0 to 63"),
-        ((64, -1, 10), "distance"),
-        ((64, 3, 0), "expected_pages"),
-        ((64, 40, 10**6), "distance 40 is too large for 64 bits"),
+        ("", "'' is no layout of blocks; there are slices:4"),
+        ("slices:", "no layout"),
+        ("bands:20", "no layout"),
+        ("slices:1", "chosen from at least two pieces"),
+        ("slices:5of4", "chosen from at least two pieces"),
+        ("slices:65", "65 blocks; at most 64"),
+        ("slices:49of99", "at most 64"),
+        ("bands:0x4", "1 to 64 bands"),
+        ("bands:20x0", "at most 256 MinHash values"),
+        ("bands:64x5", "at most 256 MinHash values"),
     ],
 )
-def test_what_cannot_be_planned_is_refused(arguments, named):
-    with pytest.raises(ValueError, match=named):
-        plan_layout(*arguments)
-
-
-@pytest.mark.parametrize(
-    "numbers",
-    [
-        (96, 4, 16, 4, 3),
-        (64, 4, 33, 4, 3),
-        (64, 0, 16, 4, 3),
-        (64, 50, 16, 50, 3),
-        (64, 4, 16, 3, 3),
-        (64, 4, 2, 17, 3),
-        (64, 4, 16, 4, 64),
-    ],
-)
-def test_an_impossible_layout_is_refused(numbers):
-    with pytest.raises(ValueError):
-        Layout(*numbers)
+def test_impossible_layouts_are_refused(layout: str, message: str) -> None:
+    """One line says what is wrong."""
+    with pytest.raises(ValueError, match=message) as caught:
+        parse_blocks(layout, 64)
+    assert "\n" not in str(caught.value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -64,3 +65,11 @@ def test_fold_cuts_long_runs_of_marks() -> None:
     """Combining marks without end, quadratic in NFKC, are a separator; a few stay."""
     assert fold("a" + "\u0315\u0300" * 50_000 + "b") == "a b"
     assert fold("e\u0301") == "é"
+
+
+@pytest.mark.parametrize("form", [normalise, fold])
+def test_texts_without_end_are_bounded(form: Callable[[str], str]) -> None:
+    """What is beyond a million characters plays no part; 4 MB of U+FDFA would become 884 MB."""
+    assert len(form("\ufdfa" * 100_000)) == normalisation.LONGEST
+    assert len(form("字" * (normalisation.LONGEST + 5))) == normalisation.LONGEST
+    assert len(form("a" * (normalisation.LONGEST + 5))) == normalisation.LONGEST

@@ -11,21 +11,27 @@ from typing import Any
 
 import pytest
 
-from scrapy_simhash.index import Index, index_from_url
+from scrapy_simhash.index import Index, open_index
+from scrapy_simhash.index.outage import Outage
 from tests import servers
+from tests.index.made import spec
 
 
 class Store:
-    """An empty store that can be opened by several workers, or by one where it is not shared."""
+    """An empty store that can be opened by several crawlers, or by one where it is not shared."""
 
-    def __init__(self, url: str, shared: bool) -> None:
+    def __init__(self, url: str, *, shared: bool, over: bool = False) -> None:
         self.url = url
         self.shared = shared
+        self._over = over
         self._opened: list[Index] = []
 
     def open(self, **changed: Any) -> Index:
-        arguments: dict[str, Any] = {"recipe": "test", "bits": 64, "distance": 3, **changed}
-        index = index_from_url(self.url, **arguments)
+        asked = spec(**changed)
+        if self._over:
+            index: Index = Outage(lambda: open_index(self.url, asked), asked, pages=100_000)
+        else:
+            index = open_index(self.url, asked)
         self._opened.append(index)
         return index
 
@@ -71,14 +77,6 @@ class Servers:
     def cluster(self) -> servers.Cluster:
         return self._start(servers.cluster())
 
-    @cached_property
-    def fake_url(self) -> str:
-        """The URL of fakeredis's server."""
-        try:
-            return self._stack.enter_context(servers.fake_server())
-        except ImportError as error:
-            pytest.skip(f"no fakeredis that runs scripts on this machine: {error}")
-
     def _start(self, server: contextlib.AbstractContextManager[Any]) -> Any:
         if servers.PROGRAM is None:
             pytest.skip("no redis-server on this machine")
@@ -100,11 +98,11 @@ REDIS: dict[str, Callable[[Servers], str]] = {
     "sentinel": lambda started: started.sentinel.url + "?",
     "cluster": lambda started: started.cluster.url + "?",
     "cluster-local": lambda started: started.cluster.url + "?buckets=local&",
-    "fakeredis": lambda started: started.fake_url + "?",
 }
+LOCAL = ["memory", "sqlite", "outage"]
 # Those that differ in what they do. The others differ in how they connect, or have the same parts
 # put together otherwise; they take part in all but the longest tests.
-THOROUGH = ["memory", "sqlite", "redis", "redis-local", "cluster"]
+THOROUGH = [*LOCAL, "redis", "redis-local", "cluster"]
 
 
 @pytest.fixture
@@ -114,15 +112,15 @@ def stores(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[
     made: list[Store] = []
 
     def make(backend: str) -> Store:
-        if backend == "memory":
-            url = "memory://"
+        if backend in ("memory", "outage"):
+            store = Store("memory://", shared=False, over=backend == "outage")
         elif backend == "sqlite":
-            url = f"sqlite:///{tmp_path}/{next(numbers)}.sqlite"
+            store = Store(f"sqlite:///{tmp_path}/{next(numbers)}.sqlite", shared=True)
         else:
             started = request.getfixturevalue("redis_servers")
-            url = REDIS[backend](started) + started.new_name()
-        made.append(Store(url, shared=backend != "memory"))
-        return made[-1]
+            store = Store(REDIS[backend](started) + started.new_name(), shared=True)
+        made.append(store)
+        return store
 
     yield make
     for store in made:
@@ -137,7 +135,7 @@ def new_store(
     return lambda: stores(request.param)
 
 
-@pytest.fixture(params=["memory", "sqlite", *REDIS])
+@pytest.fixture(params=[*LOCAL, *REDIS])
 def store(request: pytest.FixtureRequest, stores: Callable[[str], Store]) -> Store:
     return stores(request.param)
 
@@ -145,7 +143,7 @@ def store(request: pytest.FixtureRequest, stores: Callable[[str], Store]) -> Sto
 @pytest.fixture
 def shared_store(store: Store) -> Store:
     if not store.shared:
-        pytest.skip("one worker has this store for itself")
+        pytest.skip("one crawler has this store for itself")
     return store
 
 
@@ -155,8 +153,7 @@ def opened() -> Iterator[Callable[..., Index]]:
     with contextlib.ExitStack() as stack:
 
         def make(url: str, **changed: Any) -> Index:
-            arguments = {"recipe": "test", "bits": 64, "distance": 3, "expected_pages": 1000}
-            index = index_from_url(url, **{**arguments, **changed})
+            index = open_index(url, spec(**changed))
             stack.callback(index.close)
             return index
 

@@ -1,47 +1,48 @@
-"""One contract over every back end: what index/base.py promises."""
+"""One contract over every back end: what index/contract.py promises of each single act.
+
+Histories of many acts, races and batches are in test_histories.py.
+"""
 
 from __future__ import annotations
 
-import math
+import logging
 import random
-import threading
-from dataclasses import replace
-from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from scrapy_simhash.fingerprint.blocks import Layout, plan_layout
-from scrapy_simhash.fingerprint.simhash import Fingerprint, hamming_distance
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import (
-    MAX_HANDOVERS,
     Arrival,
-    Index,
-    Outcome,
-    Page,
+    Entry,
+    IndexSpec,
+    Orphan,
+    Ruling,
     StoreMismatch,
     StoreUnavailable,
-    base,
-    buckets,
-    index_from_url,
+    Unsettled,
+    open_index,
+)
+from scrapy_simhash.index.contract import BUCKET_LIMIT, MAX_ADOPTIONS
+from tests.index.made import (
+    BANDS,
+    DUPLICATE,
+    ORIGINAL,
+    REVISIT,
+    WIDTHS,
+    blocked,
+    flipped,
+    fp,
+    page,
+    same_facts,
+    spec,
+    values,
 )
 
-WIDTHS = [(64, 3), (128, 24), (256, 48)]
-few_examples = settings(
-    max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+FAR = 2**40 - 1
 
 
-def fp(value: int, bits: int = 64) -> Fingerprint:
-    return Fingerprint(value, bits)
-
-
-def flipped(value: int, positions: Any) -> int:
-    for position in positions:
-        value ^= 1 << position
-    return value
+def keys(index):
+    return [entry.key for entry in index]
 
 
 # Outcomes.
@@ -51,95 +52,115 @@ def flipped(value: int, positions: Any) -> int:
 def test_a_page_within_the_distance_is_a_duplicate_and_one_beyond_is_not(store, bits, distance):
     index = store.open(bits=bits, distance=distance)
     value = random.Random(bits).getrandbits(bits)
-    assert index.claim("a", fp(value, bits)).outcome is Outcome.ORIGINAL
+    assert index.claim(Arrival("a", fp(value, bits))).outcome is ORIGINAL
     index.confirm(["a"])
-    at = index.claim("b", fp(flipped(value, range(distance)), bits))
-    assert at.outcome is Outcome.DUPLICATE
+    at = index.claim(Arrival("b", fp(flipped(value, range(distance)), bits)))
+    assert at.outcome is DUPLICATE
     assert [(m.key, m.distance, m.provisional) for m in at.matches] == [("a", distance, False)]
-    beyond = index.claim("c", fp(flipped(value, range(bits - distance - 1, bits)), bits))
-    assert beyond.outcome is Outcome.ORIGINAL
-    assert beyond.matches == ()
+    beyond = flipped(value, range(bits - distance - 1, bits))
+    assert index.claim(Arrival("c", fp(beyond, bits))).outcome is ORIGINAL
     assert len(index) == 2
 
 
 @pytest.mark.parametrize("bits", [64, 128, 256])
 def test_the_top_bit_and_all_bits_are_ordinary(store, bits):
     index = store.open(bits=bits, distance=1)
-    values = [0, 2**bits - 1, 2 ** (bits - 1) | 0b111]
-    for value in values:
-        assert index.claim(str(value), fp(value, bits)).outcome is Outcome.ORIGINAL
-    for value in values:
-        (match,) = index.query(fp(value, bits))
-        assert (match.key, match.distance) == (str(value), 0)
-        (match,) = index.query(fp(value ^ 2 ** (bits - 1), bits))
-        assert (match.key, match.distance) == (str(value), 1)
-    assert [entry.fingerprint.value for entry in index] == values
+    numbers = [0, 2**bits - 1, 2 ** (bits - 1) | 0b111]
+    for value in numbers:
+        assert index.claim(Arrival(str(value), fp(value, bits))).outcome is ORIGINAL
+    for value in numbers:
+        assert [(n.key, n.distance) for n in index.query(fp(value, bits))] == [(str(value), 0)]
+        near = index.query(fp(value ^ 2 ** (bits - 1), bits))
+        assert [(n.key, n.distance) for n in near] == [(str(value), 1)]
+    assert [entry.fingerprint.value for entry in index] == numbers
 
 
 def test_at_distance_0_only_the_same_fingerprint_matches(store):
     index = store.open(distance=0)
-    index.claim("a", fp(5))
-    assert index.claim("b", fp(5)).outcome is Outcome.DUPLICATE
-    assert index.claim("c", fp(4)).outcome is Outcome.ORIGINAL
+    index.claim(page("a", 5))
+    assert index.claim(page("b", 5)).outcome is DUPLICATE
+    assert index.claim(page("c", 4)).outcome is ORIGINAL
+
+
+def test_a_wide_page_is_found_through_a_single_block_of_its_own(store):
+    index = store.open(bits=256, distance=48)
+    claimed = [index.claim(Arrival("a", blocked(0, range(BANDS))))]
+    alike = [7 if block == 7 else 1000 + block for block in range(BANDS)]
+    claimed.append(index.claim(Arrival("b", blocked(1, alike))))
+    assert [claim.outcome for claim in claimed] == [ORIGINAL, DUPLICATE]
 
 
 def test_a_page_is_never_a_duplicate_of_its_own_key(store):
     index = store.open()
-    index.claim("a", fp(0))
-    assert index.claim("a", fp(1)).outcome is Outcome.REVISIT
+    index.claim(page("a", 0))
+    assert index.claim(page("a", 1)).outcome is REVISIT
     index.confirm(["a"])
-    claim = index.claim("a", fp(3))
-    assert claim.outcome is Outcome.REVISIT
-    assert [(m.key, m.distance) for m in claim.matches] == [("a", 2)]
+    claim = index.claim(page("a", 3))
+    assert claim.outcome is REVISIT
+    assert [(m.key, m.distance, m.reason) for m in claim.matches] == [("a", 2, "key")]
     assert len(index) == 1
 
 
 def test_a_key_whose_content_changed_has_several_entries_and_remove_takes_all(store):
     index = store.open()
-    index.claim("a", fp(0))
+    index.claim(page("a", 0))
     index.confirm(["a"])
-    assert index.claim("a", fp(2**40 - 1)).outcome is Outcome.ORIGINAL
+    assert index.claim(page("a", FAR)).outcome is ORIGINAL
     assert len(index) == 2
     assert index.remove("a") == 2
     assert index.remove("a") == 0
     assert index.query(fp(0)) == []
-    assert index.claim("b", fp(0)).outcome is Outcome.ORIGINAL
+    assert index.claim(page("b", 0)).outcome is ORIGINAL
 
 
 def test_scopes_never_match_each_other(store):
     index = store.open()
-    assert index.claim("a", fp(0), scope="x").outcome is Outcome.ORIGINAL
-    assert index.claim("b", fp(0), scope="y").outcome is Outcome.ORIGINAL
-    assert index.claim("c", fp(0), scope="x").matches[0].key == "a"
+    assert index.claim(page("a", scope="x")).outcome is ORIGINAL
+    assert index.claim(page("a", scope="y")).outcome is ORIGINAL
+    assert index.claim(page("c", scope="x")).matches[0].key == "a"
     assert index.query(fp(0)) == []
     assert [entry.scope for entry in index] == ["x", "y"]
 
 
-def test_query_never_writes(store):
-    index = store.open()
+def test_a_query_tells_what_is_near_nearest_first_then_oldest_and_writes_nothing(store):
+    index = store.open(judge=same_facts)
     assert index.query(fp(0)) == []
-    assert len(index) == 0
+    for number, value in enumerate([0b111, 0b1, 0b10]):
+        index.claim(page(f"{number}", value, facts=b"%d" % number), now=100.0 + number)
+    index.confirm(["1"])
+    near = index.query(fp(0))
+    assert [(n.key, n.distance, n.facts) for n in near] == [
+        ("1", 1, b"1"),
+        ("2", 1, b"2"),
+        ("0", 3, b"0"),
+    ]
+    assert [(n.time, n.provisional) for n in near] == [(101, False), (102, True), (100, True)]
+    assert len(index) == 3
 
 
-def test_iteration_gives_the_entries_in_the_order_of_the_log(store):
-    index = store.open()
-    for i in range(5):
-        index.claim(str(i), fp(i << 20 | 0xFF << 8 * i), now=100.0 + i)
+def test_iteration_gives_the_entries_as_they_are_in_the_order_of_the_log(store):
+    index = store.open(bits=256, distance=48)
+    entries = [
+        Entry(f"{i}", fp(value, 256, text=i), "s" * (i % 2), bytes(i), 100.0 + i, i % 3 > 0)
+        for i, value in enumerate(values(5, bits=256))
+    ]
+    for e in entries:
+        index.claim(Arrival(e.key, e.fingerprint, e.scope, e.facts), now=e.time)
     index.confirm(["0", "3"])
-    entries = list(index)
-    assert [entry.key for entry in entries] == list("01234")
-    assert [entry.time for entry in entries] == [100.0 + i for i in range(5)]
-    assert [entry.provisional for entry in entries] == [False, True, True, False, True]
+    assert list(index) == entries
+    blocks = [entry.fingerprint.blocks for entry in index]
+    assert blocks == [entry.fingerprint.blocks for entry in entries]
 
 
-def test_clear_leaves_a_usable_index(store):
+def test_clear_leaves_a_usable_index_whose_positions_go_on(store):
     index = store.open()
-    index.claim("a", fp(0))
-    index.claim("b", fp(0), request="b")
+    index.claim(page("a", request="A"))
+    (before,) = index.query(fp(0))
     index.clear()
-    assert (len(index), list(index), index.last_lease()) == (0, [], None)
-    assert index.claim("b", fp(0)).outcome is Outcome.ORIGINAL
-    assert index.release(["b"]) == []
+    assert (len(index), list(index), index.orphans(now=1e10)) == (0, [], [])
+    assert index.claim(page("b")).outcome is ORIGINAL
+    assert index.query(fp(0))[0].entry != before.entry
+    assert index.unsettled([before.entry]).gone == {before.entry}
 
 
 def test_closing_twice_does_no_harm_and_a_closed_index_says_so(store):
@@ -147,655 +168,387 @@ def test_closing_twice_does_no_harm_and_a_closed_index_says_so(store):
     index.close()
     index.close()
     with pytest.raises(StoreUnavailable, match="closed"):
-        index.claim("a", fp(0))
+        index.claim(page("a"))
+
+
+def test_a_census_counts_the_entries_and_the_provisional_ones(store):
+    index = store.open()
+    for number, value in enumerate(values(5)):
+        index.claim(page(f"{number}", value))
+    index.confirm(["0", "1"])
+    census = index.census()
+    assert (census.pages, census.provisional) == (5, 3)
+    assert all(size > 0 for size in census.sizes.values())
 
 
 @pytest.mark.parametrize(
-    "url", ["", "mysql://x/y", "sqlite:", "sqlite:///", "sqlite://host/a", "memory://x"]
+    "url",
+    ["", "mysql://x/y", "sqlite:", "sqlite:///", "sqlite://host/a", "memory://x", "http://[x"],
 )
 def test_an_unknown_url_is_refused_with_the_known_ones(url):
     with pytest.raises(ValueError, match=r"memory://, sqlite:///relative") as error:
-        index_from_url(url, recipe="r", bits=64, distance=3)
+        open_index(url, spec())
     assert "\n" not in str(error.value)
 
 
-def test_pages_that_claim_together_get_the_answers_of_one_after_the_other(store):
-    index = store.open()
-    chance = random.Random(1)
-    values = [chance.getrandbits(64) for _ in range(700)]
-    values[1], values[699] = values[0] ^ 1, values[0] ^ 2
-    claims = index.claim_all([Arrival(str(i), fp(value)) for i, value in enumerate(values)])
-    outcomes = [claim.outcome for claim in claims]
-    assert [i for i, o in enumerate(outcomes) if o is not Outcome.ORIGINAL] == [1, 699]
-    assert [claims[i].matches[0].key for i in (1, 699)] == ["0", "0"]
-    assert index.claim_all([]) == []
-
-
-# As a full scan would.
-
-
-@st.composite
-def claims(draw: st.DrawFn, bits: int, reach: int) -> list[tuple[int, int]]:
-    """Keys and fingerprints around a few centres, so that many are near."""
-    seed = random.Random(draw(st.integers(0, 2**32)))
-    centres = [seed.getrandbits(bits) for _ in range(3)]
-    return [
-        (
-            seed.randrange(25),
-            flipped(seed.choice(centres), seed.sample(range(bits), seed.randint(0, reach))),
-        )
-        for _ in range(40)
-    ]
-
-
-def answers_as_a_full_scan(index: Index, pages: list[tuple[int, int]]) -> None:
-    log: list[tuple[int, int]] = []
-    for key, value in pages:
-        near = [
-            (hamming_distance(value, other), position, name)
-            for position, (name, other) in enumerate(log)
-            if hamming_distance(value, other) <= index.distance
-        ]
-        expected = [(str(name), distance) for distance, _, name in sorted(near)]
-        fingerprint = fp(value, index.layout.bits)
-        assert [(m.key, m.distance) for m in index.query(fingerprint)] == expected
-        claim = index.claim(str(key), fingerprint)
-        assert [(m.key, m.distance) for m in claim.matches] == expected
-        if any(name == str(key) for name, _ in expected):
-            assert claim.outcome is Outcome.REVISIT
-        elif expected:
-            assert claim.outcome is Outcome.DUPLICATE
-        else:
-            assert claim.outcome is Outcome.ORIGINAL
-            log.append((key, value))
-        index.confirm([str(key)])
-    assert [(int(e.key), e.fingerprint.value) for e in index] == log
-
-
-@pytest.mark.parametrize(("bits", "distance"), WIDTHS)
-@given(data=st.data())
-@few_examples
-def test_a_small_index_answers_as_a_full_scan(new_store, bits, distance, data):
-    index = new_store().open(bits=bits, distance=distance)
-    answers_as_a_full_scan(index, data.draw(claims(bits, distance)))
-
-
-@pytest.mark.parametrize(("bits", "distance"), [(64, 3), (64, 7), (128, 15), (256, 15)])
-@given(data=st.data())
-@few_examples
-def test_within_the_guaranteed_distance_buckets_answer_as_a_full_scan(
-    new_store, bits, distance, data
-):
-    layout = plan_layout(bits, distance, 1)
-    assert layout.guaranteed_distance >= distance
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(buckets, "SCAN_LIMIT", dict.fromkeys(buckets.SCAN_LIMIT, 2))
-        index = new_store().open(bits=bits, distance=distance, layout=layout)
-        answers_as_a_full_scan(index, data.draw(claims(bits, distance)))
-
-
-@given(seed=st.integers(0, 2**32))
-@few_examples
-def test_batches_get_the_answers_of_one_after_the_other(new_store, seed):
-    """The same pages, alone and in batches: fresh and known keys, near ones in one batch."""
-    chance = random.Random(seed)
-    alone, together = new_store().open(), new_store().open()
-    centres = [chance.getrandbits(64) for _ in range(4)]
-    for batch in range(6):
-        pages = [
-            Arrival(
-                str(chance.randrange(20)),
-                fp(flipped(chance.choice(centres), chance.sample(range(64), chance.randrange(4)))),
-                scope=chance.choice(["", "a"]),
-                request=chance.choice([None, "R"]),
-            )
-            for _ in range(chance.randrange(8))
-        ]
-        now = 10.0 * batch
-        for page, claim in zip(pages, together.claim_all(pages, now=now), strict=True):
-            expected = alone.claim(
-                page.key, page.fingerprint, scope=page.scope, request=page.request, now=now
-            )
-            # Beside a confirmed match, one that came in the same batch may be missed.
-            missed = {match for match in expected.matches if match.provisional}
-            if all(match.provisional for match in expected.matches):
-                missed = set()
-            found = tuple(m for m in expected.matches if m in claim.matches or m not in missed)
-            assert claim == replace(expected, matches=found)
-        settled = [page.key for page in pages if chance.random() < 0.5]
-        # A page that waited and then repeats a confirmed one may be handed back all the same.
-        act = chance.choice(["confirm", "release"])
-        for index in (alone, together):
-            getattr(index, act)(settled)
-    assert list(alone) == list(together)
-
-
-# Provisional entries.
-
-
-def test_a_duplicate_of_a_provisional_original_waits_and_confirm_ends_that(store):
-    index = store.open()
-    index.claim("a", fp(0), request="A")
-    claim = index.claim("b", fp(0), request="B")
-    assert (claim.outcome, claim.waiting) == (Outcome.DUPLICATE, True)
-    assert claim.matches[0].provisional
-    index.confirm(["a", "unknown"])
-    assert index.release(["a"]) == []
-    claim = index.claim("b", fp(0), request="B")
-    assert (claim.outcome, claim.waiting) == (Outcome.DUPLICATE, False)
-
-
-def test_release_hands_back_the_pages_that_waited_and_not_the_released_one(store):
-    index = store.open()
-    index.claim("a", fp(0), request="A")
-    index.claim("b", fp(0), request="B")
-    index.claim("c", fp(1), request="C")
-    assert index.release(["a"]) == [Page("b", "B"), Page("c", "C")]
-    assert len(index) == 0
-    assert index.claim("b", fp(0), request="B").outcome is Outcome.ORIGINAL
-    assert index.claim("c", fp(1), request="C").waiting
-
-
-def test_a_page_waits_on_the_nearest_of_several(store):
-    index = store.open()
-    index.claim("far", fp(0b111))
-    index.claim("near", fp(0b1111 << 10))
-    near = index.claim("x", fp(0b11 << 10), request="X")
-    assert [(m.key, m.distance) for m in near.matches] == [("near", 2)]
-    assert index.release(["far"]) == []
-    assert index.release(["near"]) == [Page("x", "X")]
-
-
-def test_a_page_does_not_wait_if_any_match_is_confirmed(store):
-    index = store.open(distance=4)
-    index.claim("old", fp(0))
-    index.confirm(["old"])
-    index.claim("new", fp(0b11111))
-    claim = index.claim("x", fp(0b111), request="X")
-    assert [(m.key, m.distance) for m in claim.matches] == [("new", 2), ("old", 3)]
-    assert not claim.waiting
-    assert index.release(["new"]) == []
-
-
-def test_a_page_without_a_request_does_not_wait(store):
-    index = store.open()
-    index.claim("a", fp(0))
-    assert not index.claim("b", fp(0)).waiting
-    assert index.release(["a"]) == []
-
-
-def test_release_leaves_confirmed_and_unknown_keys_alone(store):
-    index = store.open()
-    index.claim("a", fp(0))
-    index.confirm(["a"])
-    assert index.release(["a", "unknown"]) == []
-    assert len(index) == 1
-
-
-def test_an_expired_original_is_replaced_and_its_pages_are_handed_back(store):
-    index = store.open(lease=10)
-    index.claim("dead", fp(0), request="DEAD", now=0)
-    index.claim("b", fp(1), request="B", now=1)
-    claim = index.claim("new", fp(2), request="NEW", now=20)
-    assert claim.outcome is Outcome.ORIGINAL
-    assert claim.matches == ()
-    assert claim.handed_back == (Page("b", "B"),)
-    assert [entry.key for entry in index] == ["new"]
-    # The expired original waits on the one that replaced it.
-    assert index.release(["new"], now=21) == [Page("dead", "DEAD")]
-
-
-def test_renew_starts_the_lease_anew(store):
-    index = store.open(lease=10)
-    index.claim("a", fp(0), request="A", now=0)
-    index.renew(["a", "unknown"], now=9)
-    assert index.claim("b", fp(0), now=15).outcome is Outcome.DUPLICATE
-    assert index.orphans(now=15) == []
-    assert index.orphans(now=20) == [Page("a", "A")]
-
-
-def test_orphans_are_the_expired_entries_and_the_pages_that_waited_on_them(store):
-    index = store.open(lease=10)
-    index.claim("a", fp(0), request="A", now=0)
-    index.claim("b", fp(0), request="B", now=5)
-    index.claim("no request", fp(2**30 - 1), now=0)
-    index.claim("living", fp(2**60 - 1), request="L", now=5)
-    assert index.orphans(now=9) == []
-    assert sorted(index.orphans(now=12), key=lambda page: page.key) == [
-        Page("a", "A"),
-        Page("b", "B"),
-    ]
-    assert [entry.key for entry in index] == ["living"]
-    assert index.orphans(now=12) == []
-
-
-def test_a_page_handed_over_too_often_is_given_up_with_a_warning(store, caplog):
-    index = store.open(lease=10)
-    index.claim("a", fp(0), now=0)
-    index.claim("b", fp(0), request="B", now=0)
-    assert index.release(["a"], now=0) == [Page("b", "B")]
-    for i in range(1, MAX_HANDOVERS):
-        assert index.orphans(now=20 * i) == [Page("b", "B")]
-    assert not caplog.records
-    assert index.orphans(now=1000) == []
-    assert "b was handed over" in caplog.text
-    assert index.orphans(now=2000) == []
-
-
-@pytest.mark.parametrize("outcome", list(Outcome))
-def test_a_claim_ends_the_hand_over_of_its_key(store, outcome):
-    index = store.open(lease=10)
-    index.claim("a", fp(0), now=0)
-    index.claim("b", fp(0), request="B", now=0)
-    index.release(["a"], now=0)
-    if outcome is not Outcome.ORIGINAL:
-        index.claim("b" if outcome is Outcome.REVISIT else "c", fp(2**40), now=0)
-        index.confirm(["b", "c"])
-    assert index.claim("b", fp(2**40), request="B", now=1).outcome is outcome
-    index.confirm(["b"])
-    assert index.orphans(now=1000) == []
-
-
-def test_a_hand_over_ends_when_another_worker_claims(shared_store):
-    one, other = shared_store.open(lease=10), shared_store.open(lease=10)
-    one.claim("a", fp(0), now=0)
-    for key in "bc":
-        one.claim(key, fp(0), request=key.upper(), now=0)
-    assert {page.key for page in one.release(["a"], now=0)} == {"b", "c"}
-    # Both lie in a queue, and the other takes them; the second is a mere copy of the first.
-    for key in "bc":
-        other.claim_all([Arrival(key, fp(0), request=key.upper(), again=True)], now=1)
-        other.confirm([key])
-    assert one.orphans(now=1000) == []
-
-
-def test_a_hand_over_is_renewed_by_its_worker_until_the_page_claims(store):
-    index = store.open(lease=10)
-    index.claim("a", fp(0), now=0)
-    index.claim("b", fp(0), request="B", now=0)
-    assert index.release(["a"], now=0) == [Page("b", "B")]
-    index.renew(["b", "unknown"], now=9)
-    assert index.orphans(now=15) == []
-    index.renew(["b"], now=18)
-    assert index.orphans(now=25) == []
-    index.claim("b", fp(0), request="B", now=25)
-    index.confirm(["b"])
-    index.renew(["b"], now=26)
-    assert index.orphans(now=1000) == []
-
-
-def test_removing_an_original_leaves_its_waiting_pages_to_orphans(store):
-    index = store.open()
-    index.claim("a", fp(0))
-    index.claim("b", fp(0), request="B")
-    assert index.remove("a") == 1
-    assert index.orphans() == [Page("b", "B")]
-
-
-# The memory of bodies.
-
-
-def digests(first: int, last: int) -> list[bytes]:
-    """What bodies of these numbers might be remembered by."""
-    return [random.Random(number).randbytes(8) for number in range(first, last)]
-
-
-@pytest.mark.parametrize(("bits", "distance"), WIDTHS)
-def test_what_is_noted_of_a_body_is_found_without_margins(store, bits, distance):
-    index = store.open(bits=bits, distance=distance)
-    index.note_bodies({})
-    assert index.find_bodies([]) == []
-    known, unknown, again = digests(0, 3)
-    margins = np.ones(bits, np.float32)
-    index.note_bodies({known: Fingerprint(5, bits, margins), again: fp(2**bits - 1, bits)})
-    index.note_bodies({again: fp(7, bits)})
-    found = index.find_bodies([known, unknown, again, known])
-    assert found == [fp(5, bits), None, fp(7, bits), fp(5, bits)]
-    assert found[0].margins is None
-
-
-def test_so_many_bodies_are_remembered_and_of_more_the_newest(new_store, monkeypatch):
-    monkeypatch.setattr(base, "BODIES", 1200)
-    index = new_store().open()
-    everyone = digests(0, 4000)
-    for start in range(0, 4000, 50):
-        index.note_bodies({digest: fp(start) for digest in everyone[start : start + 50]})
-    found = index.find_bodies(everyone)
-    kept = len(found) - found.count(None)
-    assert 600 <= kept <= 1200
-    assert index.census().bodies == kept
-    assert None not in found[-400:]
-
-
-def test_no_body_is_remembered_after_clear(store):
-    index = store.open()
-    (digest,) = digests(0, 1)
-    index.note_bodies({digest: fp(1)})
-    index.clear()
-    assert index.find_bodies([digest]) == [None]
-
-
-# Several workers.
-
-
-def test_bodies_that_one_worker_notes_are_known_to_all(shared_store):
-    one, other = shared_store.open(), shared_store.open()
-    (digest,) = digests(0, 1)
-    one.note_bodies({digest: fp(1)})
-    assert other.find_bodies([digest]) == [fp(1)]
-    one.close()
-    other.close()
-    assert shared_store.open().find_bodies([digest]) == [fp(1)]
-
-
-def test_workers_see_each_others_entries(shared_store):
-    one, other = shared_store.open(), shared_store.open()
-    one.claim("a", fp(0))
-    claim = other.claim("b", fp(1), request="B")
-    assert (claim.outcome, claim.waiting) == (Outcome.DUPLICATE, True)
-    one.confirm(["a"])
-    assert not other.query(fp(0))[0].provisional
-    one.remove("a")
-    assert other.query(fp(0)) == []
-    one.clear()
-    assert other.claim("c", fp(0)).outcome is Outcome.ORIGINAL
-
-
-def test_only_its_own_worker_releases_and_renews_an_entry(shared_store):
-    one, other = shared_store.open(lease=10), shared_store.open(lease=10)
-    one.claim("a", fp(0), request="A", now=0)
-    assert other.release(["a"]) == []
-    other.renew(["a"], now=9)
-    assert len(one) == 1
-    assert other.orphans(now=11) == [Page("a", "A")]
-
-
-def test_a_revisit_takes_over_a_provisional_entry(shared_store):
-    one, other = shared_store.open(lease=10), shared_store.open(lease=10)
-    one.claim("a", fp(0), request="old", now=0)
-    assert other.claim("a", fp(0), request="new", now=8).outcome is Outcome.REVISIT
-    assert one.release(["a"], now=9) == []
-    assert one.orphans(now=15) == []
-    assert one.orphans(now=30) == [Page("a", "new")]
-
-
-def test_an_entry_taken_over_by_another_worker_is_still_confirmed(shared_store):
-    one, other = shared_store.open(), shared_store.open()
-    one.claim("a", fp(0))
-    other.claim("a", fp(0))
-    one.confirm(["a"])
-    assert not other.query(fp(0))[0].provisional
-
-
-def test_what_a_closed_worker_left_is_an_orphan_at_once(shared_store):
-    dead, other = shared_store.open(), shared_store.open()
-    dead.claim("a", fp(0), request="A")
-    dead.claim("b", fp(0), request="B")
-    dead.claim("c", fp(2**40 - 1))
-    dead.claim("d", fp(2**40 - 1), request="D")
-    assert dead.release(["c"]) == [Page("d", "D")]
-    assert other.orphans() == []
-    dead.close()
-    assert sorted(page.key for page in other.orphans()) == ["a", "b", "d"]
-    assert len(other) == 0
-
-
-def test_a_dead_workers_entry_makes_no_duplicate(shared_store):
-    dead, other = shared_store.open(), shared_store.open()
-    dead.claim("a", fp(0), request="A")
-    dead.close()
-    assert other.claim("b", fp(0), request="B").outcome is Outcome.ORIGINAL
-    assert other.release(["b"]) == [Page("a", "A")]
-
-
-def test_confirm_leaves_alone_what_another_worker_claimed_under_the_same_key(shared_store):
-    one, other = shared_store.open(), shared_store.open()
-    one.claim("a", fp(0))
-    other.claim("a", fp(2**40 - 1))
-    one.confirm(["a"])
-    assert [entry.provisional for entry in one] == [False, True]
-
-
-def test_only_the_worker_to_whom_a_page_was_handed_over_renews_that(shared_store):
-    one, other = shared_store.open(lease=10), shared_store.open(lease=10)
-    one.claim("a", fp(0), now=0)
-    one.claim("b", fp(0), request="B", now=0)
-    assert one.release(["a"], now=0) == [Page("b", "B")]
-    other.renew(["b"], now=9)
-    assert other.orphans(now=11) == [Page("b", "B")]
-    one.renew(["b"], now=20)
-    assert one.orphans(now=22) == [Page("b", "B")]
-
-
-def test_a_dead_workers_pages_are_handed_to_workers_of_its_own_spider(shared_store):
-    dead, other, heir = (
-        shared_store.open(lease=10, spider=spider) for spider in ("news", "shop", "news")
-    )
-    dead.claim("a", fp(0), request="A", now=0)
-    dead.claim("b", fp(0), request="B", now=0)
-    dead.claim("s", fp(2**40 - 1), now=0)
-    other.claim("t", fp(2**40 - 1), request="T", now=0)
-    assert other.orphans(now=20) == [Page("t", "T")]
-    assert other.orphans(now=40) == [Page("t", "T")]
-    assert sorted(heir.orphans(now=40), key=lambda page: page.key) == [
-        Page("a", "A"),
-        Page("b", "B"),
-    ]
-    assert other.last_lease(now=40) == 10
-    assert heir.last_lease(now=40) == 10
-    # The dead one's heir dies, too.
-    assert other.orphans(now=60) == [Page("t", "T")]
-    assert {page.key for page in heir.orphans(now=60)} == {"a", "b"}
-
-
-def test_what_waits_on_another_spiders_original_is_for_its_own_spider(shared_store):
-    shop, news = (shared_store.open(lease=10, spider=spider) for spider in ("shop", "news"))
-    shop.claim("s", fp(0), request="S", now=0)
-    assert news.claim("n", fp(0), request="N", now=0).waiting
-    assert shop.claim("t", fp(0), request="T", now=0).waiting
-    assert shop.release(["s"], now=1) == [Page("t", "T")]
-    assert news.orphans(now=1) == [Page("n", "N")]
-    # Nor does it get what it replaces: the shop's page is near, the news' page that waits on it
-    # may be far from it.
-    news.claim("n", fp(0), request="N", now=2)
-    shop.claim("u", fp(1), request="U", now=2)
-    claim = shop.claim("v", fp(2**3 - 1), request="V", now=50)
-    assert (claim.outcome, claim.handed_back) == (Outcome.ORIGINAL, (Page("u", "U"),))
-    assert news.orphans(now=50) == []
-    assert shop.release(["v"], now=51) == []
-    assert news.orphans(now=51) == [Page("n", "N")]
-
-
-def test_pages_of_other_spiders_cost_a_worker_one_look(shared_store, monkeypatch):
-    monkeypatch.setattr("scrapy_simhash.index.redis._AT_ONCE", 3)
-    dead, other, heir = (
-        shared_store.open(lease=10, spider=spider) for spider in ("news", "shop", "news")
-    )
-    dead.claim("a", fp(0), now=0)
-    for key in "bcdefghij":
-        dead.claim(key, fp(0), request=key.upper(), now=0)
-    assert other.orphans(now=20) == []
-    other.claim("x", fp(2**40 - 1), now=20)
-    other.claim("y", fp(2**40 - 1), request="Y", now=20)
-    assert other.release(["x"], now=20) == [Page("y", "Y")]
-    assert other.orphans(now=40) == [Page("y", "Y")]
-    assert {page.key for page in heir.orphans(now=40)} == set("bcdefghij")
-
-
-def test_page_left_for_its_spider_stays_if_another_spider_claims_its_address(shared_store):
-    shop, news = (shared_store.open(lease=10, spider=spider) for spider in ("shop", "news"))
-    shop.claim("s", fp(0), request="S", now=0)
-    assert news.claim("n", fp(0), request="N", now=0).waiting
-    shop.claim("n", fp(2**40 - 1), request="own", now=0)
-    assert shop.release(["s"], now=1) == []
-    shop.release(["n"], now=1)
-    assert news.orphans(now=1) == [Page("n", "N")]
-    shop.claim("n", fp(2**40 - 1), now=1)
-    assert news.orphans(now=20) == [Page("n", "N")]
-    news.claim("n", fp(0), now=20)
-    assert news.orphans(now=60) == []
-
-
-def test_page_that_another_spider_noted_is_not_noted_as_waiting_instead(shared_store):
-    shop, news = (shared_store.open(lease=10, spider=spider) for spider in ("shop", "news"))
-    shop.claim("s", fp(0), request="S", now=0)
-    assert news.claim("n", fp(0), request="N", now=0).waiting
-    claim = shop.claim("n", fp(0), request="own", now=0)
-    assert (claim.outcome, claim.waiting) == (Outcome.DUPLICATE, False)
-    assert shop.release(["s"], now=1) == []
-    shop.give_up(["n"])
-    assert news.orphans(now=1) == [Page("n", "N")]
-
-
-def test_handed_over_page_that_is_given_up_comes_no_more(shared_store):
-    one, other = shared_store.open(lease=10), shared_store.open(lease=10)
-    stranger = shared_store.open(lease=10, spider="shop")
-    one.claim("a", fp(0), now=0)
-    for key in "bcd":
-        one.claim(key, fp(0), request=key.upper(), now=0)
-    one.give_up(["d"])
-    assert {page.key for page in one.release(["a"], now=0)} == {"b", "c", "d"}
-    other.give_up(["b", "unknown"])
-    stranger.give_up(["c"])
-    assert {page.key for page in other.orphans(now=20)} == {"c", "d"}
-
-
-def test_last_lease_is_endless_while_a_page_waits_on_another_spiders(shared_store):
-    shop, news, other = (
-        shared_store.open(lease=10, spider=name) for name in ("shop", "news", "news")
-    )
-    shop.claim("s", fp(0), request="S", now=0)
-    assert news.last_lease(now=1) == 9
-    news.claim("n", fp(0), request="N", now=1)
-    assert news.last_lease(now=1) == other.last_lease(now=1) == math.inf
-    assert shop.last_lease(now=1) is None
-    shop.release(["s"], now=2)
-    assert news.orphans(now=2) == [Page("n", "N")]
-    assert news.last_lease(now=3) == other.last_lease(now=3) == 9
-    assert shop.last_lease(now=3) is None
-    # A spider is not a stranger to itself, whether or not its page can be crawled again.
-    other.claim("t", fp(2**40 - 1), now=3)
-    news.claim("u", fp(2**40 - 1), request="U", now=3)
-    assert news.last_lease(now=3) == 10
-
-
-def test_last_lease_is_the_time_until_the_last_other_lease_runs_out(shared_store):
-    one, other = shared_store.open(lease=10), shared_store.open(lease=10)
-    one.claim("a", fp(0), now=0)
-    one.claim("b", fp(2**40 - 1), now=4)
-    assert one.last_lease(now=5) is None
-    assert other.last_lease(now=5) == 9
-    assert other.last_lease(now=50) == 0
-    one.close()
-    assert other.last_lease(now=5) == 0
-    assert other.orphans(now=5) == []
-    assert other.last_lease(now=5) is None
-
-
-def test_last_lease_counts_what_was_handed_over_to_the_worker_itself(store):
-    index = store.open(lease=10)
-    index.claim("a", fp(0), now=0)
-    index.claim("b", fp(0), request="B", now=0)
-    assert index.last_lease(now=0) is None
-    assert index.release(["a"], now=1) == [Page("b", "B")]
-    assert index.last_lease(now=3) == 8
-    index.claim("b", fp(0), now=4)
-    assert index.last_lease(now=4) is None
-
-
-def test_a_reopened_index_goes_on(shared_store):
-    index = shared_store.open(bits=256, distance=48)
-    values = [random.Random(i).getrandbits(256) for i in range(50)]
-    for i, value in enumerate(values):
-        index.claim(str(i), fp(value, 256), scope=str(i % 2))
-    index.confirm(map(str, range(49)))
-    before = list(index)
-    index.close()
-    index = shared_store.open(bits=256, distance=40, expected_pages=10)
-    assert list(index) == before
-    for i, value in enumerate(values[:49]):
-        assert index.query(fp(value, 256), scope=str(i % 2))[0].key == str(i)
-        assert index.query(fp(value, 256), scope=str((i + 1) % 2)) == []
+@pytest.mark.parametrize(
+    "changed", [{"bits": 65}, {"distance": 64}, {"distance": -1}, {"blocks": 0}, {"lease": 0}]
+)
+def test_a_spec_out_of_range_is_refused(changed):
+    with pytest.raises(ValueError, match=r"^[^\n]+$"):
+        spec(**changed)
 
 
 @pytest.mark.parametrize(
-    ("changed", "named"),
+    "arrival",
     [
-        ({"recipe": "other"}, "recipe test, not other"),
-        ({"bits": 128}, "bits 64, not 128"),
-        ({"layout": Layout(64, 8, 8, 8, 3)}, "layout bits=64 blocks=4"),
-        ({"distance": 4}, "distance 3, not 4"),
+        Arrival("a", Fingerprint(0, 64)),
+        Arrival("a", Fingerprint(0, 64, b"x" * 12)),
+        Arrival("a", fp(0, 128)),
+        Arrival("a", fp(0), facts=bytes(25)),
     ],
 )
-def test_a_store_made_otherwise_is_refused_with_what_to_do(shared_store, changed, named):
-    shared_store.open().close()
-    with pytest.raises(StoreMismatch, match=named) as error:
-        shared_store.open(**changed)
-    assert "or another" in str(error.value)
-    shared_store.open(distance=2)
+def test_a_page_that_could_not_be_found_again_is_refused_and_nothing_is_written(store, arrival):
+    index = store.open()
+    with pytest.raises(ValueError, match=r"^[^\n]+$"):
+        index.claim_all([page("b", FAR), arrival])
+    with pytest.raises(ValueError, match=r"^[^\n]+$"):
+        index.put([Entry(arrival.key, arrival.fingerprint, facts=arrival.facts)])
+    assert len(index) == 0
 
 
-def test_of_many_concurrent_near_duplicates_exactly_one_is_the_original(store):
-    workers = [store.open() for _ in range(3 if store.shared else 1)]
-    outcomes: list[list[Outcome]] = [[] for _ in range(20)]
-    start = threading.Barrier(6)
-
-    def race(number: int) -> None:
-        index = workers[number % len(workers)]
-        for i, found in enumerate(outcomes):
-            start.wait()
-            value = flipped(0x0123456789ABCDEF * (i + 1) % 2**64, [number])
-            found.append(index.claim(f"{i}/{number}", fp(value)).outcome)
-
-    threads = [threading.Thread(target=race, args=(number,)) for number in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for found in outcomes:
-        assert sorted(o.value for o in found) == ["duplicate"] * 5 + ["original"]
+def test_another_recipe_width_or_number_of_blocks_is_refused_and_named(shared_store):
+    shared_store.open().claim(page("a"))
+    for changed in ({"recipe": "another"}, {"bits": 128}, {"blocks": 5}):
+        with pytest.raises(StoreMismatch, match=r"test|64|4") as error:
+            shared_store.open(**changed)
+        assert "\n" not in str(error.value)
+    assert len(shared_store.open(distance=2)) == 1
 
 
-@given(seed=st.integers(0, 2**32))
-@few_examples
-def test_whatever_dies_a_cluster_ends_with_one_confirmed_copy(new_store, seed):
-    """Workers claim near-duplicates, fail some, are late and die; none that is left gets lost."""
-    chance = random.Random(seed)
-    store, now = new_store(), 0.0
-    fresh, failed = [str(number) for number in range(8)], set()
-    queues: dict[Index, list[str]] = {store.open(lease=10): []}
-    held: dict[Index, list[str]] = {index: [] for index in queues}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(base, "MAX_HANDOVERS", 1000)
-        for _ in range(100):
-            now += chance.choice([0, 1, 6])
-            index = chance.choice(list(queues))
-            act = chance.choice(["claim", "claim", "orphans", "fail", "die", "join"])
-            if act == "orphans":
-                queues[index] += [page.key for page in index.orphans(now=now)]
-            elif act == "claim" and (queue := queues[index] or fresh):
-                key = queue.pop()
-                claim = index.claim(key, fp(chance.randrange(2)), request=key, now=now)
-                assert claim.waiting == (claim.outcome is Outcome.DUPLICATE)
-                queues[index] += [page.key for page in claim.handed_back]
-                if not claim.waiting:
-                    held[index].append(key)
-            elif act == "fail" and held[index]:
-                key = held[index].pop()
-                failed.add(key)
-                queues[index] += [page.key for page in index.release([key], now=now)]
-            elif act == "join" and store.shared and len(queues) < 3:
-                other = store.open(lease=10)
-                queues[other], held[other] = [], []
-            elif act == "die" and len(queues) > 1:
-                index.close()
-                del queues[index], held[index]
-            assert len(next(iter(queues))) <= 1
-        index = next(iter(queues))
-        last = [key for queue in queues.values() for key in queue] + fresh
-        last += [page.key for page in index.orphans(now=now + 100)]
-        for key in last:
-            index.claim(key, fp(0), request=key, now=now + 100)
-        index.confirm([entry.key for entry in index])
-    if len(failed) < 8:
-        assert [entry.provisional for entry in index] == [False]
+# The judge.
+
+
+def test_a_near_page_that_is_judged_to_be_another_becomes_an_original(store):
+    index = store.open(judge=same_facts)
+    index.claim(page("a", 0, facts=b"1"))
+    other = index.claim(page("b", 1, facts=b"2"))
+    assert (other.outcome, other.matches) == (ORIGINAL, ())
+    assert [(m.key, m.distance, m.reason) for m in other.near] == [("a", 1, "other facts")]
+    assert keys(index) == ["a", "b"]
+
+
+def test_everything_within_the_distance_is_judged_not_only_the_nearest(store):
+    index = store.open(judge=same_facts)
+    index.claim_all([page(f"{i}", 1 << i, facts=b"%d" % i) for i in range(5)])
+    claim = index.claim(page("b", 0b1, facts=b"4"))
+    assert claim.outcome is DUPLICATE
+    assert [(m.key, m.distance, m.reason) for m in claim.matches] == [("4", 2, "facts")]
+
+
+def test_the_judge_is_given_keys_facts_and_distance_of_both_pages(store):
+    seen = []
+
+    def judge(*given):
+        seen.append(given)
+        return Ruling(True, "always")
+
+    index = store.open(judge=judge)
+    index.claim(page("old", 0, facts=bytes(24)))
+    claim = index.claim(page("new", 0b101, facts=b"n"))
+    assert seen == [("new", b"n", "old", bytes(24), 2)]
+    assert claim.matches[0].reason == "always"
+
+
+def test_the_own_key_is_a_revisit_whatever_the_judge_says(store):
+    index = store.open(judge=same_facts)
+    index.claim(page("a", 0, facts=b"1"))
+    assert index.claim(page("a", 0, facts=b"2")).outcome is REVISIT
+    assert len(index) == 1
+
+
+def test_an_expired_page_that_is_judged_to_be_another_keeps_its_place(store):
+    index = store.open(judge=same_facts)
+    index.claim(page("a", 0, facts=b"1"), now=0)
+    claim = index.claim(page("b", 0, facts=b"2"), now=1000)
+    assert (claim.outcome, claim.near) == (ORIGINAL, ())
+    assert keys(index) == ["a", "b"]
+
+
+def test_a_living_copy_behind_many_other_pages_is_found(store):
+    index = store.open(judge=same_facts)
+    index.claim_all([page(f"{i}", 1 << i, facts=b"%d" % i) for i in range(40)])
+    index.confirm(["39"])
+    claim = index.claim(page("b", 0, facts=b"39"))
+    assert (claim.outcome, claim.matches[0].key) == (DUPLICATE, "39")
+
+
+# The life of an entry.
+
+
+def test_a_provisional_original_says_so_until_it_is_confirmed(store):
+    index = store.open()
+    index.claim(page("a"))
+    assert index.claim(page("b")).matches[0].provisional
+    index.confirm(["a", "unknown"])
+    assert not index.claim(page("b")).matches[0].provisional
+
+
+def test_a_released_original_is_gone(store):
+    index = store.open()
+    index.claim(page("a", request="A"))
+    index.release(["a", "unknown"])
+    assert (len(index), index.query(fp(0)), index.orphans(now=1e10)) == (0, [], [])
+    assert index.claim(page("b")).outcome is ORIGINAL
+
+
+def test_a_confirmed_original_cannot_be_released(store):
+    index = store.open()
+    index.claim(page("a"))
+    index.confirm(["a"])
+    index.release(["a"])
+    assert keys(index) == ["a"]
+
+
+def test_a_claim_takes_the_place_of_expired_originals(store):
+    index = store.open(lease=60)
+    index.claim(page("a", 0), now=100)
+    index.claim(page("c", 0b111100), now=100)
+    assert index.claim(page("b", 0b1100), now=159).outcome is DUPLICATE
+    assert index.claim(page("b", 0b1100), now=160).outcome is ORIGINAL
+    assert keys(index) == ["b"]
+
+
+def test_a_renewed_lease_runs_from_then_on(store):
+    index = store.open(lease=60)
+    index.claim(page("a"), now=100)
+    index.renew(["a", "unknown"], now=150)
+    assert index.claim(page("b"), now=209).outcome is DUPLICATE
+    assert index.claim(page("b"), now=210).outcome is ORIGINAL
+
+
+def test_a_renewal_of_what_is_confirmed_or_gone_brings_nothing_back(store):
+    index = store.open()
+    index.claim_all([page("a", 0), page("b", FAR)])
+    index.confirm(["a"])
+    index.release(["b"])
+    index.renew(["a", "b"])
+    assert [(entry.key, entry.provisional) for entry in index] == [("a", False)]
+
+
+def test_a_revisit_leases_the_own_entry_anew_with_its_own_request(store):
+    index = store.open(lease=60)
+    index.claim(page("a", request="first"), now=100)
+    assert index.claim(page("a", 1, request="second"), now=500).outcome is REVISIT
+    assert index.claim(page("b"), now=559).outcome is DUPLICATE
+    assert index.orphans(now=560) == [Orphan("a", "second")]
+
+
+def test_a_revisit_takes_the_lease_over_from_another_crawler(shared_store):
+    one, other = shared_store.open(), shared_store.open()
+    one.claim(page("a"))
+    assert other.claim(page("a")).outcome is REVISIT
+    one.release(["a"])
+    assert len(other) == 1
+    other.release(["a"])
+    assert len(other) == 0
+
+
+def test_a_crawler_neither_releases_nor_renews_what_another_one_claimed(shared_store):
+    one, other = shared_store.open(lease=60), shared_store.open(lease=60)
+    one.claim(page("a"), now=100)
+    other.release(["a"])
+    other.renew(["a"], now=150)
+    other.confirm(["a"])
+    assert [(entry.key, entry.provisional) for entry in one] == [("a", True)]
+    assert other.claim(page("b"), now=160).outcome is ORIGINAL
+
+
+def test_a_confirmation_counts_although_another_crawler_has_adopted_the_page(shared_store):
+    one, other = shared_store.open(), shared_store.open()
+    one.claim(page("a", request="A"), now=100)
+    assert other.orphans(now=1000) == [Orphan("a", "A")]
+    one.confirm(["a"])
+    other.release(["a"])
+    assert [(entry.key, entry.provisional) for entry in other] == [("a", False)]
+
+
+# Orphans.
+
+
+def test_orphans_are_the_expired_entries_leased_anew_to_whoever_asks(store):
+    index = store.open(lease=60)
+    index.claim(page("a", 0, request="A"), now=100)
+    index.claim(page("b", FAR, request="B"), now=120)
+    assert index.orphans(now=159) == []
+    assert index.orphans(now=160) == [Orphan("a", "A")]
+    assert index.orphans(now=160) == []
+    assert index.claim(page("copy", 1), now=219).outcome is DUPLICATE
+    assert {orphan.key for orphan in index.orphans(now=220)} == {"a", "b"}
+    index.confirm(["a", "b"])
+    assert index.orphans(now=1e10) == []
+
+
+def test_an_adopted_page_that_is_crawled_again_is_a_revisit_and_the_adopters(shared_store):
+    one, other = shared_store.open(), shared_store.open()
+    one.claim(page("a", request="A"), now=100)
+    other.orphans(now=1000)
+    assert other.claim(page("a", request="A"), now=1000).outcome is REVISIT
+    one.release(["a"])
+    assert len(other) == 1
+    other.confirm(["a"])
+    assert [entry.provisional for entry in other] == [False]
+
+
+def test_an_adopted_page_that_fails_is_gone(shared_store):
+    one, other = shared_store.open(), shared_store.open()
+    one.claim(page("a", request="A"), now=100)
+    other.orphans(now=1000)
+    other.release(["a"])
+    assert len(one) == 0
+
+
+def test_a_page_that_has_ended_too_many_crawlers_is_deleted_with_a_warning(store, caplog):
+    index, now = store.open(lease=60), 100
+    index.claim(page("a", request="A"), now=now)
+    for _ in range(MAX_ADOPTIONS):
+        now += 60
+        assert index.orphans(now=now - 1) == []
+        assert index.orphans(now=now) == [Orphan("a", "A")]
+        # Crawled again, it does not begin to count from nothing.
+        index.claim(page("a", request="A"), now=now)
+    with caplog.at_level(logging.WARNING):
+        assert index.orphans(now=now + 60) == []
+    assert "a" in caplog.text
+    assert len(index) == 0
+
+
+def test_an_expired_entry_without_a_request_is_deleted_in_silence(store, caplog):
+    index = store.open()
+    index.claim(page("a"), now=100)
+    assert index.orphans(now=1000) == []
+    assert (len(index), caplog.text) == (0, "")
+
+
+def test_a_call_adopts_a_bounded_number_of_orphans(store):
+    index = store.open()
+    index.claim_all([page(f"{v}", v, request="R") for v in values(25)], now=100)
+    found = []
+    for _ in range(3):
+        some = index.orphans(limit=10, now=1000)
+        assert len(some) <= 10
+        found += [orphan.key for orphan in some]
+    assert sorted(found) == sorted(str(v) for v in values(25))
+
+
+def test_only_a_crawler_of_the_same_spider_adopts_a_page(shared_store):
+    one, other = shared_store.open(spider="one"), shared_store.open(spider="other")
+    one.claim(page("a", request="A"), now=100)
+    other.claim(page("b", FAR), now=100)
+    assert other.orphans(now=1000) == []
+    assert shared_store.open(spider="one").orphans(now=1000) == [Orphan("a", "A")]
+
+
+def test_a_page_that_another_spider_revisits_is_that_spiders_to_adopt(shared_store):
+    one, other = shared_store.open(spider="one"), shared_store.open(spider="other")
+    one.claim(page("a", request="A"), now=100)
+    other.claim(page("a", request="theirs"), now=100)
+    assert one.orphans(now=1000) == []
+    assert other.orphans(now=1000) == [Orphan("a", "theirs")]
+
+
+# How originals fared.
+
+
+def test_unsettled_tells_provisional_and_gone_originals_from_confirmed_ones(store):
+    index = store.open()
+    numbers = values(5)
+    index.claim_all([page(str(i), v, request="R") for i, v in enumerate(numbers)], now=100)
+    positions = [index.query(fp(v))[0].entry for v in numbers]
+    assert index.unsettled(positions, now=100) == Unsettled(frozenset(positions), frozenset())
+    index.confirm(["0"])
+    index.release(["1"])
+    index.remove("2")
+    index.renew(["3"], now=130)
+    assert index.unsettled([*positions, 987_654], now=170) == Unsettled(
+        frozenset([positions[3]]), frozenset([positions[1], positions[2], positions[4], 987_654])
+    )
+    assert index.unsettled([]) == Unsettled(frozenset(), frozenset())
+
+
+def test_an_original_whose_place_was_taken_is_gone_and_an_adopted_one_is_provisional(store):
+    index = store.open()
+    index.claim_all([page("a", 0, request="A"), page("b", FAR, request="B")], now=100)
+    entries = [index.query(fp(v))[0].entry for v in (0, FAR)]
+    index.claim(page("c", 1), now=1000)
+    index.orphans(now=1000)
+    assert index.unsettled(entries, now=1000) == Unsettled(
+        frozenset(entries[1:]), frozenset(entries[:1])
+    )
+
+
+def test_the_match_of_a_duplicate_names_the_entry_that_unsettled_knows(store):
+    index = store.open()
+    index.claim(page("a"))
+    (match,) = index.claim(page("b")).matches
+    assert index.unsettled([match.entry]).provisional == {match.entry}
+
+
+# Import.
+
+
+def test_what_is_put_comes_out_as_it_was_but_confirmed(store):
+    numbers = values(300, bits=256)
+    entries = [
+        Entry(f"k{i}", fp(v, 256, text=i), "s" * (i % 3), bytes(i % 25), 1e9 + i)
+        for i, v in enumerate(numbers)
+    ]
+    index = store.open(bits=256, distance=48)
+    assert index.put(iter(entries)) == 300
+    assert list(index) == entries
+    assert all(
+        a.fingerprint.blocks == b.fingerprint.blocks for a, b in zip(index, entries, strict=True)
+    )
+    claim = index.claim(Arrival("new", fp(numbers[0] ^ 1, 256, text=0)))
+    assert [(m.key, m.provisional) for m in claim.matches] == [("k0", False)]
+
+
+def test_what_is_there_already_is_not_put_again(store):
+    index = store.open()
+    entries = [Entry("a", fp(0)), Entry("a", fp(1)), Entry("b", fp(0)), Entry("a", fp(0), "s")]
+    assert index.put(entries) == 4
+    assert index.put([*entries, Entry("c", fp(0)), Entry("c", fp(0))]) == 1
+    assert len(index) == 5
+
+
+def test_a_provisional_entry_does_not_keep_a_confirmed_one_out(store):
+    index = store.open()
+    index.claim(page("a"))
+    assert index.put([Entry("a", fp(0))]) == 1
+    index.release(["a"])
+    assert [(entry.key, entry.provisional) for entry in index] == [("a", False)]
+
+
+# Floods.
+
+
+def test_of_a_flooded_bucket_the_newest_entries_are_read_and_the_look_up_is_counted(store):
+    index = store.open(bits=256, distance=48)
+    count = 4 * BUCKET_LIMIT
+    flood = [
+        Entry(f"{i}", blocked(v, [0, *range(i * BANDS, i * BANDS + BANDS - 1)]))
+        for i, v in enumerate(values(count, bits=256))
+    ]
+    index.put(flood)
+    newest, oldest = flood[-1].fingerprint.value, flood[0].fingerprint.value
+    alone = [0, *range(10**6, 10**6 + BANDS - 1)]
+    assert [n.key for n in index.query(blocked(newest, alone))] == [f"{count - 1}"]
+    index.query(blocked(oldest, alone))
+    assert index.flooded > 0
+    assert index.claim(Arrival("x", blocked(newest, alone))).outcome is DUPLICATE
+    # The other blocks still find what this one does not.
+    assert [n.key for n in index.query(blocked(oldest, [1, *range(BANDS - 1)]))] == ["0"]
+
+
+def test_a_spec_is_one_value_whatever_its_judge():
+    assert spec() == IndexSpec("test", 64, 3, 4, judge=same_facts)

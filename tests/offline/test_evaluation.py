@@ -199,7 +199,7 @@ def test_page_that_the_extractor_fails_on_matches_nothing_and_is_counted(
 
 def test_each_recipe_sees_what_its_own_extractor_takes() -> None:
     document = pages()[0]
-    recipes = [named_recipe("default", extractor=name) for name in ("prose", "text", "prose")]
+    recipes = [named_recipe("default", extractor=name) for name in ("main", "text", "main")]
     prose, text, again = analyse_document(document, recipes).analyses
     assert prose == again
     assert prose.fingerprint != text.fingerprint

@@ -9,30 +9,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint, hamming_distance
-from scrapy_simhash.offline.tuning import NearPair, draw, estimate, near_pairs, suggest
+from scrapy_simhash.offline.tuning import Candidate, candidates, draw, estimate, suggest
 
 
 @given(st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=12), st.integers(0, 40))
-def test_near_pairs_are_those_of_a_full_scan(values: list[int], farthest: int) -> None:
-    found = near_pairs([Fingerprint(v, 64) for v in values], [7] * len(values), farthest)
-    assert [(p.first, p.second, p.distance) for p in found] == [
-        (i, j, hamming_distance(values[i], values[j]))
+def test_candidates_are_those_of_a_full_scan(values: list[int], farthest: int) -> None:
+    found = candidates([Fingerprint(v, 64) for v in values], range(len(values)), farthest)
+    distances = [pair.distance for pair in found]
+    assert distances == sorted(distances)
+    assert sorted((*pair.documents, pair.distance, pair.length) for pair in found) == [
+        (i, j, hamming_distance(values[i], values[j]), i)
         for i in range(len(values))
         for j in range(i + 1, len(values))
         if hamming_distance(values[i], values[j]) <= farthest
     ]
 
 
-def made(near: int, far: int) -> tuple[list[NearPair], dict[tuple[int, int], bool]]:
+def made(near: int, far: int) -> tuple[list[Candidate], dict[tuple[int, int], bool]]:
     """So many true pairs at distance 2, and so many false ones at distance 30."""
-    pairs = [NearPair(n, n + 1, 2, 500) for n in range(0, 2 * near, 2)]
-    pairs += [NearPair(n, n + 1, 30, 50) for n in range(10_000, 10_000 + 2 * far, 2)]
-    return pairs, {(p.first, p.second): p.distance == 2 for p in pairs}
+    pairs = [Candidate((n, n + 1), 2, 500) for n in range(0, 2 * near, 2)]
+    pairs += [Candidate((n, n + 1), 30, 50) for n in range(10_000, 10_000 + 2 * far, 2)]
+    return pairs, {p.documents: p.distance == 2 for p in pairs}
 
 
 def test_estimate_weighs_answers_by_the_pairs_they_stand_for() -> None:
     pairs, truth = made(900, 100)
-    answers = {key: truth[key] for p in draw(pairs, 20) for key in [(p.first, p.second)]}
+    answers = {p.documents: truth[p.documents] for p in draw(pairs, 20)}
     assert len(answers) == 40
     within = estimate(pairs, answers, 30, 1)
     assert within.low < 0.9 < within.high
@@ -44,7 +46,7 @@ def test_estimate_is_sure_of_more_with_more_answers() -> None:
     pairs, truth = made(500, 500)
     widths = []
     for each in (5, 50, 500):
-        drawn = {(p.first, p.second): truth[p.first, p.second] for p in draw(pairs, each)}
+        drawn = {p.documents: truth[p.documents] for p in draw(pairs, each)}
         one = estimate(pairs, drawn, 30, 1)
         widths.append(one.high - one.low)
     assert widths == sorted(widths, reverse=True)
@@ -54,10 +56,10 @@ def test_interval_holds_the_truth_about_as_often_as_it_says() -> None:
     chance = random.Random(1)
     held = 0
     for _ in range(60):
-        pairs = [NearPair(n, n + 1, n % 40, 200) for n in range(1000)]
-        truth = {(p.first, p.second): chance.random() < 1 - p.distance / 60 for p in pairs}
+        pairs = [Candidate((n, n + 1), n % 40, 200) for n in range(1000)]
+        truth = {p.documents: chance.random() < 1 - p.distance / 60 for p in pairs}
         drawn = draw(pairs, 12, seed=chance.randrange(10**6))
-        answers = {(p.first, p.second): truth[p.first, p.second] for p in drawn}
+        answers = {p.documents: truth[p.documents] for p in drawn}
         one = estimate(pairs, answers, 39, 1)
         held += one.low <= sum(truth.values()) / len(truth) <= one.high
     assert held >= 46  # 54 are expected; fewer than 46 come by chance once in a thousand
@@ -73,10 +75,10 @@ def test_suggestion_is_the_widest_that_is_surely_right() -> None:
     assert suggest([estimate(pairs, {}, 2, 1)], 0.5) is None
 
 
-def test_draw_takes_the_doubtful_first_and_repeats_itself() -> None:
+def test_draw_takes_the_nearest_first_and_repeats_itself() -> None:
     pairs, _ = made(50, 50)
     drawn = draw(pairs, 5)
-    assert [p.distance for p in drawn] == [30] * 5 + [2] * 5
+    assert [p.distance for p in drawn] == [2] * 5 + [30] * 5
     assert drawn == draw(pairs, 5)
     assert drawn != draw(pairs, 5, seed=1)
 

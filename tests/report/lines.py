@@ -17,6 +17,7 @@ def line(**values: Any) -> LogLine:
         "reason": None,
         "action": None,
         "original": None,
+        "near": None,
         "distance": None,
         "k": 48,
         "bytes": 1000,

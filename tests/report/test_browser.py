@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from scrapy_simhash.report import read_figures, render
 from scrapy_simhash.report.dedup_log import LogLine
+from scrapy_simhash.report.figures import read_figures
+from scrapy_simhash.report.page import render
 from tests.pages import article, edited
 from tests.report.lines import copy, line
 from tests.report.test_figures import write
@@ -117,10 +118,10 @@ def test_numbers_shown_are_those_of_the_log(visit: Any) -> None:
             strict=True,
         )
     )
-    assert number(cards["judged"]) == len(lines)
-    assert number(cards["kept"]) == verdicts["unique"]
-    assert number(cards["near-duplicates"]) == verdicts["duplicate"]
-    assert number(cards["not compared"]) == verdicts["skipped"]
+    assert number(cards["Judged"]) == len(lines)
+    assert number(cards["Kept"]) == verdicts["unique"]
+    assert number(cards["Dropped or flagged"]) == verdicts["duplicate"]
+    assert number(cards["Not compared"]) == verdicts["skipped"]
     for details in page.locator("details").all():
         details.locator("summary").click()
     for section, columns in (("time", (1, 2, 3)), ("distances", (1,))):
@@ -141,13 +142,7 @@ def test_numbers_shown_are_those_of_the_log(visit: Any) -> None:
     for host in ("a.example", "mirror.example", "wall.example"):
         own = Counter(each.verdict for each in lines if each.host == host)
         assert hosts[host] == [own.total(), own["unique"], own["duplicate"]]
-    bars = page.locator("#distances rect.repeated")
-    assert bars.count() == len({each.distance for each in lines if each.distance is not None})
-    assert page.locator("text.k").text_content() == "k = 48"
-    assert "29 copies on its host" in page.locator("#walls").inner_text()
-    originals = Counter(each.original for each in lines if each.original)
-    [(_, largest)] = originals.most_common(1)
-    assert page.locator("#clusters h3").first.inner_text().startswith(f"{largest} copies of ")
+    assert "29 copies on its own host" in page.locator("#walls").inner_text()
     assert page.locator("#clusters del").count() > 10
     assert page.locator("#clusters ins").count() > 10
 
@@ -194,24 +189,8 @@ def test_hostile_pages_stay_text(visit: Any) -> None:
     page = visit()
     assert page.title() == "Near-duplicates"
     assert page.locator("img").count() == 0
-    assert page.locator("script").count() == 1
-    assert "<img src=x onerror=alert(1)>" in page.locator("#clusters").inner_text()
-
-
-def test_tables_are_sorted_by_keyboard_and_stand_without_script(visit: Any) -> None:
-    page = visit()
-    button = page.locator("#hosts th button", has_text="kept")
-    button.focus()
-    for order, reverse in (("descending", True), ("ascending", False)):
-        page.keyboard.press("Enter")
-        kept = [
-            number(t) for t in page.locator("#hosts tbody tr td:nth-child(3)").all_inner_texts()
-        ]
-        assert kept == sorted(kept, reverse=reverse)
-        assert page.locator("#hosts th", has_text="kept").get_attribute("aria-sort") == order
-    page = visit(java_script_enabled=False)
-    assert page.locator("th button").count() == 0
-    assert page.locator("#hosts tbody tr").count() > 4
+    assert page.locator("script").count() == 0
+    assert "<img src=x onerror=alert(1)>" in page.locator("main").inner_text()
 
 
 def test_paper_is_white_and_shows_everything(visit: Any) -> None:

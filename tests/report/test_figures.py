@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.report import Figures, plain, read_figures
-from scrapy_simhash.report.dedup_log import LogLine
+from scrapy_simhash.report.dedup_log import CrawlStart, LogLine
+from scrapy_simhash.report.figures import Figures, plain, read_figures
 from scrapy_simhash.report.timeline import Run, Timeline
 from tests.report.lines import copy, line
 
@@ -88,23 +88,58 @@ def test_walls_are_originals_with_many_copies_on_their_own_host(tmp_path: Path) 
     assert [cluster.key for cluster in figures.clusters] == [mirrored, wall]
 
 
-def test_pages_that_differ_most_visibly_stand_for_their_cluster(tmp_path: Path) -> None:
+def test_copies_that_differ_stand_for_their_cluster_once_for_each_text(tmp_path: Path) -> None:
     original = "http://a.example/"
     lines = [copy(f"http://b.example/{n}", original, n, text="The text") for n in range(5)]
-    lines += [copy("http://b.example/other", original, 2, text="Another text")]
+    lines += [copy(f"http://c.example/{n}", original, 2, text="Another text") for n in range(3)]
+    lines += [copy("http://d.example/", original, 1, text="A third text")]
     lines += [line(url=original, text="The text")]
     [cluster] = read_figures([write(tmp_path / "log", lines)]).clusters
-    assert [each.url for each in cluster.shown()] == [
-        "http://b.example/other",
-        "http://b.example/4",
-        "http://b.example/3",
-    ]
+    assert [each.url for each in cluster.shown()] == ["http://c.example/0", "http://d.example/"]
+    assert (cluster.copies, cluster.identical) == (9, 1)
 
 
 def test_page_that_was_crawled_again_is_shown_once(tmp_path: Path) -> None:
-    again = copy("http://b.example/", "http://a.example/", 3)
+    again = copy("http://b.example/", "http://a.example/", 3, text="text")
     [cluster] = read_figures([write(tmp_path / "log", [again, again])]).clusters
     assert (cluster.copies, cluster.shown()) == (2, [again])
+
+
+def test_doubtful_drops_are_the_far_ones_and_those_with_other_headings(tmp_path: Path) -> None:
+    first, second = "http://a.example/1", "http://a.example/2"
+    lines = [
+        line(url=first, text="one"),
+        copy("http://b.example/near", first, 32),
+        copy("http://b.example/far", first, 33),
+        copy("http://b.example/farther", first, 40),
+        copy("http://b.example/other", second, 3, reason="long-text"),
+        copy("http://b.example/alike", second, 3, reason="like-headings"),
+    ]
+    figures = read_figures([write(tmp_path / "log", lines)])
+    assert [(other, each.url) for other, each in figures.far.lines()] == [
+        (first, "http://b.example/farther")
+    ]
+    assert [each.url for _, each in figures.unlike.lines()] == ["http://b.example/other"]
+    assert figures.texts == {first: "one"}
+
+
+def test_pages_kept_though_they_are_near_are_told_nearest_first(tmp_path: Path) -> None:
+    lines = [
+        line(url=f"http://a.example/{bits}", near=f"http://n.example/{bits}", distance=bits,
+             reason="other-heading")
+        for bits in (20, 3, 40)
+    ]  # fmt: skip
+    figures = read_figures([write(tmp_path / "log", lines)])
+    assert figures.near == 3
+    assert [each.distance for _, each in figures.told_apart.lines()] == [3, 20, 40]
+
+
+def test_crawls_that_wrote_the_log_are_named(tmp_path: Path) -> None:
+    begun = CrawlStart(1.0, "news", {"SIMHASH_RECIPE": "default", "SIMHASH_DISTANCE": 48})
+    path = tmp_path / "log"
+    path.write_text(begun.to_json() + "\n" + line().to_json() + "\n")
+    figures = read_figures([path])
+    assert (figures.starts, figures.judged, figures.unreadable) == ([begun], 1, 0)
 
 
 def test_original_of_a_post_request_is_on_its_host(tmp_path: Path) -> None:
@@ -122,6 +157,7 @@ def test_memory_does_not_grow_with_hosts_originals_reasons_or_distances() -> Non
         figures.add(copy(f"http://{number}.example/", f"http://o{number}.example/", 10**6 + number))
     for table in (figures.hosts, figures.originals, figures.pairs, figures.reasons):
         assert len(table) <= 200
+    assert len(figures.far._lines) <= 240
     assert figures.distances == {1024: 1000}
     assert figures.hosts.rest(0)[1][0] == 2000
 

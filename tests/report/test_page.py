@@ -12,28 +12,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.report import Figures, render
-from scrapy_simhash.report.clusters import Clusters
-from scrapy_simhash.report.dedup_log import LogLine
-from scrapy_simhash.report.marked import marked
-from scrapy_simhash.report.sections import DARKEST
-from scrapy_simhash.report.words import address, clipped, count, duration, percent, size
-from tests.pages import article, edited
+from scrapy_simhash.report.dedup_log import CrawlStart, LogLine
+from scrapy_simhash.report.figures import Figures, gather
+from scrapy_simhash.report.page import render
+from scrapy_simhash.report.words import clipped, count, duration, percent, size
+from tests.pages import article
 from tests.report.lines import copy, line
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 
 
-def page(lines: list[LogLine]) -> str:
-    figures = Figures([Path("dedup.jsonl")])
+def page(lines: list[LogLine], *starts: CrawlStart) -> str:
+    figures = Figures([Path("dedup.jsonl")], list(starts))
     for each in lines:
         figures.add(each)
-    keys = [key for key, _ in figures.originals.largest(20)]
-    clusters = Clusters(keys)
-    for each in lines:
-        clusters.add(each)
-    figures.clusters = [clusters.of(key) for key in keys]
-    figures.walls = figures.clusters[:2]
+    gather(figures, lambda: lines)
     return render(figures)
 
 
@@ -82,19 +75,20 @@ def test_nothing_of_the_log_becomes_markup() -> None:
             line(url=url, text=text + " one", host=text),
             line(url=text, verdict="skipped", reason=text, what="item"),
             copy(f"http://b.example/{number}", url, number, text=text + " two", host=text + "b"),
-            copy(text, url, number, text=text),
+            copy(text, url, number + 40, text=text, reason="long-text"),
+            line(url=text + "?", near=url, distance=number, reason=text, text=text + " three"),
         ]
-    html = page(lines)
+    html = page(lines, CrawlStart(1.0, HOSTILE[0], dict.fromkeys(HOSTILE, HOSTILE[1])))
     elements = Structure(html).elements
-    assert [tag for tag, _ in elements].count("script") == 1
-    assert not {"img", "iframe", "object", "link", "base", "form"} & {tag for tag, _ in elements}
+    tags = {tag for tag, _ in elements}
+    assert not {"script", "img", "iframe", "object", "link", "base", "form"} & tags
     for _, attributes in elements:
         assert not [name for name in attributes if name.startswith("on")]
         assert re.match(r"(#|https?://)", attributes.get("href") or "#")
     html.encode("utf-8", "replace")
 
 
-def test_file_needs_nothing_beside_it_and_allows_only_its_own_script() -> None:
+def test_file_needs_nothing_beside_it_and_allows_no_script() -> None:
     html = page([line(), copy("http://b.example/", "http://a.example/")])
     structure = Structure(html)
     for tag, attributes in structure.elements:
@@ -105,6 +99,7 @@ def test_file_needs_nothing_beside_it_and_allows_only_its_own_script() -> None:
     [policy] = [a["content"] for tag, a in structure.elements if a.get("http-equiv")]
     assert policy is not None
     assert policy.startswith("default-src 'none'; ")
+    assert "script" not in policy
 
 
 SOME: dict[str, list[LogLine]] = {
@@ -151,7 +146,64 @@ def test_headings_tables_and_charts_are_named_for_who_cannot_see_them() -> None:
             assert attributes.get("aria-hidden") == "true" or attributes.get("aria-label")
         if tag == "th":
             assert attributes.get("scope") in ("row", "col")
-    assert "Bars by distance: 9 near-duplicates at 0 to 8 bits" in str(structure.elements)
+    assert "Columns over time: 1 kept, 9 near-duplicates, 1 not compared" in str(structure.elements)
+
+
+def test_head_names_spiders_settings_and_time() -> None:
+    start = CrawlStart(1_800_000_000.0, "news", {"SIMHASH_RECIPE": "default"})
+    text = Structure(page([line()], start)).text
+    assert "Spider news, begun 2027-01-15 08:00:00 UTC: SIMHASH_RECIPE = default" in text
+    assert "2027-01-15 08:00:00 to 2027-01-15 08:00:00 UTC, from dedup.jsonl" in text
+
+
+def test_doubtful_drops_say_why_and_what_differs() -> None:
+    original = "http://a.example/"
+    lines = [
+        line(url=original, text="an old day"),
+        copy("http://b.example/", original, 40, text="a new day", reason="long-text"),
+        line(url="http://c.example/", near=original, distance=5, reason="other-heading",
+             text="an old night"),
+    ]  # fmt: skip
+    html = page(lines)
+    doubtful, kept = html.split('<section id="doubtful"')[1].split('<section id="near"')
+    assert "<del>an old</del> day" in doubtful
+    assert "<ins>a new</ins> day" in doubtful
+    assert "The headings differ, but long texts that fill their pages are very near." in doubtful
+    assert "an old <ins>night</ins>" in kept
+    assert "The headings differ." in kept
+
+
+def test_pair_of_mirrors_is_one_row() -> None:
+    lines = [copy(f"http://m.example/{n}", f"http://a.example/{n}") for n in range(8)]
+    lines += [copy(f"http://a.example/x{n}", f"http://m.example/x{n}") for n in range(3)]
+    text = Structure(page(lines)).text.split("Mirrors")[-1]
+    row = " ".join(text.split("pages of the second that repeat the first")[1].split()[:9])
+    assert row.startswith("m.example and a.example likely mirrors8100% 3")
+
+
+def test_clusters_of_identical_copies_take_a_row_each() -> None:
+    lines = [copy(f"http://b.example/{n}", "http://a.example/", text="same") for n in range(30)]
+    lines += [copy("http://c.example/", "http://d.example/", 4, text="other")]
+    lines += [line(url="http://d.example/", text="one")]
+    structure = Structure(page(lines))
+    articles = [attributes for tag, attributes in structure.elements if tag == "article"]
+    assert len(articles) == 1
+    assert "Clusters whose copies all have the original's text" in structure.text
+
+
+def test_walls_have_one_text_and_templates_many() -> None:
+    wall, template = "http://a.example/login", "http://a.example/manual"
+    lines = [line(url=wall, text="Please log in."), line(url=template, text="A manual page")]
+    lines += [copy(f"http://a.example/w{n}", wall, text="Please log in.") for n in range(12)]
+    lines += [copy(f"http://a.example/m{n}", template, 20, text=f"page {n}") for n in range(12)]
+    html = page(lines)
+    doubtful = html.split('<section id="doubtful"')[1].split("</section>")[0]
+    walls = html.split('<section id="walls"')[1].split("</section>")[0]
+    assert "Big clusters of one template" in doubtful
+    assert template in doubtful
+    assert wall not in doubtful
+    assert wall in walls
+    assert template not in walls
 
 
 def test_file_stays_small_however_much_the_log_has() -> None:
@@ -171,13 +223,10 @@ def test_file_stays_small_however_much_the_log_has() -> None:
 
 def test_pages_without_a_text_are_not_said_to_be_the_same() -> None:
     original = "http://a.example/"
-    same, without = "are the same as that of the original", "nothing to compare these with"
+    same, without = "that the log has are the same", "does not have the texts of both"
     for kept, repeated, here in (("A", "A", same), ("A", "", without), ("", "A", without)):
-        text = Structure(
-            page(
-                [line(url=original, text=kept), copy("http://b.example/", original, text=repeated)]
-            )
-        ).text
+        far = copy("http://b.example/", original, 40, text=repeated)
+        text = Structure(page([line(url=original, text=kept), far])).text
         assert [said for said in (same, without) if said in text] == [here]
 
 
@@ -193,26 +242,11 @@ def test_lines_that_could_not_be_read_are_said() -> None:
     assert "1 line of the log could not be read" in render(figures)
 
 
-def plain_text(html: str) -> str:
-    return Structure(f"<p>{html}</p>").text
-
-
 @given(st.text(max_size=60), st.text(max_size=60))
-def test_marked_texts_are_sound_html(before: str, after: str) -> None:
-    for html in marked(before, after):
-        Structure(f"<p>{html}</p>")
-
-
-def test_differences_are_marked_and_long_stretches_left_out() -> None:
-    text = article(1, 600)
-    left, right = marked(text, edited(text, 2, 0.004))
-    assert left.count("<del>") == right.count("<ins>") == 2
-    assert len(plain_text(right)) < len(text) / 4
-    assert marked("an old day", "a new day") == (
-        "<del>an old</del> day",
-        "<ins>a new</ins> day",
-    )
-    assert marked("今天下雨", "今天下雪") == ("今天下<del>雨</del>", "今天下<ins>雪</ins>")
+def test_any_two_texts_make_a_sound_page(before: str, after: str) -> None:
+    original = "http://a.example/"
+    far = copy("http://b.example/", original, 40, text=after)
+    Structure(page([line(url=original, text=before), far]))
 
 
 def test_numbers_are_written_for_people() -> None:
@@ -227,8 +261,17 @@ def test_numbers_are_written_for_people() -> None:
         "0%", "<0.1%", "99.9%", "100%"
     ]  # fmt: skip
     assert clipped("a" * 99, 9) == "aaaaaa … aaa"
-    assert "href" not in address("javascript:alert(1)")
-    assert "href" not in address("http://[")
+    assert [size(1), count(1, "host"), count(2, "day"), count(3, "entry")] == [
+        "1 byte", "1 host", "2 days", "3 entries"
+    ]  # fmt: skip
+
+
+def test_only_web_addresses_are_links() -> None:
+    far = [copy(url, "key", 40) for url in ("javascript:alert(1)", "http://[", "http://b.example/")]
+    for each in far:
+        links = [a["href"] for tag, a in Structure(page([each])).elements if tag == "a"]
+        assert ("http://b.example/" in links) == (each.url == "http://b.example/")
+        assert all(str(link).startswith(("#", "http://b.")) for link in links)
 
 
 def luminance(colour: tuple[float, ...]) -> float:
@@ -260,8 +303,3 @@ def test_text_stands_out_from_what_is_behind_it(scheme: int) -> None:
         assert contrast(colours["ink"], colours[ground]) >= 4.5, ground
     for bar in ("kept", "repeated", "skipped"):
         assert contrast(colours[bar], colours["ground"]) >= 3, bar
-    heat = [int(n) for n in re.findall(r"--heat-colour: ([\d, ]+);", block)[0].split(",")]
-    darkest = tuple(
-        DARKEST * h + (1 - DARKEST) * g for h, g in zip(heat, colours["ground"], strict=True)
-    )
-    assert contrast(colours["ink"], darkest) >= 4.5

@@ -212,7 +212,7 @@ def _analyse(document: Document, extraction: Extraction | None, recipe: Recipe) 
         return PageAnalysis(None, "extractor_error")
     if document.html is None:
         return analyse_text(extraction.text, recipe)
-    return analyse_extraction(extraction, document.html, recipe, document.url)
+    return analyse_extraction(extraction, recipe)
 
 
 def _analysed(

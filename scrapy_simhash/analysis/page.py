@@ -1,0 +1,108 @@
+"""From the bytes of a page, or a text, to its analysis: all that the index has to know of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+from scrapy_simhash.extraction.excerpt import excerpt
+from scrapy_simhash.extraction.extractor import Extraction, decode_html, extract
+from scrapy_simhash.fingerprint.facts import facts_of
+from scrapy_simhash.fingerprint.recipe import Recipe
+from scrapy_simhash.fingerprint.simhash import Fingerprint
+
+#: Why a page was not compared with any other.
+SkipReason = Literal[
+    # It has no text; a text without a page around it is below the minimum length.
+    "empty",
+    "too_short",
+    # The request's meta asks for it, or a component fetched it for itself.
+    "opted_out",
+    "no_callback",
+    # It is no HTML page, or no good one.
+    "status",
+    "not_html",
+    "too_large",
+    # It could not be compared, and is let through.
+    "timeout",
+    "slow_host",
+    "extractor_error",
+    "unavailable",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class PageAnalysis:
+    """The fingerprint of a page and its facts, or the reason why it has none.
+
+    Attributes:
+        fingerprint: of the main text; of a page without main text, of all that it shows.
+        facts: at most 24 bytes by which the rule tells the page from others; empty for a text.
+        reason: why there is no fingerprint.
+        excerpt: of the main text, if it was asked for.
+    """
+
+    fingerprint: Fingerprint | None
+    facts: bytes = b""
+    reason: SkipReason | None = None
+    excerpt: str = ""
+
+
+class Body(NamedTuple):
+    """The bytes that are analysed.
+
+    Attributes:
+        data: the decompressed body of a response, or a text in UTF-8; the caller bounds its size.
+        charset: that the Content-Type header declares, if it names one.
+        is_text: whether it is a text rather than HTML.
+    """
+
+    data: bytes
+    charset: str | None = None
+    is_text: bool = False
+
+
+def text_body(text: str) -> Body:
+    """Return the body of a text that stands for itself, as that of an item does."""
+    return Body(text.encode("utf-8", "surrogatepass"), is_text=True)
+
+
+def analyse_body(body: Body, recipe: Recipe, excerpt_length: int = 0) -> PageAnalysis:
+    """Decode, extract and fingerprint.
+
+    Args:
+        body: a page, or a text.
+        recipe: names the extractor and everything after it.
+        excerpt_length: characters of the main text that the analysis has with it.
+
+    Raises:
+        Exception: whatever an extractor given by import path raises.
+    """
+    if body.is_text:
+        text = body.data.decode("utf-8", "surrogatepass")
+        return analyse_text(text, recipe, excerpt_length)
+    return analyse_html(decode_html(body.data, body.charset), recipe, excerpt_length)
+
+
+def analyse_html(html: str, recipe: Recipe, excerpt_length: int = 0) -> PageAnalysis:
+    """Extract the main text of a decoded page and fingerprint it; see :func:`analyse_body`."""
+    return analyse_extraction(extract(html, recipe.extractor), recipe, excerpt_length)
+
+
+def analyse_extraction(
+    extraction: Extraction, recipe: Recipe, excerpt_length: int = 0
+) -> PageAnalysis:
+    """Fingerprint what an extractor took from a page; see :func:`analyse_body`."""
+    if not extraction.text.strip():
+        return PageAnalysis(None, reason="empty")
+    analysis = analyse_text(extraction.text, recipe, excerpt_length)
+    if analysis.fingerprint is None:
+        return analysis
+    return replace(analysis, facts=facts_of(extraction, recipe))
+
+
+def analyse_text(text: str, recipe: Recipe, excerpt_length: int = 0) -> PageAnalysis:
+    """Fingerprint a text, unless it is shorter than the recipe's minimum length."""
+    fingerprint = recipe.analyse(text).fingerprint
+    reason: SkipReason | None = "too_short" if fingerprint is None else None
+    return PageAnalysis(fingerprint, reason=reason, excerpt=excerpt(text, excerpt_length))

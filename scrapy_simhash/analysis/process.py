@@ -1,0 +1,225 @@
+"""The parent's side of a worker process: the event loop writes it pages and reads its answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from scrapy_simhash.analysis.page import Body, PageAnalysis
+from scrapy_simhash.analysis.worker import LENGTH, pack_frame, unpack_answer
+
+# Extraction libraries keep caches that only grow; a new process costs less than half a second.
+PAGES_PER_PROCESS = 20_000
+# A child that does not even end itself at the time limit (stopped, or still starting on a busy
+# machine) gets so many seconds more.
+GRACE = 10.0
+# Pages that a child has at a time: the one it works on and the next.
+AHEAD = 2
+# Bytes of the socket's buffer, so that a page ahead goes into it at once; a system may allow fewer.
+SOCKET_BYTES = 1 << 20
+
+_PROGRAM = "from scrapy_simhash.analysis.worker import main; main()"
+
+
+class PageFailed(Exception):
+    """The analysis of a page failed; the message is the child's traceback or its exit."""
+
+
+class PageTimeout(PageFailed):
+    """The analysis of a page took longer than the time limit."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """A page to be analysed, and who waits for it."""
+
+    body: Body
+    answer: asyncio.Future[PageAnalysis]
+
+    def succeed(self, analysis: PageAnalysis) -> None:
+        """Answer, unless nobody waits any more."""
+        if not self.answer.done():
+            self.answer.set_result(analysis)
+
+    def fail(self, error: PageFailed) -> None:
+        """Answer that the analysis failed, unless nobody waits any more."""
+        if not self.answer.done():
+            self.answer.set_exception(error)
+
+
+class WorkerProcess(asyncio.Protocol):
+    """One child, which answers pages in their order.
+
+    Args:
+        order: the first frame, see :mod:`.worker`.
+        bits: of the fingerprints.
+        timeout: seconds that one page may take.
+        freed: called when the child can take a page.
+        ended: called when the child has ended, with the pages that it has not begun.
+
+    Raises:
+        OSError: no process can be started.
+    """
+
+    def __init__(
+        self,
+        order: bytes,
+        *,
+        bits: int,
+        timeout: float,
+        freed: Callable[[], None],
+        ended: Callable[[WorkerProcess, deque[Job]], None],
+    ) -> None:
+        self._order = order
+        self._bits = bits
+        self._timeout = timeout
+        self._freed = freed
+        self._ended = ended
+        self._jobs: deque[Job] = deque()
+        self._pages = 0
+        # When the child began with the first of its pages.
+        self._begun = time.monotonic()
+        self._received = bytearray()
+        self._transport: asyncio.Transport | None = None
+        ours, its = socket.socketpair()
+        with its:
+            try:
+                self._child = subprocess.Popen(
+                    [sys.executable, "-c", _PROGRAM],
+                    stdin=its,
+                    stdout=its,
+                    # An extractor given by import path must be found where the crawl finds it.
+                    env={**os.environ, "PYTHONPATH": os.pathsep.join(p or "." for p in sys.path)},
+                    # Ctrl-C at the terminal is for the crawl, which ends the child when it is done.
+                    start_new_session=True,
+                )
+            except OSError:
+                ours.close()
+                raise
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BYTES)
+        loop = asyncio.get_running_loop()
+        self._over = loop.create_future()
+        self._connecting = loop.create_task(
+            loop.create_unix_connection(lambda: self, sock=ours)  # type: ignore[arg-type]
+        )
+
+    @property
+    def pid(self) -> int:
+        """The child's process id."""
+        return self._child.pid
+
+    @property
+    def load(self) -> int:
+        """How many pages the child has not answered."""
+        return len(self._jobs)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the child can take a page."""
+        return (
+            self._transport is not None
+            and len(self._jobs) < AHEAD
+            and self._pages < PAGES_PER_PROCESS
+        )
+
+    @property
+    def worn_out(self) -> bool:
+        """Whether the child has answered as many pages as one process may."""
+        return self._pages >= PAGES_PER_PROCESS and not self._jobs
+
+    def send(self, job: Job) -> None:
+        """Give the child a page; only if it is ready."""
+        assert self._transport is not None
+        if not self._jobs:
+            self._begun = time.monotonic()
+        self._jobs.append(job)
+        self._pages += 1
+        header = {"charset": job.body.charset, "is_text": job.body.is_text}
+        self._transport.write(pack_frame(header, job.body.data))
+
+    def end_if_late(self) -> None:
+        """Kill a child that has outlived the time limit and the seconds of grace."""
+        if self._jobs and time.monotonic() - self._begun > self._timeout + GRACE:
+            self.kill()
+
+    def kill(self) -> None:
+        """End the child, at once; the page that it works on fails."""
+        self._child.kill()
+        if self._transport is not None:
+            self._transport.abort()
+
+    async def close(self) -> None:
+        """End the child, and wait until it has ended."""
+        self.kill()
+        # Once it is connected, the socket closes by itself, because the child is dead.
+        await self._connecting
+        await self._over
+
+    # The events of the connection.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Tell the child what to do."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        transport.write(self._order)
+        self._freed()
+
+    def data_received(self, data: bytes) -> None:
+        """Hand on the answers that are complete."""
+        self._received += data
+        answered = 0
+        while (frame := self._next_frame()) is not None:
+            header, body = frame
+            job = self._jobs.popleft()
+            if header["error"] is not None:
+                job.fail(PageFailed(header["error"]))
+            else:
+                job.succeed(unpack_answer(header, body, self._bits))
+            answered += 1
+        if answered:
+            self._begun = time.monotonic()
+            self._freed()
+
+    def _next_frame(self) -> tuple[dict[str, str], bytes] | None:
+        head = self._part_at(0)
+        if head is None:
+            return None
+        body = self._part_at(head.stop)
+        if body is None:
+            return None
+        frame = json.loads(self._received[head]), bytes(self._received[body])
+        del self._received[: body.stop]
+        return frame
+
+    def _part_at(self, place: int) -> slice | None:
+        """Return where a part of a frame is whose length stands at a place, if it is all there."""
+        begin = place + LENGTH.size
+        if len(self._received) < begin:
+            return None
+        end = begin + LENGTH.unpack_from(self._received, place)[0]
+        return slice(begin, end) if len(self._received) >= end else None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Answer the page that ended the child, and give back the others."""
+        # A child that closed its socket may still run.
+        self._child.kill()
+        status = self._child.wait()
+        if self._jobs:
+            self._jobs.popleft().fail(self._failure(status))
+        self._ended(self, self._jobs)
+        self._over.set_result(None)
+
+    def _failure(self, status: int) -> PageFailed:
+        took = time.monotonic() - self._begun
+        if took >= self._timeout + GRACE or status == -signal.SIGALRM:
+            return PageTimeout(f"no answer within {self._timeout:g} seconds")
+        return PageFailed(f"the worker process ended with status {status}")

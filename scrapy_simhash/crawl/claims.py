@@ -1,0 +1,118 @@
+"""Claims of pages, and whatever else is asked of the index: those of one moment go together."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+from scrapy_simhash.index.contract import Arrival, Claim, Index, Outcome, StoreError
+
+logger = logging.getLogger(__name__)
+
+# A batch that fails is lost as a whole, and a shared store serves nobody else meanwhile.
+BATCH = 64
+# On the event loop, so many claims take a few milliseconds.
+BATCH_ON_LOOP = 16
+
+T = TypeVar("T")
+
+_Asked = tuple[Arrival, "asyncio.Future[Claim]"]
+
+
+class Claims:
+    """Talks to the index for one event loop.
+
+    Args:
+        index: that decides; it is closed with :meth:`close`.
+        on_loop: whether it answers so fast that it is asked on the event loop. If not, one thread
+            asks it.
+        abandoned: called with the key of a page that became an original when nobody waited for
+            its claim any more.
+    """
+
+    def __init__(self, index: Index, *, on_loop: bool, abandoned: Callable[[str], None]) -> None:
+        self._index = index
+        self._abandoned = abandoned
+        self._thread = None if on_loop else ThreadPoolExecutor(1, thread_name_prefix="simhash-index")
+        self._waiting: list[_Asked] = []
+        self._is_serving = False
+
+    async def claim(self, arrival: Arrival) -> Claim:
+        """Return the answer of the index.
+
+        Raises:
+            StoreError: the index failed, and has said so where it matters.
+        """
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Claim] = loop.create_future()
+        self._waiting.append((arrival, answer))
+        if not self._is_serving:
+            self._is_serving = True
+            # After the other pages of this turn of the loop.
+            loop.call_soon(self._serve)
+        try:
+            return await answer
+        except asyncio.CancelledError:
+            if answer.done() and not answer.cancelled() and answer.exception() is None:
+                self._abandon(arrival, answer.result())
+            raise
+
+    def run(self, work: Callable[[], T]) -> Future[T]:
+        """Return the result of ``work``, which asks the index; it is done if that is at once."""
+        if self._thread is not None:
+            return self._thread.submit(work)
+        result: Future[T] = Future()
+        try:
+            result.set_result(work())
+        except Exception as error:  # noqa: BLE001 - it is raised where the result is asked for
+            result.set_exception(error)
+        return result
+
+    def close(self) -> None:
+        """Do what is left, then close the index."""
+        if self._thread is not None:
+            self._thread.shutdown()
+        self._index.close()
+
+    def _serve(self) -> None:
+        most = BATCH if self._thread else BATCH_ON_LOOP
+        batch, self._waiting = self._waiting[:most], self._waiting[most:]
+        arrivals = [arrival for arrival, _ in batch]
+        if self._thread is None:
+            self._answer(batch, self._claim(arrivals))
+        else:
+            loop = asyncio.get_running_loop()
+            claims = loop.run_in_executor(self._thread, self._claim, arrivals)
+            claims.add_done_callback(lambda done: self._answer(batch, done.result()))
+
+    def _answer(self, batch: list[_Asked], claims: list[Claim | StoreError]) -> None:
+        for (arrival, answer), claim in zip(batch, claims, strict=True):
+            if answer.done():
+                if isinstance(claim, Claim):
+                    self._abandon(arrival, claim)
+            elif isinstance(claim, Claim):
+                answer.set_result(claim)
+            else:
+                answer.set_exception(claim)
+        self._is_serving = bool(self._waiting)
+        if self._is_serving:
+            asyncio.get_running_loop().call_soon(self._serve)
+
+    def _abandon(self, arrival: Arrival, claim: Claim) -> None:
+        if claim.outcome is not Outcome.DUPLICATE:
+            self._abandoned(arrival.key)
+
+    def _claim(self, arrivals: Sequence[Arrival]) -> list[Claim | StoreError]:
+        try:
+            return [*self._index.claim_all(arrivals)]
+        except StoreError as error:
+            logger.debug("%d pages are let through unchecked: %s", len(arrivals), error)
+            return [error for _ in arrivals]
+        except Exception as error:  # no fault of the index may cost a page
+            if len(arrivals) > 1:
+                return [claim for arrival in arrivals for claim in self._claim([arrival])]
+            logger.exception("The index fails on %s; let through unchecked", arrivals[0].key)
+            return [StoreError(repr(error))]

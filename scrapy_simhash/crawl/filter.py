@@ -1,0 +1,259 @@
+"""The filter of one crawl: what its middlewares and its pipeline share.
+
+A page goes through it in two awaits: its analysis in a worker process, and its claim in the index.
+A page that became an original is followed until its callback and its items are done: then it is
+confirmed, or released if something failed, so that no page is dropped in favour of one that was
+never delivered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import partial
+
+from scrapy import Request, Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import DontCloseSpider
+from scrapy.utils.defer import maybe_deferred_to_future
+
+from scrapy_simhash.analysis.page import Body, PageAnalysis, SkipReason
+from scrapy_simhash.analysis.pool import PageFailed, PageTimeout, WorkerPool
+from scrapy_simhash.crawl.claims import Claims
+from scrapy_simhash.crawl.copies import Copies
+from scrapy_simhash.crawl.progress import Progress
+from scrapy_simhash.crawl.requests import request_to_json
+from scrapy_simhash.crawl.slow_hosts import SlowHosts
+from scrapy_simhash.crawl.summary import Summary
+from scrapy_simhash.crawl.upkeep import Upkeep
+from scrapy_simhash.detector import Verdict, verdict_of
+from scrapy_simhash.exceptions import SettingError
+from scrapy_simhash.index import open_index
+from scrapy_simhash.index.contract import Arrival, StoreError
+from scrapy_simhash.index.outage import Outage
+from scrapy_simhash.keys import page_scope
+from scrapy_simhash.settings import FilterSettings
+
+logger = logging.getLogger(__name__)
+
+
+class CrawlFilter:
+    """Decides about pages, and keeps the index true to what was delivered.
+
+    Args:
+        crawler: the crawl; its settings are read and checked here.
+
+    Attributes:
+        settings: of the crawl.
+        progress: the pages of which the crawl is the owner.
+        copies: dropped pages that may have to be crawled again.
+        summary: what the crawl did with its pages.
+        upkeep: keeps the crawl and its index together.
+
+    Raises:
+        SettingError: a setting cannot be used.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        need_asyncio(crawler)
+        self.settings = FilterSettings.from_settings(crawler.settings)
+        self._crawler = crawler
+        spider = crawler.spider or crawler.spidercls
+        self._index = open_outage(self.settings, spider.name or "")
+        self.progress = Progress(items=self.settings.has_items)
+        self.copies = Copies(patience=self.settings.lease)
+        self.summary = Summary(self.settings)
+        self._slow_hosts = SlowHosts()
+        self._pool = WorkerPool(
+            self.settings.recipe,
+            processes=self.settings.processes,
+            timeout=self.settings.timeout,
+            excerpt_length=self.settings.log_text,
+        )
+        self._claims = Claims(
+            self._index, on_loop=self.settings.is_local, abandoned=self.progress.abandon
+        )
+        self.upkeep = Upkeep(
+            crawler,
+            index=self._index,
+            claims=self._claims,
+            progress=self.progress,
+            copies=self.copies,
+            lease=self.settings.lease,
+            count=self.count,
+        )
+        self._running: asyncio.Task[None] | None = None
+        self._stopping: asyncio.Future[None] | None = None
+        connect = crawler.signals.connect
+        connect(self._spider_opened, signal=signals.spider_opened)
+        connect(self._response_received, signal=signals.response_received)
+        connect(self._spider_idle, signal=signals.spider_idle)
+        connect(self._spider_closed, signal=signals.spider_closed)
+
+    @classmethod
+    def of(cls, crawler: Crawler) -> CrawlFilter:
+        """Return the filter of a crawl; all components of the crawl get the same."""
+        # On the crawler itself, so that it goes with it, also when the crawl never starts.
+        found: CrawlFilter | None = getattr(crawler, "_simhash_filter", None)
+        if found is None:
+            found = cls(crawler)
+            crawler._simhash_filter = found  # type: ignore[attr-defined]
+        return found
+
+    @property
+    def spider(self) -> Spider:
+        """The spider that runs."""
+        assert self._crawler.spider is not None
+        return self._crawler.spider
+
+    def count(self, name: str, by: int = 1) -> None:
+        """Add to the stat ``simhash/<name>``, which is there from 1 on."""
+        assert self._crawler.stats is not None
+        if by:
+            self._crawler.stats.inc_value(f"simhash/{name}", count=by)
+
+    async def check(
+        self, body: Body, *, key: str, url: str, request: Request | None = None
+    ) -> Verdict:
+        """Return the verdict on a page or an item.
+
+        Args:
+            body: to be analysed.
+            key: what names the page.
+            url: where it was found; pages of different scopes are never compared, and those of a
+                host whose pages time out again and again are let through.
+            request: by which another crawler can crawl the page again; None if it need not.
+        """
+        if self._slow_hosts.has(url):
+            return Verdict("skipped", key, "slow_host")
+        try:
+            analysis = await self._pool.analyse(body)
+        except PageTimeout as error:
+            logger.warning("SIMHASH_TIMEOUT: %s: %s; let through unchecked", key, error)
+            self._slow_hosts.note_timeout(url)
+            return Verdict("skipped", key, "timeout")
+        except PageFailed as error:
+            logger.error("The extractor failed on %s; let through unchecked: %s", key, error)
+            return Verdict("skipped", key, "extractor_error")
+        scope = page_scope(url, self.settings.scope)
+        return await self._claim(analysis, key, scope, request)
+
+    async def _claim(
+        self, analysis: PageAnalysis, key: str, scope: str, request: Request | None
+    ) -> Verdict:
+        reason: SkipReason | None = analysis.reason
+        if analysis.fingerprint is not None:
+            stored = None
+            if request is not None and self.settings.survives:
+                stored = request_to_json(request, self.spider)
+            arrival = Arrival(key, analysis.fingerprint, scope, analysis.facts, stored)
+            try:
+                claim = await self._claims.claim(arrival)
+            except StoreError:
+                reason = "unavailable"
+            else:
+                return verdict_of(arrival, claim, analysis.excerpt)
+        return Verdict("skipped", key, reason, analysis.fingerprint, excerpt=analysis.excerpt)
+
+    # The events of the crawl.
+
+    async def _spider_opened(self, spider: Spider) -> None:
+        self.summary.begin(spider.name)
+        await self.upkeep.open()
+        loop = asyncio.get_running_loop()
+        self._running = loop.create_task(self.upkeep.run(self._each_round))
+
+    def _each_round(self) -> None:
+        self._count_repeats()
+        if self.summary.is_due():
+            self._claims.run(partial(self.summary.say_progress, self._index))
+        self._stop_if_told()
+
+    def _count_repeats(self) -> None:
+        assert self._crawler.stats is not None
+        if self._pool.repeats:
+            self._crawler.stats.set_value("simhash/same_body", self._pool.repeats)
+
+    def _stop_if_told(self) -> None:
+        refused = self._index.refused
+        told = self._index.away and self.settings.on_unavailable == "stop"
+        if self._stopping is None and (refused or told):
+            if refused:
+                logger.error("SIMHASH_INDEX_URL: %s", refused)
+            else:
+                logger.error("The index is away: the crawl stops (SIMHASH_ON_UNAVAILABLE)")
+            # Not in the upkeep, which the end of the crawl ends.
+            self._stopping = asyncio.ensure_future(self._stop())
+
+    async def _stop(self) -> None:
+        engine, reason = self._crawler.engine, "simhash_unavailable"
+        assert engine is not None
+        if hasattr(engine, "close_spider_async"):
+            await engine.close_spider_async(reason=reason)
+        else:  # Scrapy 2.13
+            await maybe_deferred_to_future(engine.close_spider(self.spider, reason))
+
+    def _response_received(self, request: Request) -> None:
+        self.progress.arrived(request)
+
+    def _spider_idle(self, spider: Spider) -> None:
+        if self.upkeep.stays_open():
+            raise DontCloseSpider
+
+    async def leave(self) -> None:
+        """End the upkeep, and save what only this crawl knows, while its queue is still open."""
+        if self._running is not None:
+            self._running.cancel()
+        await self.upkeep.settle()
+        self.upkeep.leave()
+
+    async def _spider_closed(self, spider: Spider) -> None:
+        if self._running is not None:
+            self._running.cancel()
+        await self.upkeep.settle()
+        if self._index.left:
+            logger.warning(
+                "%d pages were let through while the index was away, and are not in it",
+                self._index.left,
+            )
+        await self._pool.close()
+        for close in (self._claims.close, self.summary.close):
+            await asyncio.get_running_loop().run_in_executor(None, close)
+        self._count_repeats()
+        logger.info("%s", self.summary.text(), extra={"spider": spider})
+
+
+def open_outage(settings: FilterSettings, spider: str) -> Outage:
+    """Open the index that the settings name, with a circuit breaker for when it is away.
+
+    Args:
+        settings: of a crawl.
+        spider: the name of the spider whose pages are crawled.
+
+    Raises:
+        SettingError: the index cannot be used; names SIMHASH_INDEX_URL.
+    """
+    spec = settings.index_spec(spider)
+    try:
+        return Outage(
+            partial(open_index, settings.index_url, spec),
+            spec,
+            pages=settings.outage_pages,
+            # A file on this machine that cannot be opened now will not come by itself.
+            start_without=settings.on_unavailable == "continue" and not settings.is_local,
+        )
+    except (ValueError, StoreError) as error:
+        raise SettingError(f"SIMHASH_INDEX_URL: {error}") from None
+
+
+def need_asyncio(crawler: Crawler) -> None:
+    """Raise a SettingError unless the crawl runs on asyncio."""
+    settings = crawler.settings
+    if settings.getbool("TWISTED_REACTOR_ENABLED", True):
+        from scrapy.utils.reactor import is_asyncio_reactor_installed
+
+        if not is_asyncio_reactor_installed():
+            raise SettingError(
+                "TWISTED_REACTOR: scrapy-simhash needs Scrapy's default, "
+                "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
+            )

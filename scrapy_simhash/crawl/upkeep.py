@@ -1,0 +1,286 @@
+"""The upkeep of a crawl: it keeps the index true to what was delivered, and loses no page.
+
+Every tenth of a second it confirms pages that were delivered, releases those that failed, and asks
+how the originals of dropped copies fared. Now and then it renews the leases of pages in progress,
+and adopts pages that a dead crawler of the same spider had begun.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotYet
+from dataclasses import dataclass, field
+from functools import partial
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+
+from scrapy_simhash.crawl.claims import Claims
+from scrapy_simhash.crawl.copies import AGAIN, Copies
+from scrapy_simhash.crawl.progress import Progress, Settled
+from scrapy_simhash.crawl.requests import request_from_json
+from scrapy_simhash.detector import Verdict
+from scrapy_simhash.index.contract import Orphan, Unsettled
+from scrapy_simhash.index.outage import CaughtUp, Outage
+
+logger = logging.getLogger(__name__)
+
+# Seconds between two rounds; until its round a delivered page is provisional for others.
+ROUND_SECONDS = 0.1
+# How long the event loop waits for the index when the spider is idle: the engine asks again only
+# after five seconds, by which every crawl would end later.
+IDLE_SECONDS = 0.25
+# How long the upkeep rests after a fault, so that it does not log the fault all the time.
+FAULT_SECONDS = 5.0
+
+#: In the meta of a request that was adopted: the key of its page in the index.
+ADOPTED = "simhash_adopted"
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """What the index is told and asked in one round.
+
+    Attributes:
+        settled: keys to be released and confirmed.
+        renewed: keys whose leases begin anew.
+        entries: originals of copies that wait.
+        adopts: whether orphans are asked for.
+        at_once: whether everything that was let through in an outage claims now.
+    """
+
+    settled: Settled
+    renewed: list[str]
+    entries: list[int]
+    adopts: bool
+    at_once: bool = False
+
+
+@dataclass(slots=True)
+class _Answers:
+    """The answers of the index in one round.
+
+    Attributes:
+        settled: keys that it did not take.
+        unsettled: how the originals of waiting copies fare, if it was asked and answered.
+        orphans: adopted pages.
+        caught_up: what it did about an outage.
+        failed: whether it left something unanswered.
+    """
+
+    settled: Settled = field(default_factory=Settled)
+    unsettled: Unsettled | None = None
+    orphans: list[Orphan] = field(default_factory=list)
+    caught_up: CaughtUp = field(default_factory=CaughtUp)
+    failed: bool = False
+
+
+class Upkeep:
+    """Keeps a crawl and its index together.
+
+    Args:
+        crawler: the crawl, into whose queue pages are put that must be crawled again.
+        index: of the crawl.
+        claims: by which the index is asked.
+        progress: the pages of which the crawl is the owner.
+        copies: dropped pages that may have to be crawled again.
+        lease: seconds after which a page in progress that was not renewed counts as left behind.
+        count: adds to a stat of the filter.
+    """
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        *,
+        index: Outage,
+        claims: Claims,
+        progress: Progress,
+        copies: Copies,
+        lease: float,
+        count: Callable[[str, int], None],
+    ) -> None:
+        self._crawler = crawler
+        self._index = index
+        self._claims = claims
+        self._progress = progress
+        self._copies = copies
+        self._lease = lease
+        self._count = count
+        # Keys of adopted pages that lie in the queue.
+        self._adopted: set[str] = set()
+        self._renewed = time.monotonic()
+        self._adopts_at = 0.0
+        self._idle: tuple[_Round, Future[_Answers]] | None = None
+        self._was_busy = False
+
+    async def open(self) -> None:
+        """Adopt what dead crawlers left behind."""
+        await self._do(self._round())
+
+    async def run(self, each_round: Callable[[], None]) -> None:
+        """Go on until cancelled.
+
+        Args:
+            each_round: called after each round.
+        """
+        while True:
+            await asyncio.sleep(ROUND_SECONDS)
+            try:
+                assert self._crawler.engine is not None
+                self._progress.end_lost(self._crawler.engine.downloader.active)
+                answers = await self._do(self._round())
+                each_round()
+                failed = answers.failed
+            except Exception:  # a crawl needs upkeep, whatever happened once
+                logger.exception("The upkeep of the index failed; it goes on")
+                failed = True
+            if failed:
+                await asyncio.sleep(min(FAULT_SECONDS, self._lease / 3))
+
+    def note_verdict(self, request: Request, verdict: Verdict, *, is_temporary: bool) -> None:
+        """Note that a request was answered, which may have been made again.
+
+        Args:
+            request: it carries no marks of the upkeep any more; requests may copy its meta.
+            verdict: on its page.
+            is_temporary: the answer has the status of a page that cannot be had just now.
+        """
+        self._was_busy = True
+        if is_temporary:
+            self._copies.note_failure(request)
+        request.meta.pop(AGAIN, None)
+        key = request.meta.pop(ADOPTED, None)
+        if not isinstance(key, str):
+            return
+        self._adopted.discard(key)
+        is_in_its_place = verdict.key == key and verdict.kind in ("unique", "revisit")
+        # A page that cannot be had just now is adopted once more when its lease has run out.
+        if not (is_in_its_place or is_temporary):
+            self._progress.abandon(key)
+
+    def stays_open(self) -> bool:
+        """Do a round for an idle spider; return whether the crawl must go on after it."""
+        # Nothing is on its way any more, so whatever has not ended never will.
+        self._progress.end_all()
+        self._adopted.clear()
+        is_late = self._idle is not None
+        if self._idle is None:
+            self._was_busy = False
+            round_ = self._round(adopts=True)
+            self._idle = round_, self._ask(round_)
+        round_, asked = self._idle
+        try:
+            answers = asked.result(IDLE_SECONDS)
+        except NotYet:
+            return True
+        self._idle = None
+        crawls_again = self._act_on(round_, answers)
+        is_stale = is_late and (self._was_busy or not self._progress.is_settled)
+        return crawls_again or is_stale or answers.caught_up.more or bool(self._copies)
+
+    async def settle(self) -> None:
+        """Tell the index about everything that has ended, when nothing more will come."""
+        self._progress.end_all()
+        more = True
+        while more:
+            answers = await self._do(self._round(at_once=True))
+            more = answers.caught_up.more
+
+    def leave(self) -> None:
+        """Put the copies that wait into the queue: a later run of the job crawls them again."""
+        self._crawl_again(self._copies.take_all())
+
+    def _round(self, *, adopts: bool = False, at_once: bool = False) -> _Round:
+        now = time.monotonic()
+        renewed: list[str] = []
+        if now - self._renewed > self._lease / 3:
+            self._renewed = now
+            renewed = [*self._progress.keys(), *self._adopted]
+        adopts = adopts or now >= self._adopts_at
+        if adopts:
+            self._adopts_at = now + self._lease / 2
+        return _Round(
+            self._progress.take_settled(), renewed, self._copies.entries(), adopts, at_once
+        )
+
+    async def _do(self, round_: _Round) -> _Answers:
+        answers = await asyncio.wrap_future(self._ask(round_))
+        self._act_on(round_, answers)
+        return answers
+
+    def _ask(self, round_: _Round) -> Future[_Answers]:
+        return self._claims.run(partial(self._answers, round_))
+
+    def _answers(self, round_: _Round) -> _Answers:
+        """Tell the index and ask it; where the index is asked."""
+        index, answers = self._index, _Answers(settled=round_.settled)
+        try:
+            if round_.settled.failed:
+                index.release(round_.settled.failed)
+            if round_.settled.delivered:
+                index.confirm(round_.settled.delivered)
+            answers.settled = Settled()
+            if round_.renewed:
+                index.renew(round_.renewed)
+            answers.caught_up = index.catch_up(at_once=round_.at_once)
+            if round_.entries:
+                answers.unsettled = index.unsettled(round_.entries)
+            if round_.adopts:
+                answers.orphans = index.orphans()
+        except Exception as error:  # noqa: BLE001 - it is tried again, and a crawl needs upkeep
+            logger.error("The index does not take what was delivered: %r", error)
+            answers.failed = True
+        return answers
+
+    def _act_on(self, round_: _Round, answers: _Answers) -> bool:
+        """Crawl again what must be; return whether there is anything."""
+        if answers.settled:
+            self._progress.put_back(answers.settled)
+        if answers.orphans:
+            self._adopts_at = 0.0  # there may be more
+        self._count("outage/let_through", answers.caught_up.let_through)
+        self._count("outage/reconciled", answers.caught_up.reconciled)
+        self._count("outage/duplicates", answers.caught_up.duplicates)
+        requests = [*self._adopt(answers.orphans)]
+        requests += self._copies.due()
+        if answers.unsettled is not None:
+            requests += self._copies.settle(round_.entries, answers.unsettled)
+        self._crawl_again(requests)
+        return bool(requests)
+
+    def _adopt(self, orphans: Iterable[Orphan]) -> Iterable[Request]:
+        assert self._crawler.spider is not None
+        for orphan in orphans:
+            try:
+                request = request_from_json(orphan.request, self._crawler.spider)
+            except ValueError as error:
+                logger.warning("%s cannot be crawled again: %s", orphan.key, error)
+                self._progress.abandon(orphan.key)
+                continue
+            request.meta[ADOPTED] = orphan.key
+            self._adopted.add(orphan.key)
+            yield request
+
+    def _crawl_again(self, requests: Iterable[Request]) -> None:
+        assert self._crawler.engine is not None
+        for request in requests:
+            logger.debug("Crawling %s again: its original was not delivered", request.url)
+            try:
+                self._crawler.engine.crawl(request)
+            except Exception as error:  # noqa: BLE001 - a queue elsewhere may be away
+                logger.warning(
+                    "%s cannot be put into the queue to be crawled again, which is tried once more "
+                    "after %g seconds: %r",
+                    request.url,
+                    self._lease,
+                    error,
+                )
+                # An adopted page comes again when its lease has run out.
+                self._adopted.discard(request.meta.get(ADOPTED, ""))
+                self._copies.note_failure(request)
+            else:
+                self._count("crawled_again", 1)

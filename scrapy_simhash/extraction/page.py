@@ -1,0 +1,162 @@
+"""A page as lines of text in document order, from one parse and one pass over the tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from lxml import etree
+
+from scrapy_simhash.extraction.roles import INLINE_TAGS, UNSEEN_TAGS, Element
+
+#: Elements of a page that are looked at; what comes after them is not part of its text.
+MAX_ELEMENTS = 100_000
+_MAX_HEADINGS = 3
+_MAX_EMPTY_HEADINGS = 9
+_CLIMB = 16  # levels that are searched for what follows an element
+
+
+@dataclass(slots=True)
+class Page:
+    """The lines of a page and what it calls itself.
+
+    The three lists of lines run side by side: a page has some hundred lines, and an object for
+    each would cost as much as all the rest.
+
+    Attributes:
+        body: the root of all that is shown, without inline elements but links and images.
+        texts: the text of each line, with the spaces of its source.
+        holders: the element that a line stands in, or the link that it begins with.
+        linked: how many characters of a line stand in links.
+        images: the images outside unseen elements.
+        heading_elements: all elements ``h1``.
+        title: the text of ``<title>``.
+    """
+
+    body: Element
+    title: str
+    texts: list[str] = field(default_factory=list)
+    holders: list[Element] = field(default_factory=list)
+    linked: list[int] = field(default_factory=list)
+    images: list[Element] = field(default_factory=list)
+    heading_elements: list[Element] = field(default_factory=list)
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The texts of the first three ``<h1>`` that have any."""
+        texts = (
+            single_spaced("".join(el.itertext()))
+            for el in self.heading_elements[: _MAX_HEADINGS + _MAX_EMPTY_HEADINGS]
+        )
+        return tuple(islice(filter(None, texts), _MAX_HEADINGS))
+
+    @property
+    def shown(self) -> str:
+        """All lines of the page."""
+        return "\n".join(map(single_spaced, self.texts))
+
+
+def single_spaced(text: str) -> str:
+    """Return a text on one line, with single spaces between its words."""
+    return " ".join(text.split())
+
+
+def _parse(html: str) -> Element:
+    """Return the root of a page's tree; an empty one where there is no element at all."""
+    # A parser of its own for each page: one that threads share would make them wait.
+    parser = etree.HTMLParser(
+        encoding="utf-8",
+        remove_comments=True,
+        remove_pis=True,
+        huge_tree=True,
+        collect_ids=False,
+    )
+    try:
+        root = etree.fromstring(encoded(html), parser)
+    except etree.LxmlError:
+        root = None
+    return etree.Element("html") if root is None else root
+
+
+def encoded(html: str) -> bytes:
+    """Return the page without what no parser takes: NUL characters and lone surrogates."""
+    return html.encode("utf-8", "replace").replace(b"\0", b"")
+
+
+def read_page(html: str) -> Page:
+    """Return the lines of a page."""
+    root = _parse(html)
+    body = root.find("body")
+    if body is None:
+        body = root
+    # In C, and far faster than to look at each of them.
+    etree.strip_elements(body, *UNSEEN_TAGS, with_tail=False)
+    etree.strip_tags(body, *INLINE_TAGS)
+    title = next(root.iter("title"), None)
+    page = Page(body, "" if title is None else single_spaced("".join(title.itertext())))
+    _read_lines(page)
+    return page
+
+
+def _read_lines(page: Page) -> None:
+    holders, linked = page.holders, page.linked
+    pieces: list[list[str]] = []  # of each line
+    open_line = False  # whether what comes next continues the last line
+    late: dict[Element, list[tuple[Element, str]]] = {}  # tails, by the element they stand before
+
+    def add(holder: Element, text: str) -> None:
+        holders.append(holder)
+        pieces.append([text])
+        linked.append(0)
+
+    for el in islice(page.body.iter(), MAX_ELEMENTS):
+        if late and el in late:
+            for holder, text in late.pop(el):
+                add(holder, text)
+            open_line = True
+        tag, text, tail = el.tag, el.text, el.tail
+        if tag == "a" or tag == "img":
+            if tag == "img":
+                page.images.append(el)
+            elif text and not text.isspace():
+                if not open_line:
+                    add(el, "")
+                    open_line = True
+                pieces[-1].append(text)
+                linked[-1] += len(text)
+            if tail and open_line and not len(el):
+                pieces[-1].append(tail)
+            elif tail and not tail.isspace():
+                add(el.getparent(), tail)
+                open_line = True
+            continue
+        open_line = False
+        if tag == "h1":
+            page.heading_elements.append(el)
+        if text and not text.isspace():
+            add(el, text)
+            open_line = True
+        if tail and not tail.isspace():
+            following = _following(el) if len(el) else None
+            if following is None:
+                add(el.getparent(), tail)
+                open_line = True
+            else:
+                late.setdefault(following, []).insert(0, (el.getparent(), tail))
+    for tails in late.values():
+        for holder, text in tails:
+            add(holder, text)
+    page.texts = ["".join(parts) for parts in pieces]
+
+
+def _following(el: Any) -> Any:
+    """Return the element after all that is in this one, if it is not far up the tree."""
+    for _ in range(_CLIMB):
+        following = el.getnext()
+        if following is not None:
+            return following
+        el = el.getparent()
+        if el is None:
+            return None
+    return None

@@ -1,0 +1,153 @@
+"""The rule that says whether a page repeats another one whose fingerprint is near.
+
+A near fingerprint is a question, not an answer: two pages of a manual share most of a short text,
+and a notice of the template may be all that an extractor found. A page that is dropped wrongly is
+lost, a copy that is kept costs only work, so a page is dropped only if a sentence of the rule says
+so:
+
+1. Two pages with like headings are copies if their texts are within k, or within 2/3 k where the
+   shorter text has less than 300 bytes. On one site, a text that is less than a quarter of its
+   page does not count, unless the whole pages are alike too.
+2. Two pages with other headings are copies only if their texts are within k/2, have 1,500 bytes
+   or more, and are at least half of their pages; a quarter, on two sites.
+3. A page without main text has the fingerprint of all that it shows. Two of them are copies if
+   they have like headings, are within 2/3 k, and of like length.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+from urllib.parse import urlsplit
+
+from scrapy_simhash.fingerprint.facts import Facts
+from scrapy_simhash.fingerprint.simhash import hamming_distance
+from scrapy_simhash.index.contract import Ruling, by_distance
+from scrapy_simhash.keys import registered_domain
+
+SHORT_TEXT = 300  # bytes
+LONG_TEXT = 1500  # bytes
+PAGES_ALIKE = 12  # of 64 bits
+LENGTHS_ALIKE = 0.7
+
+#: Every reason that the rule gives, with what it means.
+REASONS = {
+    "distance": "the texts are near, and nothing else is known of them",
+    "like-headings": "the texts are near and the headings are alike",
+    "whole-page": "the texts are a small part of their pages, but the whole pages are alike",
+    "long-text": "the headings differ, but long texts that fill their pages are very near",
+    "thin-page": "neither page has a main text, and all that they show is near",
+    "short": "the texts are short, and not near enough for that",
+    "part-of-page": "the texts are a small part of pages that differ",
+    "other-heading": "the headings differ",
+    "one-thin": "only one of the pages has a main text",
+    "other-length": "neither page has a main text, and one shows much more than the other",
+}
+
+
+class Kinship(Enum):
+    """How two addresses are related."""
+
+    HOST = "one host"
+    DOMAIN = "two hosts of one registered domain"
+    NONE = "two sites"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The judge of an index.
+
+    Attributes:
+        distance: k of the recipe.
+    """
+
+    distance: int
+
+    def __call__(
+        self, key: str, facts: bytes, other: str, other_facts: bytes, distance: int
+    ) -> Ruling:
+        """Rule on an arrival and an original; without the facts of both, by distance alone."""
+        if not (facts and other_facts):
+            return by_distance(key, facts, other, other_facts, distance)
+        pages = Facts.from_bytes(facts), Facts.from_bytes(other_facts)
+        return rule(*pages, kinship(key, other), distance, self.distance)
+
+
+def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
+    """Return whether two pages are copies, and why.
+
+    Args:
+        a: facts of one.
+        b: facts of the other.
+        kin: how their addresses are related.
+        distance: between their fingerprints, in bits; at most k.
+        k: the recipe's distance.
+    """
+    if a.thin != b.thin:
+        return Ruling(False, "one-thin")
+    alike = headings_alike(a, b, kin)
+    if a.thin:
+        if not alike:
+            return Ruling(False, "other-heading")
+        if 3 * distance > 2 * k:
+            return Ruling(False, "short")
+        return Ruling(True, "thin-page") if _like_length(a, b) else Ruling(False, "other-length")
+    shorter = min(a.text_bytes, b.text_bytes)
+    share = min(a.text_bytes / a.page_bytes, b.text_bytes / b.page_bytes)
+    if not alike:
+        enough = 0.25 if kin is Kinship.NONE else 0.5
+        long = shorter >= LONG_TEXT and share >= enough and 2 * distance <= k
+        return Ruling(True, "long-text") if long else Ruling(False, "other-heading")
+    if shorter < SHORT_TEXT and 3 * distance > 2 * k:
+        return Ruling(False, "short")
+    if kin is Kinship.NONE or share >= 0.25:
+        return Ruling(True, "like-headings")
+    whole = hamming_distance(a.page, b.page) <= PAGES_ALIKE and _like_length(a, b)
+    return Ruling(True, "whole-page") if whole else Ruling(False, "part-of-page")
+
+
+def headings_alike(a: Facts, b: Facts, kin: Kinship) -> bool:
+    """Return whether two pages call themselves the same.
+
+    On one host the whole titles and the ``h1`` are the same. Two hosts put the name of the site
+    into the title, each its own; and a page may have as its title what another has as its ``h1``.
+    """
+    if a.headings == b.headings:
+        return True
+    if kin is Kinship.HOST:
+        return False
+    titles = a.title == b.title != 0
+    headings = a.heading == b.heading != 0
+    if kin is Kinship.DOMAIN:
+        return titles and (headings or not (a.heading and b.heading))
+    return titles or headings or a.title == b.heading != 0 or a.heading == b.title != 0
+
+
+def kinship(key: str, other: str) -> Kinship:
+    """Return how the addresses in two keys are related; keys that are no addresses are of one host.
+
+    Args:
+        key: as :func:`scrapy_simhash.keys.page_key` makes it, or any text.
+        other: in the same way.
+    """
+    one, two = _host(key), _host(other)
+    if one == two or not (one and two):
+        return Kinship.HOST
+    if registered_domain(one) == registered_domain(two):
+        return Kinship.DOMAIN
+    return Kinship.NONE
+
+
+def _like_length(a: Facts, b: Facts) -> bool:
+    shorter, longer = sorted((a.page_bytes, b.page_bytes))
+    return shorter >= LENGTHS_ALIKE * longer
+
+
+@lru_cache(maxsize=4096)
+def _host(key: str) -> str:
+    address = key.rpartition(" ")[2]  # the key of anything but a GET begins with the method
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:  # no address at all, such as http://[
+        return ""

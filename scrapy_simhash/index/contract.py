@@ -1,0 +1,403 @@
+"""The contract of the index: every back end promises what stands here.
+
+An index holds the fingerprints of *originals*. The log, the ordered list of admitted entries, is
+the only place where a page is admitted; buckets are derived from it and only find candidates. A
+claim is compared exactly with whatever was admitted since its crawler last looked, so no race
+admits two near-duplicates, however stale a crawler's view is.
+
+The life of an entry, each line one atomic act::
+
+    claim ──▶ provisional (leased to its crawler) ── confirm ──▶ confirmed
+                  ├── release ──▶ gone
+                  └── lease runs out ──▶ a claim that repeats it takes its place,
+                                         or a crawler of the same spider adopts it through
+                                         orphans(): the page is crawled again
+
+An entry is *expired* once its lease has run out. An entry that was never adopted is expired as
+soon as its crawler is known to be dead, which only a store on this machine can know. An entry that
+is confirmed, or provisional and not expired, is *living*.
+
+The index stores no waiting pages. A crawler that drops a copy of a provisional original keeps the
+copy's request itself, and asks ``unsettled`` how the original fared.
+"""
+
+from __future__ import annotations
+
+import enum
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from scrapy_simhash.fingerprint.simhash import Fingerprint
+
+DEFAULT_LEASE = 60.0
+# Adoptions of one entry, after which it is deleted: its page has ended as many crawlers.
+MAX_ADOPTIONS = 5
+# Bytes of facts that an entry may carry.
+MAX_FACTS = 24
+# Entries that are read of a bucket at most, the newest ones.
+BUCKET_LIMIT = 512
+
+
+def spider_mark(spider: str) -> int:
+    """Return the number of 32 bits that marks a spider's requests in a store."""
+    return zlib.crc32(spider.encode("utf-8", "surrogatepass"))
+
+
+class StoreError(Exception):
+    """The index cannot do what was asked; the message says what to do."""
+
+
+class StoreMismatch(StoreError):
+    """The stored index was made by another recipe, width, number of blocks or format."""
+
+
+class StoreDamaged(StoreError):
+    """The store holds no index of this package, or a damaged one."""
+
+
+class StoreMissing(StoreError):
+    """There is no index where one was expected."""
+
+
+class StoreUnavailable(StoreError):
+    """The store is away, full, locked or read-only; the same call may work later."""
+
+
+class Ruling(NamedTuple):
+    """The judgement over a page that is near another by distance.
+
+    Attributes:
+        is_copy: whether it repeats the other page.
+        reason: short stable name of the sentence of the rule that decided.
+    """
+
+    is_copy: bool
+    reason: str
+
+
+# Key and facts of the arrival, key and facts of the original, their distance in bits. A judge is
+# pure: the same arguments give the same ruling in every crawler.
+Judge = Callable[[str, bytes, str, bytes, int], Ruling]
+
+
+def by_distance(*_: object) -> Ruling:
+    """Judge every page within the distance to be a copy."""
+    return Ruling(True, "distance")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSpec:
+    """The one value that opens an index.
+
+    Attributes:
+        recipe: identity of the recipe that makes the fingerprints and their blocks.
+        bits: width of the fingerprints: 64, 128 or 256.
+        distance: k, 0 <= k < bits; pages within k bits are near.
+        blocks: block values of a page, at least 1.
+        lease: seconds that a provisional entry belongs to its crawler, more than 0.
+        spider: name of the spider whose orphans this crawler adopts.
+        judge: decides which near pages are copies.
+
+    Raises:
+        ValueError: a value is out of its range.
+    """
+
+    recipe: str
+    bits: int
+    distance: int
+    blocks: int
+    lease: float = DEFAULT_LEASE
+    spider: str = ""
+    judge: Judge = field(default=by_distance, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.bits not in (64, 128, 256):
+            raise ValueError(f"bits must be 64, 128 or 256, not {self.bits}")
+        if not 0 <= self.distance < self.bits:
+            raise ValueError(f"the distance must be from 0 to {self.bits - 1}, not {self.distance}")
+        if self.blocks < 1:
+            raise ValueError(f"a page has at least one block, not {self.blocks}")
+        if not self.lease > 0:
+            raise ValueError(f"a lease must be longer than 0 seconds, not {self.lease}")
+
+    def check(self, fingerprint: Fingerprint, facts: bytes = b"") -> None:
+        """Raise ValueError if an entry with these could not stand in the index."""
+        if fingerprint.bits != self.bits:
+            raise ValueError(f"the index holds {self.bits} bits a page, not {fingerprint.bits}")
+        if len(fingerprint.blocks) != 4 * self.blocks:
+            raise ValueError(
+                f"the fingerprint has {len(fingerprint.blocks) / 4:g} block values, and the index "
+                f"finds pages by {self.blocks}: blocks come with the fingerprint from the text, "
+                "and cannot be made of the fingerprint alone"
+            )
+        if len(facts) > MAX_FACTS:
+            raise ValueError(f"facts have at most {MAX_FACTS} bytes, not {len(facts)}")
+
+
+class Outcome(enum.Enum):
+    """The result of a claim."""
+
+    ORIGINAL = "original"
+    DUPLICATE = "duplicate"
+    REVISIT = "revisit"
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A page that claims its place.
+
+    Attributes:
+        key: the page's name.
+        fingerprint: its fingerprint with the block values.
+        scope: pages of different scopes never match.
+        facts: at most 24 bytes, opaque to the store, for the judge.
+        request: text that makes the page's request again; None if nobody can repeat it.
+    """
+
+    key: str
+    fingerprint: Fingerprint
+    scope: str = ""
+    facts: bytes = b""
+    request: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """An entry within the distance of a page that claimed.
+
+    Attributes:
+        entry: its position in the log, opaque to callers; never used again for another entry.
+        key: its key.
+        distance: Hamming distance in bits.
+        time: when it was admitted, in seconds since the Unix epoch.
+        provisional: whether its page is still in progress.
+        reason: the judge's reason; of a revisit's own entry "key".
+    """
+
+    entry: int
+    key: str
+    distance: int
+    time: float
+    provisional: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The answer to a claim.
+
+    Attributes:
+        outcome: original, duplicate or revisit.
+        matches: living entries that the page repeats, nearest first, then oldest; at least one for
+            a duplicate, none for an original. A store that is asked over a network may leave out
+            some once one is found. A revisit's own entry is among them.
+        near: living entries within the distance that were judged to be other pages, in the same
+            order.
+    """
+
+    outcome: Outcome
+    matches: tuple[Match, ...] = ()
+    near: tuple[Match, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """An entry within the distance of a fingerprint, not judged.
+
+    Attributes:
+        entry: its position in the log.
+        key: its key.
+        distance: Hamming distance in bits.
+        facts: what the judge gets of it.
+        time: when it was admitted, in seconds since the Unix epoch.
+        provisional: whether its page is still in progress.
+    """
+
+    entry: int
+    key: str
+    distance: int
+    facts: bytes
+    time: float
+    provisional: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Orphan:
+    """A page that the caller has adopted, and crawls again.
+
+    Attributes:
+        key: the key of the entry, which is leased to the caller.
+        request: the text given with its claim.
+    """
+
+    key: str
+    request: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unsettled:
+    """How entries fared; those that are in neither set are confirmed.
+
+    Attributes:
+        provisional: living entries that are not confirmed.
+        gone: entries that were released, removed or replaced, or are expired.
+    """
+
+    provisional: frozenset[int]
+    gone: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One original, as it stands in the log.
+
+    Attributes:
+        key: its key, as the store keeps it.
+        fingerprint: its fingerprint with the block values.
+        scope: its scope.
+        facts: at most 24 bytes.
+        time: when it was admitted, in seconds since the Unix epoch.
+        provisional: whether its page is still in progress.
+    """
+
+    key: str
+    fingerprint: Fingerprint
+    scope: str = ""
+    facts: bytes = b""
+    time: float = 0.0
+    provisional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """The size of an index.
+
+    Attributes:
+        pages: entries.
+        provisional: entries whose page is still in progress.
+        sizes: bytes of each of the index's parts; of a large index in Redis from a sample.
+    """
+
+    pages: int
+    provisional: int
+    sizes: dict[str, int]
+
+
+class Index(ABC):
+    """Fingerprints of the pages crawled so far, shared by all crawlers of all spiders.
+
+    One synchronous, thread-safe API; callers on an event loop run it in a thread. ``now`` arguments
+    are seconds since the Unix epoch and default to the clock. Every method may raise
+    :class:`StoreUnavailable` or :class:`StoreDamaged`, and a closed index raises
+    :class:`StoreUnavailable`. A fingerprint of another width or number of blocks, or too many
+    facts, raise ValueError, and nothing is written.
+
+    Attributes:
+        spec: how it was opened.
+        flooded: look-ups of this crawler that found more than ``BUCKET_LIMIT`` entries in a bucket
+            and read its newest ones only.
+    """
+
+    spec: IndexSpec
+    flooded: int = 0
+
+    def claim(self, arrival: Arrival, *, now: float | None = None) -> Claim:
+        """Look for an entry that the page repeats; if there is none, the page becomes an original.
+
+        An entry of the page's own key and scope within the distance makes it a revisit, whatever
+        the judge says; if that entry is provisional, it is leased to this crawler from now on, and
+        carries the request given here. Otherwise everything within the distance is judged. A living
+        copy makes the page a duplicate. Else the page becomes a provisional original, leased to
+        this crawler, in the place of expired entries that are judged to be copies.
+        """
+        (answer,) = self.claim_all([arrival], now=now)
+        return answer
+
+    @abstractmethod
+    def claim_all(self, arrivals: Sequence[Arrival], *, now: float | None = None) -> list[Claim]:
+        """Claim for several pages, with the same answers as :meth:`claim` one after the other.
+
+        When the store fails, some of the pages may have become originals; they claim again, or
+        their leases run out.
+        """
+
+    @abstractmethod
+    def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Neighbour]:
+        """Return every entry within the distance, nearest first, then oldest.
+
+        It neither writes nor judges. Expired entries are among the answer.
+        """
+
+    @abstractmethod
+    def confirm(self, keys: Iterable[str]) -> None:
+        """Make the entries final that this crawler claimed or adopted under these keys.
+
+        An entry that another crawler has adopted since becomes final too: its page was delivered.
+        """
+
+    @abstractmethod
+    def release(self, keys: Iterable[str]) -> None:
+        """Take back this crawler's provisional entries of these keys.
+
+        Entries that are confirmed, unknown or leased by another crawler are left alone.
+        """
+
+    @abstractmethod
+    def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:
+        """Start the leases of this crawler's provisional entries of these keys anew."""
+
+    @abstractmethod
+    def orphans(self, *, limit: int = 100, now: float | None = None) -> list[Orphan]:
+        """Adopt expired entries of this crawler's spider; the caller crawls their pages again.
+
+        Each is leased anew to the caller, and its adoption is counted. A second adoption comes only
+        after the lease of the first has run out, in every store. After ``MAX_ADOPTIONS`` the entry
+        is deleted with a warning. An expired entry without a request is deleted.
+
+        Args:
+            limit: entries that are looked at in one call; a caller that gets fewer orphans may
+                still find more in the next call.
+            now: seconds since the Unix epoch.
+        """
+
+    @abstractmethod
+    def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> Unsettled:
+        """Return which of these entries are still provisional, and which are gone."""
+
+    @abstractmethod
+    def put(self, entries: Iterable[Entry]) -> int:
+        """Append entries of another index, confirmed, whatever is near; return how many are new.
+
+        Key, fingerprint, blocks, scope and facts are kept as they are, the time in whole seconds.
+        An entry with the key, scope and fingerprint of one that the index finds changes nothing.
+        """
+
+    @abstractmethod
+    def remove(self, key: str) -> int:
+        """Remove every entry of a key; return how many there were. It may read the whole index."""
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Remove everything but the header."""
+
+    @abstractmethod
+    def census(self) -> Census:
+        """Count what is there; no call to the store is a large one."""
+
+    def stored_key(self, key: str) -> str:
+        """Return the key by which a page's entry stands in the store, as iteration gives it."""
+        return key
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[Entry]:
+        """Yield the entries in the order of the log. The index may change meanwhile."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release the store's resources. Closing twice does no harm."""

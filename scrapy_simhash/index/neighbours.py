@@ -1,0 +1,327 @@
+"""The fingerprints of a log in RAM: the newest are compared one by one, the older by buckets.
+
+Entries are numbered in the order in which they come. The newest ones, the *tail*, are compared with
+every page. When the tail is full it becomes a *run*: for each block, the entries sorted by their
+value of that block. Runs of like size are merged, so there are few, as in a log-structured merge
+tree (O'Neil, Cheng, Gawlick, O'Neil 1996, section 2). A look-up is one pass of numpy over all
+blocks of all pages of a call, for each run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from zlib import crc32
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_simhash.index.contract import BUCKET_LIMIT
+
+Uint64s = npt.NDArray[np.uint64]
+Uint32s = npt.NDArray[np.uint32]
+Int64s = npt.NDArray[np.int64]
+# Distance and position of the entries near a fingerprint, sorted.
+Near = list[tuple[int, int]]
+
+# Entries that are compared one by one with every page.
+TAIL = 1024
+# Entries of the largest run: merging two of half the size takes a third of a second.
+LARGEST = 1 << 20
+# A run is merged with the next one unless it has this many times its entries.
+RATIO = 2
+# Multiplying by an odd number spreads values over 32 bits, and can be undone (Knuth, 6.4).
+_SPREAD = np.uint32(0x9E3779B1)
+_GATHER = np.uint32(pow(0x9E3779B1, -1, 1 << 32))
+_LOW = np.uint64((1 << 32) - 1)
+
+
+class Neighbours:
+    """Finds the entries that are within a distance of a fingerprint and share a block with it.
+
+    It is not thread-safe. An entry takes ``bits / 8`` + 9 bytes and, for each block, 6 to 9.
+
+    Args:
+        bits: width of the fingerprints.
+        blocks: block values of a fingerprint.
+        distance: k; entries within k bits are found.
+
+    Attributes:
+        flooded: look-ups that found more than ``BUCKET_LIMIT`` entries of one run in a bucket, and
+            read the newest ones only.
+    """
+
+    def __init__(self, bits: int, blocks: int, distance: int) -> None:
+        self._blocks = blocks
+        self._distance = distance
+        self._words = np.empty((TAIL, bits // 64), np.uint64)
+        self._positions = np.empty(TAIL, np.int64)
+        self._living = np.empty(TAIL, np.bool_)
+        self._tail = np.empty((TAIL, blocks), np.uint32)
+        self._runs: list[_Run] = []
+        self._count = 0
+        self.flooded = 0
+
+    def __len__(self) -> int:
+        """Return how many entries were added, forgotten ones among them."""
+        return self._count
+
+    @property
+    def _in_runs(self) -> int:
+        return self._runs[-1].end if self._runs else 0
+
+    def add(self, positions: Sequence[int], words: Uint64s, blocks: Uint32s) -> None:
+        """Add entries; positions must increase.
+
+        Args:
+            positions: where they stand in the log.
+            words: shape (n, bits / 64), as :func:`packed_words` gives them.
+            blocks: shape (n, blocks).
+        """
+        first, end = self._count, self._count + len(positions)
+        if end > len(self._positions):
+            self._grow(max(end, 2 * first))
+        self._words[first:end] = words
+        self._positions[first:end] = positions
+        self._living[first:end] = True
+        self._count = end
+        at = first - self._in_runs
+        if at + len(positions) < TAIL:
+            self._tail[at : at + len(positions)] = blocks
+        else:
+            self._append_run(np.concatenate((self._tail[:at], blocks)))
+
+    def find(self, words: Uint64s, blocks: Uint32s) -> list[Near]:
+        """Return, for each of some fingerprints, (distance, position) of the entries near it.
+
+        Args:
+            words: shape (n, bits / 64).
+            blocks: shape (n, blocks).
+
+        Returns:
+            n lists, each sorted.
+        """
+        spread = (blocks * _SPREAD).ravel()
+        pairs = []
+        for run in self._runs:
+            lookups, numbers, flooded = run.find(spread)
+            self.flooded += flooded
+            pairs.append((lookups // self._blocks).astype(np.uint64) << np.uint64(32) | numbers)
+        found = self.scan(words, self._in_runs)
+        if not pairs:
+            return found
+        # An entry may share several blocks with the fingerprint.
+        candidates = np.unique(np.concatenate(pairs))
+        queries = (candidates >> np.uint64(32)).astype(np.intp)
+        numbers = (candidates & _LOW).astype(np.intp)
+        distances = bit_count(self._words[numbers] ^ words[queries]).sum(axis=1, dtype=np.int64)
+        self._note(found, queries, numbers, distances)
+        return found
+
+    def scan(self, words: Uint64s, first: int) -> list[Near]:
+        """Compare with every entry from a number on; return as :meth:`find`."""
+        found: list[Near] = [[] for _ in words]
+        for start in range(first, self._count, TAIL):
+            some = self._words[start : min(start + TAIL, self._count)]
+            distances = np.zeros((len(words), len(some)), np.uint16)
+            for i in range(words.shape[1]):
+                distances += bit_count(words[:, i, None] ^ some[:, i])
+            queries, numbers = np.nonzero(distances <= self._distance)
+            exact = distances[queries, numbers].astype(np.int64)
+            self._note(found, queries, numbers + start, exact)
+        return found
+
+    def forget(self, positions: Sequence[int]) -> None:
+        """Never find these entries again, as far as they are there."""
+        known, sought = self._positions[: self._count], np.array(positions, np.int64)
+        numbers = known.searchsorted(sought)
+        sought, numbers = sought[numbers < self._count], numbers[numbers < self._count]
+        self._living[numbers[known[numbers] == sought]] = False
+
+    def clear(self) -> None:
+        """Forget everything; numbers begin anew."""
+        self._runs.clear()
+        self._count = 0
+
+    def words(self, first: int, end: int) -> Uint64s:
+        """Return the fingerprints of a range of numbers."""
+        return self._words[first:end]
+
+    def blocks(self, first: int, end: int) -> Uint32s:
+        """Return the block values of a range of numbers; it looks through the runs that have it."""
+        values = np.empty((end - first, self._blocks), np.uint32)
+        for run in self._runs:
+            if first < run.end and end > run.first:
+                run.copy_blocks(values, first)
+        after = self._in_runs
+        if end > after:
+            start = max(first, after)
+            values[start - first :] = self._tail[start - after : end - after]
+        return values
+
+    def _note(
+        self,
+        found: list[Near],
+        queries: npt.NDArray[np.intp],
+        numbers: npt.NDArray[np.intp],
+        distances: Int64s,
+    ) -> None:
+        """Add the living ones of some pairs that are within the distance."""
+        near = np.flatnonzero((distances <= self._distance) & self._living[numbers])
+        if len(near):
+            positions = self._positions[numbers[near]].tolist()
+            touched = queries[near].tolist()
+            for query, exact, at in zip(touched, distances[near].tolist(), positions, strict=True):
+                found[query].append((exact, at))
+            for query in set(touched):
+                found[query].sort()
+
+    def _grow(self, capacity: int) -> None:
+        """Make room; memory that is not yet used is not touched, and so costs nothing."""
+        for name in ("_words", "_positions", "_living"):
+            old = getattr(self, name)
+            new = np.empty((capacity, *old.shape[1:]), old.dtype)
+            new[: self._count] = old[: self._count]
+            setattr(self, name, new)
+
+    def _append_run(self, blocks: Uint32s) -> None:
+        numbers = np.arange(self._in_runs, self._count, dtype=np.uint64)
+        spread = (blocks * _SPREAD).T.astype(np.uint64) << np.uint64(32)
+        run = _Run(self._in_runs, self._count, self._blocks, spread | numbers)
+        while self._runs and len(self._runs[-1]) < RATIO * len(run):
+            if len(self._runs[-1]) + len(run) > LARGEST:
+                break
+            run = self._runs.pop().merged(run)
+        self._runs.append(run)
+
+
+class _Run:
+    """The entries of a range of numbers, for each block sorted by its value, then by number.
+
+    Of each 32-bit value only the low bits are kept. The high ones name a place in the directory,
+    which says where the entries with these high bits begin.
+
+    Args:
+        first: number of the first entry.
+        end: number after the last one.
+        blocks: how many blocks there are.
+        keys: for each block the values (high 32 bits) and numbers (low 32 bits), in any order.
+    """
+
+    def __init__(self, first: int, end: int, blocks: int, keys: Iterable[Uint64s]) -> None:
+        self.first, self.end, self._blocks = first, end, blocks
+        size = end - first
+        # From 2**18 entries on, 16 low bits are left, half the memory of 32.
+        self._high = 16 if size >= 1 << 18 else max(size.bit_length() - 3, 0)
+        self._places = 1 << self._high
+        lows = np.uint16 if self._high >= 16 else np.uint32
+        self._lows = np.empty(blocks * size, lows)
+        self._numbers = np.empty(blocks * size, np.uint32)
+        self._starts = np.zeros(blocks * self._places + 1, np.uint32)
+        mask = np.uint64((1 << 32 - self._high) - 1)
+        for block, some in enumerate(keys):
+            ordered = np.sort(some)
+            here = slice(block * size, (block + 1) * size)
+            self._numbers[here] = ordered & _LOW
+            ordered >>= np.uint64(32)
+            self._lows[here] = ordered & mask
+            ordered >>= np.uint64(32 - self._high)
+            ends = np.bincount(ordered.view(np.int64), minlength=self._places).cumsum()
+            at = block * self._places + 1
+            self._starts[at : at + self._places] = ends + block * size
+
+    def __len__(self) -> int:
+        return self.end - self.first
+
+    def find(self, values: Uint32s) -> tuple[npt.NDArray[np.intp], Uint32s, int]:
+        """Look up the block values of some pages, one page after the other.
+
+        Returns:
+            pairs of a look-up and the number of an entry that has its value, and how many look-ups
+            found too many entries.
+        """
+        places = values >> np.uint32(32 - self._high) if self._high else np.zeros_like(values)
+        blocks = np.arange(self._blocks, dtype=np.uint32) << np.uint32(self._high)
+        places = (places.reshape(-1, self._blocks) + blocks).ravel()
+        starts = self._starts[places].astype(np.int64)
+        lengths = self._starts[places + np.uint32(1)] - starts
+        lows = (values & np.uint32((1 << 32 - self._high) - 1)).astype(self._lows.dtype)
+        flooded = 0
+        for lookup in np.flatnonzero(lengths > BUCKET_LIMIT).tolist():
+            start, low = int(starts[lookup]), lows[lookup]
+            place = self._lows[start : start + int(lengths[lookup])]
+            left, right = place.searchsorted(low), place.searchsorted(low, "right")
+            flooded += int(right - left > BUCKET_LIMIT)
+            left = max(left, right - BUCKET_LIMIT)
+            starts[lookup], lengths[lookup] = start + left, right - left
+        ends = lengths.cumsum()
+        # The entries of all places, one place after the other.
+        lookups = np.repeat(np.arange(len(values)), lengths)
+        entries = np.arange(int(ends[-1])) + (starts - ends + lengths)[lookups]
+        same = np.flatnonzero(self._lows[entries] == lows[lookups])
+        return lookups[same], self._numbers[entries[same]], flooded
+
+    def merged(self, later: _Run) -> _Run:
+        """Return a run with the entries of this one and of the next."""
+        keys = (np.concatenate((self._keys(i), later._keys(i))) for i in range(self._blocks))
+        return _Run(self.first, later.end, self._blocks, keys)
+
+    def _keys(self, block: int) -> Uint64s:
+        """Return values and numbers of a block, sorted."""
+        size = len(self)
+        here = slice(block * size, (block + 1) * size)
+        at = block * self._places
+        lengths = np.diff(self._starts[at : at + self._places + 1])
+        high = np.repeat(np.arange(self._places, dtype=np.uint64), lengths)
+        high <<= np.uint64(32 - self._high)
+        high |= self._lows[here]
+        high <<= np.uint64(32)
+        high |= self._numbers[here]
+        return high
+
+    def copy_blocks(self, values: Uint32s, first: int) -> None:
+        """Write the block values of this run's entries into rows that begin with a number."""
+        for block in range(self._blocks):
+            keys = self._keys(block)
+            rows = (keys & _LOW).astype(np.int64) - first
+            inside = (rows >= 0) & (rows < len(values))
+            some = (keys[inside] >> np.uint64(32)).astype(np.uint32)
+            values[rows[inside], block] = some * _GATHER
+
+
+def in_scope(blocks: Uint32s, scope: str) -> Uint32s:
+    """Return block values that those of another scope hardly ever equal; twice, the same again."""
+    mark = crc32(scope.encode("utf-8", "surrogatepass"))
+    marked: Uint32s = blocks ^ np.uint32(mark)
+    return marked
+
+
+def scoped(pages: Sequence[tuple[str, bytes]], blocks: int) -> Uint32s:
+    """Return the block values of pages, given with their scopes, in rows of so many blocks."""
+    packed = b"".join([values for _, values in pages])
+    rows = np.frombuffer(packed, "<u4").astype(np.uint32).reshape(len(pages), blocks)
+    for scope in {scope for scope, _ in pages if scope}:
+        of_scope = [i for i, (own, _) in enumerate(pages) if own == scope]
+        rows[of_scope] = in_scope(rows[of_scope], scope)
+    return rows
+
+
+def packed_words(values: Sequence[bytes], bits: int) -> Uint64s:
+    """Return fingerprints, given as bytes, in rows of bits / 64 words."""
+    return np.frombuffer(b"".join(values), np.uint64).reshape(-1, bits // 64)
+
+
+if hasattr(np, "bitwise_count"):
+
+    def bit_count(words: Uint64s) -> npt.NDArray[np.uint8]:
+        """Return the number of ones in each word."""
+        counts: npt.NDArray[np.uint8] = np.bitwise_count(words)
+        return counts
+
+else:  # numpy 1
+    _ONES = np.array([bin(i).count("1") for i in range(1 << 16)], np.uint8)
+
+    def bit_count(words: Uint64s) -> npt.NDArray[np.uint8]:
+        """Return the number of ones in each word."""
+        counts = _ONES[words.view(np.uint16)].reshape(*words.shape, 4)
+        total: npt.NDArray[np.uint8] = counts.sum(axis=-1, dtype=np.uint8)
+        return total

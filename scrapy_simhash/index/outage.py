@@ -1,0 +1,456 @@
+"""A circuit breaker around an index whose store can be away.
+
+While the store is away, pages claim in a memory index, which knows the pages that were let through
+since. Once the store is back, the confirmed ones of them claim there too, a few at a time, and
+those that repeat an older page are counted. Nothing is written to disk.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from threading import RLock
+from typing import TypeVar
+
+from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.index.contract import (
+    Arrival,
+    Census,
+    Claim,
+    Entry,
+    Index,
+    IndexSpec,
+    Match,
+    Neighbour,
+    Orphan,
+    Outcome,
+    StoreError,
+    StoreUnavailable,
+    Unsettled,
+)
+from scrapy_simhash.index.local import memory_index
+
+logger = logging.getLogger(__name__)
+
+# Pages that claim in the store in one step after an outage: the crawl's own come in between.
+BATCH = 64
+# Seconds for which a store that failed is left alone: the first pause is short, since most stores
+# are back soon, and each is twice as long as the one before.
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 10.0
+# A pause is not longer than this many times what was waited for the store's failure, because asking
+# a store that refuses at once costs nothing.
+_PAUSE_TO_ATTEMPT = 20
+
+T = TypeVar("T")
+
+
+class NotAsked(StoreUnavailable):
+    """The store was not asked, because it failed not long ago."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaughtUp:
+    """What happened since :meth:`Outage.catch_up` was last called.
+
+    Attributes:
+        let_through: pages that became originals without the store.
+        reconciled: pages of these that the store has now, or does not need.
+        duplicates: pages of these that repeat an older page of the store.
+        more: whether another call would find more to do.
+    """
+
+    let_through: int = 0
+    reconciled: int = 0
+    duplicates: int = 0
+    more: bool = False
+
+
+class Outage(Index):
+    """An index that goes on without its store; see the contract for its methods.
+
+    Entries that were admitted in memory have negative positions. What an operator does (``put``,
+    ``remove``, ``clear``, ``census``, length and iteration) is done in the store alone.
+
+    Args:
+        open_store: opens the store; called again while it raises StoreUnavailable.
+        spec: how the store is opened.
+        pages: pages that are let through in one outage; then claims raise StoreUnavailable.
+        start_without: whether the store may be away at the start.
+
+    Raises:
+        StoreError: the store cannot be used.
+        ValueError: the store cannot be described.
+
+    Attributes:
+        refused: why the store, once it could be reached, cannot be used at all; None if it can.
+    """
+
+    def __init__(
+        self,
+        open_store: Callable[[], Index],
+        spec: IndexSpec,
+        *,
+        pages: int,
+        start_without: bool = True,
+    ) -> None:
+        self.spec = spec
+        self.refused: StoreError | ValueError | None = None
+        self._open_store = open_store
+        self._pages = pages
+        self._lock = RLock()
+        self._breaker = _Breaker()
+        self._store: Index | None = None
+        self._memory = memory_index(spec)
+        # Pages that are in the memory index and not in the store: in progress, and confirmed.
+        self._open: dict[str, list[Arrival]] = {}
+        self._confirmed: deque[Arrival] = deque()
+        # Keys in progress in the store, and settled ones that it has not been told, with whether
+        # they failed.
+        self._there: set[str] = set()
+        self._owed: dict[str, bool] = {}
+        self._done = CaughtUp()
+        start = time.monotonic()
+        try:
+            self._store = open_store()
+        except StoreUnavailable as error:
+            if not start_without:
+                raise
+            self._breaker.failed(error, time.monotonic() - start)
+
+    @property
+    def away(self) -> bool:
+        """Whether the store failed when it was last asked."""
+        return self._breaker.is_open
+
+    @property
+    def left(self) -> int:
+        """How many pages were let through and are not in the store."""
+        return len(self._confirmed) + sum(map(len, self._open.values()))
+
+    # The contract.
+
+    def claim_all(  # noqa: D102
+        self, arrivals: Sequence[Arrival], *, now: float | None = None
+    ) -> list[Claim]:
+        for arrival in arrivals:
+            self.spec.check(arrival.fingerprint, arrival.facts)
+        with self._lock:
+            known = [self._is_known(arrival) for arrival in arrivals]
+            claims: list[Claim | None] = [None] * len(arrivals)
+            far = [i for i, here in enumerate(known) if not here]
+            unsure: set[str] = set()
+            try:
+                answers = self._claim_there([arrivals[i] for i in far], now) if far else []
+                for i, claim in zip(far, answers, strict=True):
+                    claims[i] = claim
+            except NotAsked:
+                pass
+            except StoreUnavailable:
+                # They may be originals over there, although nobody said so.
+                unsure = {arrivals[i].key for i in far}
+            rest = [i for i, claim in enumerate(claims) if claim is None]
+            if rest:
+                if len(self._memory) >= self._pages and not all(known[i] for i in rest):
+                    self._settle_there(unsure - self._there, failed=True)
+                    raise StoreUnavailable(
+                        f"the index is away, and let {self._pages} pages through"
+                    )
+                for i, claim in zip(rest, self._claim_here(arrivals, rest, now), strict=True):
+                    claims[i] = claim
+            self._there |= unsure & self._open.keys()
+            self._settle_there(unsure - self._there, failed=True)
+            return [claim for claim in claims if claim is not None]
+
+    def _is_known(self, arrival: Arrival) -> bool:
+        """Return whether a page repeats one that the store may not know yet."""
+        if not self.left:
+            return False
+        judge = self.spec.judge
+        return any(
+            near.key == arrival.key
+            or judge(arrival.key, arrival.facts, near.key, near.facts, near.distance).is_copy
+            for near in self._memory.query(arrival.fingerprint, scope=arrival.scope)
+        )
+
+    def _claim_there(self, arrivals: list[Arrival], now: float | None) -> list[Claim]:
+        claims = self._ask(
+            lambda store: store.claim_all(arrivals, now=now),
+            # A store that is full, or a replica, can be read, and is away all the same.
+            proves=lambda claims: any(claim.outcome is Outcome.ORIGINAL for claim in claims),
+        )
+        self._there |= {
+            arrival.key
+            for arrival, claim in zip(arrivals, claims, strict=True)
+            if claim.outcome is not Outcome.DUPLICATE
+        }
+        return claims
+
+    def _claim_here(
+        self, arrivals: Sequence[Arrival], which: list[int], now: float | None
+    ) -> list[Claim]:
+        claims = self._memory.claim_all([arrivals[i] for i in which], now=now)
+        for i, claim in zip(which, claims, strict=True):
+            if claim.outcome is Outcome.ORIGINAL:
+                page = arrivals[i]
+                self._open.setdefault(page.key, []).append(replace(page, request=None))
+                self._count(let_through=1)
+        return [
+            replace(claim, matches=_here(claim.matches), near=_here(claim.near)) for claim in claims
+        ]
+
+    def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Neighbour]:  # noqa: D102
+        self.spec.check(fingerprint)
+        with self._lock:
+            near = self._memory.query(fingerprint, scope=scope) if self.left else []
+            found = [replace(neighbour, entry=-neighbour.entry) for neighbour in near]
+            found += self._read(lambda store: store.query(fingerprint, scope=scope)) or []
+        return sorted(found, key=lambda neighbour: (neighbour.distance, neighbour.time))
+
+    def confirm(self, keys: Iterable[str]) -> None:  # noqa: D102
+        keys = list(keys)
+        with self._lock:
+            self._memory.confirm(keys)
+            for key in keys:
+                self._confirmed.extend(self._open.pop(key, ()))
+            self._settle_there(self._there.intersection(keys), failed=False)
+
+    def release(self, keys: Iterable[str]) -> None:  # noqa: D102
+        keys = list(keys)
+        with self._lock:
+            self._memory.release(keys)
+            for key in keys:
+                self._open.pop(key, None)
+            self._settle_there(self._there.intersection(keys), failed=True)
+
+    def _settle_there(self, keys: Iterable[str], *, failed: bool) -> None:
+        """Tell the store how pages fared, now or once it is back."""
+        owed = dict.fromkeys(keys, failed)
+        self._owed |= owed
+        self._there -= owed.keys()
+        if self._owed:
+            self._read(lambda _: None)
+
+    def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:  # noqa: D102
+        keys = list(keys)
+        with self._lock:
+            self._memory.renew(keys, now=now)
+            there = self._there.intersection(keys)
+            if there:
+                self._read(lambda store: store.renew(there, now=now))
+
+    def orphans(self, *, limit: int = 100, now: float | None = None) -> list[Orphan]:  # noqa: D102
+        with self._lock:
+            orphans = self._memory.orphans(limit=limit, now=now)
+            more = limit - len(orphans)
+            found = self._read(lambda store: store.orphans(limit=more, now=now)) if more else None
+            self._there |= {orphan.key for orphan in found or ()}
+            return orphans + (found or [])
+
+    def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> Unsettled:
+        """See the contract; while the store is away, its entries are said to be provisional."""
+        asked = set(entries)
+        with self._lock:
+            here = self._memory.unsettled({-entry for entry in asked if entry < 0}, now=now)
+            far = frozenset(entry for entry in asked if entry > 0)
+            there = self._read(lambda store: store.unsettled(far, now=now)) if far else None
+        there = there or Unsettled(far, frozenset())
+        return Unsettled(
+            there.provisional | {-entry for entry in here.provisional},
+            there.gone | {-entry for entry in here.gone},
+        )
+
+    def put(self, entries: Iterable[Entry]) -> int:  # noqa: D102
+        with self._lock:
+            return self._opened().put(entries)
+
+    def remove(self, key: str) -> int:  # noqa: D102
+        with self._lock:
+            return self._opened().remove(key)
+
+    def clear(self) -> None:  # noqa: D102
+        with self._lock:
+            self._opened().clear()
+
+    def census(self) -> Census:  # noqa: D102
+        with self._lock:
+            return self._opened().census()
+
+    def stored_key(self, key: str) -> str:  # noqa: D102
+        return key if self._store is None else self._store.stored_key(key)
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._opened())
+
+    def __iter__(self) -> Iterator[Entry]:
+        with self._lock:
+            return iter(self._opened())
+
+    def close(self) -> None:  # noqa: D102
+        with self._lock:
+            self._memory.close()
+            if self._store is not None:
+                self._store.close()
+
+    # After an outage.
+
+    def catch_up(self, *, at_once: bool = False) -> CaughtUp:
+        """Tell the store, if it is back, a little of what happened in its absence.
+
+        Args:
+            at_once: try even if it failed just now.
+        """
+        with self._lock:
+            if at_once:
+                self._breaker.retry()
+            more = self._breaker.is_due and self._reconcile()
+            done, self._done = replace(self._done, more=more), CaughtUp()
+            return done
+
+    def _reconcile(self) -> bool:
+        """Have a few pages claim in the store; return whether another call would find more."""
+        batch = [self._confirmed.popleft() for _ in range(min(BATCH, len(self._confirmed)))]
+        kept = batch
+        try:
+            if batch:
+                kept = self._ask(lambda store: self._move(batch, store))
+            elif self.away and not self._open:
+                # There is nothing to write; at least it answers.
+                nowhere = Fingerprint(0, self.spec.bits, bytes(4 * self.spec.blocks))
+                self._ask(lambda store: store.query(nowhere))
+        except StoreUnavailable:
+            self._confirmed.extendleft(reversed(batch))
+            return False
+        self._confirmed.extend(kept)
+        return len(kept) < len(batch) and len(self._confirmed) > 0
+
+    def _move(self, batch: list[Arrival], store: Index) -> list[Arrival]:
+        """Move pages to the store; return those that it may need yet."""
+        claims = list(zip(batch, store.claim_all(batch), strict=True))
+        store.confirm([p.key for p, claim in claims if claim.outcome is not Outcome.DUPLICATE])
+        copies = [(p, claim) for p, claim in claims if claim.outcome is Outcome.DUPLICATE]
+        # The page that such a copy repeats may fail yet.
+        kept = [p for p, claim in copies if all(match.provisional for match in claim.matches)]
+        self._count(reconciled=len(batch) - len(kept), duplicates=len(copies) - len(kept))
+        return kept
+
+    def _count(self, *, let_through: int = 0, reconciled: int = 0, duplicates: int = 0) -> None:
+        self._done = CaughtUp(
+            self._done.let_through + let_through,
+            self._done.reconciled + reconciled,
+            self._done.duplicates + duplicates,
+        )
+
+    # The store.
+
+    def _ask(self, call: Callable[[Index], T], proves: Callable[[T], bool] | None = None) -> T:
+        """Return the store's answer; before, it is told what it is owed.
+
+        Args:
+            call: asks the store.
+            proves: whether an answer shows that the store is back; without it any does.
+
+        Raises:
+            NotAsked: it failed not long ago.
+            StoreUnavailable: it fails.
+        """
+        if not self._breaker.is_due:
+            raise NotAsked("the index is away")
+        start = time.monotonic()
+        try:
+            store = self._opened()
+            self._pay(store)
+            answer = call(store)
+        except Exception as error:  # no fault of the store may cost a page
+            if not self.away and not self.left:
+                self._memory.clear()
+            self._breaker.failed(error, time.monotonic() - start)
+            raise StoreUnavailable(str(error)) from error
+        self.flooded = store.flooded
+        if proves is None or proves(answer):
+            self._breaker.worked()
+        return answer
+
+    def _read(self, call: Callable[[Index], T]) -> T | None:
+        """Return the store's answer, or None if it is away or does not answer."""
+        if self.away:
+            return None
+        try:
+            return self._ask(call)
+        except StoreUnavailable:
+            return None
+
+    def _opened(self) -> Index:
+        if self._store is None:
+            try:
+                self._store = self._open_store()
+            except StoreUnavailable:
+                raise
+            except (StoreError, ValueError) as error:
+                self.refused = error
+                raise
+        return self._store
+
+    def _pay(self, store: Index) -> None:
+        if self._owed:
+            store.release([key for key, failed in self._owed.items() if failed])
+            store.confirm([key for key, failed in self._owed.items() if not failed])
+            self._owed.clear()
+
+
+class _Breaker:
+    """Says when a store that failed is asked again; open while it is away."""
+
+    def __init__(self) -> None:
+        self._retry_at: float | None = None
+        self._failed_at = -math.inf
+        self._pause = 0.0
+        self._comes_and_goes = False
+
+    @property
+    def is_open(self) -> bool:
+        return self._retry_at is not None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the store can be asked: it is not away, or was left alone long enough."""
+        return self._retry_at is None or time.monotonic() >= self._retry_at
+
+    def retry(self) -> None:
+        """Ask next time, even if the store failed just now."""
+        if self.is_open:
+            self._retry_at = 0.0
+
+    def worked(self) -> None:
+        if self.is_open:
+            self._retry_at = None
+            logger.info("The index is back")
+
+    def failed(self, error: Exception, seconds: float) -> None:
+        """Note a failure that was waited for some seconds."""
+        now = time.monotonic()
+        # One that is back and soon fails again is left alone as if it had not been back.
+        fresh = now - self._failed_at > 2 * LONGEST_PAUSE
+        if not self.is_open:
+            self._comes_and_goes = not fresh
+            logger.warning(
+                "The index fails; until it is back, pages are compared with those that come "
+                "meanwhile only: %s",
+                error,
+                exc_info=None if isinstance(error, StoreError) else error,
+            )
+        pause = FIRST_PAUSE if fresh else 2 * self._pause
+        if not self._comes_and_goes:
+            pause = min(pause, max(_PAUSE_TO_ATTEMPT * seconds, FIRST_PAUSE))
+        self._pause = min(pause, LONGEST_PAUSE)
+        self._failed_at = now
+        self._retry_at = now + self._pause
+
+
+def _here(matches: tuple[Match, ...]) -> tuple[Match, ...]:
+    """Return matches of the memory index with positions that the store does not have."""
+    return tuple(replace(match, entry=-match.entry) for match in matches)

@@ -1,0 +1,151 @@
+"""The URL of an index in Redis, taken apart."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from inspect import signature
+from typing import Any
+from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
+
+from redis import Redis
+from redis.cluster import RedisCluster
+from redis.connection import parse_url, to_bool
+
+_SCHEMES = ("redis", "rediss")
+_PLACE = re.compile(r"([\w.-]+|\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\])(?::(\d{1,5}))?")
+_PORTS = {"": 6379, "sentinel": 26379, "cluster": 6379}
+# Options of the index, and the values that each may have; the first is the default.
+_BUCKETS = ("redis", "local")
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where an index is, and how it is kept.
+
+    Attributes:
+        shown: the URL without user, password and options, for messages.
+        topology: "" for one server, ``sentinel`` or ``cluster``.
+        hosts: the sentinels, or nodes of the cluster.
+        service: the sentinels' name of the master.
+        client: the options of redis-py.
+        sentinel: the options of redis-py for the sentinels themselves.
+        name: the index's name, with which its keys begin.
+        buckets: ``redis`` or ``local``.
+        secrets: texts that no message may contain.
+    """
+
+    shown: str
+    topology: str
+    hosts: list[tuple[str, int]]
+    service: str
+    client: dict[str, Any] = field(repr=False)
+    sentinel: dict[str, Any] = field(repr=False)
+    name: str
+    buckets: str
+    secrets: frozenset[str] = field(repr=False)
+
+    def without_secrets(self, message: str) -> str:
+        """Return a message of the server or of redis-py without user and password."""
+        for secret in sorted(self.secrets, key=len, reverse=True):
+            message = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "…", message)
+        return message
+
+
+def parse_address(url: str) -> Address:
+    """Take a URL apart.
+
+    Raises:
+        ValueError: it is of no known form; the message does not show what may be a password.
+    """
+    parts = urlsplit(url)
+    scheme, _, topology = parts.scheme.partition("+")
+    is_unix = scheme == "unix"
+    user_info, _, place = parts.netloc.rpartition("@")
+    hosts = [_host(text, _PORTS.get(topology, 0)) for text in place.split(",")] if place else []
+    if _is_cut(parts) or (None in hosts) or (is_unix and place):
+        raise ValueError(
+            f"{scheme}:… is no URL of an index: two slashes stand before user:password@host:port, "
+            "and special characters of the password are written as %2F, %23, %3F, %40 and the like"
+        )
+    shown = f"{parts.scheme}://{place}{parts.path}"
+    if topology not in _PORTS or (topology and is_unix):
+        raise ValueError(f"{shown}: what follows redis+ or rediss+ must be sentinel or cluster")
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    name, buckets = query.pop("name", "simhash"), query.pop("buckets", _BUCKETS[0])
+    if not name or set(name) & set("{}"):
+        raise ValueError(f"{shown}: name={name!r} must be a name without braces")
+    if buckets not in _BUCKETS:
+        raise ValueError(f"{shown}: buckets={buckets!r} is none of {', '.join(_BUCKETS)}")
+    # Answers are bytes here, whatever the user's other clients want.
+    query.pop("decode_responses", None)
+    own = {option: query.pop(option) for option in list(query) if option.startswith("sentinel_")}
+    service, database = "", parts.path.strip("/")
+    if topology:
+        service, _, database = database.partition("/")
+        if topology == "sentinel" and not service:
+            raise ValueError(f"{shown}: the path must be /service or /service/db")
+        if topology == "cluster" and (service or database):
+            raise ValueError(f"{shown}: a cluster has no databases; the path must be empty")
+    path = parts.path if is_unix else f"/{database}"
+    plain = f"{user_info}@" if user_info else ""
+    server = "" if is_unix else "localhost" if topology else place
+    options = urlencode({name.removeprefix("sentinel_"): value for name, value in own.items()})
+    try:
+        client = dict(parse_url(f"{scheme}://{plain}{server}{path}?{urlencode(query)}"))
+        sentinel = dict(parse_url(f"redis://?{options}"))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{shown}: {error}") from None
+    known = set(signature(Redis).parameters) | {"path", "connection_class"}
+    if topology == "cluster":
+        known |= set(signature(RedisCluster).parameters)
+    if unknown := sorted((client.keys() | sentinel.keys()) - known):
+        raise ValueError(f"{shown}: neither redis-py nor the index has an option {unknown[0]}")
+    for some in (client, sentinel):
+        some.pop("connection_class", None)
+        if "ssl" in some:
+            some["ssl"] = bool(to_bool(some["ssl"]))
+    if topology:
+        client.pop("host", None)
+    if is_unix:
+        client["unix_socket_path"] = client.pop("path")
+    if scheme == "rediss":
+        client["ssl"] = True
+    for some in (client, sentinel):
+        _check_host_names(some)
+    return Address(
+        shown, topology, [host for host in hosts if host], service, client, sentinel,
+        name, buckets, _secrets(user_info, client, sentinel),
+    )  # fmt: skip
+
+
+def _check_host_names(options: dict[str, Any]) -> None:
+    """Have the name in a certificate checked, which redis-py did not before version 6."""
+    if options.get("ssl") and options.get("ssl_cert_reqs", "required") == "required":
+        options.setdefault("ssl_check_hostname", True)
+
+
+def _secrets(user_info: str, *options: dict[str, Any]) -> frozenset[str]:
+    written = set(user_info.split(":", 1))
+    found = written | {unquote(text) for text in written}
+    for some in options:
+        found |= {str(some[name]) for name in ("username", "password") if some.get(name)}
+    return frozenset(found - {""})
+
+
+def _host(text: str, port: int) -> tuple[str, int] | None:
+    """Return host and port, None if the text may be something else, such as a password."""
+    found = _PLACE.fullmatch(text)
+    if not found or int(found[2] or 0) > 65535:
+        return None
+    return found[1].strip("[]"), int(found[2] or port)
+
+
+def _is_cut(parts: SplitResult) -> bool:
+    """Return whether a URL seems to be cut in the middle of its password."""
+    if "@" in parts.path + parts.fragment or (parts.fragment and parts.scheme != "unix"):
+        return True
+    if not parts.netloc and parts.scheme != "unix":
+        return True
+    before, at, _ = parts.query.partition("@")
+    return bool(at) and "@" not in parts.netloc and "=" not in before

@@ -1,0 +1,183 @@
+"""A page that claims: what a script is told of it, and what its answers mean."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.index.contract import (
+    Arrival,
+    Claim,
+    Judge,
+    Match,
+    Neighbour,
+    Outcome,
+    StoreDamaged,
+)
+from scrapy_simhash.index.redis.finders import Sought, Uint32s
+from scrapy_simhash.index.redis.rows import ROWS, Row, read_lease, read_row, read_rows
+
+# Bits of an entry, as callers know it, that are the end of its fingerprint; the position stands
+# above them. So an entry of a log that was lost is not taken for the one in its place now.
+_CHECK = 24
+
+
+class Near(NamedTuple):
+    """An entry near a page.
+
+    Attributes:
+        distance: in bits.
+        position: its place in the log.
+        check: the end of its fingerprint.
+        ends: when its lease ends, infinity where it is confirmed.
+        row: what is known of it.
+        is_provisional: whether it has a lease.
+    """
+
+    distance: int
+    position: int
+    check: bytes
+    ends: float
+    row: Row
+    is_provisional: bool
+
+    @property
+    def entry(self) -> int:
+        """The entry as callers know it."""
+        return self.position << _CHECK | int.from_bytes(self.check, "big")
+
+    def match(self, reason: str) -> Match:
+        """Return it as the answer to a claim names it."""
+        row = self.row
+        return Match(self.entry, row.key, self.distance, row.time, self.is_provisional, reason)
+
+    def neighbour(self) -> Neighbour:
+        """Return it as the answer to a query names it."""
+        row, is_provisional = self.row, self.is_provisional
+        return Neighbour(self.entry, row.key, self.distance, row.facts, row.time, is_provisional)
+
+
+@dataclass(slots=True)
+class Claimant:
+    """A page on its way to its answer.
+
+    Attributes:
+        arrival: the page.
+        others: living entries that were judged to be other pages, by position.
+        spared: positions of all entries that were judged to be other pages.
+        expired: positions of entries that were judged to be copies and had expired.
+    """
+
+    arrival: Arrival
+    others: dict[int, Match] = field(default_factory=dict)
+    spared: set[int] = field(default_factory=set)
+    expired: set[int] = field(default_factory=set)
+
+    def judged(self) -> tuple[bytes, bytes]:
+        """Return the positions judged to be other pages, and to be expired copies, packed."""
+        return _packed(self.spared), _packed(self.expired)
+
+    def hear(self, near: Sequence[Near], now: float, judge: Judge) -> Claim | None:
+        """Judge what a script found; return the answer, None if the page has to claim again."""
+        arrival, copies, is_revisit = self.arrival, [], False
+        for entry in near:
+            if entry.row.key == arrival.key:
+                is_revisit = True
+                copies.append(entry.match("key"))
+                continue
+            is_copy, reason = judge(
+                arrival.key, arrival.facts, entry.row.key, entry.row.facts, entry.distance
+            )
+            if is_copy and entry.ends > now:
+                copies.append(entry.match(reason))
+            elif is_copy:
+                self.expired.add(entry.position)
+            else:
+                self.spared.add(entry.position)
+                if entry.ends > now:
+                    self.others[entry.position] = entry.match(reason)
+        if not copies:
+            return None
+        outcome = Outcome.REVISIT if is_revisit else Outcome.DUPLICATE
+        return Claim(outcome, tuple(copies), self.near())
+
+    def near(self) -> tuple[Match, ...]:
+        """Return the living entries that are other pages, nearest first, then oldest."""
+        return tuple(sorted(self.others.values(), key=lambda match: (match.distance, match.entry)))
+
+
+def packed_entry(entry: int) -> bytes:
+    """Return position and check of an entry, 4 + 3 bytes; of no entry of ours if it is none."""
+    return entry.to_bytes(7, "big") if 0 <= entry < 1 << 56 else b"\xff" * 7
+
+
+def read_near(answers: Sequence[Sequence[Any]], told: Sequence[Any]) -> list[list[Near]]:
+    """Return the entries near some pages, nearest first, then oldest.
+
+    Args:
+        answers: for each page position, distance, check, lease, ...; see ``lua/answers.lua``.
+        told: number and content of the rows of confirmed entries, ...
+
+    Raises:
+        StoreDamaged: it does not fit together.
+    """
+    rows = {
+        number: read_rows(content) for number, content in zip(told[::2], told[1::2], strict=True)
+    }
+    return [
+        sorted(_near(rows, *answer[at : at + 4]) for at in range(0, len(answer), 4))
+        for answer in answers
+    ]
+
+
+def _near(
+    rows: Mapping[int, Mapping[int, bytes]], position: int, distance: int, check: bytes, lease: bytes
+) -> Near:
+    if lease:
+        ends, row = read_lease(lease)
+        return Near(distance, position, check, ends, row, True)
+    packed = rows[position // ROWS].get(position % ROWS)
+    if packed is None:
+        raise StoreDamaged(f"entry {position} in Redis has no row")
+    return Near(distance, position, check, float("inf"), read_row(packed), False)
+
+
+def in_scope(fingerprint: int, bits: int, scope: str) -> int:
+    """Return a fingerprint with the bits flipped that a scope flips.
+
+    So the fingerprints of different scopes are never near. Done twice, it is undone.
+    """
+    return fingerprint ^ int.from_bytes(_colours(scope, bits // 8), "big")
+
+
+def sought(fingerprints: Sequence[tuple[Fingerprint, str]]) -> Sought:
+    """Return what finders look for, given fingerprints and their scopes."""
+    values = b"".join(
+        in_scope(fingerprint.value, fingerprint.bits, scope).to_bytes(fingerprint.bits // 8, "big")
+        for fingerprint, scope in fingerprints
+    )
+    blocks = np.frombuffer(b"".join([f.blocks for f, _ in fingerprints]), "<u4")
+    shaped = blocks.reshape(len(fingerprints), -1)
+    if any(scope for _, scope in fingerprints):
+        shaped = shaped ^ np.array([block_mask(scope) for _, scope in fingerprints])[:, None]
+    return Sought(values, shaped)
+
+
+def block_mask(scope: str) -> np.uint32:
+    """Return what a scope's block values are XORed with, so that its buckets are its own."""
+    return np.frombuffer(_colours(scope, 4), "<u4")[0]
+
+
+def _colours(scope: str, size: int) -> bytes:
+    if not scope:
+        return bytes(size)
+    return hashlib.blake2b(scope.encode("utf-8", "surrogatepass"), digest_size=size).digest()
+
+
+def _packed(positions: set[int]) -> bytes:
+    return b"".join([position.to_bytes(4, "big") for position in sorted(positions)])

@@ -1,0 +1,210 @@
+"""Talking to Redis, Sentinel or Cluster: connections, scripts, pipelines, errors."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from redis import Redis, Sentinel
+from redis import exceptions as errors
+from redis.backoff import NoBackoff
+from redis.cluster import ClusterNode, RedisCluster
+from redis.retry import Retry
+from redis.sentinel import MasterNotFoundError
+
+from scrapy_simhash.index.contract import StoreDamaged, StoreUnavailable
+from scrapy_simhash.index.redis.address import Address
+from scrapy_simhash.index.redis.scripts import Geometry, script
+
+# A crawl does not wait for a store that is away. The client's own defaults are seconds, and ten
+# attempts, also of each sentinel.
+_PATIENCE = {
+    "socket_connect_timeout": 0.25,
+    "socket_timeout": 0.5,
+    "retry": Retry(NoBackoff(), 0),
+}
+# For a connection that was closed while it was idle.
+_ONCE_MORE = Retry(NoBackoff(), 1, supported_errors=(errors.ConnectionError,))
+
+# The keys of an index, in the order in which scripts are given them; see ``lua/keys.lua``.
+KEYS = ("meta", "log", "rows", "buckets", "leases", "requests", "due", "dead")
+
+# An error of a script is the fault of what it reads, unless Redis refuses to do what it asks.
+_IN_SCRIPT = re.compile("user_script|Error running script")
+_REFUSED = re.compile("OOM|MISCONF|NOREPLICAS|CLUSTERDOWN|TRYAGAIN|BUSY|memory|replica")
+_DENIED = re.compile(r"(?i)NOPERM|permission|ACL failure|can't run this command")
+
+T = TypeVar("T")
+
+
+class Client:
+    """The commands that an index needs, on one server or on the node of its slot.
+
+    One thread at a time may use it.
+
+    Args:
+        address: from :func:`parse_address`.
+        mark: of the spider whose leases are told by their end.
+        geometry: of the index.
+
+    Every method raises :class:`.StoreUnavailable` when Redis cannot do what was asked now, and
+    :class:`.StoreDamaged` when a key is not of ours.
+    """
+
+    def __init__(self, address: Address, mark: int, geometry: Geometry) -> None:
+        self._address = address
+        self._geometry = geometry
+        # Seconds from our monotonic clock, which nobody puts right, to that of Redis.
+        self._ahead = 0.0
+        self.keys = [self.key(f"due:{mark}" if part == "due" else part) for part in KEYS]
+        self._connection: Any = None
+        self._redis: Any = self._translated(lambda: _connect(address))
+
+    @property
+    def where(self) -> str:
+        """The index's name and place, for messages."""
+        return f"the index {self._address.name!r} at {self._address.shown}"
+
+    def key(self, part: str) -> str:
+        """Return the key of a part of the index."""
+        return f"{{{self._address.name}}}:{part}"
+
+    def set_clock(self, now: float) -> None:
+        """Note what the clock of Redis shows, in seconds since the Unix epoch."""
+        self._ahead = now - time.monotonic()
+
+    def time(self) -> float:
+        """Return what the clock of Redis shows: those of crawlers may be far apart."""
+        return time.monotonic() + self._ahead
+
+    def start_anew(self) -> None:
+        """After a fork, leave the connection to the parent."""
+        self._connection = None
+
+    def close(self) -> None:
+        """Close the connections."""
+        if self._connection is not None:
+            self._connection.disconnect()
+        self._redis.close()
+
+    def run(self, name: str, *arguments: Any) -> Any:
+        """Run a script on the keys of the index; see ``lua/``."""
+        source, digest = script(name, self._geometry)
+        rest = (len(self.keys), *self.keys, *arguments)
+        try:
+            return self.all([("EVALSHA", digest, *rest)])[0]
+        except errors.NoScriptError:
+            # Never loaded, or gone with SCRIPT FLUSH or a failover.
+            return self.all([("EVAL", source, *rest)])[0]
+
+    def all(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Run commands in one request; return their answers."""
+        return self._translated(lambda: self._answers(commands))
+
+    def setting(self, name: str) -> str | None:
+        """Return a setting of the server, None where it may not be read."""
+        try:
+            (answer,) = self.all([("CONFIG GET", name)])
+        except StoreUnavailable:
+            return None
+        found = {_plain(key): _plain(value) for key, value in pairs(answer)}
+        return found.get(name)
+
+    # Requests.
+
+    def _answers(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        if self._address.topology == "cluster":
+            return [self._redis.execute_command(*command) for command in commands]
+        # One thread at a time gets here, so that one connection will do; taking it from the pool
+        # for every request would cost as much as the request.
+        if self._connection is None:
+            self._connection = self._redis.connection_pool.make_connection()
+        # With Sentinel, this finds the master; nothing is done if it is connected.
+        self._connection.connect()
+        answers: list[Any] = _ONCE_MORE.call_with_retry(
+            lambda: self._exchange(commands), lambda _: None
+        )
+        for answer in answers:
+            if isinstance(answer, errors.RedisError):
+                raise answer
+        return answers
+
+    def _exchange(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        connection = self._connection
+        try:
+            connection.send_packed_command(connection.pack_commands(commands))
+            return [self._answer() for _ in commands]
+        except BaseException:
+            # Answers that may still come are to no request of ours.
+            connection.disconnect()
+            raise
+
+    def _answer(self) -> Any:
+        try:
+            return self._connection.read_response()
+        except errors.ResponseError as error:
+            return error
+
+    # Errors.
+
+    def _translated(self, call: Callable[[], T]) -> T:
+        address = self._address
+        try:
+            return call()
+        except errors.NoScriptError:
+            raise
+        except (errors.AskError, errors.MovedError):
+            raise StoreUnavailable(
+                f"{address.shown} is a node of a cluster: use redis+cluster://"
+            ) from None
+        except errors.ResponseError as error:
+            raise self._refusal(address.without_secrets(str(error))) from None
+        except MasterNotFoundError:
+            # Its own message holds much of the client's insides.
+            reason = "no sentinel answers and names a master"
+        except IndexError:
+            # redis-py raises it when no node of a cluster answers.
+            reason = "no node of the cluster answers"
+        except (errors.RedisError, errors.RedisClusterException, OSError) as error:
+            reason = address.without_secrets(str(error) or type(error).__name__)
+        raise StoreUnavailable(f"cannot use {self.where}: {reason}")
+
+    def _refusal(self, text: str) -> StoreUnavailable | StoreDamaged:
+        """Return the error that tells of an answer that is an error."""
+        if _DENIED.search(text):
+            return StoreUnavailable(
+                f"cannot use {self.where}, because the user's ACL denies a command: {text}"
+            )
+        if "WRONGTYPE" in text:
+            return StoreDamaged(
+                f"keys of {self.where} are another program's: "
+                "give the index another name with ?name="
+            )
+        if _IN_SCRIPT.search(text) and not _REFUSED.search(text):
+            return StoreDamaged(f"{self.where} is damaged: {text}")
+        return StoreUnavailable(f"cannot use {self.where}: {text}")
+
+
+def _connect(address: Address) -> Any:
+    options = {**_PATIENCE, **address.client}
+    if address.topology == "sentinel":
+        own = {**_PATIENCE, **address.sentinel}
+        sentinels = Sentinel(address.hosts, sentinel_kwargs=own, **options)
+        return sentinels.master_for(address.service)
+    if address.topology == "cluster":
+        nodes = [ClusterNode(host, port) for host, port in address.hosts]
+        return RedisCluster(startup_nodes=nodes, **options)
+    return Redis(**options)
+
+
+def pairs(answer: Any) -> list[tuple[Any, Any]]:
+    """Return names and values, of which an answer consists by whichever protocol."""
+    if isinstance(answer, dict):
+        return list(answer.items())
+    return list(zip(answer[::2], answer[1::2], strict=True))
+
+
+def _plain(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

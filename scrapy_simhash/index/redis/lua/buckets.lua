@@ -1,0 +1,171 @@
+-- What is near a page, found through buckets in Redis.
+--
+-- The entries whose block values begin with the same `level` bits share a *bucket page*:
+--
+--   name     number of the block, 1 byte | 1 and the first `level` bits of the value, as 3 bytes
+--   content  entry | entry | ..., the oldest first
+--   entry    last 24 bits of the value | last 24 bits of the position | of 64 bits the fingerprint
+--
+-- So the pages of a block are the leaves of a binary tree, and their names its numbering from the
+-- root on: the parent of n is n / 2. When the log has grown to twice as many entries, `level` goes up
+-- by one, and a page is split the first time that it is looked for, a few a call. Splitting as the
+-- table grows is linear hashing (Litwin 1980), with the pages in the order of the values.
+-- ARGV[3] is the caller's level; the finder's arguments of a page are the names of its bucket pages,
+-- and the last 24 bits of its block values.
+local level, splits, seen = tonumber(state[3]), 0, nil
+local NAMES, TAGS = ('c4'):rep(BLOCKS), ('c3'):rep(BLOCKS)
+-- Contents of bucket pages that this script has changed; false if one is no more.
+local changed = {}
+-- Names and contents of the bucket pages of the page that was looked at last, and its tags.
+local names, contents, tags
+
+local function refusal()
+  return tonumber(ARGV[3]) ~= level and {'level', level}
+end
+
+local function name_of(block, number)
+  return char(block, floor(number / 65536), floor(number / 256) % 256, number % 256)
+end
+
+local function page_of(name)
+  local content = changed[name]
+  if content == nil then content = call('HGET', buckets, name) end
+  return content
+end
+
+-- Split a page of the tree's row `depth` in two.
+local function split(block, number, depth, content)
+  local low, high, half, at = {}, {}, 2 ^ ((31 - depth) % 8), floor((depth - 8) / 8)
+  for i = 1, #content, ENTRY do
+    local side = byte(content, i + at) % (2 * half) < half and low or high
+    side[#side + 1] = sub(content, i, i + ENTRY - 1)
+  end
+  splits = splits + 1
+  changed[name_of(block, number)] = false
+  low, high = concat(low), concat(high)
+  if low ~= '' then changed[name_of(block, 2 * number)] = low end
+  if high ~= '' then changed[name_of(block, 2 * number + 1)] = high end
+  return low, high
+end
+
+-- Return where the entries are that belong into a page that is not there, and that page's content.
+local function home_of(name)
+  local block, a, b, c = byte(name, 1, 4)
+  local number = a * 65536 + b * 256 + c
+  for depth = level - 1, LEAST, -1 do
+    local ancestor = floor(number / 2 ^ (level - depth))
+    local content = page_of(name_of(block, ancestor))
+    if content then
+      while depth < level and splits < MOST_SPLITS do
+        local low, high = split(block, ancestor, depth, content)
+        depth = depth + 1
+        ancestor = floor(number / 2 ^ (level - depth))
+        content = ancestor % 2 == 0 and low or high
+        if content == '' then return name, nil end
+      end
+      return name_of(block, ancestor), content
+    end
+  end
+  return name, nil
+end
+
+-- Note the positions of the entries of a bucket as candidates, of a flooded one the newest.
+local function note(candidates, content, tag)
+  local places, count = {}, 0
+  local at = find(content, tag, 1, true)
+  while at do
+    if at % ENTRY == 1 then
+      count = count + 1
+      places[count] = at
+    end
+    at = find(content, tag, at + 1, true)
+  end
+  local first = 1
+  if count > BUCKET_LIMIT then
+    flooded = flooded + 1
+    first = count - BUCKET_LIMIT + 1
+  end
+  for i = first, count do
+    local place = places[i]
+    local a, b, c = byte(content, place + 3, place + 5)
+    -- The bits of a position that an entry lacks may be any.
+    for position = a * 65536 + b * 256 + c, finish + #records - 1, 16777216 do
+      candidates[position] = ENTRY > 6 and sub(content, place + 6, place + 5 + WIDTH)
+    end
+  end
+end
+
+-- Read the bucket pages of a page whose arguments begin at a place.
+local function look_at(at)
+  names, tags = {struct.unpack(NAMES, ARGV[at])}, {struct.unpack(TAGS, ARGV[at + 1])}
+  contents = call('HMGET', buckets, unpack(names, 1, BLOCKS))
+  for j = 1, BLOCKS do
+    local content = changed[names[j]]
+    if content == nil then content = contents[j] end
+    if not content and level > LEAST then names[j], content = home_of(names[j]) end
+    contents[j] = content
+  end
+end
+
+-- Return the distances of the entries near a page, by position; nothing if there is none.
+local function near_ones(fingerprint, at)
+  local candidates, near, own = nil, nil, nil
+  look_at(at)
+  for j = 1, BLOCKS do
+    if contents[j] and find(contents[j], tags[j], 1, true) then
+      candidates = candidates or {}
+      note(candidates, contents[j], tags[j])
+    end
+  end
+  for position, inline in pairs(candidates or {}) do
+    own = own or bytes_of(fingerprint)
+    local other = inline or fingerprint_of(position)
+    local d = #other >= WIDTH and apart(own, other, 0)
+    if d and (not inline or finish <= 16777216 or fingerprint_of(position) == inline) then
+      near = near or {}
+      near[position] = d
+    end
+  end
+  return near
+end
+
+-- Put an entry into the buckets of the page that was looked at last.
+local function note_entry(position, fingerprint)
+  local low = position % 16777216
+  local suffix = char(floor(low / 65536), floor(low / 256) % 256, low % 256)
+  if ENTRY > 6 then suffix = suffix .. fingerprint end
+  for j = 1, BLOCKS do
+    local content, tag = contents[j], tags[j]
+    if not content then
+      changed[names[j]] = tag .. suffix
+    else
+      if #content >= PAGE_LIMIT * ENTRY then
+        -- The oldest entry of the same bucket goes, or of the page.
+        local oldest = find(content, tag, 1, true) or 1
+        oldest = oldest % ENTRY == 1 and oldest or 1
+        content = sub(content, 1, oldest - 1) .. sub(content, oldest + ENTRY)
+      end
+      changed[names[j]] = content .. tag .. suffix
+    end
+  end
+end
+
+local function save_entries()
+  local written, gone = {}, {}
+  for name, content in pairs(changed) do
+    if content then
+      written[#written + 1] = name
+      written[#written + 1] = content
+    else
+      gone[#gone + 1] = name
+    end
+  end
+  -- As many as fit onto the stack of Lua.
+  for i = 1, #written, 4000 do
+    call('HSET', buckets, unpack(written, i, math.min(i + 3999, #written)))
+  end
+  if #gone > 0 then call('HDEL', buckets, unpack(gone)) end
+  if level < MOST_LEVEL and finish + #records > PAGE_ENTRIES * 2 ^ level then
+    call('HINCRBY', meta, 'level', 1)
+  end
+end

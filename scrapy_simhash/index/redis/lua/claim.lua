@@ -1,0 +1,92 @@
+-- Claim for pages, one after the other; each claim is as atomic as the script.
+-- ARGV: see the finder up to 4; now, end of the leases, their heads (see entries.lua); then for each
+--   page: record, row, request or '', positions judged to be other pages, positions judged to be
+--   copies and expired, two arguments of the finder.
+-- Returns {answers, rows, flooded look-ups, news}: the answer of a page is its position if it was
+-- admitted; {} if the script has compared enough, and the page has to claim again; else what is near
+-- and not yet judged, or no more as it was judged; see answers.lua. An own entry that is provisional
+-- is leased to the caller on the way. News are the records from the position that the caller had
+-- seen, if it has the log in RAM.
+--# keys
+local FIRST, STRIDE = 8, 7
+--# compare
+--# finder
+--# entries
+--# answers
+do
+  local refused = refusal()
+  if refused then return refused end
+end
+
+local now, ends, head = tonumber(ARGV[5]), ARGV[6], ARGV[7]
+local leased, wanted, answers, news = {}, {}, {}, {}
+for position = seen or finish, finish - 1 do news[#news + 1] = record_of(position) end
+
+local function set_of(positions)
+  if positions == '' then return {} end
+  local set = {}
+  for i = 1, #positions, 4 do set[position_in(positions, i)] = true end
+  return set
+end
+
+local function lease_to_caller(position, row, request)
+  leased[position] = head .. row
+  if request ~= '' then wanted[position] = request end
+end
+
+local function claim(at, near)
+  local row, request = ARGV[at + 1], ARGV[at + 2]
+  local others, copies, replaced, answer = set_of(ARGV[at + 3]), set_of(ARGV[at + 4]), {}, {}
+  for position, d in pairs(near or {}) do
+    if not others[position] then
+      local lease = leased[position] or lease_of(position)
+      local is_own = lease and key_of(lease, LEASE + 1) == key_of(row, 1)
+      if is_own then
+        lease_to_caller(position, sub(lease, LEASE + 1), request)
+        lease = leased[position]
+      end
+      if copies[position] and lease and not is_own and expires_of(lease) <= now then
+        replaced[#replaced + 1] = position
+      elseif lease or not is_dead(position) then
+        tell(answer, position, d, lease)
+      end
+    end
+  end
+  if #answer > 0 then return answer end
+  for _, position in ipairs(replaced) do bury(position) end
+  local position = finish + #records
+  records[#records + 1] = ARGV[at]
+  note_entry(position, sub(ARGV[at], 1, WIDTH))
+  lease_to_caller(position, row, request)
+  return position
+end
+
+for at = FIRST, #ARGV, STRIDE do
+  local number = #answers + 1
+  if compared > MOST_COMPARED and number > 1 then
+    answers[number] = {}
+  else
+    answers[number] = claim(at, near_ones(sub(ARGV[at], 1, WIDTH), at + 5))
+    admitted[number] = type(answers[number]) == 'number' and answers[number] or nil
+  end
+end
+
+-- The log comes last: what is beyond its end plays no part, should a write before fail.
+save_entries()
+local fields, scores, requested = {}, {}, {}
+for position, lease in pairs(leased) do
+  local size = #fields
+  fields[size + 1], fields[size + 2] = position, lease
+  scores[size + 1], scores[size + 2] = ends, position
+  if wanted[position] then
+    requested[#requested + 1] = position
+    requested[#requested + 1] = wanted[position]
+  end
+end
+if #fields > 0 then
+  call('HSET', leases, unpack(fields))
+  call('ZADD', due, unpack(scores))
+end
+if #requested > 0 then call('HSET', requests, unpack(requested)) end
+if #records > 0 then append() end
+return {answers, told, flooded, concat(news)}

@@ -1,0 +1,65 @@
+-- The keys of an index, and the log; it stands before every script but open.lua.
+--
+-- meta      hash: the header; "end": entries in the log; "dead": deleted ones; "level": see buckets.lua
+-- log       hash: number of a segment -> the records of SEGMENT entries. A record is the fingerprint;
+--           where every crawler has the log in RAM, the block values follow it
+-- rows      hash: number of ROWS positions -> what is known of the confirmed ones; see rows.py
+-- buckets   hash: see buckets.lua
+-- leases    hash: position of a provisional entry -> its lease and row; see entries.lua
+-- requests  hash: position of a provisional entry -> what repeats its request
+-- due       sorted set: positions of one spider's provisional entries, by the end of the lease. The
+--           lease itself decides: a member whose lease has gone or was renewed is put right when met
+-- dead      string: a bit for each position, 1 where the entry was deleted
+--
+-- All keys have the same hash tag, because a script may only touch keys of one slot. Each exists
+-- from the start, because a script is refused while some of its keys have left for another node.
+-- ARGV[1] is the generation: an index that was deleted and made again is another.
+local meta, log, rows, buckets, leases, requests, due, dead = unpack(KEYS)
+local call, sub, byte, char, find = redis.call, string.sub, string.byte, string.char, string.find
+local floor, concat = math.floor, table.concat
+
+local state = call('HMGET', meta, 'generation', 'end', 'level')
+if state[1] ~= ARGV[1] then return false end
+local finish = tonumber(state[2])
+
+local segments = {}
+
+local function segment(number)
+  segments[number] = segments[number] or call('HGET', log, number) or ''
+  return segments[number]
+end
+
+local function record_of(position)
+  local number = floor(position / SEGMENT)
+  local at = (position - number * SEGMENT) * RECORD
+  return sub(segment(number), at + 1, at + RECORD)
+end
+
+-- Positions stand in arguments as four bytes, the most significant first.
+local function position_in(text, at)
+  local a, b, c, d = byte(text, at, at + 3)
+  return ((a * 256 + b) * 256 + c) * 256 + d
+end
+
+-- What this script appends to the log; and for each page of a call its position, if it was admitted.
+local records, admitted = {}, {}
+
+local function fingerprint_of(position)
+  local record = position < finish and record_of(position) or records[position - finish + 1] or ''
+  return sub(record, 1, WIDTH)
+end
+
+local function append()
+  local number, used = floor(finish / SEGMENT), finish % SEGMENT * RECORD
+  local content = segment(number)
+  if #content < used then error('the log has a gap') end
+  content = sub(content, 1, used) .. concat(records)
+  local changed = {}
+  for at = 1, #content, SEGMENT * RECORD do
+    changed[#changed + 1] = number
+    changed[#changed + 1] = sub(content, at, at + SEGMENT * RECORD - 1)
+    number = number + 1
+  end
+  call('HSET', log, unpack(changed))
+  call('HINCRBY', meta, 'end', #records)
+end

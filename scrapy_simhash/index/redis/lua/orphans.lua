@@ -1,0 +1,31 @@
+-- Lease expired entries of a spider anew to a crawler of it.
+-- ARGV: generation, now, end of the leases, heads of the leases, how many are looked at, adoptions
+--   of an entry at most
+-- Returns {position, key, request, ...} of what was adopted, and the keys of what was given up.
+--# keys
+--# entries
+local now, head, most = tonumber(ARGV[2]), ARGV[4], tonumber(ARGV[6])
+local adopted, given_up = {}, {}
+for _, position in ipairs(call('ZRANGEBYSCORE', due, '-inf', ARGV[2], 'LIMIT', 0, ARGV[5])) do
+  local lease = lease_of(position)
+  if not lease or sub(lease, 17, 20) ~= sub(head, 17, 20) then
+    call('ZREM', due, position)
+  elseif expires_of(lease) > now then
+    call('ZADD', due, string.format('%.17g', expires_of(lease)), position)
+  else
+    local request, adoptions = call('HGET', requests, position), byte(lease, LEASE)
+    local key = key_of(lease, LEASE + 1)
+    if not request or adoptions >= most then
+      bury(position)
+      if request then given_up[#given_up + 1] = key end
+    else
+      call('HSET', leases, position,
+        sub(head, 1, LEASE - 1) .. char(adoptions + 1) .. sub(lease, LEASE + 1))
+      call('ZADD', due, ARGV[3], position)
+      local size = #adopted
+      adopted[size + 1], adopted[size + 2] = tonumber(position), key
+      adopted[size + 3] = request
+    end
+  end
+end
+return {adopted, given_up}

@@ -1,0 +1,133 @@
+"""Rows: what is known of an entry beside its fingerprint and its block values.
+
+A row has the sizes of the facts (1 byte) and of the scope (2), the time in seconds since the Unix
+epoch (4), facts, scope and key. While its entry is provisional, a row stands behind its lease; see
+``lua/entries.lua``. Once it is confirmed, the row is appended to those of ``ROWS`` positions::
+
+    offset:1 size:3 row | offset:1 size:3 row | ...     as they are appended
+    "Z" size:4 zlib | offset:1 size:3 row | ...         the first ones in fewer bytes
+
+Numbers are big-endian.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import NamedTuple
+
+from scrapy_simhash.index.contract import StoreDamaged
+
+#: Positions whose rows stand together.
+ROWS = 64
+
+# When a lease ends, its crawler, the mark of the crawler's spider, adoptions.
+HEAD = struct.Struct(">d8sIB")
+_ROW = struct.Struct(">BHI")
+_SIZE = struct.Struct(">I")
+# The most bytes that packed rows may have when they are unpacked.
+_MOST_BYTES = 1 << 24
+
+
+class Row(NamedTuple):
+    """What is known of an entry."""
+
+    key: str
+    scope: str
+    facts: bytes
+    time: float
+
+
+class Lease(NamedTuple):
+    """A provisional entry.
+
+    Attributes:
+        ends: when the lease ends, in seconds since the Unix epoch.
+        row: what will be known of the entry.
+    """
+
+    ends: float
+    row: Row
+
+
+def pack_row(row: Row) -> bytes:
+    """Return a row as it is stored."""
+    scope = row.scope.encode("utf-8", "surrogatepass")
+    key = row.key.encode("utf-8", "surrogatepass")
+    return _ROW.pack(len(row.facts), len(scope), int(row.time)) + row.facts + scope + key
+
+
+def read_row(packed: bytes) -> Row:
+    """Return a row.
+
+    Raises:
+        StoreDamaged: it is none.
+    """
+    try:
+        facts, scope, time = _ROW.unpack_from(packed)
+        end = _ROW.size + facts + scope
+        if end > len(packed):
+            raise ValueError("it is cut off")
+        return Row(
+            packed[end:].decode("utf-8", "surrogatepass"),
+            packed[end - scope : end].decode("utf-8", "surrogatepass"),
+            packed[_ROW.size : end - scope],
+            float(time),
+        )
+    except (struct.error, ValueError) as error:
+        raise StoreDamaged(f"a row in Redis is damaged: {error}") from error
+
+
+def read_lease(packed: bytes) -> Lease:
+    """Return a lease and the row behind it.
+
+    Raises:
+        StoreDamaged: it is none.
+    """
+    try:
+        ends, *_ = HEAD.unpack_from(packed)
+    except struct.error as error:
+        raise StoreDamaged(f"a lease in Redis is damaged: {error}") from error
+    return Lease(ends, read_row(packed[HEAD.size :]))
+
+
+def read_rows(content: bytes) -> dict[int, bytes]:
+    """Return rows by their offset, not taken apart.
+
+    Raises:
+        StoreDamaged: they are none.
+    """
+    try:
+        plain = content
+        if content[:1] == b"Z":
+            (size,) = _SIZE.unpack_from(content, 1)
+            end = 1 + _SIZE.size + size
+            unpacker = zlib.decompressobj()
+            plain = unpacker.decompress(content[1 + _SIZE.size : end], _MOST_BYTES)
+            if not unpacker.eof:
+                raise ValueError("packed rows are cut off, or too long")
+            plain += content[end:]
+        found, at = {}, 0
+        while at < len(plain):
+            (head,) = _SIZE.unpack_from(plain, at)
+            offset, size = head >> 24, head & 0xFFFFFF
+            at += _SIZE.size + size
+            if offset >= ROWS or at > len(plain):
+                raise ValueError("a row is cut off")
+            found[offset] = plain[at - size : at]
+    except (struct.error, ValueError, zlib.error) as error:
+        raise StoreDamaged(f"rows in Redis are damaged: {error}") from error
+    return found
+
+
+def squeeze_rows(content: bytes) -> bytes:
+    """Return the same rows in as few bytes as may be.
+
+    Raises:
+        StoreDamaged: they are none.
+    """
+    rows = sorted(read_rows(content).items())
+    plain = b"".join(_SIZE.pack(offset << 24 | len(row)) + row for offset, row in rows)
+    packed = zlib.compress(plain, 9)
+    squeezed = b"Z" + _SIZE.pack(len(packed)) + packed
+    return squeezed if len(squeezed) < len(plain) else plain

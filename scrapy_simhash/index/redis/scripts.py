@@ -1,0 +1,86 @@
+"""The scripts that run in Redis: put together of small files, with the geometry of an index."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from scrapy_simhash.index.contract import BUCKET_LIMIT
+from scrapy_simhash.index.redis.rows import ROWS
+
+# Bytes of a segment of the log, so that it just fits a size class of the allocator.
+_SEGMENT_BYTES = 2042
+# Bucket pages are split when they have so many bytes on average.
+_PAGE_BYTES = 384
+#: Bits of a block value that name its bucket page, in a new index.
+LEAST_LEVEL = 8
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """How an index is laid out in Redis.
+
+    Attributes:
+        bits: width of a fingerprint.
+        blocks: block values of a page.
+        in_redis: whether the buckets are in Redis.
+    """
+
+    bits: int
+    blocks: int
+    in_redis: bool
+
+    @property
+    def width(self) -> int:
+        """Bytes of a fingerprint."""
+        return self.bits // 8
+
+    @property
+    def record(self) -> int:
+        """Bytes of a record of the log."""
+        return self.width if self.in_redis else self.width + 4 * self.blocks
+
+    @property
+    def segment(self) -> int:
+        """Records of a segment of the log."""
+        return max(_SEGMENT_BYTES // self.record, 1)
+
+    @property
+    def entry(self) -> int:
+        """Bytes of an entry of a bucket page; short fingerprints stand in it."""
+        return 6 + self.width if self.bits == 64 else 6
+
+
+@cache
+def script(name: str, geometry: Geometry) -> tuple[str, str]:
+    """Return the text of a script and its SHA-1, by which Redis knows it."""
+    constants = {
+        "WIDTH": geometry.width,
+        "BLOCKS": geometry.blocks,
+        "RECORD": geometry.record,
+        "SEGMENT": geometry.segment,
+        "ENTRY": geometry.entry,
+        "ROWS": ROWS,
+        "LEAST": LEAST_LEVEL,
+        "MOST_LEVEL": 22,
+        "PAGE_ENTRIES": _PAGE_BYTES // geometry.entry,
+        # A bucket keeps more entries than are read, so that it is told when there are too many.
+        "PAGE_LIMIT": BUCKET_LIMIT + 128,
+        "BUCKET_LIMIT": BUCKET_LIMIT,
+        # A call ends soon after so many comparisons, and splits so many pages: milliseconds each.
+        "MOST_COMPARED": 1000,
+        "MOST_SPLITS": 32,
+    }
+    finder = "buckets" if geometry.in_redis else "news"
+    lines = [f"local {', '.join(constants)} = {', '.join(map(str, constants.values()))}"]
+    for line in _lines(name):
+        part = line.removeprefix("--# ")
+        lines += [line] if part == line else _lines(finder if part == "finder" else part)
+    text = "\n".join(lines)
+    return text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+
+
+def _lines(name: str) -> list[str]:
+    return (files(__package__) / "lua" / f"{name}.lua").read_text("utf-8").splitlines()

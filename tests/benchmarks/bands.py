@@ -1,0 +1,128 @@
+"""How many near pairs share a band, and how many unrelated pages do, for several layouts.
+
+    python tests/benchmarks/bands.py [--layouts bands:16x4,bands:24x4] [--extractor prose]
+
+The sets of ../shared/data, and near-duplicates made of the pages of articles-html. A near pair
+is two pages of a set whose fingerprints differ in at least one bit and at most k, by a full scan;
+it is found if the pages have the same value at one place. The last columns count, for a page of
+the set, the pages of other sets that it would be compared with if there were a million of them
+(goal: at most 100), and those of its own set that are beyond k, as a share.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from scrapy_simhash.extraction.extractor import extract
+from scrapy_simhash.fingerprint.recipe import RECIPES, Recipe
+from scrapy_simhash.kinds import make_kinds
+from scrapy_simhash.offline.datasets import Document, read_pages
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+# Set -> the most pages that are read of it.
+SETS = {
+    "docs-html": 2303,
+    "news-en": 2500,
+    "blog-html": 1494,
+    "manual-html": 3000,
+    "shops-html": 1200,
+    "types-html": 319,
+    "made kinds": 1000,
+}
+LAYOUTS = "bands:12x4,bands:16x4,bands:20x4,bands:24x4,bands:32x4,bands:24x5"
+
+
+def documents(name: str) -> Iterator[Document]:
+    if name == "made kinds":
+        yield from make_kinds(islice(read_pages(DATA / "articles-html"), 150)).documents
+    else:
+        yield from read_pages(DATA / name)
+
+
+class Pages:
+    """The pages of a set: their distances, and their block values by each layout."""
+
+    def __init__(self, name: str, recipes: list[Recipe]) -> None:
+        seen: set[str] = set()
+        values: list[bytes] = []
+        blocks: list[list[bytes]] = []
+        for document in islice(documents(name), SETS[name]):
+            text = document.text
+            if document.html is not None:
+                text = extract(document.html, recipes[0].extractor, url=document.url).text
+            if not text or text in seen or recipes[0].analyse(text).fingerprint is None:
+                continue
+            seen.add(text)
+            prints = [recipe.fingerprint(text) for recipe in recipes]
+            values.append(prints[0].to_bytes())
+            blocks.append([fingerprint.blocks for fingerprint in prints])
+        self.name = name
+        self.count = len(values)
+        packed = np.frombuffer(b"".join(values), np.uint8).reshape(self.count, -1)
+        bits = np.unpackbits(packed, axis=1).astype(np.float32)
+        apart = np.rint(bits @ (1 - bits).T + (1 - bits) @ bits.T).astype(np.int16)
+        self.near = np.triu((apart > 0) & (apart <= recipes[0].distance))
+        self.far = np.triu(apart > recipes[0].distance)
+        self.blocks = [
+            np.frombuffer(b"".join(column), "<u4").reshape(self.count, -1)
+            for column in zip(*blocks, strict=True)
+        ]
+
+
+def shared(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return which pages share a value at a place, shape (pages of one, pages of other)."""
+    found = np.zeros((len(one), len(other)), np.bool_)
+    for left, right in zip(one.T, other.T, strict=True):
+        order = right.argsort()
+        starts = right[order].searchsorted(left, "left")
+        ends = right[order].searchsorted(left, "right")
+        for page in np.flatnonzero(ends > starts):
+            found[page, order[starts[page] : ends[page]]] = True
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--layouts", default=LAYOUTS)
+    parser.add_argument("--extractor", default="prose")
+    parser.add_argument("--recipe", default="default")
+    options = parser.parse_args()
+    if not DATA.is_dir():
+        sys.exit(f"skipped: {DATA} is missing")
+    base = replace(RECIPES[options.recipe], extractor=options.extractor)
+    recipes = [replace(base, layout=layout) for layout in options.layouts.split(",")]
+    sets = [Pages(name, recipes) for name in SETS]
+    print(f"recipe {base.name}, extractor {base.extractor}, k = {base.distance}\n")
+    print(
+        f"{'set':12}{'pages':>6}{'pairs':>7}  {'layout':12}{'missed':>7}{'recall':>9}"
+        f"{'per million':>13}{'own set':>9}"
+    )
+    for pages in sets:
+        for number, recipe in enumerate(recipes):
+            own = shared(pages.blocks[number], pages.blocks[number])
+            # What is made of articles-html is no other site than types-html, nor the reverse.
+            others = [other for other in sets if other is not pages]
+            strangers = sum(other.count for other in others)
+            met = sum(
+                int(shared(pages.blocks[number], other.blocks[number]).sum()) for other in others
+            )
+            pairs = int(pages.near.sum())
+            missed = int((pages.near & ~own).sum())
+            recall = f"{1 - missed / pairs:9.4f}" if pairs else f"{'-':>9}"
+            print(
+                f"{pages.name:12}{pages.count:6}{pairs:7}  {recipe.layout:12}{missed:7}{recall}"
+                f"{1e6 * met / (pages.count * strangers):13.1f}"
+                f"{(pages.far & own).sum() / pages.far.sum():9.1e}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,229 @@
+"""Pages that a dead crawler had begun: the next crawl of the same spider crawls them again."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy import Request
+
+from scrapy_simhash.analysis.page import Body, analyse_body
+from scrapy_simhash.crawl.requests import request_to_json
+from scrapy_simhash.detector import spec_of
+from scrapy_simhash.fingerprint.recipe import named_recipe
+from scrapy_simhash.index import Arrival, Index, open_index
+from tests.crawl.test_copies import answering
+from tests.crawl.test_crawl import Pages, paths
+from tests.pages import article, html
+
+Opened = Callable[..., Index]
+RECIPE = named_recipe("default")
+
+
+@pytest.fixture
+def articles(site: Any) -> Any:
+    for number in range(3):
+        site.pages[f"/{number}"] = html(article(number))
+        site.pages[f"/{number}/copy"] = html(article(number))
+    return site
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/index.sqlite"
+
+
+@pytest.fixture
+def opened(url: str) -> Iterator[Opened]:
+    """Opens the index as a crawler would."""
+    indexes: list[Index] = []
+
+    def open_as(spider: str = "pages") -> Index:
+        indexes.append(open_index(url, spec_of(RECIPE, lease=1, spider=spider)))
+        return indexes[-1]
+
+    yield open_as
+    for index in indexes:
+        index.close()
+
+
+def claim(index: Index, site: Any, number: int, request: str | None, **now: float) -> None:
+    analysis = analyse_body(Body(html(article(number))), RECIPE)
+    assert analysis.fingerprint is not None
+    key = f"{site.url}/{number}"
+    index.claim(Arrival(key, analysis.fingerprint, "", analysis.facts, request), **now)
+
+
+def stored(site: Any, number: int) -> str:
+    text = request_to_json(Request(f"{site.url}/{number}"), Pages(site=site, paths=[]))
+    assert text is not None
+    return text
+
+
+def leave(index: Index, site: Any, number: int, request: str | None = None) -> None:
+    """Claim for a page as a crawler that died long ago."""
+    claim(index, site, number, request or stored(site, number), now=0.0)
+
+
+def test_a_dead_spiders_pages_are_crawled_by_the_next_of_its_name(
+    crawl: Any, articles: Any, url: str, opened: Opened
+) -> None:
+    leave(opened(), articles, 0)
+
+    class Shop(Pages):
+        name = "shop"
+
+    settings = {"SIMHASH_INDEX_URL": url}
+    assert paths(crawl(Shop, settings=settings, site=articles, paths=["/1"])) == ["/1"]
+    crawled = crawl(Pages, settings=settings, site=articles, paths=["/2"])
+    assert sorted(paths(crawled)) == ["/0", "/2"]
+    assert paths(crawl(Pages, settings=settings, site=articles, paths=["/0/copy"])) == []
+
+
+def changed(site: Any, **parts: Any) -> str:
+    return json.dumps({**json.loads(stored(site, 0)), **parts})
+
+
+@pytest.mark.parametrize(
+    "rubbish",
+    [
+        "[" * 100_000,
+        '{"url": 1}',
+        {"url": "file:///etc/passwd"},
+        {"callback": "closed"},
+        {"callback": "__class__"},
+    ],
+)
+def test_rubbish_among_what_was_left_costs_itself_alone(
+    crawl: Any, articles: Any, url: str, opened: Opened, caplog: Any, rubbish: Any
+) -> None:
+    index = opened()
+    text = rubbish if isinstance(rubbish, str) else changed(articles, **rubbish)
+    leave(index, articles, 0, text)
+    leave(index, articles, 1)
+    crawled = crawl(Pages, settings={"SIMHASH_INDEX_URL": url}, site=articles, paths=["/2"])
+    assert sorted(paths(crawled)) == ["/1", "/2"]
+    assert f"{articles.url}/0 cannot be crawled again: " in caplog.text
+    assert sorted(entry.key for entry in index) == [articles.url + "/1", articles.url + "/2"]
+    assert not any(entry.provisional for entry in index)
+
+
+@pytest.mark.parametrize("target", ["a new page", "a copy", "missing"])
+def test_adopted_page_that_leads_elsewhere_by_now_gives_up_its_place(
+    crawl: Any, articles: Any, url: str, opened: Opened, target: str
+) -> None:
+    index = opened()
+    leave(index, articles, 0)
+    articles.pages["/0"] = (302, {"Location": "/moved"}, b"")
+    if target != "missing":
+        articles.pages["/moved"] = html(article(1 if target == "a copy" else 7))
+    settings = {"SIMHASH_INDEX_URL": url, "CONCURRENT_REQUESTS": 1, "SIMHASH_LEASE": 1}
+    crawl(Pages, settings=settings, site=articles, paths=["/1"])
+    assert articles.hits["/0"] == 1
+    assert f"{articles.url}/0" not in [entry.key for entry in index]
+
+
+def test_adopted_page_that_cannot_be_had_just_now_is_left_to_the_next_crawl(
+    crawl: Any, articles: Any, url: str, opened: Opened
+) -> None:
+    leave(opened(), articles, 0)
+    first = articles.pages["/0"]
+    articles.pages["/0"] = lambda request: (503, {}, b"")
+    settings = {"SIMHASH_INDEX_URL": url, "SIMHASH_LEASE": 1, "RETRY_ENABLED": False}
+    assert paths(crawl(Pages, settings=settings, site=articles, paths=[])) == []
+    articles.pages["/0"] = first
+    time.sleep(1.2)
+    assert paths(crawl(Pages, settings=settings, site=articles, paths=[])) == ["/0"]
+
+
+def test_crawl_stays_while_its_copies_wait_on_another_spiders_page(
+    crawl: Any, articles: Any, url: str, opened: Opened
+) -> None:
+    shop, key = opened("shop"), f"{articles.url}/0"
+    claim(shop, articles, 0, "x")
+    stop = threading.Event()
+
+    def live() -> None:
+        for _ in range(35):
+            stop.wait(0.2)
+            shop.renew([key])
+        shop.release([key])
+
+    thread = threading.Thread(target=live)
+    thread.start()
+    try:
+        settings = {"SIMHASH_INDEX_URL": url, "SIMHASH_LEASE": 1}
+        crawled = crawl(Pages, settings=settings, site=articles, paths=["/0/copy"])
+    finally:
+        stop.set()
+        thread.join()
+    assert paths(crawled) == ["/0/copy"]
+
+
+def test_crawl_takes_the_place_of_a_spider_that_dies_with_the_original_of_a_copy(
+    crawl: Any, articles: Any, url: str, opened: Opened
+) -> None:
+    claim(opened("shop"), articles, 0, "x")
+    settings = {"SIMHASH_INDEX_URL": url, "SIMHASH_LEASE": 1}
+    crawled = crawl(Pages, settings=settings, site=articles, paths=["/0/copy"])
+    assert paths(crawled) == ["/0/copy"]
+
+
+def test_adopted_page_that_takes_longer_than_its_lease_is_given_to_nobody_else(
+    crawl: Any, articles: Any, url: str, opened: Opened
+) -> None:
+    index, other = opened(), opened()
+    for number in range(2):
+        leave(index, articles, number)
+    found: list[Any] = []
+
+    def slow(request: Any) -> Any:
+        time.sleep(2.5)
+        found.extend(other.orphans())
+        return 404, {}, b""
+
+    articles.pages["/0"] = slow
+    settings = {"SIMHASH_INDEX_URL": url, "SIMHASH_LEASE": 1, "CONCURRENT_REQUESTS": 1}
+    crawled = crawl(Pages, settings=settings, site=articles, paths=[])
+    assert paths(crawled) == ["/1"]
+    assert found == []
+
+
+def test_page_that_a_middleware_asks_for_again_keeps_its_place(
+    crawl: Any, articles: Any, url: str, opened: Opened
+) -> None:
+    class Ban:
+        def process_response(self, request: Any, response: Any, spider: Any = None) -> Any:
+            return request.replace(dont_filter=True) if response.status == 403 else response
+
+    leave(opened(), articles, 0)
+    answering(articles, "/0", (403, {}, b""))
+    articles.pages["/0"](None)
+    settings = {"SIMHASH_INDEX_URL": url, "DOWNLOADER_MIDDLEWARES": {Ban: 543}}
+    assert paths(crawl(Pages, settings=settings, site=articles, paths=[])) == ["/0"]
+
+
+def test_requests_are_stored_only_where_another_crawler_can_find_them(
+    crawl: Any, articles: Any, url: str, monkeypatch: Any
+) -> None:
+    made: list[str] = []
+
+    def counting(request: Request, spider: Any) -> str | None:
+        made.append(request.url)
+        return request_to_json(request, spider)
+
+    class Slow(Pages):
+        async def start(self) -> AsyncIterator[Any]:
+            for path in self.paths:
+                yield Request(self.base + path)
+
+    monkeypatch.setattr("scrapy_simhash.crawl.filter.request_to_json", counting)
+    crawl(Slow, settings={"SIMHASH_INDEX_URL": "memory://"}, site=articles, paths=["/0", "/1"])
+    assert made == []
+    crawl(Slow, settings={"SIMHASH_INDEX_URL": url}, site=articles, paths=["/0", "/1"])
+    assert len(made) == 2

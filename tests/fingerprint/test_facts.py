@@ -1,0 +1,112 @@
+"""Facts of a page: what stands in them, and that they stay small and quick."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pytest
+
+from scrapy_simhash.extraction.extractor import Extraction, extract
+from scrapy_simhash.fingerprint.facts import FACTS_SIZE, Facts, facts_of
+from scrapy_simhash.fingerprint.recipe import named_recipe
+
+RECIPE = named_recipe("default")
+PAGE = Extraction("The text.", False, "Site. The text.", "A story | Site", ("Site", "A story"))
+
+
+def facts(extraction: Extraction = PAGE, **changes: object) -> Facts:
+    return Facts.from_bytes(facts_of(replace(extraction, **changes), RECIPE))  # type: ignore[arg-type]
+
+
+def test_facts_are_the_same_after_they_were_bytes() -> None:
+    data = facts_of(PAGE, RECIPE)
+    assert len(data) == FACTS_SIZE <= 24
+    assert Facts.from_bytes(data).to_bytes() == data
+
+
+@pytest.mark.parametrize("data", [b"", b"x", bytes(FACTS_SIZE + 1)])
+def test_bytes_of_another_length_are_refused_in_one_line(data: bytes) -> None:
+    with pytest.raises(ValueError, match="the facts of a page have 23 bytes, not"):
+        Facts.from_bytes(data)
+
+
+def test_title_of_another_site_has_the_same_part() -> None:
+    one, other = facts(), facts(title="A Story – Another paper")
+    assert one.headings != other.headings
+    assert one.title == other.title != 0
+
+
+def test_a_title_and_a_heading_in_the_same_words_have_the_same_hash() -> None:
+    assert facts(title="4.2. A story").title == facts().heading != 0
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("13.8. Full text", "12.7. Full text"),
+        ("Chapter 4. Full text", "Chapter 12. Full text"),
+        ("第 4 章 Full text", "第十二章 Full text"),
+        ("4. Full text", "Full text"),
+    ],
+)
+def test_an_outline_number_is_no_part_of_a_heading(one: str, other: str) -> None:
+    assert facts(headings=(one,)).heading == facts(headings=(other,)).heading
+    assert (
+        facts(title="x", headings=(one,)).headings != facts(title="x", headings=(other,)).headings
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("SPI_commit", "SPI_rollback"), ("Area 51", "Area 52"), ("7 wonders", "8 wonders")],
+)
+def test_what_names_the_page_is_part_of_its_heading(one: str, other: str) -> None:
+    assert facts(title=one).title != facts(title=other).title
+
+
+def test_a_page_without_headings_has_no_hash_of_any() -> None:
+    none = facts(title=" | ", headings=("", "…"))
+    assert (none.headings, none.title, none.heading) == (0, 0, 0)
+
+
+def test_hashes_follow_the_seed() -> None:
+    secret = replace(RECIPE, seed="secret")
+    one, other = facts(), Facts.from_bytes(facts_of(PAGE, secret))
+    assert one.headings != other.headings
+    assert one.title != other.title
+    assert one.heading != other.heading
+    assert one.page != other.page
+    assert one.text_steps == other.text_steps
+
+
+@pytest.mark.parametrize("length", [1, 10, 299, 1500, 100_000])
+def test_lengths_are_kept_within_a_twentieth(length: int) -> None:
+    assert facts(text="a" * length).text_bytes == pytest.approx(length, rel=0.05)
+
+
+def test_lengths_count_bytes() -> None:
+    assert facts(text="汉" * 100).text_bytes == pytest.approx(300, rel=0.05)
+
+
+def test_where_nothing_visible_is_named_the_text_is_the_page() -> None:
+    bare = facts(Extraction("The text."))
+    assert bare.page_steps == bare.text_steps
+    assert bare.page == facts(shown="The text.").page
+
+
+@pytest.mark.parametrize("unit", ["a", "1.", "第", "\ufdfa", "第 ", "chapter ", " - ", "\ud800"])
+def test_headings_of_megabytes_take_no_time(unit: str) -> None:
+    huge = unit * (4_000_000 // len(unit))
+    begun = time.process_time()
+    facts(title=huge, headings=(huge,) * 3)
+    assert time.process_time() - begun < 0.2
+
+
+def test_extractors_name_title_headings_and_all_that_shows() -> None:
+    body = "<nav>Menu</nav><h1>A</h1><h1>B <i>C</i></h1><p>Text."
+    html = f"<html><head><title>T</title></head><body>{body}"
+    for extractor in ("main", "text", "trafilatura"):
+        found = extract(html, extractor)
+        assert (found.title, found.headings) == ("T", ("A", "B C"))
+        assert found.shown == "Menu\nA\nB C\nText."

@@ -1,0 +1,120 @@
+"""The rule: which pages with near fingerprints are copies."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_simhash.fingerprint.facts import Facts
+from scrapy_simhash.fingerprint.rule import Kinship, Rule, kinship, rule
+from scrapy_simhash.index.contract import Ruling
+
+
+def page(
+    headings: int = 1,
+    title: int = 1,
+    heading: int = 1,
+    *,
+    page: int = 0,
+    text: int = 5000,
+    shown: int = 6000,
+    thin: bool = False,
+) -> Facts:
+    steps = [round(8 * (length.bit_length() - 1)) for length in (text, shown)]
+    return Facts(headings, title, heading, page, *steps, thin)
+
+
+STORY = page()
+OTHER = page(2, 2, 2)
+HOST, DOMAIN, SITES = Kinship.HOST, Kinship.DOMAIN, Kinship.NONE
+
+
+def test_like_headings_and_near_texts_make_a_copy() -> None:
+    assert rule(STORY, STORY, HOST, 48, 48) == (True, "like-headings")
+
+
+def test_other_headings_on_one_host_make_another_page() -> None:
+    assert rule(STORY, OTHER, HOST, 25, 48) == (False, "other-heading")
+
+
+def test_long_texts_that_are_very_near_may_have_other_headings() -> None:
+    assert rule(STORY, OTHER, HOST, 24, 48) == (True, "long-text")
+    short = page(2, 2, 2, text=1000, shown=1000)
+    assert rule(STORY, short, HOST, 0, 48) == (False, "other-heading")
+
+
+def test_short_texts_have_to_be_nearer() -> None:
+    short = page(text=200, shown=220)
+    assert rule(short, STORY, HOST, 32, 48) == (True, "like-headings")
+    assert rule(short, STORY, HOST, 33, 48) == (False, "short")
+
+
+def test_a_small_part_of_a_page_counts_only_if_the_whole_pages_are_alike() -> None:
+    part = page(text=600, shown=9000)
+    assert rule(part, part, HOST, 0, 48) == (True, "whole-page")
+    assert rule(part, page(text=600, shown=9000, page=0x1FFF), HOST, 0, 48) == (
+        False,
+        "part-of-page",
+    )
+    assert rule(part, page(text=600, shown=40_000), HOST, 0, 48) == (False, "part-of-page")
+    assert rule(part, page(text=600, shown=40_000), SITES, 0, 48) == (True, "like-headings")
+
+
+def test_pages_without_main_text_repeat_only_their_like() -> None:
+    thin = page(thin=True)
+    assert rule(thin, thin, HOST, 32, 48) == (True, "thin-page")
+    assert rule(thin, thin, HOST, 33, 48) == (False, "short")
+    assert rule(thin, STORY, HOST, 0, 48) == (False, "one-thin")
+    assert rule(thin, page(2, 2, 2, thin=True), HOST, 0, 48) == (False, "other-heading")
+    assert rule(thin, page(shown=40_000, thin=True), HOST, 0, 48) == (False, "other-length")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "kin", "alike"),
+    [
+        (page(1, 5, 6), page(2, 5, 6), HOST, False),
+        (page(1, 5, 6), page(2, 5, 6), DOMAIN, True),
+        (page(1, 5, 6), page(2, 5, 7), DOMAIN, False),
+        (page(1, 5, 0), page(2, 5, 7), DOMAIN, True),
+        (page(1, 5, 6), page(2, 5, 7), SITES, True),
+        (page(1, 5, 6), page(2, 4, 6), SITES, True),
+        (page(1, 5, 6), page(2, 4, 5), SITES, True),
+        (page(1, 5, 6), page(2, 4, 7), SITES, False),
+        (page(1, 0, 0), page(2, 0, 0), SITES, False),
+        (page(0, 0, 0), page(0, 0, 0), SITES, True),
+    ],
+)
+def test_headings_are_compared_as_the_sites_are_related(
+    one: Facts, other: Facts, kin: Kinship, alike: bool
+) -> None:
+    assert rule(one, other, kin, 40, 48).is_copy is alike
+    assert rule(other, one, kin, 40, 48).is_copy is alike
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "kin"),
+    [
+        ("http://a.com/1", "https://A.com/2", HOST),
+        ("http://a.com/1", "POST 0011 http://a.com/2", HOST),
+        ("http://a.com/", "http://www.a.com/", DOMAIN),
+        ("http://a.co.uk/", "http://b.co.uk/", SITES),
+        ("http://10.0.0.1/", "http://10.0.0.2/", SITES),
+        ("my key", "another", HOST),
+        ("my key", "http://a.com/", HOST),
+        ("http://[", "http://a.com/", HOST),
+    ],
+)
+def test_keys_tell_how_two_pages_are_related(one: str, other: str, kin: Kinship) -> None:
+    assert kinship(one, other) is kinship(other, one) is kin
+
+
+def test_pages_without_facts_are_judged_by_distance() -> None:
+    facts = STORY.to_bytes()
+    assert Rule(48)("a", b"", "b", b"", 48) == Ruling(True, "distance")
+    assert Rule(48)("a", facts, "b", b"", 48) == Ruling(True, "distance")
+
+
+def test_thresholds_follow_the_distance_of_the_recipe() -> None:
+    long, other = STORY.to_bytes(), OTHER.to_bytes()
+    address = "http://a.com/"
+    assert Rule(3)(address, long, address, other, 1) == Ruling(True, "long-text")
+    assert Rule(3)(address, long, address, other, 2) == Ruling(False, "other-heading")

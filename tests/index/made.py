@@ -1,0 +1,62 @@
+"""Fingerprints, blocks and pages that the tests of the index make without a text."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from scrapy_simhash.fingerprint.blocks import parse_blocks
+from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.index import Arrival, IndexSpec, Outcome, Ruling
+
+SLICES = parse_blocks("slices:4", 64)
+BANDS = 24
+# Width and distance of the recipes.
+WIDTHS = [(64, 3), (128, 22), (256, 48)]
+
+
+def spec(bits: int = 64, distance: int = 3, **changed: Any) -> IndexSpec:
+    blocks = SLICES.count if bits == 64 else BANDS
+    return IndexSpec(
+        **{"recipe": "test", "bits": bits, "distance": distance, "blocks": blocks} | changed
+    )
+
+
+def fp(value: int, bits: int = 64, *, text: object = 0) -> Fingerprint:
+    """Return a fingerprint; wide ones of one text share all their blocks."""
+    if bits == 64:
+        return Fingerprint(value, bits, SLICES.of(value, None))
+    return Fingerprint(value, bits, random.Random(f"{text}").randbytes(4 * BANDS))
+
+
+def blocked(value: int, blocks: Iterable[int]) -> Fingerprint:
+    """Return a fingerprint of 256 bits with these block values."""
+    return Fingerprint(value, 256, np.array(list(blocks), "<u4").tobytes())
+
+
+def flipped(value: int, positions: Iterable[int]) -> int:
+    for position in positions:
+        value ^= 1 << position
+    return value
+
+
+def page(key: str, value: int = 0, **given: Any) -> Arrival:
+    """Return a page of 64 bits that claims."""
+    return Arrival(key, fp(value), **given)
+
+
+def values(count: int, seed: int = 0, bits: int = 64) -> list[int]:
+    """Return fingerprints that are not near each other."""
+    numbers = random.Random(seed)
+    return [numbers.getrandbits(bits) for _ in range(count)]
+
+
+def same_facts(key: str, facts: bytes, other: str, other_facts: bytes, distance: int) -> Ruling:
+    """Judge pages with the same facts to be copies."""
+    return Ruling(facts == other_facts, "facts" if facts == other_facts else "other facts")
+
+
+ORIGINAL, DUPLICATE, REVISIT = Outcome.ORIGINAL, Outcome.DUPLICATE, Outcome.REVISIT

@@ -1,0 +1,302 @@
+"""The contract over histories of many acts: a model of it, batches, and races."""
+
+from __future__ import annotations
+
+import random
+import threading
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scrapy_simhash.fingerprint.simhash import hamming_distance
+from scrapy_simhash.index import Arrival, Orphan, Outcome
+from scrapy_simhash.index.contract import MAX_ADOPTIONS
+from tests.index.made import (
+    DUPLICATE,
+    ORIGINAL,
+    REVISIT,
+    WIDTHS,
+    flipped,
+    fp,
+    same_facts,
+    values,
+)
+
+few_examples = settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+LEASE = 60
+
+
+# A model of the contract.
+
+
+@dataclass
+class Known:
+    """An entry of the model; of a confirmed one the owner is None."""
+
+    page: Arrival
+    owner: int | None
+    expires: int
+    request: str | None
+    # The crawlers that claimed or adopted it and have not settled it since.
+    open: set[int]
+    adoptions: int = 0
+
+    def lives(self, now: int) -> bool:
+        return self.owner is None or now < self.expires
+
+
+class Model:
+    """What the contract says, in the plainest words; all crawlers are of one spider."""
+
+    def __init__(self, distance: int) -> None:
+        self.distance = distance
+        self.log: list[Known] = []
+
+    def claim(self, owner: int, page: Arrival, now: int) -> tuple[Outcome, list[str], list[str]]:
+        near = [
+            (distance, number, known)
+            for number, known in enumerate(self.log)
+            if known.page.scope == page.scope
+            and (distance := hamming_distance(known.page.fingerprint.value, page.fingerprint.value))
+            <= self.distance
+        ]
+        near.sort(key=lambda one: one[:2])
+        found = [known for _, _, known in near]
+        own = [known for known in found if known.page.key == page.key]
+        copies = [known for known in found if known in own or known.page.facts == page.facts]
+        living = [k.page.key for k in copies if k in own or k.lives(now)]
+        others = [k.page.key for k in found if k not in copies and k.lives(now)]
+        if own:
+            for known in own:
+                if known.owner is not None:
+                    known.owner, known.expires = owner, now + LEASE
+                    known.request = page.request
+                    known.open.add(owner)
+            return REVISIT, living, others
+        if living:
+            return DUPLICATE, living, others
+        self.log = [known for known in self.log if known not in copies]
+        self.log.append(Known(page, owner, now + LEASE, page.request, {owner}))
+        return ORIGINAL, [], others
+
+    def settle(self, owner: int, key: str, *, good: bool) -> None:
+        for known in [k for k in self.log if k.page.key == key and owner in k.open]:
+            known.open.discard(owner)
+            if good:
+                known.owner = None
+            elif known.owner == owner:
+                self.log.remove(known)
+
+    def renew(self, owner: int, key: str, now: int) -> None:
+        for known in self.log:
+            if known.page.key == key and known.owner == owner:
+                known.expires = now + LEASE
+
+    def orphans(self, owner: int, now: int) -> list[Orphan]:
+        orphans = []
+        for known in list(self.log):
+            if known.lives(now):
+                continue
+            if known.request is None or known.adoptions == MAX_ADOPTIONS:
+                self.log.remove(known)
+                continue
+            known.owner, known.expires = owner, now + LEASE
+            known.adoptions += 1
+            known.open.add(owner)
+            orphans.append(Orphan(known.page.key, known.request))
+        return orphans
+
+
+ACTS = ["claim", "claim", "claim", "claim", "confirm", "release", "renew", "orphans", "unsettled"]
+
+
+@given(seed=st.integers(0, 2**32))
+@few_examples
+def test_any_history_of_acts_goes_as_the_contract_says(new_store, seed):
+    chance = random.Random(seed)
+    store = new_store()
+    crawlers = [store.open(judge=same_facts, lease=LEASE) for _ in range(1 + store.shared)]
+    model, now = Model(3), 1_000
+    centres = values(3, seed)
+    positions: dict[int, Known] = {}
+    for _ in range(60):
+        now += chance.choice([0, 0, 1, 20, 70])
+        number = chance.randrange(len(crawlers))
+        index, key = crawlers[number], f"k{chance.randrange(8)}"
+        act = chance.choice(ACTS)
+        if act == "claim":
+            value = flipped(chance.choice(centres), chance.sample(range(64), chance.randrange(4)))
+            page = Arrival(
+                key,
+                fp(value),
+                chance.choice(["", "", "s"]),
+                chance.choice([b"", b"", b"1"]),
+                chance.choice([None, "R", "S"]),
+            )
+            claim = index.claim(page, now=now)
+            outcome, matches, near = model.claim(number, page, now)
+            assert claim.outcome is outcome
+            assert [m.key for m in claim.matches] == matches
+            assert [m.key for m in claim.near] == near
+        elif act in ("confirm", "release"):
+            getattr(index, act)([key])
+            model.settle(number, key, good=act == "confirm")
+        elif act == "renew":
+            index.renew([key], now=now)
+            model.renew(number, key, now)
+        elif act == "orphans":
+            found = sorted(index.orphans(now=now), key=repr)
+            assert found == sorted(model.orphans(number, now), key=repr)
+        else:
+            for known in model.log:
+                page = known.page
+                for neighbour in index.query(page.fingerprint, scope=page.scope):
+                    if (neighbour.key, neighbour.distance) == (page.key, 0):
+                        positions[neighbour.entry] = known
+            unsettled = index.unsettled(positions, now=now)
+            alive = [k for k in model.log if k.lives(now)]
+            there = {at for at, known in positions.items() if any(known is k for k in alive)}
+            open_ones = {at for at in there if positions[at].owner is not None}
+            assert unsettled.gone == positions.keys() - there
+            assert unsettled.provisional == open_ones
+        entries = [(e.key, e.fingerprint, e.scope, e.facts, e.provisional) for e in index]
+        assert entries == [
+            (k.page.key, k.page.fingerprint, k.page.scope, k.page.facts, k.owner is not None)
+            for k in model.log
+        ]
+
+
+@pytest.mark.parametrize(("bits", "distance"), WIDTHS)
+@given(seed=st.integers(0, 2**32))
+@few_examples
+def test_claims_and_queries_answer_as_a_full_scan(new_store, bits, distance, seed):
+    chance = random.Random(seed)
+    index, model = new_store().open(bits=bits, distance=distance), Model(distance)
+    centres = values(3, seed, bits)
+    for _ in range(40):
+        value = chance.choice(centres)
+        value = flipped(value, chance.sample(range(bits), chance.randint(0, distance)))
+        page = Arrival(f"{chance.randrange(25)}", fp(value, bits))
+        claim = index.claim(page, now=0)
+        outcome, matches, _ = model.claim(0, page, 0)
+        assert (claim.outcome, [m.key for m in claim.matches]) == (outcome, matches)
+
+
+# Batches.
+
+
+def test_pages_that_claim_together_get_the_answers_of_one_after_the_other(store):
+    index = store.open()
+    pages = values(700)
+    pages[1], pages[699] = pages[0] ^ 1, pages[0] ^ 2
+    claims = index.claim_all([Arrival(f"{i}", fp(value)) for i, value in enumerate(pages)])
+    assert [i for i, c in enumerate(claims) if c.outcome is not ORIGINAL] == [1, 699]
+    assert [claims[i].matches[0].key for i in (1, 699)] == ["0", "0"]
+    assert index.claim_all([]) == []
+
+
+@given(seed=st.integers(0, 2**32))
+@few_examples
+def test_batches_get_the_answers_of_one_after_the_other(new_store, seed):
+    """The same pages, alone and in batches: fresh and known keys, near ones in one batch."""
+    chance = random.Random(seed)
+    alone, together = (new_store().open(judge=same_facts, lease=LEASE) for _ in range(2))
+    centres = values(3, seed)
+    for batch in range(6):
+        now = 1000 + 35 * batch
+        pages = [
+            Arrival(
+                f"{chance.randrange(12)}",
+                fp(flipped(chance.choice(centres), chance.sample(range(64), chance.randrange(4)))),
+                chance.choice(["", "", "s"]),
+                chance.choice([b"", b"", b"1"]),
+                chance.choice([None, "R"]),
+            )
+            for _ in range(chance.randrange(8))
+        ]
+        expected = [alone.claim(page, now=now) for page in pages]
+        assert [shown(c) for c in together.claim_all(pages, now=now)] == list(map(shown, expected))
+        done = [page.key for page in pages if chance.random() < 0.3]
+        for index in (alone, together):
+            index.confirm(done)
+        assert list(alone) == list(together)
+
+
+def shown(claim):
+    return (
+        claim.outcome,
+        *(
+            [(m.key, m.distance, m.provisional, m.reason) for m in some]
+            for some in (claim.matches, claim.near)
+        ),
+    )
+
+
+# Races.
+
+
+def race(indexes, rounds, judge_facts=b""):
+    """Claim near pages at the same time; return each round's outcomes."""
+    outcomes = [[] for _ in range(rounds)]
+    start = threading.Barrier(len(indexes))
+    centres = values(rounds, 7)
+
+    def crawl(number):
+        for i, value in enumerate(centres):
+            start.wait(60)
+            page = Arrival(f"{i}/{number}", fp(value ^ 1 << number), facts=judge_facts)
+            outcomes[i].append(indexes[number].claim(page).outcome)
+
+    threads = [threading.Thread(target=crawl, args=(n,)) for n in range(len(indexes))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    return outcomes
+
+
+def test_of_near_pages_that_claim_at_once_exactly_one_becomes_the_original(store):
+    if store.shared:
+        indexes = [store.open(judge=same_facts) for _ in range(3)]
+    else:
+        indexes = [store.open(judge=same_facts)] * 3
+    for outcomes in race(indexes, 60):
+        assert sorted(outcome.value for outcome in outcomes) == ["duplicate"] * 2 + ["original"]
+
+
+def test_what_another_crawler_admits_after_the_last_look_is_found(shared_store):
+    one, other = shared_store.open(), shared_store.open()
+    for number, value in enumerate(values(50)):
+        first, second = (one, other) if number % 2 else (other, one)
+        assert first.claim(Arrival(f"a{number}", fp(value))).outcome is ORIGINAL
+        claims = second.claim_all([Arrival(f"b{number}", fp(value ^ 1 << i)) for i in range(2)])
+        assert [claim.outcome for claim in claims] == [DUPLICATE, DUPLICATE]
+
+
+def test_calls_from_many_threads_do_not_disturb_each_other(store):
+    index = store.open()
+    failed = []
+
+    def crawl(number):
+        try:
+            for i, value in enumerate(values(30, number)):
+                key = f"{number}/{i}"
+                index.claim(Arrival(key, fp(value), request="R"))
+                index.renew([key])
+                index.orphans()
+                (index.confirm if i % 2 else index.release)([key])
+        except Exception as error:  # noqa: BLE001 - whatever it is, the test fails
+            failed.append(error)
+
+    threads = [threading.Thread(target=crawl, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert failed == []
+    assert len(index) == 60
+    assert not any(entry.provisional for entry in index)
