@@ -61,6 +61,9 @@ class PatternStore(Protocol):
     def remove(self, host: str, signature: str) -> bool:
         """Forget a row; return whether there was one."""
 
+    def close(self) -> None:
+        """Let go of the store."""
+
 
 class MemoryPatternStore:
     """Rows in memory, for the crawlers of one process."""
@@ -105,3 +108,6 @@ class MemoryPatternStore:
         """Forget a row; return whether there was one."""
         with self._lock:
             return self._rows.pop((host, signature), None) is not None
+
+    def close(self) -> None:
+        """Do nothing: the rows are there as long as the object is."""

@@ -1,20 +1,35 @@
-"""The contract of pattern stores; every implementation runs through it."""
+"""One contract over every store of address patterns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 
 import pytest
 
+from scrapy_simhash.index import StoreUnavailable, open_index, open_patterns
 from scrapy_simhash.url_patterns.counts import Counts
-from scrapy_simhash.url_patterns.store import MemoryPatternStore, PatternStore, Row
+from scrapy_simhash.url_patterns.store import PatternStore, Row
+from tests.index.conftest import Store
+from tests.index.made import spec
 
 MakeStore = Callable[[int], PatternStore]
 
 
+@pytest.fixture(params=["memory", "sqlite", "redis", "redis-unix", "sentinel", "cluster"])
+def place(request: pytest.FixtureRequest, stores: Callable[[str], Store]) -> Store:
+    return stores(request.param)
+
+
 @pytest.fixture
-def make_store() -> MakeStore:
-    return MemoryPatternStore
+def make_store(place: Store) -> Iterator[MakeStore]:
+    with contextlib.ExitStack() as stack:
+        place.open()
+
+        def make(most: int) -> PatternStore:
+            return stack.enter_context(contextlib.closing(open_patterns(place.url, most)))
+
+        yield make
 
 
 def rows(number: int) -> list[Row]:
@@ -84,3 +99,33 @@ def test_the_rows_changed_longest_ago_go(make_store: MakeStore) -> None:
         "/0?b=*",
         "/?c=*",
     }
+
+
+def test_two_crawlers_add_to_the_same_rows(place: Store, make_store: MakeStore) -> None:
+    if not place.shared:
+        pytest.skip("one crawler has this store for itself")
+    one, other = make_store(100), make_store(100)
+    one.add(rows(2))
+    other.add(rows(1))
+    assert one.changes()[0] == other.changes()[0]
+    assert {row.counts.duplicates for row in one.changes()[0]} == {1, 2}
+
+
+def test_any_text_comes_back(make_store: MakeStore) -> None:
+    store = make_store(100)
+    row = Row("ä.test:8080", "/a b?c=*&é=[x]", Counts(1), "pinned", "http://ä.test/%0A")
+    store.add([row])
+    assert store.changes()[0] == [row]
+
+
+def test_a_file_without_an_index_is_refused(tmp_path: object) -> None:
+    with pytest.raises(StoreUnavailable):
+        open_patterns(f"sqlite:///{tmp_path}/none.sqlite")
+
+
+def test_the_index_of_the_file_is_still_one(tmp_path: object) -> None:
+    url = f"sqlite:///{tmp_path}/index.sqlite"
+    open_index(url, spec()).close()
+    with contextlib.closing(open_patterns(url)) as store:
+        store.add(rows(1))
+    open_index(url, spec()).close()
