@@ -32,6 +32,7 @@ ROOMS = {
         "keys",
         "report",
         "settings",
+        "url_patterns",
     },
     "doors": {
         "analysis",
@@ -58,6 +59,7 @@ ROOMS = {
         "offline",
         "report",
         "settings",
+        "url_patterns",
     },
 }
 DOORS = {"addon", "downloadermiddlewares", "pipelines", "spidermiddlewares"}

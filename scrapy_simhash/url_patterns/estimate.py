@@ -20,11 +20,13 @@ class Estimate:
         spared: addresses that were not fetched.
         fetched: addresses that could have been spared and were fetched all the same.
         wrong: those of them that led to distinct pages.
+        bytes: that the spared pages would have had, by the mean of their signatures' copies.
     """
 
     spared: int = 0
     fetched: int = 0
     wrong: int = 0
+    bytes: int = 0
     _weights: float = 0.0
     _squares: float = 0.0
     _greatest: float = 0.0

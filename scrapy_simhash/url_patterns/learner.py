@@ -172,6 +172,8 @@ class Learner:
     def spare(self, forecast: Forecast) -> None:
         """Count an address that is not fetched, or would not be."""
         self.estimate.spared += 1
+        counts = self.table.of(forecast.host).counts(forecast.signature)
+        self.estimate.bytes += counts.bytes // max(1, counts.duplicates)
 
     def record(
         self, forecast: Forecast, *, key: str, original: str | None = None, size: int = 0
@@ -263,7 +265,8 @@ class Learner:
         host = page.address.host
         telling, repeats = self._evidence.weigh(host + page.signature, page.starred, original)
         copy = Counts(1, int(telling), int(repeats), bytes=size)
-        self.table.add(Row(host, page.signature, copy, example=page.url))
+        example = f"{page.url} {original}"
+        self.table.add(Row(host, page.signature, copy, example=example))
         for pair in pairs(page.address, source.address) if source else ():
             known = pair in page.table
             before = 0 if known else page.table.distinct_below(pair.partition(BETWEEN)[0])

@@ -28,7 +28,7 @@ class Row(NamedTuple):
         counts: of its pages.
         mark: ``pinned`` for what is a pattern whatever the counts say, ``forbidden`` for what is
             none, or nothing.
-        example: an address of a copy, or nothing.
+        example: the address of a copy, a space, and the key of its original; or nothing.
     """
 
     host: str

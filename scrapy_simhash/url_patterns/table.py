@@ -67,7 +67,7 @@ class HostTable:
     def __iter__(self) -> Iterator[tuple[str, Counts]]:
         self._fold()
         for signature in {**self._rows, **self._folded}:
-            if is_mirror(signature) or self._present(signature) == signature:
+            if self.present(signature) == signature:
                 yield signature, self.counts(signature)
 
     def __contains__(self, signature: str) -> bool:
@@ -80,6 +80,10 @@ class HostTable:
         counts = unpack(self._rows.get(signature, 0))
         folded = self._folded.get(signature)
         return counts.plus(folded) if folded else counts
+
+    def present(self, row: str) -> str:
+        """Return the present form of a signature or a pair, as its places are known now."""
+        return row if is_mirror(row) else self.places.signature(read_signature(row))
 
     def add(self, signature: str, increment: Counts) -> None:
         """Add to the counts of a row."""
@@ -103,14 +107,11 @@ class HostTable:
         if len(self._rows) > self._most:
             self._trim()
 
-    def _present(self, row: str) -> str:
-        return self.places.signature(read_signature(row))
-
     def _fold(self) -> None:
         self._stale = self.places.newly_starred = False
         self._folded = {}
         for row, packed in self._rows.items():
-            if not is_mirror(row) and (present := self._present(row)) != row:
+            if (present := self.present(row)) != row:
                 folded = self._folded.get(present, NOTHING)
                 self._folded[present] = folded.plus(unpack(packed))
 

@@ -62,13 +62,13 @@ def replay(visits: Iterable[Visit], learner: Learner, *, watch: bool = False) ->
     seen: set[str] = set()
     spared: list[Visit] = []
     for visit in visits:
-        is_copy = visit.page in seen
+        is_copy = visit.page != "" and visit.page in seen
         seen.add(visit.page)
         kind = result.kinds.setdefault(visit.kind, Counter())
         kind["copies" if is_copy else "distinct"] += bool(visit.page)
         result.visits += 1
         result.size += visit.size
-        result.copies += is_copy and bool(visit.page)
+        result.copies += is_copy
         result.size_copies += visit.size * is_copy
         forecast = learner.forecast(visit.url)
         if forecast.spared:
@@ -77,7 +77,6 @@ def replay(visits: Iterable[Visit], learner: Learner, *, watch: bool = False) ->
             kind["copies spared"] += is_copy
             result.spared += 1
             result.size_spared += visit.size
-            result.size_copies_spared += visit.size * is_copy
             if not watch:
                 continue
         original = first.get(visit.page)
@@ -89,6 +88,8 @@ def replay(visits: Iterable[Visit], learner: Learner, *, watch: bool = False) ->
     result.distinct = len(seen - {""})
     lost = {visit.page: visit for visit in reversed(spared) if visit.page not in first}
     result.lost = list(lost.values())
+    # Of each page one address is no copy: the one that was fetched, or one that was spared too.
+    result.size_copies_spared = result.size_spared - sum(visit.size for visit in result.lost)
     for visit in result.lost:
         result.kinds[visit.kind]["distinct lost"] += 1
     result.estimate, result.at_most = learner.estimate.lost, learner.estimate.at_most
@@ -225,6 +226,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("what", choices=("made", "replay", "cost"))
     parser.add_argument("logs", nargs="*", type=Path, metavar="LOG")
+    parser.add_argument("--share", type=float, default=0.05, help="fetched all the same")
     parser.add_argument("--first", type=int, metavar="N", help="only the first N pages of a log")
     parser.add_argument("--watch", action="store_true", help="fetch all, and say what would be")
     options = parser.parse_args()
@@ -233,7 +235,7 @@ def main() -> int:
         return 0
     crawls = {str(log): list(read_visits(log)) for log in options.logs} or {"made": made_site()}
     for name, visits in crawls.items():
-        learner = Learner(Limits())
+        learner = Learner(Limits(share=options.share))
         show(name, replay(visits[: options.first], learner, watch=options.watch))
         if options.watch:
             print(f"  watching says: {learner.estimate.spared} spared, {learner.lost} lost")
