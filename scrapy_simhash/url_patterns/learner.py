@@ -263,7 +263,10 @@ class Learner:
 
     def _count_copy(self, page: _Page, source: _Page | None, original: str, size: int) -> None:
         host = page.address.host
-        telling, repeats = self._evidence.weigh(host + page.signature, page.starred, original)
+        telling = self._evidence.is_telling(host + page.signature, page.starred)
+        names = "&".join(name for name, _ in page.address.parameters)
+        family = f"{host}{page.signature.partition('?')[0]}?{names}"
+        repeats = self._evidence.repeats(family, original)
         copy = Counts(1, int(telling), int(repeats), bytes=size)
         example = f"{page.url} {original}"
         self.table.add(Row(host, page.signature, copy, example=example))
@@ -272,7 +275,7 @@ class Learner:
             before = 0 if known else page.table.distinct_below(pair.partition(BETWEEN)[0])
             # A prefix tells about the segments that have stood after it, if they were many.
             after = page.address.path[pair.partition(BETWEEN)[0].count("/") - 1]
-            telling, _ = self._evidence.weigh(host + pair, [after], original)
+            telling = self._evidence.is_telling(host + pair, [after])
             self._add(host, pair, Counts(1, int(telling), distinct=before, bytes=size))
 
     def _add(self, host: str, signature: str, counts: Counts) -> None:
