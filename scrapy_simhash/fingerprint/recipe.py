@@ -195,16 +195,10 @@ _ALL = (
     Recipe("pypi", FeatureSpec("pypi", 4, "frequency"), 64, 3, "md5"),
     Recipe("jieba-keywords", FeatureSpec("keywords", 20, "tfidf"), 64, 3),
     Recipe("fnv1", FeatureSpec("words", 1, "frequency"), 64, 3, "fnv1"),
-    # 128 bits of Python 2's string hash, as the first simhashes in Python had them; the distance
-    # is the same share of the bits as three of 64.
-    Recipe(
-        "string-hash",
-        FeatureSpec("words", 1, "frequency"),
-        128,
-        6,
-        "multiply-xor",
-        layout="slices:8",
-    ),
+    # 128 bits of Python 2's string hash, as the first simhashes in Python had them; k is the same
+    # share of the bits as three of 64. The hash of a short word leaves its high bits empty, so
+    # slices would be the same on every page: it has bands.
+    Recipe("string-hash", FeatureSpec("words", 1, "frequency"), 128, 6, "multiply-xor"),
 )
 RECIPES = {recipe.name: recipe for recipe in _ALL}
 

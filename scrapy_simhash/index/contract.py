@@ -320,6 +320,7 @@ class Index(ABC):
     def claim_all(self, arrivals: Sequence[Arrival], *, now: float | None = None) -> list[Claim]:
         """Claim for several pages, with the same answers as :meth:`claim` one after the other.
 
+        In the log they may stand in another order.
         When the store fails, some of the pages may have become originals; they claim again, or
         their leases run out.
         """
@@ -376,8 +377,11 @@ class Index(ABC):
         """
 
     @abstractmethod
-    def remove(self, key: str) -> int:
-        """Remove every entry of a key; return how many there were. It may read the whole index."""
+    def remove(self, keys: Iterable[str]) -> int:
+        """Remove every entry of these keys; return how many there were.
+
+        It reads the whole index, once.
+        """
 
     @abstractmethod
     def clear(self) -> None:

@@ -111,9 +111,9 @@ class MemoryLog:
     def is_expired(self, lease: Lease, now: float) -> bool:  # noqa: D102
         return lease.expires <= now
 
-    def positions(self, key: str) -> list[int]:  # noqa: D102
+    def positions(self, keys: Collection[str]) -> list[int]:  # noqa: D102
         records = map(self._record, range(self._before + 1, self.last() + 1))
-        return [record.position for record in records if record is not None and record.key == key]
+        return [record.position for record in records if record is not None and record.key in keys]
 
     def entries(self, after: int, limit: int) -> list[tuple[int, Entry]]:  # noqa: D102
         self._check()

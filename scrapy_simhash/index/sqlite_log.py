@@ -124,7 +124,8 @@ class SqliteLog:
         value, blocks = self._spec.bits // 8, 4 * self._spec.blocks
         for row in rows:
             if not (
-                type(row[1]) is str
+                row[0] < 1 << 32
+                and type(row[1]) is str
                 and type(row[2]) is type(row[3]) is bytes
                 and len(row[2]) == value
                 and len(row[3]) == blocks
@@ -216,8 +217,10 @@ class SqliteLog:
 
     # All of it.
 
-    def positions(self, key: str) -> list[int]:  # noqa: D102
-        return [row[0] for row in self._run("SELECT position FROM entries WHERE key = ?", (key,))]
+    def positions(self, keys: Collection[str]) -> list[int]:  # noqa: D102
+        with self._using() as connection:
+            rows = connection.execute("SELECT position, key FROM entries")
+            return [position for position, key in rows if key in keys]
 
     def entries(self, after: int, limit: int) -> list[tuple[int, Entry]]:  # noqa: D102
         rows = self._run(_ENTRIES + "position > ? ORDER BY position LIMIT ?", (after, limit))

@@ -6,8 +6,7 @@
 Needs ../shared/data. Prints one Markdown table. Only the named recipes and those of 256 bits are
 computed: narrower fingerprints are the first bits of these, which for character n-grams are the
 very bits of the narrower recipe, and for words those of another hash; their *ms* is that of 256
-bits, too. Pages are judged as a crawl does, thin ones by
-their digest. *P / R* are precision and recall over all pairs of a set at the recipe's distance k;
+bits, too. *P / R* are precision and recall over all pairs of a set at the recipe's distance k;
 *kinds* are the five kinds of near-duplicates, with negatives, made from ``articles-html``. *F1*
 is the mean over the sets, at the recipe's k and at the best one. *ms* is the median CPU time of a
 page of ``kinds``, extraction and fingerprint.
@@ -29,12 +28,12 @@ from statistics import mean, median
 from zlib import crc32
 
 import numpy as np
+from scrapy_simhash.kinds import make_kinds
 
 from scrapy_simhash.extraction.extractor import EXTRACTORS
 from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.recipe import RECIPES, Recipe
 from scrapy_simhash.fingerprint.simhash import BITS
-from scrapy_simhash.kinds import make_kinds
 from scrapy_simhash.offline.datasets import Dataset, Document, read_dataset
 from scrapy_simhash.offline.evaluation import Analysed, analyse_document
 from scrapy_simhash.offline.evaluation.pairs import Fingerprints
@@ -71,9 +70,9 @@ def recipes(full: bool) -> list[Recipe]:
     shingles = FeatureSpec("words", 2, "sqrt")
     return [
         *named,
-        *(variant(spec, 256, "prose") for spec in FEATURES),
-        *(variant(spec, bits, "prose") for spec in (shown.spec, shingles) for bits in (64, 128)),
-        *(replace(shown, extractor=extractor) for extractor in EXTRACTORS if extractor != "prose"),
+        *(variant(spec, 256, "main") for spec in FEATURES),
+        *(variant(spec, bits, "main") for spec in (shown.spec, shingles) for bits in (64, 128)),
+        *(replace(shown, extractor=extractor) for extractor in EXTRACTORS if extractor != "main"),
     ]
 
 
@@ -115,7 +114,7 @@ def measured_as(recipe: Recipe, dataset: Dataset) -> Recipe:
     if recipe in RECIPES.values():
         return recipe
     texts = all(document.html is None for document in dataset.documents)
-    return variant(recipe.spec, max(BITS), "prose" if texts else recipe.extractor)
+    return variant(recipe.spec, max(BITS), "main" if texts else recipe.extractor)
 
 
 def analysed(documents: list[Document], tried: list[Recipe], processes: int) -> list[Analysed]:
@@ -186,7 +185,7 @@ def main() -> None:
         order[named:] = sorted(order[named:], key=lambda at: -own[at])
     for at in order:
         recipe = tried[at]
-        name = recipe.name if recipe.extractor == "prose" else f"{recipe.name}, {recipe.extractor}"
+        name = recipe.name if recipe.extractor == "main" else f"{recipe.name}, {recipe.extractor}"
         scores = (
             f"{j.score.precision or 0:.3f} / {j.score.recall or 0:.3f}" for j in judgements[at]
         )

@@ -247,7 +247,7 @@ def test_named_recipe_replaces_what_is_given() -> None:
         ("classic", {"seed": 5}, "the seed must be a string or bytes"),
         ("pypi", {"bits": 256}, "md5 has 128 bits, not 256"),
         ("classic", {"layout": "soup"}, "'soup' is no layout of blocks"),
-        ("string-hash", {"distance": 8}, "slices:8 finds pairs within 7 bits only, not 8"),
+        ("compact", {"layout": "slices:8"}, "slices:8 finds pairs within 7 bits only, not 22"),
     ],
 )
 def test_impossible_values_are_refused(name: str, given: dict[str, Any], message: str) -> None:

@@ -107,8 +107,8 @@ def test_a_key_whose_content_changed_has_several_entries_and_remove_takes_all(st
     index.confirm(["a"])
     assert index.claim(page("a", FAR)).outcome is ORIGINAL
     assert len(index) == 2
-    assert index.remove("a") == 2
-    assert index.remove("a") == 0
+    assert index.remove(["a", "b"]) == 2
+    assert index.remove(["a"]) == 0
     assert index.query(fp(0)) == []
     assert index.claim(page("b", 0)).outcome is ORIGINAL
 
@@ -468,7 +468,7 @@ def test_unsettled_tells_provisional_and_gone_originals_from_confirmed_ones(stor
     assert index.unsettled(positions, now=100) == Unsettled(frozenset(positions), frozenset())
     index.confirm(["0"])
     index.release(["1"])
-    index.remove("2")
+    index.remove(["2"])
     index.renew(["3"], now=130)
     assert index.unsettled([*positions, 987_654], now=170) == Unsettled(
         frozenset([positions[3]]), frozenset([positions[1], positions[2], positions[4], 987_654])
