@@ -90,12 +90,14 @@ class Learner:
     Attributes:
         table: the counts of all signatures.
         estimate: what was spared, and what that lost.
+        lost: distinct pages that sparing would have lost, where all pages are fetched to watch.
     """
 
     def __init__(self, limits: Limits | None = None, table: PatternTable | None = None) -> None:
         self.limits = limits or Limits()
         self.table = table or PatternTable()
         self.estimate = Estimate()
+        self.lost = 0
         self._evidence = Evidence()
         # The simplest address that was met of a page, by the key of its original.
         self._simplest: OrderedDict[str, str] = OrderedDict()
@@ -106,11 +108,6 @@ class Learner:
         # Keys of pages that have copies.
         self._copied: OrderedDict[str, None] = OrderedDict()
         self._withheld: dict[tuple[str, str], Counts] = {}
-
-    @property
-    def lost(self) -> int:
-        """Distinct pages that sparing would have lost, while all pages are fetched to watch."""
-        return len(self._watched)
 
     def forecast(self, url: str) -> Forecast:
         """Return what an address tells, without learning from it."""
@@ -195,6 +192,7 @@ class Learner:
         if original is not None and original in self._watched:
             # Its original would not have been fetched, so this page would have been the first.
             del self._watched[original]
+            self.lost -= 1
             original = None
         if forecast.spared:
             self._watch(forecast, key, original, size)
@@ -250,6 +248,7 @@ class Learner:
     def _watch(self, forecast: Forecast, key: str, original: str | None, size: int) -> None:
         if original is None:
             _remember(self._watched, key, None)
+            self.lost += 1
         counts = Counts(1, 1, bytes=size) if original else Counts(distinct=1)
         name = forecast.host, forecast.signature
         self._withheld[name] = self._withheld.get(name, NOTHING).plus(counts)
