@@ -20,7 +20,7 @@ ROOMS = {
     "index": {"fingerprint", "url_patterns"},
     "detector": {"analysis", "fingerprint", "index"},
     "analysis": {"extraction", "fingerprint"},
-    "report": set(),
+    "report": {"fingerprint"},
     "offline": {"detector", "analysis", "report", "extraction", "fingerprint", "index", "keys"},
     "settings": {"detector", "exceptions", "extraction", "fingerprint", "index", "keys"},
     "crawl": {
@@ -36,7 +36,6 @@ ROOMS = {
         "url_patterns",
     },
     "doors": {"crawl", "settings"},
-    "kinds": {"fingerprint", "extraction", "offline"},
     "commands": {
         "analysis",
         "crawl",
@@ -46,7 +45,6 @@ ROOMS = {
         "fingerprint",
         "index",
         "keys",
-        "kinds",
         "offline",
         "report",
         "settings",

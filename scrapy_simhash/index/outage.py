@@ -124,8 +124,8 @@ class Outage(Index):
     def claim_all(  # noqa: D102
         self, arrivals: Sequence[Arrival], *, now: float | None = None
     ) -> list[Claim]:
-        for arrival in arrivals:
-            self.spec.check(arrival.fingerprint, arrival.facts)
+        for page in arrivals:
+            self.spec.check(page.fingerprint, page.facts, page.key, page.scope, page.request)
         with self._lock:
             claims: dict[int, Claim] = {}
             unsure: set[str] = set()

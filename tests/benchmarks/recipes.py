@@ -18,9 +18,9 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -28,16 +28,15 @@ from statistics import mean, median
 from zlib import crc32
 
 import numpy as np
-from scrapy_simhash.kinds import make_kinds
 
-from scrapy_simhash.extraction.extractor import EXTRACTORS
+from scrapy_simhash.extraction.extractor import EXTRACTORS, extract
 from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.recipe import RECIPES, Recipe
-from scrapy_simhash.fingerprint.simhash import BITS
+from scrapy_simhash.fingerprint.simhash import BITS, Fingerprint
 from scrapy_simhash.offline.datasets import Dataset, Document, read_dataset
-from scrapy_simhash.offline.evaluation import Analysed, analyse_document
 from scrapy_simhash.offline.evaluation.pairs import Fingerprints
-from scrapy_simhash.offline.evaluation.scores import Judgement, judge
+from tests.benchmarks.judging import Judgement, judge
+from tests.benchmarks.kinds import make_kinds
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 SAMPLE = 5  # every fifth page
@@ -117,6 +116,26 @@ def measured_as(recipe: Recipe, dataset: Dataset) -> Recipe:
     return variant(recipe.spec, max(BITS), "main" if texts else recipe.extractor)
 
 
+@dataclass
+class Analysed:
+    """The fingerprints of a document by several recipes, and the CPU time of each in ms."""
+
+    fingerprints: list[Fingerprint | None]
+    ms: list[float]
+
+
+def analyse_document(document: Document, recipes: Sequence[Recipe]) -> Analysed:
+    found = Analysed([], [])
+    for recipe in recipes:
+        begun = time.process_time()
+        text = document.text or ""
+        if document.html is not None:
+            text = extract(document.html, recipe.extractor).text
+        found.fingerprints.append(recipe.fingerprint(text) if text.strip() else None)
+        found.ms.append(1000 * (time.process_time() - begun))
+    return found
+
+
 def analysed(documents: list[Document], tried: list[Recipe], processes: int) -> list[Analysed]:
     analyse = partial(analyse_document, recipes=tried)
     with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
@@ -165,7 +184,7 @@ def main() -> None:
             number = measured.index(measured_as(recipe, dataset))
             kept = number, recipe.bits, recipe.distance
             if kept not in judged:  # of texts, whatever extracts them
-                found = [row.analyses[number].fingerprint for row in rows]
+                found = [row.fingerprints[number] for row in rows]
                 whole = Fingerprints.of(found, measured[number].bits)
                 compared = Fingerprints(whole.words[:, : recipe.bits // 64], whole.present)
                 over = skew(compared) if dataset.name == "news-en" else 0.0
@@ -173,9 +192,7 @@ def main() -> None:
             judgement, over = judged[kept]
             judgements[at].append(judgement)
             skews[at] += over
-            costs[at] = median(
-                (row.extraction_ms[number] or 0) + (row.fingerprint_ms[number] or 0) for row in rows
-            )
+            costs[at] = median(row.ms[number] for row in rows)
         print(f"{names[-1]}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
     print(f"| recipe | bits, k | {' | '.join(names)} | F1; best | bytes | ms | skew |")
     print("| --- | --- |" + " --- |" * len(names) + " --- | --- | --- | --- |")

@@ -206,6 +206,8 @@ def test_a_spec_out_of_range_is_refused(changed):
         Arrival("a", Fingerprint(0, 64, b"x" * 12)),
         Arrival("a", fp(0, 128)),
         Arrival("a", fp(0), facts=bytes(25)),
+        Arrival("\ud800", fp(0)),
+        Arrival("a", fp(0), scope="\udfff"),
     ],
 )
 def test_a_page_that_could_not_be_found_again_is_refused_and_nothing_is_written(store, arrival):
@@ -213,7 +215,7 @@ def test_a_page_that_could_not_be_found_again_is_refused_and_nothing_is_written(
     with pytest.raises(ValueError, match=r"^[^\n]+$"):
         index.claim_all([page("b", FAR), arrival])
     with pytest.raises(ValueError, match=r"^[^\n]+$"):
-        index.put([Entry(arrival.key, arrival.fingerprint, facts=arrival.facts)])
+        index.put([Entry(arrival.key, arrival.fingerprint, arrival.scope, arrival.facts)])
     assert len(index) == 0
 
 
