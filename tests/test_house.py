@@ -16,7 +16,8 @@ PACKAGE = Path(__file__).parent.parent / "scrapy_simhash"
 ROOMS = {
     "fingerprint": {"extraction", "index", "keys"},
     "extraction": {"fingerprint"},
-    "index": {"fingerprint"},
+    "url_patterns": set(),
+    "index": {"fingerprint", "url_patterns"},
     "detector": {"analysis", "fingerprint", "index"},
     "analysis": {"extraction", "fingerprint"},
     "report": {"fingerprint"},
@@ -32,6 +33,7 @@ ROOMS = {
         "report",
         "settings",
         "signals",
+        "url_patterns",
     },
     "doors": {"crawl", "settings"},
     "commands": {
@@ -46,6 +48,7 @@ ROOMS = {
         "offline",
         "report",
         "settings",
+        "url_patterns",
     },
 }
 DOORS = {"addon", "downloadermiddlewares", "pipelines", "spidermiddlewares"}
