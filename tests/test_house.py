@@ -16,10 +16,11 @@ PACKAGE = Path(__file__).parent.parent / "scrapy_simhash"
 ROOMS = {
     "fingerprint": {"extraction", "index", "keys"},
     "extraction": {"fingerprint"},
-    "index": {"fingerprint"},
+    "url_patterns": set(),
+    "index": {"fingerprint", "url_patterns"},
     "detector": {"analysis", "fingerprint", "index"},
     "analysis": {"extraction", "fingerprint"},
-    "report": set(),
+    "report": {"fingerprint"},
     "offline": {"detector", "analysis", "report", "extraction", "fingerprint", "index", "keys"},
     "settings": {"detector", "exceptions", "extraction", "fingerprint", "index", "keys"},
     "crawl": {
@@ -32,9 +33,9 @@ ROOMS = {
         "report",
         "settings",
         "signals",
+        "url_patterns",
     },
     "doors": {"crawl", "settings"},
-    "kinds": {"fingerprint", "extraction", "offline"},
     "commands": {
         "analysis",
         "crawl",
@@ -44,10 +45,10 @@ ROOMS = {
         "fingerprint",
         "index",
         "keys",
-        "kinds",
         "offline",
         "report",
         "settings",
+        "url_patterns",
     },
 }
 DOORS = {"addon", "downloadermiddlewares", "pipelines", "spidermiddlewares"}

@@ -22,8 +22,8 @@ import numpy as np
 
 from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.fingerprint.recipe import RECIPES, Recipe
-from scrapy_simhash.kinds import make_kinds
 from scrapy_simhash.offline.datasets import Document, read_pages
+from tests.benchmarks.kinds import make_kinds
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 # Set -> the most pages that are read of it.
@@ -91,7 +91,7 @@ def shared(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--layouts", default=LAYOUTS)
-    parser.add_argument("--extractor", default="prose")
+    parser.add_argument("--extractor", default="main")
     parser.add_argument("--recipe", default="default")
     options = parser.parse_args()
     if not DATA.is_dir():
