@@ -4,8 +4,8 @@
 
 While as many entries as `--pages` are provisional, as many copies of one original are claimed, 32 a
 call; then every act of the life of an entry follows, and claims for pages in a bucket of as many
-planted ones. *longest* is the longest command that the server reports in its SLOWLOG: its time is by
-the wall, so it is longer where other programs use the machine. The rival is a SET with as many
+planted ones. *longest* is the longest command that the server reports in its SLOWLOG. Its time is
+by the wall, so it is longer where other programs use the machine. The rival is a SET with as many
 members, which is read whole for each claim.
 """
 

@@ -109,36 +109,25 @@ class RedisIndex(Index):
 
     def _submit(self, claimants: Sequence[Claimant], now: float | None) -> list[Claim | None]:
         """Let the script decide; return the answers, None for pages that have to claim again."""
-        now = self._client.time() if now is None else now
+        at, ends, head = self._session.leases(now)
         arrivals = [claimant.arrival for claimant in claimants]
         pages = sought([(arrival.fingerprint, arrival.scope) for arrival in arrivals])
         records = self._records(pages)
         together = mates(pages, arrivals, self.spec.distance)
         found = self._session.finder.arguments(pages)
-        ends, head = self._session.heads(now)
         arguments: list[bytes] = []
         for claimant, record, near, own in zip(claimants, records, together, found, strict=True):
             arrival = claimant.arrival
-            row = pack_row(Row(arrival.key, arrival.scope, arrival.facts, now))
+            row = pack_row(Row(arrival.key, arrival.scope, arrival.facts, at))
             request = (arrival.request or "").encode()
             arguments += (record, row, request, *claimant.judged(), near, *own)
-        answer = self._session.run(
-            "claim",
-            self.spec.distance,
-            *self._session.finder.head(),
-            repr(now),
-            ends,
-            head,
-            *arguments,
-        )
+        asked = (self.spec.distance, *self._session.finder.head(), repr(at), ends, head)
+        answer = self._session.run("claim", *asked, *arguments)
         if self._session.refused(answer):
             return [None] * len(claimants)
         results, told, flooded, lesson = answer
-        admitted = [isinstance(result, int) for result in results]
-        self._count_floods(flooded)
-        self._session.finder.took(
-            lesson, [r for r, is_new in zip(records, admitted, strict=True) if is_new]
-        )
+        new = [r for r, result in zip(records, results, strict=True) if isinstance(result, int)]
+        self._take_in(flooded, lesson, new)
         judged = [result for result in results if isinstance(result, list)]
         described = iter(read_near(judged, told, self._session.generation))
         answers: list[Claim | None] = []
@@ -147,11 +136,13 @@ class RedisIndex(Index):
                 self._admit(claimant, result)
                 answers.append(Claim(Outcome.ORIGINAL, (), claimant.near()))
             else:
-                answers.append(self._judge(claimant, next(described), now))
+                answers.append(self._judge(claimant, next(described), at))
         return answers
 
-    def _count_floods(self, in_redis: int) -> None:
-        self._flooded += in_redis
+    def _take_in(self, flooded: int, lesson: bytes, admitted: Sequence[bytes]) -> None:
+        """Take in what a script tells beside its answers."""
+        self._session.finder.took(lesson, admitted)
+        self._flooded += flooded
         self.flooded = self._flooded + self._session.finder.flooded
 
     def _records(self, pages: Sought) -> list[bytes]:
@@ -205,8 +196,7 @@ class RedisIndex(Index):
             if self._session.refused(answer):
                 continue
             results, told, flooded, lesson = answer
-            self._count_floods(flooded)
-            self._session.finder.took(lesson, [])
+            self._take_in(flooded, lesson, [])
             found += read_near(results, told, self._session.generation)
         return found
 
@@ -243,7 +233,7 @@ class RedisIndex(Index):
 
     def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:  # noqa: D102
         with self._session.use(), self._unless_lost():
-            ends, head = self._session.heads(self._client.time() if now is None else now)
+            _, ends, head = self._session.leases(now)
             for some in self._owned(keys):
                 self._session.run("renew", self._session.name, ends, head[:8], *some)
 
@@ -257,8 +247,7 @@ class RedisIndex(Index):
 
     def orphans(self, *, limit: int = 100, now: float | None = None) -> list[Orphan]:  # noqa: D102
         def adopt() -> list[Orphan]:
-            at = self._client.time() if now is None else now
-            ends, head = self._session.heads(at)
+            at, ends, head = self._session.leases(now)
             most = min(limit, _ENTRIES)
             adopted, given_up = self._session.run(
                 "orphans", repr(at), ends, head, most, MAX_ADOPTIONS
@@ -283,7 +272,7 @@ class RedisIndex(Index):
         asked = list(entries)
 
         def ask() -> Unsettled:
-            at = self._client.time() if now is None else now
+            at, _, _ = self._session.leases(now)
             fared: dict[bytes, set[int]] = {b"p": set(), b"g": set(), b"c": set()}
             for start in range(0, len(asked), _ENTRIES):
                 some = asked[start : start + _ENTRIES]

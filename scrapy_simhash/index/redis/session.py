@@ -133,10 +133,11 @@ class Session:
             self.finder.refused(*answer)
         return is_refusal
 
-    def heads(self, now: float) -> tuple[str, bytes]:
-        """Return when leases that begin now end, and what stands before their rows."""
-        ends = now + self._spec.lease
-        return repr(ends), HEAD.pack(ends, self.name, self._mark, 0)
+    def leases(self, now: float | None) -> tuple[float, str, bytes]:
+        """Return the time, when leases end that begin then, and what stands before their rows."""
+        at = self.client.time() if now is None else now
+        ends = at + self._spec.lease
+        return at, repr(ends), HEAD.pack(ends, self.name, self._mark, 0)
 
     def close(self) -> None:
         """Close the connections."""
