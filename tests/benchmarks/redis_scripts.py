@@ -3,10 +3,10 @@
     python -m tests.benchmarks.redis_scripts [--pages 100000]
 
 While as many entries as `--pages` are provisional, as many copies of one original are claimed, 32 a
-call; then every act of the life of an entry follows, and pages of a bucket of as many planted pages.
-*longest* is the longest command that the server reports in its SLOWLOG. Its time is by the wall: with
-other programs on the machine it is longer. The
-rival is the same number of copies in one SET, which is read whole for each.
+call; then every act of the life of an entry follows, and claims for pages in a bucket of as many
+planted ones. *longest* is the longest command that the server reports in its SLOWLOG. Its time is
+by the wall, so it is longer where other programs use the machine. The rival is a SET with as many
+members, which is read whole for each claim.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from scrapy_simhash.index.contract import (
     Outcome,
     StoreDamaged,
 )
-from scrapy_simhash.index.neighbours import bit_count, packed_words
+from scrapy_simhash.index.neighbours import bit_count, packed_words, scoped
 from scrapy_simhash.index.redis.finders import Sought
 from scrapy_simhash.index.redis.rows import ROWS, Row, read_lease, read_row, read_rows
 
@@ -153,36 +153,27 @@ def _mask(generation: str) -> int:
     return int(generation[: _CHECK // 4], 16)
 
 
-def in_scope(fingerprint: int, bits: int, scope: str) -> int:
+def in_colours(fingerprint: int, bits: int, scope: str) -> int:
     """Return a fingerprint with the bits flipped that a scope flips.
 
     So the fingerprints of different scopes are never near. Done twice, it is undone.
     """
-    return fingerprint ^ int.from_bytes(_colours(scope, bits // 8), "big")
+    if not scope:
+        return fingerprint
+    colours = hashlib.blake2b(scope.encode(), digest_size=bits // 8).digest()
+    return fingerprint ^ int.from_bytes(colours, "big")
 
 
 def sought(fingerprints: Sequence[tuple[Fingerprint, str]]) -> Sought:
     """Return what finders look for, given fingerprints and their scopes."""
     values = [
-        in_scope(fingerprint.value, fingerprint.bits, scope).to_bytes(fingerprint.bits // 8, "big")
+        in_colours(fingerprint.value, fingerprint.bits, scope).to_bytes(
+            fingerprint.bits // 8, "big"
+        )
         for fingerprint, scope in fingerprints
     ]
-    blocks = np.frombuffer(b"".join([f.blocks for f, _ in fingerprints]), "<u4")
-    shaped = blocks.reshape(len(fingerprints), -1)
-    if any(scope for _, scope in fingerprints):
-        shaped = shaped ^ np.array([block_mask(scope) for _, scope in fingerprints])[:, None]
-    return Sought(values, shaped)
-
-
-def block_mask(scope: str) -> np.uint32:
-    """Return what a scope's block values are XORed with, so that its buckets are its own."""
-    return np.frombuffer(_colours(scope, 4), "<u4")[0]
-
-
-def _colours(scope: str, size: int) -> bytes:
-    if not scope:
-        return bytes(size)
-    return hashlib.blake2b(scope.encode(), digest_size=size).digest()
+    count = len(fingerprints[0][0].blocks) // 4
+    return Sought(values, scoped([(scope, f.blocks) for f, scope in fingerprints], count))
 
 
 def _packed(positions: set[int]) -> bytes:

@@ -71,8 +71,8 @@ def script(name: str, geometry: Geometry) -> tuple[str, str]:
         "PAGE_LIMIT": BUCKET_LIMIT + 128,
         "BUCKET_LIMIT": BUCKET_LIMIT,
         "FEW": 32,
-        # A call ends soon after so many comparisons, which take some milliseconds.
-        "MOST_COMPARED": 500,
+        # A call ends soon after so many comparisons, which take a millisecond or two.
+        "MOST_EFFORT": 500,
     }
     finder = "buckets" if geometry.in_redis else "news"
     lines = [f"local {', '.join(constants)} = {', '.join(map(str, constants.values()))}"]

@@ -129,5 +129,5 @@ def test_the_name_in_a_certificate_is_checked_unless_the_url_says_not_to():
 
 def test_a_server_whose_certificate_has_another_name_is_refused(redis_servers):
     url = redis_servers.tls.url.replace("127.0.0.1", "localhost")
-    with pytest.raises(StoreError, match="(?i)hostname|certificate"), opened(url):
+    with pytest.raises(StoreError, match=r"(?i)hostname|certificate"), opened(url):
         pass

@@ -108,6 +108,8 @@ local function look_at(at)
       content = page_of(names[j])
     end
     contents[j] = content
+    -- Strings of Lua cost about as much as a comparison for each half kilobyte.
+    effort = effort + (content and #content / 512 or 0)
   end
 end
 

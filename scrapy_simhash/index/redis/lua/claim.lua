@@ -4,7 +4,7 @@
 --   copies and expired, the pages before it in this call that are near it (number and distance,
 --   2 + 2 bytes each; the highest bit is set where the key is the same), two arguments of the finder.
 -- Returns {answers, rows, flooded look-ups, lesson}: the answer of a page is its position if it was
--- admitted; {} if the page has to claim again, because the script has compared enough, or because
+-- admitted; {} if the page has to claim again, because the script has done enough, or because
 -- a page before it in this call that may change its answer has none yet; else what is near and not
 -- yet judged, or no more as it was judged; see answers.lua. An own entry that is provisional is
 -- leased to the caller on the way. The lesson is the finder's.
@@ -86,7 +86,7 @@ end
 
 for at = FIRST, #ARGV, STRIDE do
   local number, answer = #answers + 1, {}
-  if compared <= MOST_COMPARED or number == 1 then
+  if effort <= MOST_EFFORT or number == 1 then
     answer = claim(at, near_ones(sub(ARGV[at], 1, WIDTH), at + 6) or {})
   end
   answers[number] = answer
