@@ -114,6 +114,7 @@ class Places:
             self.starred_values.append(value)
             return star
         name = hash((place, star))
+        known: str | Starred | None
         if self._learning:
             known = self._learn_value(name, value, MANY_VALUES[kind])
         else:
