@@ -23,7 +23,6 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy_simhash.detector import Verdict
 from scrapy_simhash.exceptions import SparedPage
 from scrapy_simhash.index import open_patterns
-from scrapy_simhash.index.contract import StoreError
 from scrapy_simhash.keys import page_key
 from scrapy_simhash.report.dedup_log import host_of
 from scrapy_simhash.report.words import count, size
@@ -260,7 +259,7 @@ class Sparing:
                     table.read(changed)
                     if len(changed) < BATCH:
                         break
-            except (StoreError, ValueError) as error:
+            except Exception as error:  # noqa: BLE001 - sparing is no reason to end a crawl
                 # What could not be sent is left in the list.
                 table.put_back(rows)
                 if not self._store_is_away:
