@@ -1,0 +1,289 @@
+"""README and documentation name everything there is, and nothing that there is not."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import shlex
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from dataclasses import fields
+from io import StringIO
+from itertools import chain
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from scrapy_simhash import exceptions, signals
+from scrapy_simhash.analysis.page import SkipReason
+from scrapy_simhash.commands import SUBCOMMANDS, SimhashCommand, _load
+from scrapy_simhash.crawl.pages import _as_meta
+from scrapy_simhash.detector import Kind, Verdict
+from scrapy_simhash.extraction.extractor import EXTRACTORS
+from scrapy_simhash.fingerprint.recipe import RECIPES
+from scrapy_simhash.fingerprint.rule import REASONS
+from scrapy_simhash.report.dedup_log import LogLine
+from scrapy_simhash.settings import DEFAULTS
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text("utf-8")
+PAGES = {path.stem: path.read_text("utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
+ALL = "\n".join([README, *PAGES.values()])
+TREES = {
+    path: ast.parse(path.read_text("utf-8")) for path in (ROOT / "scrapy_simhash").rglob("*.py")
+}
+MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
+
+
+def rows(page: str) -> list[list[str]]:
+    """The cells of all table rows of a page, without heads and rulers."""
+    found = re.findall(r"^\| (.*) \|$", re.sub(r"^\|.*\|\n\| -.*$", "", page, flags=re.M), re.M)
+    return [re.split(r"(?<!\\) \| ", row) for row in found]
+
+
+def section(page: str, title: str) -> str:
+    return re.split(r"^##? .*$", page.split(f"\n## {title}\n")[1], maxsplit=1, flags=re.M)[0]
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", page, re.M | re.S)
+
+
+def calls(*names: str) -> Iterator[ast.Call]:
+    """The calls of functions and methods of these names."""
+    for node in chain.from_iterable(map(ast.walk, TREES.values())):
+        if isinstance(node, ast.Call) and getattr(
+            node.func, "attr", getattr(node.func, "id", "")
+        ) in names:
+            yield node
+
+
+def text_of(node: ast.AST | None) -> str | None:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def rulings(is_copy: bool) -> set[str]:
+    """The reasons with which the rule finds a copy, or another page."""
+    found = set()
+    for call in calls("Ruling"):
+        outcome, reason = call.args
+        if isinstance(outcome, ast.Constant) and outcome.value is is_copy:
+            found.add(text_of(reason) or "")
+    return found - {""}
+
+
+def counted() -> set[str]:
+    """The stats that the code counts."""
+    names = {name for call in calls("count", "_count") if (name := text_of((call.args or [None])[0]))}
+    for call in calls("set_value"):
+        names.add((text_of(call.args[0]) or "").removeprefix("simhash/"))
+    names |= set(get_args(Kind))
+    names |= {f"skipped/{reason}" for reason in get_args(SkipReason)}
+    names |= {f"duplicate/{reason}" for reason in rulings(True)}
+    return names | {f"near_kept/{reason}" for reason in rulings(False)}
+
+
+def meta_keys() -> set[str]:
+    """The keys of the plugin that the code reads from or writes into a request's meta."""
+    found: set[str] = set()
+    for tree in TREES.values():
+        names = {
+            target.id: text_of(node.value)
+            for node in tree.body
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+        for node in ast.walk(tree):
+            key: ast.AST | None = None
+            if isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith(".meta"):
+                key = node.slice
+            elif isinstance(node, ast.Call) and re.search(r"\.meta\.\w+$", ast.unparse(node.func)):
+                key = node.args[0] if node.args else None
+            elif isinstance(node, ast.Compare) and ast.unparse(node.comparators[0]).endswith(".meta"):
+                key = node.left
+            name = names.get(key.id) if isinstance(key, ast.Name) else text_of(key)
+            if name and "simhash" in name:
+                found.add(name)
+    return found
+
+
+def test_every_setting_is_described_and_no_other_is_named() -> None:
+    assert {row[0].strip("`") for row in rows(PAGES["settings"])} >= set(DEFAULTS)
+    assert set(re.findall(r"SIMHASH_[A-Z_]+", ALL)) == set(DEFAULTS)
+
+
+def test_defaults_of_settings_are_those_of_the_code() -> None:
+    said = {row[0].strip("`"): row[1] for row in rows(PAGES["settings"]) if "SIMHASH_" in row[0]}
+    for name, default in DEFAULTS.items():
+        if default is None:
+            assert "`" not in said[name], name
+        else:
+            assert ast.literal_eval(said[name].strip("`")) == default, name
+
+
+def test_stats_are_those_of_the_code() -> None:
+    described = {row[0].strip("`").removeprefix("simhash/") for row in rows(PAGES["stats"])}
+    assert described == counted()
+    assert set(re.findall(r"simhash/([\w/-]+)`", ALL)) <= counted()
+
+
+def test_each_sentence_of_the_rule_is_explained_in_the_words_of_the_code() -> None:
+    assert rulings(True) | rulings(False) == set(REASONS)
+    said = {row[0].strip("`").rpartition("/")[2]: row[1] for row in rows(PAGES["stats"])}
+    for reason, words in REASONS.items():
+        assert said[reason].startswith(words), reason
+
+
+def test_meta_keys_are_those_of_the_code() -> None:
+    page = PAGES["meta"].split("dict for each response")[0]
+    assert {row[0].strip("`") for row in rows(page)} == meta_keys()
+
+
+def test_entries_of_the_verdict_in_meta_are_those_of_the_code() -> None:
+    page = PAGES["meta"].split("dict for each response")[1]
+    assert {row[0].strip("`") for row in rows(page)} == {*_as_meta(Verdict("unique", "")), "follow"}
+
+
+def test_signals_and_exceptions_are_those_of_the_code() -> None:
+    sent = {name for name in vars(signals) if name.islower() and name not in ("annotations",)}
+    sent = {name for name in sent if not name.startswith("_")}
+    raised = {name for name, value in vars(exceptions).items() if _is_ours(value)}
+    assert set(re.findall(r"^`(?:scrapy_simhash\.signals\.)?(\w+)`$", PAGES["signals"], re.M)) == (
+        sent | raised
+    )
+
+
+def _is_ours(value: object) -> bool:
+    return isinstance(value, type) and value.__module__ == exceptions.__name__
+
+
+def test_fields_of_the_dedup_log_are_those_of_the_code() -> None:
+    assert [row[0].strip("`") for row in rows(PAGES["dedup-log"])] == [
+        field.name for field in fields(LogLine)
+    ]
+
+
+@pytest.mark.parametrize("name", [*RECIPES, *EXTRACTORS])
+def test_recipes_and_extractors_are_described(name: str) -> None:
+    assert name in {row[0].strip("`") for row in rows(PAGES["settings"])}
+
+
+def test_recipes_and_extractors_that_are_described_exist() -> None:
+    given = {row[0].strip("`") for row in rows(PAGES["settings"]) if "SIMHASH_" not in row[0]}
+    assert given == {*RECIPES, *EXTRACTORS, "package.module.function"}
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_bits_and_distance_of_recipes_are_those_of_the_code(name: str) -> None:
+    said = {row[0].strip("`"): row[2] for row in rows(PAGES["settings"])}
+    assert said[name] == f"{RECIPES[name].bits}, {RECIPES[name].distance}"
+
+
+def test_commands_are_those_of_the_code() -> None:
+    described = {row[0].split()[2] for row in rows(PAGES["commands"]) if row[0].startswith("`scrapy")}
+    assert described == set(SUBCOMMANDS)
+    assert set(re.findall(r"scrapy simhash ([a-z]+)", ALL)) == set(SUBCOMMANDS)
+
+
+def test_options_of_commands_exist() -> None:
+    for line in re.findall(r"scrapy simhash ([a-z]+ [^`\n]*)", ALL):
+        name, *rest = line.split(" #")[0].split()
+        parser = argparse.ArgumentParser()
+        _load(name).add_options(parser)
+        known = {*parser._option_string_actions, "--help", "-s"}
+        assert {word for word in rest if re.match(r"--?[a-z]", word)} <= known, line
+
+
+def test_options_of_the_index_url_are_those_of_the_code() -> None:
+    path = ROOT / "scrapy_simhash" / "index" / "redis" / "address.py"
+    taken = {
+        text_of(call.args[0])
+        for call in ast.walk(TREES[path])
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "query.pop" and call.args[1:]
+    }
+    taken.discard("decode_responses")
+    cells = [row[0].strip("`") for row in rows(PAGES["sharing"])]
+    assert {cell.partition("=")[0] for cell in cells if re.match(r"\w+=", cell)} == taken
+
+
+def test_make_targets_and_benchmarks_exist() -> None:
+    for target in re.findall(r"\bmake (\w+)\b", "\n".join(re.findall(r"`[^`]+`|^make .*$", ALL, re.M))):
+        assert f"\n{target}:" in MAKEFILE
+    for name in re.findall(r"tests[/.]benchmarks[/.](\w+)", ALL + MAKEFILE):
+        assert (ROOT / "tests" / "benchmarks" / f"{name}.py").is_file(), name
+
+
+def test_files_that_are_named_exist() -> None:
+    for path in re.findall(r"(?:example_project|scrapy_simhash|docs)/[\w/-]+\.\w+", ALL):
+        assert (ROOT / path).is_file(), path
+    for page in PAGES.values():
+        for link in re.findall(r"\]\(([\w-]+)\.md", page):
+            assert link in PAGES
+
+
+def test_every_page_is_in_the_table_of_contents() -> None:
+    listed = "\n".join(blocks(PAGES["index"], "{toctree}"))
+    assert set(re.findall(r"^([\w-]+)$", listed, re.M)) | {"index"} == set(PAGES)
+
+
+def test_the_readme_has_at_most_200_lines() -> None:
+    assert len(README.splitlines()) <= 200
+
+
+def test_numbers_have_a_digit_before_the_point() -> None:
+    prose = re.sub(r"```.*?```|`[^`\n]*`", "", ALL, flags=re.S)
+    assert re.findall(r"(?<![\w.…])\.\d[\w.]*", prose) == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_python_in_the_documentation_is_python(page: str) -> None:
+    for code in blocks(PAGES[page], "python"):
+        compile(code, f"docs/{page}.md", "exec")
+
+
+@pytest.mark.parametrize("code", blocks(PAGES["without-scrapy"], "python"))
+def test_what_is_shown_without_scrapy_prints_what_it_says(code: str) -> None:
+    output = StringIO()
+    with redirect_stdout(output):
+        exec(compile(code, "docs/without-scrapy.md", "exec"), {})
+    expected = re.findall(r"^ *print\(.*\)  # (.*)$", code, re.M)
+    for line, said in zip(output.getvalue().splitlines(), expected, strict=False):
+        count = re.match(r"(\d+) (hexadecimal|bytes)", said)
+        if count and count[2] == "hexadecimal":
+            assert len(line) == int(count[1])
+        elif count:
+            assert len(line) == 2 * int(count[1])
+        elif not said.startswith("the "):
+            assert line == said
+
+
+CLASSICS = [
+    (command, printed)
+    for part in PAGES["classics"].split("\n## ")[1:]
+    for command in re.findall(r"^(scrapy simhash compare .*)$", part, re.M)
+    for printed in [blocks(part, "")]
+]
+
+
+@pytest.mark.parametrize(("command", "printed"), CLASSICS)
+def test_the_classics_are_reproduced_as_shown(
+    command: str, printed: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = _compare(command, capsys)
+    assert printed
+    for shown in printed:
+        assert shown.rstrip("\n") in output
+
+
+def _compare(command: str, capsys: pytest.CaptureFixture[str]) -> str:
+    from scrapy.settings import Settings
+
+    scrapy_command: Any = SimhashCommand()
+    scrapy_command.settings = Settings()
+    parser = argparse.ArgumentParser(conflict_handler="resolve")
+    scrapy_command.add_options(parser)
+    scrapy_command.run([], parser.parse_args(shlex.split(command)[2:]))
+    return capsys.readouterr().out
