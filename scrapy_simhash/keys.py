@@ -44,9 +44,13 @@ def page_scope(url: str, scope: Scope) -> str:
 def registered_domain(host: str) -> str:
     """Return the registered domain of a host: ``example.co.uk`` of ``www.example.co.uk``.
 
-    An IP address, or a host under no public suffix, has no registered domain and stands for itself.
+    An IP address and a host without a dot stand for themselves. Under a suffix that is not on the
+    list, as in an intranet, the last two names count, as the list itself has it.
     """
-    return _suffixes()(host).top_domain_under_public_suffix or host
+    found = _suffixes()(host)
+    if found.suffix:
+        return found.top_domain_under_public_suffix or host
+    return host if found.ipv4 or found.ipv6 else ".".join(host.split(".")[-2:])
 
 
 @functools.cache

@@ -28,6 +28,9 @@ Action = Literal["drop", "follow", "flag"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 OnUnavailable = Literal["continue", "stop"]
 
+_PREFIX = "SIMHASH_"
+# Characters that a text may have.
+_LONGEST = 4096
 # Characters of a value, and of what others say about it, that a message shows.
 _SHOWN = 80
 _EXPLAINED = 300
@@ -194,12 +197,15 @@ def _cut(text: str, length: int) -> str:
 def _refuse_unknown(settings: BaseSettings) -> None:
     # A misspelt setting that is silently ignored filters with values nobody asked for.
     for name in settings:
-        if isinstance(name, str) and name.startswith("SIMHASH_") and name not in DEFAULTS:
+        if isinstance(name, str) and name.startswith(_PREFIX) and name not in DEFAULTS:
             from difflib import get_close_matches
 
-            meant = get_close_matches(name, DEFAULTS, 1)
-            known = f"did you mean {meant[0]}?" if meant else f"there are {', '.join(DEFAULTS)}"
-            raise SettingError(f"{_cut(name, _SHOWN)}: there is no such setting; {known}")
+            names = {known.removeprefix(_PREFIX): known for known in DEFAULTS}
+            meant = get_close_matches(name.removeprefix(_PREFIX)[:_SHOWN], names, 1)
+            hint = (
+                f"did you mean {names[meant[0]]}?" if meant else f"there are {', '.join(DEFAULTS)}"
+            )
+            raise SettingError(f"{_cut(name, _SHOWN)}: there is no such setting; {hint}")
 
 
 def _one_of(value: object, choices: Iterable[T], name: str) -> T:
@@ -213,6 +219,8 @@ def _text(settings: BaseSettings, name: str) -> str | None:
     value = _get(settings, name)
     if not isinstance(value, str | None):
         raise SettingError(f"{name}: it is text, not {type(value).__name__}")
+    if value is not None and len(value) > _LONGEST:
+        raise SettingError(f"{name}: it has {len(value)} characters, and may have {_LONGEST}")
     return value
 
 
@@ -227,7 +235,9 @@ def _number(settings: BaseSettings, name: str, kind: Callable[[Any], T], least: 
             raise ValueError
     except (TypeError, ValueError, OverflowError):
         whole = "a whole number" if kind is int else "a number"
-        raise SettingError(f"{name}: {_shown(value)} is not {whole} of at least {least:g}") from None
+        raise SettingError(
+            f"{name}: {_shown(value)} is not {whole} of at least {least:g}"
+        ) from None
     return kind(number)
 
 
@@ -267,7 +277,7 @@ def recipe_from_settings(settings: BaseSettings) -> Recipe:
             recipe = replace(recipe, **{name: value})
             if name == "extractor":
                 load_extractor(value)
-        except (TypeError, ValueError) as error:
+        except (RecursionError, TypeError, ValueError) as error:
             message = _cut(str(error), _EXPLAINED)
             raise SettingError(f"SIMHASH_{name.upper()}: {message}") from None
     return recipe

@@ -1,17 +1,86 @@
-"""The add-on leaves what is not its own as it was."""
+"""The one line: what the add-on puts where, and that it costs nothing when it is switched off."""
 
 from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
 
 import pytest
 from scrapy.settings import Settings
 
 from scrapy_simhash import Addon
 
+COMPONENTS = {
+    "DOWNLOADER_MIDDLEWARES": (
+        "scrapy_simhash.downloadermiddlewares.NearDuplicateDownloaderMiddleware",
+        545,
+    ),
+    "SPIDER_MIDDLEWARES": ("scrapy_simhash.spidermiddlewares.NearDuplicateSpiderMiddleware", 10),
+    "ITEM_PIPELINES": ("scrapy_simhash.pipelines.NearDuplicatePipeline", 50),
+}
 
-@pytest.mark.parametrize("queue", [None, "scrapy_redis.queue.FifoQueue", "own.Queue"])
-def test_the_add_on_leaves_the_queue_of_the_scheduler_alone(queue: str | None) -> None:
-    project = Settings({"SCHEDULER": "scrapy_redis.scheduler.Scheduler"})
-    if queue:
-        project.set("SCHEDULER_QUEUE_CLASS", queue, "project")
-    Addon().update_settings(project)
-    assert project.get("SCHEDULER_QUEUE_CLASS") == queue
+
+def placed(settings: Settings, name: str) -> dict[str, Any]:
+    found = settings.getdict(name)
+    return {
+        key if isinstance(key, str) else f"{key.__module__}.{key.__name__}": place
+        for key, place in found.items()
+    }
+
+
+def test_components_get_their_places() -> None:
+    settings = Settings()
+    Addon().update_settings(settings)
+    for name, (path, place) in COMPONENTS.items():
+        assert placed(settings, name) == {path: place}
+
+
+def test_component_that_the_project_has_placed_stays_where_it_is() -> None:
+    settings = Settings({name: {path: 7} for name, (path, _) in COMPONENTS.items()})
+    Addon().update_settings(settings)
+    for name, (path, _) in COMPONENTS.items():
+        assert placed(settings, name) == {path: 7}
+
+
+# The modules of the package that a project which switches the filter off may import, and no
+# others; nor those of the libraries that take long.
+LIGHT = {"addon", "downloadermiddlewares", "exceptions", "keys", "pipelines", "settings"}
+CRAWL = """
+import json, sys
+from scrapy import Spider
+from scrapy.crawler import CrawlerProcess
+
+class Nothing(Spider):
+    name = "nothing"
+    async def start(self):
+        return
+        yield
+
+process = CrawlerProcess(json.loads(sys.argv[1]))
+process.crawl(Nothing)
+process.start()
+ours = [name for name in sys.modules if name.startswith("scrapy_simhash.")]
+heavy = [name for name in ("numpy", "trafilatura", "jieba", "redis") if name in sys.modules]
+print(json.dumps([sorted(name.split(".")[1] for name in ours), heavy]))
+"""
+
+
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_filter_that_is_switched_off_imports_nothing_heavy(one_by_one: bool) -> None:
+    settings: dict[str, Any] = {"SIMHASH_ENABLED": False, "LOG_ENABLED": False}
+    settings["TELNETCONSOLE_ENABLED"] = False
+    if one_by_one:
+        settings |= {name: {path: place} for name, (path, place) in COMPONENTS.items()}
+    else:
+        settings["ADDONS"] = {"scrapy_simhash.Addon": 500}
+    done = subprocess.run(
+        [sys.executable, "-c", CRAWL, json.dumps(settings)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    ours, heavy = json.loads(done.stdout)
+    assert set(ours) <= LIGHT | {"spidermiddlewares"}
+    assert heavy == []

@@ -27,8 +27,7 @@ def test_defaults_are_the_default_recipe_in_memory() -> None:
 
 def test_jobdir_holds_the_index_when_no_url_is_set(tmp_path: Path) -> None:
     job = tmp_path / "crawl #1"
-    read(JOBDIR=str(job)).open_index().close()
-    assert (job / "simhash.sqlite").is_file()
+    assert read(JOBDIR=str(job)).index_url == f"sqlite:///{tmp_path}/crawl%20%231/simhash.sqlite"
 
 
 def test_settings_from_the_command_line_are_text() -> None:
@@ -41,7 +40,7 @@ def test_settings_from_the_command_line_are_text() -> None:
     [
         *((1, "main", 1), (2, "main", 1), (3, "main", 2), (16, "main", 2)),
         *((1, "trafilatura", 1), (2, "trafilatura", 2), (16, "trafilatura", 4)),
-        (2, "tests.crawl.test_judge.counting", 2),
+        (2, "tests.analysis.test_pool.hostile", 2),
     ],
 )
 def test_processes_are_as_many_as_the_extractor_needs_and_the_cores_allow(
@@ -63,27 +62,36 @@ def test_processes_are_as_many_as_the_extractor_needs_and_the_cores_allow(
         ("SIMHASH_DISTANCE", -1, "at least 0"),
         ("SIMHASH_DISTANCE", "many", "whole number"),
         ("SIMHASH_MIN_LENGTH", 0, "at least 1"),
-        ("SIMHASH_INDEX_URL", "mysql://localhost/x", "sqlite://"),
-        ("SIMHASH_INDEX_URL", "simhash.sqlite", "sqlite://"),
-        ("SIMHASH_INDEX_URL", "sqlite:////nowhere/at/all/index.sqlite", "/nowhere/at/all"),
-        ("SIMHASH_EXPECTED_PAGES", 0, "at least 1"),
+        ("SIMHASH_DISTANCE", 3.5, "whole number"),
+        ("SIMHASH_DISTANCE", [3], "whole number"),
+        ("SIMHASH_INDEX_URL", ["memory://"], "list"),
+        ("SIMHASH_RECIPE", ["default"], "list"),
+        ("SIMHASH_RECIPE", "x" * 4000, "unknown recipe"),
+        ("SIMHASH_SEED", "x" * 10_000, "may have 4096"),
+        ("SIMHASH_EXTRACTOR", "x." * 2000, ""),
+        ("SIMHASH_ACTION", ["drop"] * 10_000, "drop, follow, flag"),
+        ("SIMHASH_ITEM_TEXT_FIELD", ["text"], "list"),
         ("SIMHASH_LEASE", "soon", "a number"),
         ("SIMHASH_LEASE", float("nan"), "a number"),
         ("SIMHASH_ON_UNAVAILABLE", "panic", "continue, stop"),
-        ("SIMHASH_STANDBY_PAGES", -1, "at least 0"),
+        ("SIMHASH_OUTAGE_PAGES", -1, "at least 0"),
+        ("SIMHASH_OUTAGE_PAGES", float("nan"), "whole number"),
         ("SIMHASH_MAX_BODY_SIZE", True, "whole number"),
         ("SIMHASH_TIMEOUT", 0, "at least 0.1"),
         ("SIMHASH_PROCESSES", -1, "at least 0"),
         ("SIMHASH_SEED", b"secret", "bytes"),
-        ("SIMHASH_TELL_APART", "price", "numbers or title"),
-        ("SIMHASH_DISTANSE", 3, "SIMHASH_DISTANCE"),
+        ("SIMHASH_DISTANSE", 3, "did you mean SIMHASH_DISTANCE?"),
+        ("SIMHASH_COLOUR", "red", "there are SIMHASH_ENABLED, "),
+        ("SIMHASH_" + "X" * 10_000, 1, "there is no such setting"),
+        ("SIMHASH_LOG", "x" * 10_000, "cannot be written"),
     ],
 )
 def test_unusable_setting_is_named_in_one_line(name: str, value: Any, says: str) -> None:
     with pytest.raises(SettingError) as caught:
-        read(**{name: value}).open_index()
+        read(**{name: value})
     message = str(caught.value)
-    assert message.startswith(name + ": ")
+    assert message.startswith(name[:40])
+    assert len(message) < 1000
     assert says in message
     assert "\n" not in message
 
@@ -96,9 +104,20 @@ def test_crawl_with_an_unusable_setting_does_not_start(crawl: Any) -> None:
         crawl(Idle, settings={"SIMHASH_ACTION": "discard"})
 
 
-def test_switch_that_is_neither_on_nor_off_is_named() -> None:
-    with pytest.raises(SettingError, match=r"^SIMHASH_ENABLED: "):
-        is_enabled(Settings({"SIMHASH_ENABLED": "maybe"}))
+@pytest.mark.parametrize("value", ["maybe", ["True"], float("nan")])
+def test_switch_that_is_neither_on_nor_off_is_named(value: Any) -> None:
+    with pytest.raises(SettingError, match=r"^SIMHASH_ENABLED: .* is neither true nor false"):
+        is_enabled(Settings({"SIMHASH_ENABLED": value}))
+
+
+def test_reading_the_settings_opens_no_index(tmp_path: Path) -> None:
+    read(SIMHASH_INDEX_URL=f"sqlite:///{tmp_path}/index", SIMHASH_LOG=str(tmp_path / "log"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_spec_of_the_index_has_what_the_settings_say() -> None:
+    spec = read(SIMHASH_DISTANCE=40, SIMHASH_LEASE=5).index_spec("shop")
+    assert (spec.distance, spec.lease, spec.spider, spec.blocks) == (40, 5, "shop", 24)
 
 
 @pytest.mark.parametrize(

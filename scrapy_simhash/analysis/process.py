@@ -95,8 +95,8 @@ class WorkerProcess(asyncio.Protocol):
             try:
                 self._child = subprocess.Popen(
                     [sys.executable, "-c", _PROGRAM],
-                    stdin=its,
-                    stdout=its,
+                    stdin=its.fileno(),
+                    stdout=its.fileno(),
                     # An extractor given by import path must be found where the crawl finds it.
                     env={**os.environ, "PYTHONPATH": os.pathsep.join(p or "." for p in sys.path)},
                     # Ctrl-C at the terminal is for the crawl, which ends the child when it is done.
@@ -108,9 +108,7 @@ class WorkerProcess(asyncio.Protocol):
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BYTES)
         loop = asyncio.get_running_loop()
         self._over = loop.create_future()
-        self._connecting = loop.create_task(
-            loop.create_unix_connection(lambda: self, sock=ours)  # type: ignore[arg-type]
-        )
+        self._connecting = loop.create_task(loop.create_unix_connection(lambda: self, sock=ours))
 
     @property
     def pid(self) -> int:

@@ -36,7 +36,9 @@ class Claims:
     def __init__(self, index: Index, *, on_loop: bool, abandoned: Callable[[str], None]) -> None:
         self._index = index
         self._abandoned = abandoned
-        self._thread = None if on_loop else ThreadPoolExecutor(1, thread_name_prefix="simhash-index")
+        self._thread = (
+            None if on_loop else ThreadPoolExecutor(1, thread_name_prefix="simhash-index")
+        )
         self._waiting: list[_Asked] = []
         self._is_serving = False
 

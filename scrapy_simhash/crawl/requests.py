@@ -1,4 +1,4 @@
-"""Requests as JSON: the index keeps that of a page in progress, so that another crawler can repeat it.
+"""Requests as JSON: the index keeps that of a page in progress, so that others can repeat it.
 
 A stored request is data from outside, because whoever can write into the store can change it.
 Nothing that is secret goes into it, and nothing in it can make a crawler call or open anything but

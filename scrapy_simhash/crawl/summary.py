@@ -1,5 +1,7 @@
-"""What a crawl does with its pages: a line each in the dedup log, one a minute in the crawl's log,
-and a summary at the end.
+"""What a crawl says about its pages.
+
+That is a line for each in the dedup log, a line each minute in the crawl's log, and a summary at
+the end.
 """
 
 from __future__ import annotations

@@ -9,24 +9,32 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from hashlib import blake2b
 
-from scrapy_simhash.extraction.extractor import Extraction
-from scrapy_simhash.fingerprint.hashing import key_from_seed
-from scrapy_simhash.fingerprint.normalisation import normalise
-from scrapy_simhash.fingerprint.recipe import Recipe
-from scrapy_simhash.fingerprint.simhash import fingerprint_from_sums, ngram_sums
+import numpy as np
 
-_LAYOUT = struct.Struct("<IIIQBBB")
+from scrapy_simhash.extraction.extractor import Extraction
+from scrapy_simhash.fingerprint.hashing import Uint64s, hash_ngrams, key_from_seed, spread
+from scrapy_simhash.fingerprint.normalisation import fold, normalise
+from scrapy_simhash.fingerprint.recipe import Recipe
+from scrapy_simhash.fingerprint.simhash import bit_sums, fingerprint_from_sums
+
+_LAYOUT = struct.Struct("<IIIBQBBB")
 #: How many bytes the facts of a page take.
 FACTS_SIZE = _LAYOUT.size
 
 _LONGEST_HEADING = 1000  # characters; a page may call its whole text its title
 _HEADINGS = 3
 _STEPS = 8  # of a length, to an octave
-_NGRAM = 5  # characters; the page's fingerprint is of the default recipe's kind
+_NGRAM = 5  # characters
 
-# Between a page's own title and the name of its site. "_" is none, or SPI_commit and SPI_rollback
-# would have one title.
-_SEPARATOR = re.compile(r"\s[-\u2013\u2014|\u00b7:\u00bb]\s|[|\uff5c\u00bb]|\u2014\u2014")
+# Between a page's own title and the name of its site. "_" and "-" part titles only in front of a
+# character of Chinese or the like, or SPI_commit and SPI_rollback would have one title.
+_SEPARATOR = re.compile(
+    r"\s[-\u2013\u2014|\u00b7:\u00bb]\s|[|\uff5c\u00bb]|\u2014\u2014"
+    r"|(?<![A-Za-z0-9])[_-]{1,2}(?=[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])"
+)
+# "Name (the manual 1.2)" has the name of the site in brackets.
+_IN_BRACKETS = re.compile(r"\(([^()]*)\)\s*$")
+_DIGITS = re.compile(r"\d+")
 # An outline number: "13.8.", "Chapter 4.", "A.1", "第 4 章". Another release numbers anew.
 _OUTLINE = re.compile(
     r"\s*(?:(?:chapter|part|section|appendix)\s{1,9}[\divxlc]{1,9}|[a-z]?\d{1,4}(?:\.\d{1,4}){1,6}"
@@ -34,11 +42,20 @@ _OUTLINE = re.compile(
     r"|\s*第\s{0,9}[\d一二三四五六七八九十百零]{1,9}\s{0,9}[章节節部分编編篇条回]\s*",
     re.IGNORECASE,
 )
+_MOST_WORDS = 24  # of a heading that are looked for in the text
+_SEARCHED = 100_000  # characters of the text in which they are looked for
+_WORD = re.compile(r"[^\W_]+")
+# Scripts that do not part words by spaces: two characters stand for a word.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
+)
+_SHORTEST_WORD = 4  # letters; shorter ones stand in any text
+_SLOTS = 20  # bits of a hash by which n-grams of the text are known again
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a page shows beside its main text, in 23 bytes.
+    """What a page shows beside its main text, in 24 bytes.
 
     A hash of a heading is keyed with the recipe's seed; 0 means that there is no such heading.
     Lengths are those of the normalised text in UTF-8 bytes, rounded to steps of an eighth of an
@@ -47,25 +64,31 @@ class Facts:
     Attributes:
         headings: 32-bit hash of the whole title and the first three ``h1``.
         title: 32-bit hash of the title's own part, without outline number and site's name.
-        heading: 32-bit hash of the last of the first three ``h1``: the first one is the name of
-            the site in many themes.
-        page: 64-bit simhash of all visible text.
+        heading: 32-bit hash of the last of the first three ``h1``, without outline number: the
+            first one is the name of the site in many themes.
+        site: 8-bit hash of the rest of the title, without digits: the name of the site.
+        around: 64-bit simhash of what the page shows around its main text.
         text_steps: length of the main text, in steps from 0 to 255.
         page_steps: length of all visible text, in steps from 0 to 255.
         thin: the page has no main text, and the fingerprint is of all that it shows.
+        backed: the main text has at least half of the words of the title's own part or of the
+            heading, so it is what the page is about.
     """
 
     headings: int
     title: int
     heading: int
-    page: int
+    site: int
+    around: int
     text_steps: int
     page_steps: int
     thin: bool
+    backed: bool
 
     def to_bytes(self) -> bytes:
         """Return the facts as an index keeps them."""
-        return _LAYOUT.pack(*astuple(self))
+        flags = self.thin | self.backed << 1
+        return _LAYOUT.pack(*astuple(self)[:-2], flags)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Facts:
@@ -76,8 +99,8 @@ class Facts:
         """
         if len(data) != FACTS_SIZE:
             raise ValueError(f"the facts of a page have {FACTS_SIZE} bytes, not {len(data)}")
-        headings, title, heading, page, text_steps, page_steps, thin = _LAYOUT.unpack(data)
-        return cls(headings, title, heading, page, text_steps, page_steps, bool(thin))
+        *numbers, flags = _LAYOUT.unpack(data)
+        return cls(*numbers, thin=bool(flags & 1), backed=bool(flags & 2))  # type: ignore[misc]
 
     @property
     def text_bytes(self) -> float:
@@ -88,6 +111,11 @@ class Facts:
     def page_bytes(self) -> float:
         """The length of all visible text, within 5%."""
         return 2 ** (self.page_steps / _STEPS)
+
+    @property
+    def share(self) -> float:
+        """The share of the main text in what the page shows, within 10%; not above 1."""
+        return min(1.0, self.text_bytes / self.page_bytes)
 
 
 def facts_of(extraction: Extraction, recipe: Recipe) -> bytes:
@@ -101,27 +129,33 @@ def facts_of(extraction: Extraction, recipe: Recipe) -> bytes:
     key = key_from_seed(recipe.seed) if recipe.seed else b""
     title = extraction.title[:_LONGEST_HEADING]
     headings = [h for text in extraction.headings[:_HEADINGS] if (h := text[:_LONGEST_HEADING])]
+    own_part, site = _parts(title)
+    heading = headings[-1] if headings else ""
     text = normalise(extraction.text)
     page = normalise(extraction.shown) if extraction.shown else text
     return Facts(
         headings=_hash(map(normalise, (title, *headings)), key),
-        title=_hash([_own_part(title)], key),
-        heading=_hash([_without_number(headings[-1])] if headings else [], key),
-        page=fingerprint_from_sums(ngram_sums(page, _NGRAM, bits=64, seed=recipe.seed).values),
+        title=_hash([_without_number(own_part)], key),
+        heading=_hash([_without_number(heading)], key),
+        site=_hash([_DIGITS.sub("", site)], key) % 255 + 1 if site else 0,
+        around=_around(page, text, recipe.seed),
         text_steps=_steps(text),
         page_steps=_steps(page),
         thin=extraction.thin,
+        backed=_speaks_of(own_part, text) or _speaks_of(heading, text),
     ).to_bytes()
 
 
-def _own_part(title: str) -> str:
-    """Return the normalised title without what follows its first separator."""
-    return next(filter(None, map(_without_number, _SEPARATOR.split(title))), "")
+def _parts(title: str) -> tuple[str, str]:
+    """Return the first part of a title, and the rest: the page's own name and the site's."""
+    own, *others = [part for part in _SEPARATOR.split(title) if normalise(part)] or [""]
+    return own, normalise(" ".join(others or _IN_BRACKETS.findall(own)))
 
 
 def _without_number(heading: str) -> str:
     """Return the normalised heading without an outline number in front of it."""
-    return normalise(_OUTLINE.sub("", heading, count=1) if _OUTLINE.match(heading) else heading)
+    number = _OUTLINE.match(heading)
+    return normalise(heading[number.end() :] if number else heading)
 
 
 def _hash(texts: Iterable[str], key: bytes) -> int:
@@ -131,6 +165,34 @@ def _hash(texts: Iterable[str], key: bytes) -> int:
         return 0
     digest = blake2b(joined.encode("utf-8", "surrogatepass"), digest_size=4, key=key)
     return int.from_bytes(digest.digest(), "little") or 1
+
+
+def _around(page: str, text: str, seed: str | bytes | None) -> int:
+    """Return the simhash of the n-grams of a page that are not those of its text."""
+    shift = np.uint64(64 - _SLOTS)
+    of_text = np.zeros(1 << _SLOTS, dtype=np.bool_)
+    of_text[_mixed(text, seed) >> shift] = True
+    mixed = _mixed(page, seed)
+    others = np.unique(mixed[~of_text[mixed >> shift]])
+    return fingerprint_from_sums(bit_sums(others[None, :]))
+
+
+def _mixed(text: str, seed: str | bytes | None) -> Uint64s:
+    values: Uint64s = spread(hash_ngrams(text, _NGRAM, seed), 64)[0]
+    return values
+
+
+def _speaks_of(heading: str, text: str) -> bool:
+    """Return whether a normalised text has at least half of the words of a heading."""
+    words: dict[str, None] = {}
+    for run in _WORD.findall(fold(heading)):
+        if _UNSPACED.search(run):
+            words.update(dict.fromkeys(run[at : at + 2] for at in range(len(run) - 1)))
+        elif len(run) >= _SHORTEST_WORD:
+            words[normalise(run)] = None
+    sample = list(words)[:_MOST_WORDS]
+    searched = text[:_SEARCHED]
+    return bool(sample) and 2 * sum(word in searched for word in sample) >= len(sample)
 
 
 def _steps(text: str) -> int:

@@ -7,9 +7,12 @@ so:
 
 1. Two pages with like headings are copies if their texts are within k, or within 2/3 k where the
    shorter text has less than 300 bytes. On one site, a text that is less than a quarter of its
-   page does not count, unless the whole pages are alike too.
-2. Two pages with other headings are copies only if their texts are within k/2, have 1,500 bytes
-   or more, and are at least half of their pages; a quarter, on two sites.
+   page does not count, unless what stands around it is alike, too.
+2. Two pages with other headings may be one story in two publications: on two sites, with names
+   and surroundings of their own, they are copies if their texts are within k and are what the pages
+   are about, which a text is that has the words of a heading, or that is long and half of its page.
+   In one publication they are siblings, and copies only if long texts that are half of their pages
+   are within k/2. Long is 1,500 bytes.
 3. A page without main text has the fingerprint of all that it shows. Two of them are copies if
    they have like headings, are within 2/3 k, and of like length.
 """
@@ -27,18 +30,21 @@ from scrapy_simhash.index.contract import Ruling, by_distance
 from scrapy_simhash.keys import registered_domain
 
 SHORT_TEXT = 300  # bytes
+MIDDLE_TEXT = 500  # bytes
 LONG_TEXT = 1500  # bytes
-PAGES_ALIKE = 12  # of 64 bits
+PAGES_ALIKE = 16  # of 64 bits around the texts
+TEMPLATES_ALIKE = 18  # of 64 bits around the texts
 LENGTHS_ALIKE = 0.7
 
 #: Every reason that the rule gives, with what it means.
 REASONS = {
     "distance": "the texts are near, and nothing else is known of them",
     "like-headings": "the texts are near and the headings are alike",
-    "whole-page": "the texts are a small part of their pages, but the whole pages are alike",
+    "whole-page": "the texts are a small part of their pages, but the rest is alike, too",
     "long-text": "the headings differ, but long texts that fill their pages are very near",
+    "other-site": "two publications have the text under headings of their own",
     "thin-page": "neither page has a main text, and all that they show is near",
-    "short": "the texts are short, and not near enough for that",
+    "short": "there is little text, and it is not near enough for that",
     "part-of-page": "the texts are a small part of pages that differ",
     "other-heading": "the headings differ",
     "one-thin": "only one of the pages has a main text",
@@ -86,25 +92,43 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
     """
     if a.thin != b.thin:
         return Ruling(False, "one-thin")
-    alike = headings_alike(a, b, kin)
     if a.thin:
-        if not alike:
-            return Ruling(False, "other-heading")
-        if 3 * distance > 2 * k:
+        return _rule_on_thin_pages(a, b, kin, 3 * distance <= 2 * k)
+    size = min(a.text_bytes, b.text_bytes)
+    share = min(a.share, b.share)
+    if headings_alike(a, b, kin):
+        if size < SHORT_TEXT and 3 * distance > 2 * k:
             return Ruling(False, "short")
-        return Ruling(True, "thin-page") if _like_length(a, b) else Ruling(False, "other-length")
-    shorter = min(a.text_bytes, b.text_bytes)
-    share = min(a.text_bytes / a.page_bytes, b.text_bytes / b.page_bytes)
-    if not alike:
-        enough = 0.25 if kin is Kinship.NONE else 0.5
-        long = shorter >= LONG_TEXT and share >= enough and 2 * distance <= k
-        return Ruling(True, "long-text") if long else Ruling(False, "other-heading")
-    if shorter < SHORT_TEXT and 3 * distance > 2 * k:
+        if kin is not Kinship.HOST or share >= 0.25:
+            return Ruling(True, "like-headings")
+        whole = _around(a, b) <= PAGES_ALIKE and _like_length(a, b)
+        return Ruling(True, "whole-page") if whole else Ruling(False, "part-of-page")
+    fills = size >= LONG_TEXT and share >= 0.5
+    if fills and 2 * distance <= k:
+        return Ruling(True, "long-text")
+    # Where no name tells two publications apart, a longer text has to make up for it.
+    names_a_heading = size >= (SHORT_TEXT if a.site and b.site else MIDDLE_TEXT) and (
+        a.backed or b.backed
+    )
+    if (fills or names_a_heading) and not one_publication(a, b, kin):
+        return Ruling(True, "other-site")
+    return Ruling(False, "other-heading")
+
+
+def _rule_on_thin_pages(a: Facts, b: Facts, kin: Kinship, near: bool) -> Ruling:
+    if not headings_alike(a, b, kin):
+        return Ruling(False, "other-heading")
+    if not near:
         return Ruling(False, "short")
-    if kin is Kinship.NONE or share >= 0.25:
-        return Ruling(True, "like-headings")
-    whole = hamming_distance(a.page, b.page) <= PAGES_ALIKE and _like_length(a, b)
-    return Ruling(True, "whole-page") if whole else Ruling(False, "part-of-page")
+    return Ruling(True, "thin-page") if _like_length(a, b) else Ruling(False, "other-length")
+
+
+def one_publication(a: Facts, b: Facts, kin: Kinship) -> bool:
+    """Return whether two pages stand on one site, or on mirrors of one.
+
+    Mirrors have the same name of the site in their titles, or the same template.
+    """
+    return kin is not Kinship.NONE or a.site == b.site != 0 or _around(a, b) <= TEMPLATES_ALIKE
 
 
 def headings_alike(a: Facts, b: Facts, kin: Kinship) -> bool:
@@ -137,6 +161,10 @@ def kinship(key: str, other: str) -> Kinship:
     if registered_domain(one) == registered_domain(two):
         return Kinship.DOMAIN
     return Kinship.NONE
+
+
+def _around(a: Facts, b: Facts) -> int:
+    return hamming_distance(a.around, b.around)
 
 
 def _like_length(a: Facts, b: Facts) -> bool:

@@ -38,7 +38,8 @@ class Pages:
 
     Attributes:
         arrivals: the pages.
-        words: their fingerprints, shape (n, bits / 64).
+        values: their fingerprints as bytes.
+        words: the same, shape (n, bits / 64).
         blocks: their block values within their scopes, shape (n, blocks).
 
     Raises:
@@ -49,7 +50,8 @@ class Pages:
         for arrival in arrivals:
             spec.check(arrival.fingerprint, arrival.facts)
         self.arrivals = arrivals
-        self.words = packed_words([a.fingerprint.to_bytes() for a in arrivals], spec.bits)
+        self.values = [arrival.fingerprint.to_bytes() for arrival in arrivals]
+        self.words = packed_words(self.values, spec.bits)
         self.blocks = scoped([(a.scope, a.fingerprint.blocks) for a in arrivals], spec.blocks)
 
     def twins(self, distance: int) -> list[Near]:
@@ -169,7 +171,7 @@ class Decision:
 
     def _admit(self, index: int, position: int) -> None:
         page = self._arrivals[index]
-        lease = self._lease._replace(request=page.request)
+        lease = Lease(self._lease.owner, self._lease.expires, 0, page.request)
         self.admitted.append(index)
         self._positions[index] = position
         self.new[position] = Record(position, page.key, page.scope, page.facts, self._now, lease)

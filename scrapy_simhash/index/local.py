@@ -119,10 +119,14 @@ class LocalIndex(Index):
 
     def _append(self, pages: Pages, admitted: list[int], new: dict[int, Record]) -> None:
         """Write new entries into the log."""
-        arrivals = [pages.arrivals[index] for index in admitted]
         rows = [
-            Row(position, page.scope, page.fingerprint.to_bytes(), page.fingerprint.blocks)
-            for position, page in zip(new, arrivals, strict=True)
+            Row(
+                position,
+                record.scope,
+                pages.values[index],
+                pages.arrivals[index].fingerprint.blocks,
+            )
+            for index, (position, record) in zip(admitted, new.items(), strict=True)
         ]
         self._log.append(rows, list(new.values()))
 

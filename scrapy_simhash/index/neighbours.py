@@ -10,6 +10,8 @@ blocks of all pages of a call, for each run.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from mmap import mmap
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -19,16 +21,15 @@ from scrapy_simhash.index.contract import BUCKET_LIMIT
 
 Uint64s = npt.NDArray[np.uint64]
 Uint32s = npt.NDArray[np.uint32]
-Int64s = npt.NDArray[np.int64]
 # Distance and position of the entries near a fingerprint, sorted.
 Near = list[tuple[int, int]]
 
 # Entries that are compared one by one with every page.
-TAIL = 1024
-# Entries of the largest run: merging two of half the size takes a third of a second.
+TAIL = 512
+# Entries of the largest run: merging two of half the size takes up to a second.
 LARGEST = 1 << 20
 # A run is merged with the next one unless it has this many times its entries.
-RATIO = 2
+RATIO = 4
 # Multiplying by an odd number spreads values over 32 bits, and can be undone (Knuth, 6.4).
 _SPREAD = np.uint32(0x9E3779B1)
 _GATHER = np.uint32(pow(0x9E3779B1, -1, 1 << 32))
@@ -54,7 +55,7 @@ class Neighbours:
         self._blocks = blocks
         self._distance = distance
         self._words = np.empty((TAIL, bits // 64), np.uint64)
-        self._positions = np.empty(TAIL, np.int64)
+        self._positions = np.empty(TAIL, np.uint32)
         self._living = np.empty(TAIL, np.bool_)
         self._tail = np.empty((TAIL, blocks), np.uint32)
         self._runs: list[_Run] = []
@@ -73,7 +74,7 @@ class Neighbours:
         """Add entries; positions must increase.
 
         Args:
-            positions: where they stand in the log.
+            positions: where they stand in the log, less than 2**32.
             words: shape (n, bits / 64), as :func:`packed_words` gives them.
             blocks: shape (n, blocks).
         """
@@ -100,21 +101,16 @@ class Neighbours:
         Returns:
             n lists, each sorted.
         """
+        found = self.scan(words, self._in_runs)
         spread = (blocks * _SPREAD).ravel()
-        pairs = []
         for run in self._runs:
             lookups, numbers, flooded = run.find(spread)
             self.flooded += flooded
-            pairs.append((lookups // self._blocks).astype(np.uint64) << np.uint64(32) | numbers)
-        found = self.scan(words, self._in_runs)
-        if not pairs:
-            return found
-        # An entry may share several blocks with the fingerprint.
-        candidates = np.unique(np.concatenate(pairs))
-        queries = (candidates >> np.uint64(32)).astype(np.intp)
-        numbers = (candidates & _LOW).astype(np.intp)
-        distances = bit_count(self._words[numbers] ^ words[queries]).sum(axis=1, dtype=np.int64)
-        self._note(found, queries, numbers, distances)
+            queries = lookups // self._blocks
+            distances = np.zeros(len(numbers), np.uint16)
+            for i in range(words.shape[1]):
+                distances += bit_count(self._words[numbers, i] ^ words[queries, i])
+            self._note(found, queries, numbers, distances)
         return found
 
     def scan(self, words: Uint64s, first: int) -> list[Near]:
@@ -126,13 +122,12 @@ class Neighbours:
             for i in range(words.shape[1]):
                 distances += bit_count(words[:, i, None] ^ some[:, i])
             queries, numbers = np.nonzero(distances <= self._distance)
-            exact = distances[queries, numbers].astype(np.int64)
-            self._note(found, queries, numbers + start, exact)
+            self._note(found, queries, numbers + start, distances[queries, numbers])
         return found
 
     def forget(self, positions: Sequence[int]) -> None:
         """Never find these entries again, as far as they are there."""
-        known, sought = self._positions[: self._count], np.array(positions, np.int64)
+        known, sought = self._positions[: self._count], np.array(positions, np.uint32)
         numbers = known.searchsorted(sought)
         sought, numbers = sought[numbers < self._count], numbers[numbers < self._count]
         self._living[numbers[known[numbers] == sought]] = False
@@ -162,16 +157,19 @@ class Neighbours:
         self,
         found: list[Near],
         queries: npt.NDArray[np.intp],
-        numbers: npt.NDArray[np.intp],
-        distances: Int64s,
+        numbers: npt.NDArray[Any],
+        distances: npt.NDArray[np.uint16],
     ) -> None:
-        """Add the living ones of some pairs that are within the distance."""
-        near = np.flatnonzero((distances <= self._distance) & self._living[numbers])
+        """Add the living ones of some pairs that are within the distance, each once."""
+        near = np.flatnonzero(distances <= self._distance)
         if len(near):
+            near = near[self._living[numbers[near]]]
             positions = self._positions[numbers[near]].tolist()
             touched = queries[near].tolist()
-            for query, exact, at in zip(touched, distances[near].tolist(), positions, strict=True):
-                found[query].append((exact, at))
+            pairs = zip(touched, distances[near].tolist(), positions, strict=True)
+            # An entry may share several blocks with the fingerprint.
+            for query, distance, position in sorted(set(pairs)):
+                found[query].append((distance, position))
             for query in set(touched):
                 found[query].sort()
 
@@ -210,20 +208,20 @@ class _Run:
     def __init__(self, first: int, end: int, blocks: int, keys: Iterable[Uint64s]) -> None:
         self.first, self.end, self._blocks = first, end, blocks
         size = end - first
-        # From 2**18 entries on, 16 low bits are left, half the memory of 32.
-        self._high = 16 if size >= 1 << 18 else max(size.bit_length() - 3, 0)
+        # Four to eight entries a place. From 2**18 entries on, 16 low bits are left to be kept.
+        self._high = max(size.bit_length() - 3, 0)
         self._places = 1 << self._high
         lows = np.uint16 if self._high >= 16 else np.uint32
-        self._lows = np.empty(blocks * size, lows)
-        self._numbers = np.empty(blocks * size, np.uint32)
-        self._starts = np.zeros(blocks * self._places + 1, np.uint32)
+        self._lows = _mapped(blocks * size, lows)
+        self._numbers = _mapped(blocks * size, np.uint32)
+        self._starts = _mapped(blocks * self._places + 1, np.uint32)
         mask = np.uint64((1 << 32 - self._high) - 1)
         for block, some in enumerate(keys):
             ordered = np.sort(some)
             here = slice(block * size, (block + 1) * size)
-            self._numbers[here] = ordered & _LOW
+            np.bitwise_and(ordered, _LOW, out=self._numbers[here], casting="unsafe")
             ordered >>= np.uint64(32)
-            self._lows[here] = ordered & mask
+            np.bitwise_and(ordered, mask, out=self._lows[here], casting="unsafe")
             ordered >>= np.uint64(32 - self._high)
             ends = np.bincount(ordered.view(np.int64), minlength=self._places).cumsum()
             at = block * self._places + 1
@@ -286,6 +284,15 @@ class _Run:
             inside = (rows >= 0) & (rows < len(values))
             some = (keys[inside] >> np.uint64(32)).astype(np.uint32)
             values[rows[inside], block] = some * _GATHER
+
+
+def _mapped(size: int, dtype: type) -> npt.NDArray[Any]:
+    """Return zeros in memory of their own.
+
+    What malloc gives back after a merge stays with the process in part, which took a third of the
+    memory of a million entries.
+    """
+    return np.frombuffer(mmap(-1, size * np.dtype(dtype).itemsize), dtype)
 
 
 def in_scope(blocks: Uint32s, scope: str) -> Uint32s:

@@ -124,7 +124,8 @@ class SqliteLog:
         value, blocks = self._spec.bits // 8, 4 * self._spec.blocks
         for row in rows:
             if not (
-                type(row[1]) is str
+                row[0] < 1 << 32
+                and type(row[1]) is str
                 and type(row[2]) is type(row[3]) is bytes
                 and len(row[2]) == value
                 and len(row[3]) == blocks

@@ -13,9 +13,9 @@ STORES = ("RAM, memory://", "RAM, sqlite://", "file, sqlite://", "Redis", "Redis
 
 # Bytes a page in each of the stores, by the bits of a fingerprint.
 _BYTES = {
-    64: (190, 90, 135, 310, 130),
-    128: (480, 330, 235, 1300, 260),
-    256: (500, 340, 250, 1320, 275),
+    64: (190, 90, 135, 125, 70),
+    128: (470, 325, 230, 240, 160),
+    256: (490, 330, 245, 280, 185),
 }
 
 # The probability that two unrelated pages of different sites are within the distance, by features,

@@ -1,4 +1,4 @@
-"""The pool: every page gets its own answer, no page stops it for good, equal ones are analysed once."""
+"""The pool: each page gets its own answer, none stops it for good, equal ones go through once."""
 
 from __future__ import annotations
 

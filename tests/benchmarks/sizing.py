@@ -90,7 +90,7 @@ def measured_redis(url: str, spec: IndexSpec, pages: int, options: str) -> float
     import redis
 
     client = redis.Redis.from_url(url)
-    name = f"{url}?name=sizing{spec.bits}{options}"
+    name = f"{url}?name=sizing{spec.bits}{len(options)}{options}"
     fill(name, spec, pages // 10)
     before = client.info("memory")["used_memory"]
     fill(name, spec, pages, first=pages)

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 from scrapy.settings import Settings
 
 from scrapy_simhash.commands import SimhashCommand
 from scrapy_simhash.report.dedup_log import LogLine
+
+ROOT = Path(__file__).parents[2]
+
+
+def scrapy(*arguments: object, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run Scrapy's own command in a folder."""
+    command = [sys.executable, "-m", "scrapy", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder)
 
 
 def simhash(*arguments: object, settings: dict[str, Any] | None = None) -> int:

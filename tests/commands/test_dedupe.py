@@ -17,9 +17,10 @@ from typing import Any
 
 import pytest
 
-from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.offline import dedupe as offline
+from scrapy_simhash.offline.pages import read_pages
 from tests.commands.running import simhash
 from tests.pages import article, edited, html
 
@@ -27,8 +28,8 @@ ONE, TWO = article(1), article(2)
 PAGES = {
     "http://a.example/1": html(ONE),
     "http://a.example/2": html(TWO),
-    "http://m.example/1": html(edited(ONE, 1), title="Mirror", links=("/x",)),
-    "http://m.example/1b": html(edited(ONE, 2), title="Mirror", links=("/x",)),
+    "http://m.example/1": html(edited(ONE, 1), links=("/x",)),
+    "http://m.example/1b": html(edited(ONE, 2), links=("/x",)),
     "http://m.example/empty": b"<html></html>",
     "http://m.example/2": html(TWO),
 }
@@ -202,16 +203,16 @@ def test_analyses_are_not_made_again(
     # Four analyses, and half of the fifth.
     state.write_bytes(b"".join(lines[:5]) + lines[5][:cut])
     made = []
-    analyse = offline.Analyser._analyse
+    analyse = offline.analyse_all
 
-    def counted(self: Any, page: Any) -> Any:
-        made.append(page.name)
-        return analyse(self, page)
+    def counted(bodies: Any, *given: Any, **more: Any) -> Any:
+        made.extend(bodies := list(bodies))
+        return analyse(bodies, *given, **more)
 
-    monkeypatch.setattr(offline.Analyser, "_analyse", counted)
+    monkeypatch.setattr(offline, "analyse_all", counted)
     second = tmp_path / "second.jsonl"
     kept(items, "--state", state, "--verdicts", second, folder=tmp_path)
-    assert sorted(made) == sorted(list(PAGES)[4:])
+    assert [body.data for body in made] == list(PAGES.values())[4:]
     assert second.read_bytes() == first.read_bytes()
     assert state.read_bytes() == b"".join(lines)
 
@@ -231,19 +232,16 @@ def test_a_state_of_other_pages_or_another_recipe_is_refused(
     assert state.read_bytes() == before
 
 
-def test_margins_survive_the_file() -> None:
-    import numpy as np
-
-    from scrapy_simhash.detector import PageAnalysis
-
-    margins = np.random.default_rng(1).exponential(size=64).astype(np.float32) * 1e6
-    line = offline._line("a", PageAnalysis(Fingerprint(5, 64, margins)))
-    name, analysis = offline._parsed(line, 64)
-    assert (name, analysis.fingerprint) == ("a", Fingerprint(5, 64))
-    assert analysis.fingerprint is not None
-    back = analysis.fingerprint.margins
-    assert back is not None
-    assert np.allclose(back, margins / margins.max(), rtol=1e-3, atol=1e-4)
+def test_analyses_survive_the_file(items: Path, tmp_path: Path) -> None:
+    recipe, limits = named_recipe("default"), offline.Limits(0, 10, 10**6)
+    state = tmp_path / "state"
+    first = list(offline.analyses(read_pages(items), recipe, limits, state))
+    again = list(offline.analyses(read_pages(items), recipe, limits, state))
+    assert again == first
+    assert [a.fingerprint and a.fingerprint.blocks for _, a in again] == [
+        a.fingerprint and a.fingerprint.blocks for _, a in first
+    ]
+    assert any(analysis.facts for _, analysis in again)
 
 
 def test_an_interrupted_run_leaves_no_half_written_file(tmp_path: Path) -> None:
@@ -274,7 +272,7 @@ def test_the_same_pages_are_kept_as_in_a_crawl_in_the_same_order(
     from scrapy import Request, Spider
 
     texts = [edited(article(n // 4), n, 0.01 * (n % 4 + 1)) for n in range(24)]
-    site.pages = {f"/{n}": html(text, title=f"Page {n}") for n, text in enumerate(texts)}
+    site.pages = {f"/{n}": html(text, title=f"Page {n // 4}") for n, text in enumerate(texts)}
 
     class Pages(Spider):
         name = "pages"
@@ -302,6 +300,7 @@ def test_the_same_pages_are_kept_as_in_a_crawl_in_the_same_order(
         (["FOLDER"], "holds neither"),
         (["BROKEN"], "line 1: not a JSON object"),
         (["EMPTY"], "line 1: it has no html or html_base64 or text, but url, title"),
+        (["BAD"], "line 1: 'http://[' is no address"),
         (["PAGES", "--clusters", "x.txt"], ".jsonl or .csv"),
         (["PAGES", "--kept", "/nowhere/at/all"], "no folder"),
         (["PAGES", "--processes", "-1"], "--processes"),
@@ -313,6 +312,8 @@ def test_wrong_use_is_one_line(
 ) -> None:
     known = {"PAGES": items, "OTHER": tmp_path / "a.txt", "FOLDER": tmp_path / "folder"}
     known |= {"BROKEN": tmp_path / "b.jsonl", "EMPTY": tmp_path / "e.jsonl"}
+    known |= {"BAD": tmp_path / "bad.jsonl"}
+    known["BAD"].write_text('{"url": "http://[", "html": "<p>x"}\n')
     known["OTHER"].write_text("x")
     known["FOLDER"].mkdir()
     known["BROKEN"].write_text("[1]\n")

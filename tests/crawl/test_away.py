@@ -17,7 +17,14 @@ from scrapy.settings import Settings
 
 from scrapy_simhash.crawl.filter import CrawlFilter, open_outage
 from scrapy_simhash.exceptions import SettingError
-from scrapy_simhash.index import Index, IndexSpec, StoreMismatch, StoreUnavailable, open_existing, open_index
+from scrapy_simhash.index import (
+    Index,
+    IndexSpec,
+    StoreMismatch,
+    StoreUnavailable,
+    open_existing,
+    open_index,
+)
 from scrapy_simhash.settings import FilterSettings
 from tests import servers
 from tests.crawl.test_crawl import ONE_AT_A_TIME, Pages, check_sum, paths
@@ -194,7 +201,9 @@ def test_store_that_cannot_be_used_once_it_comes_ends_the_crawl(
         open_outage(FilterSettings.from_settings(Settings(SETTINGS)), "pages")
 
 
-def test_crawl_that_may_hold_no_more_lets_pages_through_unchecked(crawl: Any, families: Any, store: Store) -> None:
+def test_crawl_that_may_hold_no_more_lets_pages_through_unchecked(
+    crawl: Any, families: Any, store: Store
+) -> None:
     store.go_away()
     settings = {**SETTINGS, "SIMHASH_OUTAGE_PAGES": 2}
     acts = ["/0-0", "/1-0", "/2-0", "/2-1"]

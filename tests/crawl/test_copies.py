@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from scrapy import Request
@@ -201,7 +201,7 @@ def test_one_copy_is_delivered_though_several_fail(crawl: Any, site: Any) -> Non
         site.pages[f"/{number}"] = html(article(1))
 
     class MostFail(Pages):
-        seen: Counter[str] = Counter()
+        seen: ClassVar[Counter[str]] = Counter()
 
         async def parse(self, response: Any) -> Any:
             self.seen[response.url] += 1

@@ -1,21 +1,71 @@
-"""What is told to the index, and in which order."""
+"""Pages in progress: which are delivered, which have failed, and which are neither yet."""
 
 from __future__ import annotations
 
-from scrapy_simhash.crawl.progress import Deliveries
-from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index import Page
-from scrapy_simhash.index.memory import MemoryIndex
+from scrapy import Request
+
+from scrapy_simhash.crawl.progress import Progress, Settled
 
 
-def test_page_that_was_given_up_may_be_handed_over_anew_in_the_same_moment() -> None:
-    index = MemoryIndex(recipe="test", bits=64, distance=3, lease=60)
-    deliveries = Deliveries(index, items=False)
-    deliveries.give_up("copy")
-    index.claim("page", Fingerprint(0, 64))
-    index.claim("copy", Fingerprint(1, 64), request="COPY")
-    deliveries.begin("page")
-    deliveries.end("page", failed=True)
-    deliveries.flush()
-    assert deliveries.take_handed_back() == [Page("copy", "COPY")]
-    assert index.last_lease() is not None
+def test_page_is_settled_with_the_last_of_its_parts() -> None:
+    progress = Progress(items=False)
+    progress.begin_page("page", Request("http://a.example/"))
+    progress.begin_item("page", object())
+    progress.end("page", failed=False)
+    assert not progress.take_settled()
+    assert "page" in progress
+    progress.end("page", failed=False)
+    assert progress.take_settled() == Settled([], ["page"])
+    assert "page" not in progress
+    assert progress.is_settled
+
+
+def test_page_fails_with_any_of_its_parts() -> None:
+    progress = Progress(items=False)
+    progress.begin("page")
+    progress.begin("page")
+    progress.end("page", failed=True)
+    progress.end("page", failed=False)
+    assert progress.take_settled() == Settled(["page"], [])
+
+
+def test_failed_page_that_is_in_progress_again_is_not_released() -> None:
+    progress = Progress(items=False)
+    progress.begin("page")
+    progress.end("page", failed=True)
+    progress.begin("page")
+    assert not progress.take_settled()
+    progress.abandon("page")
+    progress.end("page", failed=False)
+    assert progress.take_settled() == Settled([], ["page"])
+
+
+def test_settled_pages_are_told_again_if_the_index_did_not_take_them() -> None:
+    progress = Progress(items=False)
+    progress.abandon("first")
+    settled = progress.take_settled()
+    assert progress.is_settled
+    progress.abandon("second")
+    progress.put_back(settled)
+    assert not progress.is_settled
+    assert progress.take_settled() == Settled(["first", "second"], [])
+
+
+def test_page_that_never_arrives_at_its_callback_has_failed() -> None:
+    progress = Progress(items=False)
+    here, lost, arrived = (Request(f"http://a.example/{n}") for n in range(3))
+    for request in (here, lost, arrived):
+        progress.begin_page(request.url, request)
+    progress.arrived(arrived)
+    progress.end_lost({here})
+    assert progress.take_settled() == Settled([lost.url], [])
+    progress.end_all()
+    assert progress.take_settled() == Settled([here.url, arrived.url], [])
+
+
+def test_item_knows_its_page_once() -> None:
+    item = object()
+    progress = Progress(items=True)
+    progress.begin_item("page", item)
+    assert progress.page_of(item) == "page"
+    assert progress.page_of(item) is None

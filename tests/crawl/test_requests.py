@@ -145,7 +145,9 @@ def test_pages_of_a_crawl_spiders_rules_are_stored() -> None:
     assert request_from_json(text, spider).callback == spider._callback
 
 
-@pytest.mark.parametrize("url", ["file:///etc/passwd", "s3://bucket/key", "data:,hello", "ftp://a/"])
+@pytest.mark.parametrize(
+    "url", ["file:///etc/passwd", "s3://bucket/key", "data:,hello", "ftp://a/"]
+)
 def test_request_of_anything_but_a_web_page_is_neither_stored_nor_made(
     spider: Any, url: str
 ) -> None:

@@ -179,5 +179,5 @@ def test_summary_is_bounded_however_many_hosts_there_are(tmp_path: Path) -> None
     summary.close()
     text = summary.text()
     assert len(text.splitlines()) == 16
-    assert re.search(r"\n2,990 other hosts +2,990 +2,990 +0 +0 ", summary)
-    assert summary.splitlines()[-1].endswith(f"scrapy simhash report '{tmp_path / 'a log'}'")
+    assert re.search(r"\n2,990 other hosts +2,990 +2,990 +0 +0 ", text)
+    assert text.splitlines()[-1].endswith(f"scrapy simhash report '{tmp_path / 'a log'}'")

@@ -10,6 +10,7 @@ import pytest
 from scrapy_simhash.extraction.extractor import Extraction, extract
 from scrapy_simhash.fingerprint.facts import FACTS_SIZE, Facts, facts_of
 from scrapy_simhash.fingerprint.recipe import named_recipe
+from tests.pages import article
 
 RECIPE = named_recipe("default")
 PAGE = Extraction("The text.", False, "Site. The text.", "A story | Site", ("Site", "A story"))
@@ -27,7 +28,7 @@ def test_facts_are_the_same_after_they_were_bytes() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"x", bytes(FACTS_SIZE + 1)])
 def test_bytes_of_another_length_are_refused_in_one_line(data: bytes) -> None:
-    with pytest.raises(ValueError, match="the facts of a page have 23 bytes, not"):
+    with pytest.raises(ValueError, match="the facts of a page have 24 bytes, not"):
         Facts.from_bytes(data)
 
 
@@ -65,6 +66,47 @@ def test_what_names_the_page_is_part_of_its_heading(one: str, other: str) -> Non
     assert facts(title=one).title != facts(title=other).title
 
 
+@pytest.mark.parametrize(
+    ("title", "site"),
+    [
+        ("A story | The Paper", "The Paper"),
+        ("一个故事_新浪网", "新浪网"),
+        ("List (Commons Lang 3.11 API)", "Commons Lang 3.12 API"),
+    ],
+)
+def test_the_rest_of_a_title_is_the_name_of_the_site(title: str, site: str) -> None:
+    found = facts(title=title, headings=())
+    assert found.site == facts(title=f"Another story - {site}", headings=()).site != 0
+    assert found.site != facts(title="A story - Another site", headings=()).site
+
+
+def test_a_title_may_name_no_site() -> None:
+    assert facts(title="A story", headings=()).site == 0
+
+
+def test_what_stands_around_the_text_does_not_follow_the_text() -> None:
+    menu = " ".join(f"entry {number} of the menu" for number in range(50))
+    one, other = (facts(text=text, shown=f"{text} {menu}") for text in (article(1), article(2)))
+    assert (one.around ^ other.around).bit_count() <= 16
+    elsewhere = facts(text=article(1), shown=f"{article(1)} {article(3)}")
+    assert (one.around ^ elsewhere.around).bit_count() > 20
+
+
+@pytest.mark.parametrize(
+    ("heading", "text", "backed"),
+    [
+        ("Storm over the island", "The storm reached an island on Monday.", True),
+        ("Storm over the island", "We use cookies on this site.", False),
+        ("台风登陆海南", "台风于周一登陆海南岛。", True),
+        ("台风登陆海南", "我们使用饼干。", False),
+        ("Q&A", "Q&A", False),
+    ],
+)
+def test_a_text_backs_a_heading_whose_words_it_has(heading: str, text: str, backed: bool) -> None:
+    assert facts(text=text, title=heading, headings=()).backed is backed
+    assert facts(text=text, title="", headings=(heading,)).backed is backed
+
+
 def test_a_page_without_headings_has_no_hash_of_any() -> None:
     none = facts(title=" | ", headings=("", "…"))
     assert (none.headings, none.title, none.heading) == (0, 0, 0)
@@ -76,7 +118,7 @@ def test_hashes_follow_the_seed() -> None:
     assert one.headings != other.headings
     assert one.title != other.title
     assert one.heading != other.heading
-    assert one.page != other.page
+    assert one.around != other.around
     assert one.text_steps == other.text_steps
 
 
@@ -92,7 +134,7 @@ def test_lengths_count_bytes() -> None:
 def test_where_nothing_visible_is_named_the_text_is_the_page() -> None:
     bare = facts(Extraction("The text."))
     assert bare.page_steps == bare.text_steps
-    assert bare.page == facts(shown="The text.").page
+    assert bare.around == 0
 
 
 @pytest.mark.parametrize("unit", ["a", "1.", "第", "\ufdfa", "第 ", "chapter ", " - ", "\ud800"])

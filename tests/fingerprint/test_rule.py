@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from scrapy_simhash.fingerprint.facts import Facts
-from scrapy_simhash.fingerprint.rule import Kinship, Rule, kinship, rule
+from scrapy_simhash.fingerprint.rule import REASONS, Kinship, Rule, headings_alike, kinship, rule
 from scrapy_simhash.index.contract import Ruling
 
 
@@ -14,17 +18,20 @@ def page(
     title: int = 1,
     heading: int = 1,
     *,
-    page: int = 0,
+    site: int = 1,
+    around: int = 0,
     text: int = 5000,
     shown: int = 6000,
     thin: bool = False,
+    backed: bool = True,
 ) -> Facts:
-    steps = [round(8 * (length.bit_length() - 1)) for length in (text, shown)]
-    return Facts(headings, title, heading, page, *steps, thin)
+    steps = [round(8 * math.log2(length)) for length in (text, shown)]
+    return Facts(headings, title, heading, site, around, *steps, thin, backed)
 
 
 STORY = page()
 OTHER = page(2, 2, 2)
+ELSEWHERE = page(2, 2, 2, site=2, around=2**32 - 1)
 HOST, DOMAIN, SITES = Kinship.HOST, Kinship.DOMAIN, Kinship.NONE
 
 
@@ -48,15 +55,41 @@ def test_short_texts_have_to_be_nearer() -> None:
     assert rule(short, STORY, HOST, 33, 48) == (False, "short")
 
 
-def test_a_small_part_of_a_page_counts_only_if_the_whole_pages_are_alike() -> None:
+def test_a_small_part_of_a_page_counts_only_if_the_rest_is_alike() -> None:
     part = page(text=600, shown=9000)
     assert rule(part, part, HOST, 0, 48) == (True, "whole-page")
-    assert rule(part, page(text=600, shown=9000, page=0x1FFF), HOST, 0, 48) == (
-        False,
-        "part-of-page",
-    )
-    assert rule(part, page(text=600, shown=40_000), HOST, 0, 48) == (False, "part-of-page")
-    assert rule(part, page(text=600, shown=40_000), SITES, 0, 48) == (True, "like-headings")
+    for other in (page(text=600, shown=9000, around=0x1FFFF), page(text=600, shown=40_000)):
+        assert rule(part, other, HOST, 0, 48) == (False, "part-of-page")
+        assert rule(part, other, SITES, 0, 48) == (True, "like-headings")
+
+
+def test_two_publications_may_print_a_story_under_headings_of_their_own() -> None:
+    assert rule(STORY, ELSEWHERE, SITES, 48, 48) == (True, "other-site")
+    assert rule(STORY, ELSEWHERE, DOMAIN, 48, 48) == (False, "other-heading")
+
+
+@pytest.mark.parametrize(
+    "sibling",
+    [page(2, 2, 2, site=1, around=2**32 - 1), page(2, 2, 2, site=2, around=2**18 - 1)],
+    ids=["the same name in the title", "the same template"],
+)
+def test_siblings_on_two_mirrors_are_no_copies(sibling: Facts) -> None:
+    assert rule(STORY, sibling, SITES, 25, 48) == (False, "other-heading")
+
+
+def test_a_story_elsewhere_has_the_words_of_a_heading_or_fills_its_page() -> None:
+    notice = {"site": 2, "around": 2**32 - 1, "backed": False}
+    unnamed = page(backed=False)
+    assert rule(unnamed, page(2, 2, 2, **notice), SITES, 48, 48) == (True, "other-site")
+    part = page(2, 2, 2, shown=11_000, **notice)
+    assert rule(unnamed, part, SITES, 0, 48) == (False, "other-heading")
+    assert rule(STORY, part, SITES, 0, 48) == (True, "other-site")
+
+
+def test_where_a_site_has_no_name_a_story_elsewhere_is_longer() -> None:
+    short = page(2, 2, 2, site=2, around=2**32 - 1, text=400)
+    assert rule(page(site=1), short, SITES, 0, 48) == (True, "other-site")
+    assert rule(page(site=0), short, SITES, 0, 48) == (False, "other-heading")
 
 
 def test_pages_without_main_text_repeat_only_their_like() -> None:
@@ -86,8 +119,8 @@ def test_pages_without_main_text_repeat_only_their_like() -> None:
 def test_headings_are_compared_as_the_sites_are_related(
     one: Facts, other: Facts, kin: Kinship, alike: bool
 ) -> None:
-    assert rule(one, other, kin, 40, 48).is_copy is alike
-    assert rule(other, one, kin, 40, 48).is_copy is alike
+    assert headings_alike(one, other, kin) is alike
+    assert headings_alike(other, one, kin) is alike
 
 
 @pytest.mark.parametrize(
@@ -96,6 +129,7 @@ def test_headings_are_compared_as_the_sites_are_related(
         ("http://a.com/1", "https://A.com/2", HOST),
         ("http://a.com/1", "POST 0011 http://a.com/2", HOST),
         ("http://a.com/", "http://www.a.com/", DOMAIN),
+        ("http://one.docs.test/", "http://two.docs.test/", DOMAIN),
         ("http://a.co.uk/", "http://b.co.uk/", SITES),
         ("http://10.0.0.1/", "http://10.0.0.2/", SITES),
         ("my key", "another", HOST),
@@ -118,3 +152,17 @@ def test_thresholds_follow_the_distance_of_the_recipe() -> None:
     address = "http://a.com/"
     assert Rule(3)(address, long, address, other, 1) == Ruling(True, "long-text")
     assert Rule(3)(address, long, address, other, 2) == Ruling(False, "other-heading")
+
+
+@given(
+    st.builds(page, *[st.integers(0, 2)] * 3, text=st.sampled_from([200, 400, 600, 2000])),
+    st.builds(page, *[st.integers(0, 2)] * 3, site=st.integers(0, 2), thin=st.booleans()),
+    st.sampled_from(Kinship),
+    st.integers(0, 48),
+)
+def test_order_does_not_matter_and_every_reason_has_a_meaning(
+    one: Facts, other: Facts, kin: Kinship, distance: int
+) -> None:
+    ruling = rule(one, other, kin, distance, 48)
+    assert ruling == rule(other, one, kin, distance, 48)
+    assert ruling.reason in REASONS

@@ -223,14 +223,15 @@ def test_batches_get_the_answers_of_one_after_the_other(new_store, seed):
         done = [page.key for page in pages if chance.random() < 0.3]
         for index in (alone, together):
             index.confirm(done)
-        assert list(alone) == list(together)
+        # A page that is judged may come into the log after pages that claimed after it.
+        assert sorted(alone, key=repr) == sorted(together, key=repr)
 
 
 def shown(claim):
     return (
         claim.outcome,
         *(
-            [(m.key, m.distance, m.provisional, m.reason) for m in some]
+            sorted((m.distance, m.key, m.provisional, m.reason) for m in some)
             for some in (claim.matches, claim.near)
         ),
     )

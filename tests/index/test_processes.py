@@ -7,19 +7,22 @@ import multiprocessing
 import os
 import random
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
-from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index import Index, Outcome, index_from_url
+from scrapy_simhash.index import Index, StoreUnavailable, open_index
+from scrapy_simhash.index.liveness import Liveness
+from tests.index.made import ORIGINAL, page, spec
 
 CLUSTERS = 40
 
 
-def opened(path: Path) -> Index:
-    return index_from_url(f"sqlite:///{path}", recipe="test", bits=64, distance=3)
+def opened(path: Path, **changed) -> Index:
+    return open_index(f"sqlite:///{path}", spec(**changed))
 
 
 def race(path, number, start, results):
@@ -28,7 +31,7 @@ def race(path, number, start, results):
         for i in range(CLUSTERS):
             value = random.Random(i).getrandbits(64) ^ 1 << number
             start.wait()
-            found.append(index.claim(f"{i}/{number}", Fingerprint(value, 64)).outcome.value)
+            found.append(index.claim(page(f"{i}/{number}", value)).outcome.value)
         start.wait()
         results.put(found)
 
@@ -50,12 +53,12 @@ def test_of_near_duplicates_in_lock_step_exactly_one_is_the_original(tmp_path):
 
 WRITER = """
 import random, sys
-from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index import index_from_url
-index = index_from_url(f"sqlite:///{sys.argv[1]}", recipe="test", bits=64, distance=3)
+from scrapy_simhash.index import open_index
+from tests.index.made import page, spec
+index = open_index(f"sqlite:///{sys.argv[1]}", spec())
 numbers = random.Random(0)
 for i in range(10**6):
-    index.claim(str(i), Fingerprint(numbers.getrandbits(64), 64), request="again")
+    index.claim(page(str(i), numbers.getrandbits(64), request="again"))
     if i % 10 == 9:
         index.confirm(str(key) for key in range(i - 9, i - 4))
     print(i, flush=True)
@@ -81,26 +84,80 @@ def test_kill_9_loses_no_acknowledged_claim_and_leaves_orphans_at_once(tmp_path)
         entries = list(index)
         assert {entry.key for entry in entries} >= set(acknowledged)
         provisional = {entry.key for entry in entries if entry.provisional}
-        assert {page.key for page in index.orphans()} == provisional
-        assert not any(entry.provisional for entry in index)
+        # A dead crawler's leases need not run out.
+        adopted = index.orphans(limit=1000)
+        assert {orphan.key for orphan in adopted} == provisional
+        assert index.orphans() == []
     with contextlib.closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-def test_an_index_goes_on_in_a_forked_process_as_another_worker(tmp_path):
+def dies_with(path: Path) -> None:
+    """Adopt what there is, or claim if there is nothing, and die at once."""
+    code = "\n".join(
+        [
+            "import os, sys",
+            "from scrapy_simhash.index import open_index",
+            "from tests.index.made import page, spec",
+            "index = open_index(f'sqlite:///{sys.argv[1]}', spec(lease=60))",
+            "index.orphans() or index.claim(page('a', request='A'))",
+            "os._exit(0)",
+        ]
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", code, path], check=True, env=environment)
+
+
+def test_crawlers_that_die_at_once_use_one_adoption_at_once_and_the_page_is_not_lost(tmp_path):
+    path = tmp_path / "index.sqlite"
+    dies_with(path)
+    dies_with(path)  # adopts the page
+    dies_with(path)  # finds it leased, and no page is lost by that
+    with contextlib.closing(opened(path)) as index:
+        assert index.orphans() == []
+        assert [entry.key for entry in index] == ["a"]
+        (orphan,) = index.orphans(now=time.time() + 60)
+        assert (orphan.key, orphan.request) == ("a", "A")
+
+
+def test_a_claim_takes_the_place_of_a_dead_crawlers_original_at_once(tmp_path):
+    path = tmp_path / "index.sqlite"
+    dies_with(path)
+    with contextlib.closing(opened(path)) as index:
+        assert index.claim(page("copy", 1)).outcome is ORIGINAL
+        assert [entry.key for entry in index] == ["copy"]
+
+
+def test_a_closed_crawler_of_this_process_is_dead_and_an_open_one_is_not(tmp_path):
+    path = tmp_path / "index.sqlite"
+    one = opened(path)
+    one.claim(page("a", request="A"))
+    with contextlib.closing(opened(path)) as other:
+        assert other.orphans() == []
+        one.close()
+        assert [orphan.key for orphan in other.orphans()] == ["a"]
+
+
+def test_a_crawler_of_another_machine_is_not_known_to_be_dead():
+    liveness = Liveness("spider")
+    assert not liveness.is_dead(f"{liveness.spider}elsewhere:1:abc")
+    assert not liveness.is_dead("rubbish")
+    here = f"{liveness.spider}{socket.gethostname()}"
+    assert not liveness.is_dead(f"{here}:{10**30}:abc")
+    assert not liveness.is_dead(f"{here}:{os.getppid()}:abc")
+    assert liveness.is_dead(f"{here}:{os.getpid()}:abc")
+
+
+def test_a_forked_process_is_told_to_open_the_index_itself(tmp_path):
     with contextlib.closing(opened(tmp_path / "index.sqlite")) as index:
-        index.claim("a", Fingerprint(0, 64), request="A")
+        index.claim(page("a"))
         child = os.fork()
         if not child:
             code = 1
-            with contextlib.suppress(BaseException):
-                claim = index.claim("b", Fingerprint(0, 64), request="B")
-                original = index.claim("c", Fingerprint(2**40 - 1, 64)).outcome
-                released = index.release(["a"])
-                code = (
-                    0 if (claim.waiting, original, released) == (True, Outcome.ORIGINAL, []) else 2
-                )
+            try:
+                index.claim(page("b"))
+            except StoreUnavailable as error:
+                code = 0 if "fork" in str(error) else 2
             os._exit(code)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        assert [entry.key for entry in index] == ["a", "c"]
-        assert [page.key for page in index.release(["a"])] == ["b"]
+        assert [entry.key for entry in index] == ["a"]

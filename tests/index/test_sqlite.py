@@ -12,29 +12,30 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import (
     Arrival,
     Index,
-    Outcome,
     StoreDamaged,
+    StoreError,
     StoreMismatch,
+    StoreMissing,
     StoreUnavailable,
-    index_from_url,
-    local_store,
-    sqlite,
+    local,
+    open_existing,
+    open_index,
     sqlite_file,
 )
+from tests.index.made import DUPLICATE, ORIGINAL, fp, page, same_facts, spec
 
 
 def opened(path: Path) -> Index:
-    return index_from_url(f"sqlite:///{path}", recipe="test", bits=64, distance=3)
+    return open_index(f"sqlite:///{path}", spec())
 
 
 def fill(index: Index, count: int) -> None:
     numbers = random.Random(0)
     for i in range(count):
-        index.claim(str(i), Fingerprint(numbers.getrandbits(64), 64))
+        index.claim(Arrival(str(i), fp(numbers.getrandbits(64)), facts=bytes(24)))
     index.confirm(str(i) for i in range(count))
 
 
@@ -63,7 +64,7 @@ def refused(path: Path, error: type[Exception]) -> str:
 
 def test_a_relative_url_is_relative_to_where_it_was_opened(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    index_from_url("sqlite:///a%20b.sqlite", recipe="test", bits=64, distance=3).close()
+    open_index("sqlite:///a%20b.sqlite", spec()).close()
     assert (tmp_path / "a b.sqlite").exists()
 
 
@@ -91,21 +92,71 @@ def test_another_format_is_refused(path):
     assert f"format {sqlite_file.FORMAT + 1}" in refused(path, StoreMismatch)
 
 
-def test_a_header_without_a_layout_is_damaged(path):
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM header WHERE name = 'blocks'",
+        "UPDATE header SET value = 'many' WHERE name = 'bits'",
+        "UPDATE header SET value = '65' WHERE name = 'bits'",
+    ],
+)
+def test_a_damaged_header_is_damage(path, statement):
     opened(path).close()
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute("DELETE FROM header WHERE name = 'layout'")
+        connection.execute(statement)
         connection.commit()
     assert "header" in refused(path, StoreDamaged)
+    with pytest.raises(StoreDamaged, match="header"):
+        open_existing(f"sqlite:///{path}")
 
 
-def test_a_fingerprint_of_another_width_is_damage(path):
+@pytest.mark.parametrize("rubbish", ["x'00'", "'text'", "7", "1.5", "x'ff00'", "''"])
+@pytest.mark.parametrize(
+    "column", ["key", "scope", "facts", "time", "value", "blocks", "owner", "expires", "adoptions"]
+)
+def test_a_value_of_another_type_or_size_is_damage_and_nothing_else(path, column, rubbish):
+    """Wherever SQLite's own types let the value in: whatever is asked raises no other error."""
+    table = "leases" if column in ("owner", "expires", "adoptions") else "entries"
+    with contextlib.closing(opened(path)) as index:
+        index.claim(page("a", facts=b"f", request="A"), now=100)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"UPDATE {table} SET {column} = {rubbish}")
+        connection.commit()
+    acts = [
+        lambda index: index.claim(page("b")),
+        lambda index: index.claim(page("a")),
+        lambda index: index.query(fp(0)),
+        list,
+        lambda index: index.orphans(now=1e9),
+        lambda index: index.unsettled([1]),
+        lambda index: index.put(list(index)),
+    ]
+    for act in acts:
+        with contextlib.suppress(StoreError), contextlib.closing(opened(path)) as index:
+            act(index)
+
+
+def test_a_fingerprint_of_another_width_is_damage_that_names_its_place(path):
     with contextlib.closing(opened(path)) as index:
         fill(index, 3)
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("UPDATE entries SET value = x'00' WHERE position = 2")
         connection.commit()
-    assert "64 bits" in refused(path, StoreDamaged)
+    with (
+        contextlib.closing(opened(path)) as index,
+        pytest.raises(StoreDamaged, match="at 2 does not have 64 bits"),
+    ):
+        index.claim(page("a"))
+
+
+def test_text_that_is_no_utf_8_is_damage(path):
+    with contextlib.closing(opened(path)) as index:
+        fill(index, 3)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE entries SET key = CAST(x'ff' AS TEXT)")
+        connection.commit()
+    with contextlib.closing(opened(path)) as index, pytest.raises(StoreDamaged):
+        list(index)
 
 
 def test_overwritten_pages_are_damage(path):
@@ -114,16 +165,34 @@ def test_overwritten_pages_are_damage(path):
     with path.open("r+b") as file:
         file.seek(8192)
         file.write(b"\xff" * (path.stat().st_size - 8192))
-    assert "damaged" in refused(path, StoreDamaged)
+    with pytest.raises(StoreDamaged), contextlib.closing(opened(path)) as index:
+        index.claim(page("a"))
 
 
-def test_a_body_with_a_damaged_fingerprint_is_not_known(path):
+def test_the_files_are_their_owners_alone(path):
     with contextlib.closing(opened(path)) as index:
-        index.note_bodies({b"12345678": Fingerprint(1, 64), b"87654321": Fingerprint(2, 64)})
-        with contextlib.closing(sqlite3.connect(path)) as connection:
-            connection.execute("UPDATE bodies SET value = x'00' WHERE number = 1")
-            connection.commit()
-        assert index.find_bodies([b"12345678", b"87654321"]) == [None, Fingerprint(2, 64)]
+        fill(index, 3)
+        files = list(path.parent.iterdir())
+        assert len(files) == 3
+        assert [oct(file.stat().st_mode & 0o777) for file in files] == ["0o600"] * 3
+
+
+def test_an_existing_file_is_opened_as_it_was_made(path):
+    with pytest.raises(StoreMissing):
+        open_existing(f"sqlite:///{path}")
+    with contextlib.closing(opened(path)) as index:
+        fill(index, 3)
+        before = list(index)
+    with contextlib.closing(open_existing(f"sqlite:///{path}", judge=same_facts)) as index:
+        made = spec()
+        assert index.spec == made
+        assert list(index) == before
+        assert [n.key for n in index.query(before[1].fingerprint)] == ["1"]
+        with pytest.raises(StoreUnavailable, match=r"readonly|read-only"):
+            index.claim(page("new"))
+        with pytest.raises(StoreUnavailable, match=r"readonly|read-only"):
+            index.remove("1")
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
 def test_a_missing_folder_is_named(tmp_path):
@@ -158,28 +227,24 @@ def test_what_cannot_be_written_is_unavailable(what):
 def test_a_full_disk_loses_nothing_and_writes_nothing_by_half(index, path):
     fill(index, 50)
     before = list(index)
-    ((pages,),) = index._run("PRAGMA page_count")
-    index._run(f"PRAGMA max_page_count = {pages}")
+    run = index._log._run
+    ((pages,),) = run("PRAGMA page_count")
+    run(f"PRAGMA max_page_count = {pages}")
+    large = page("more", 0x123456789ABCDEF0, request="x" * 50_000)
     with pytest.raises(StoreUnavailable, match="full") as error:
-        index.claim("more", Fingerprint(0x123456789ABCDEF0, 64), request="x" * 50_000)
+        index.claim(large)
     assert str(path) in str(error.value)
-    assert list(index) == before
     with pytest.raises(StoreUnavailable, match="full"):
         # The first of them would be an original.
-        index.claim_all(
-            [
-                Arrival("again", Fingerprint(0xF0F0F0F0F0F0F0F0, 64)),
-                Arrival("more", Fingerprint(0x123456789ABCDEF0, 64), request="x" * 50_000),
-            ]
-        )
+        index.claim_all([page("again", 0xF0F0F0F0F0F0F0F0), large])
     assert list(index) == before
-    index._run("PRAGMA max_page_count = 100000")
-    assert index.claim("again", Fingerprint(0xF0F0F0F0F0F0F0F0, 64)).outcome is Outcome.ORIGINAL
-    assert index.claim("twin", Fingerprint(0xF0F0F0F0F0F0F0F0, 64)).outcome is Outcome.DUPLICATE
+    run("PRAGMA max_page_count = 100000")
+    assert index.claim(page("again", 0xF0F0F0F0F0F0F0F0)).outcome is ORIGINAL
+    assert index.claim(page("twin", 0xF0F0F0F0F0F0F0F0)).outcome is DUPLICATE
 
 
 def test_while_locked_duplicates_are_still_found_and_new_pages_wait(path, monkeypatch):
-    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT", 0.05)
+    monkeypatch.setattr(sqlite_file, "BUSY_TIMEOUT", 0.05)
     with (
         contextlib.closing(opened(path)) as index,
         contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other,
@@ -187,44 +252,28 @@ def test_while_locked_duplicates_are_still_found_and_new_pages_wait(path, monkey
         fill(index, 1)
         (entry,) = index
         other.execute("BEGIN IMMEDIATE")
-        assert index.claim("twin", entry.fingerprint).outcome is Outcome.DUPLICATE
+        assert index.claim(Arrival("twin", entry.fingerprint)).outcome is DUPLICATE
         with pytest.raises(StoreUnavailable, match="locked"):
-            index.claim("new", Fingerprint(0, 64))
+            index.claim(page("new"))
         other.execute("ROLLBACK")
-        assert index.claim("new", Fingerprint(0, 64)).outcome is Outcome.ORIGINAL
+        assert index.claim(page("new")).outcome is ORIGINAL
 
 
-def test_an_interrupted_transaction_is_undone(index):
-    index.claim("a", Fingerprint(0, 64), request="A")
-    with pytest.raises(ZeroDivisionError):
-        index.confirm("a" if divisor else 1 / divisor for divisor in (1, 0))
-    assert index.query(Fingerprint(0, 64))[0].provisional
+def test_a_judge_that_fails_leaves_the_file_as_it_was(path):
+    def fails(*_):
+        raise ZeroDivisionError
 
-
-def test_a_page_that_waits_and_then_repeats_a_confirmed_one_in_one_batch_waits_no_more(index):
-    kept, open_one = 0x123456789ABCDEF0, 0xF0F0F0F0F0F0F0F0
-    index.claim("kept", Fingerprint(kept, 64))
-    index.confirm(["kept"])
-    index.claim("open", Fingerprint(open_one, 64), request="O")
-    waits, repeats, new = index.claim_all(
-        [
-            Arrival("page", Fingerprint(open_one, 64), request="P"),
-            Arrival("page", Fingerprint(kept, 64), request="P"),
-            Arrival("new", Fingerprint(0, 64)),
-        ]
-    )
-    assert (waits.waiting, repeats.waiting, new.outcome) == (True, False, Outcome.ORIGINAL)
-    assert index.release(["open"]) == []
-
-
-def test_an_entry_of_its_own_is_in_ram_once(index):
-    fill(index, 3)
-    index.query(Fingerprint(0, 64))
-    assert len(index._neighbours("")) == 3
+    with contextlib.closing(open_index(f"sqlite:///{path}", spec(judge=fails))) as index:
+        index.claim(page("a"))
+        with pytest.raises(ZeroDivisionError):
+            index.claim_all([page("new", 2**40 - 1), page("b", 1)])
+        assert [entry.key for entry in index] == ["a"]
+        assert index.claim(page("c", 2**40 - 1)).outcome is ORIGINAL
 
 
 def test_a_long_log_is_followed_in_batches(path, monkeypatch):
-    monkeypatch.setattr(local_store, "_BATCH", 7)
+    monkeypatch.setattr(local, "_ROWS", 7)
+    monkeypatch.setattr(local, "_ENTRIES", 7)
     with contextlib.closing(opened(path)) as one, contextlib.closing(opened(path)) as other:
         fill(one, 50)
         assert [entry.key for entry in other] == [str(i) for i in range(50)]
@@ -232,10 +281,16 @@ def test_a_long_log_is_followed_in_batches(path, monkeypatch):
             assert other.query(entry.fingerprint)[0].key == entry.key
 
 
+def test_entries_that_this_crawler_admitted_are_in_ram_once(index):
+    fill(index, 3)
+    index.query(fp(0))
+    assert len(index._neighbours) == 3
+
+
 def test_a_confirmed_entry_costs_little_on_disk(path):
     with contextlib.closing(opened(path)) as index:
         for i in range(5000):
-            index.claim(str(i), Fingerprint(i * 0x9E3779B97F4A7C15 % 2**64, 64), request="x" * 200)
+            index.claim(page(str(i), i * 0x9E3779B97F4A7C15 % 2**64, request="x" * 200))
             index.confirm([str(i - 50)])
-    # The key, 4 digits, among them.
-    assert path.stat().st_size / 5000 < 50
+    # The key, 4 digits, among them; 24 bytes of fingerprint and blocks.
+    assert path.stat().st_size / 5000 < 65

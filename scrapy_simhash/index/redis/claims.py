@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import struct
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -19,11 +20,13 @@ from scrapy_simhash.index.contract import (
     Outcome,
     StoreDamaged,
 )
+from scrapy_simhash.index.neighbours import bit_count, packed_words
 from scrapy_simhash.index.redis.finders import Sought, Uint32s
 from scrapy_simhash.index.redis.rows import ROWS, Row, read_lease, read_row, read_rows
 
-# Bits of an entry, as callers know it, that are the end of its fingerprint; the position stands
-# above them. So an entry of a log that was lost is not taken for the one in its place now.
+# Bits of an entry, as callers know it, that check it: the end of its fingerprint, XORed with the
+# beginning of the generation; the position stands above them. So an entry of a log that was lost,
+# or cleared, is not taken for the one in its place now.
 _CHECK = 24
 
 
@@ -33,7 +36,7 @@ class Near(NamedTuple):
     Attributes:
         distance: in bits.
         position: its place in the log.
-        check: the end of its fingerprint.
+        entry: the same as callers know it.
         ends: when its lease ends, infinity where it is confirmed.
         row: what is known of it.
         is_provisional: whether it has a lease.
@@ -41,15 +44,10 @@ class Near(NamedTuple):
 
     distance: int
     position: int
-    check: bytes
+    entry: int
     ends: float
     row: Row
     is_provisional: bool
-
-    @property
-    def entry(self) -> int:
-        """The entry as callers know it."""
-        return self.position << _CHECK | int.from_bytes(self.check, "big")
 
     def match(self, reason: str) -> Match:
         """Return it as the answer to a claim names it."""
@@ -111,17 +109,23 @@ class Claimant:
         return tuple(sorted(self.others.values(), key=lambda match: (match.distance, match.entry)))
 
 
-def packed_entry(entry: int) -> bytes:
-    """Return position and check of an entry, 4 + 3 bytes; of no entry of ours if it is none."""
-    return entry.to_bytes(7, "big") if 0 <= entry < 1 << 56 else b"\xff" * 7
+def packed_entry(entry: int, generation: str) -> bytes:
+    """Return position and end of the fingerprint of an entry, 4 + 3 bytes."""
+    # Entries that are not of a store in Redis are as good as behind the end of the log.
+    known = entry if 0 <= entry < 1 << 56 else (1 << 56) - 1
+    return (known ^ _mask(generation)).to_bytes(7, "big")
 
 
-def read_near(answers: Sequence[Sequence[Any]], told: Sequence[Any]) -> list[list[Near]]:
+def read_near(
+    answers: Sequence[Sequence[Any]], told: Sequence[Any], generation: str
+) -> list[list[Near]]:
     """Return the entries near some pages, nearest first, then oldest.
 
     Args:
-        answers: for each page position, distance, check, lease, ...; see ``lua/answers.lua``.
+        answers: for each page position, distance, end of the fingerprint, lease, ...; see
+            ``lua/answers.lua``.
         told: number and content of the rows of confirmed entries, ...
+        generation: which log it is.
 
     Raises:
         StoreDamaged: it does not fit together.
@@ -129,22 +133,24 @@ def read_near(answers: Sequence[Sequence[Any]], told: Sequence[Any]) -> list[lis
     rows = {
         number: read_rows(content) for number, content in zip(told[::2], told[1::2], strict=True)
     }
+
+    def read(position: int, distance: int, check: bytes, lease: bytes) -> Near:
+        entry = (position << _CHECK | int.from_bytes(check, "big")) ^ _mask(generation)
+        if lease:
+            ends, row = read_lease(lease)
+            return Near(distance, position, entry, ends, row, True)
+        packed = rows[position // ROWS].get(position % ROWS)
+        if packed is None:
+            raise StoreDamaged(f"entry {position} in Redis has no row")
+        return Near(distance, position, entry, float("inf"), read_row(packed), False)
+
     return [
-        sorted(_near(rows, *answer[at : at + 4]) for at in range(0, len(answer), 4))
-        for answer in answers
+        sorted(read(*answer[at : at + 4]) for at in range(0, len(answer), 4)) for answer in answers
     ]
 
 
-def _near(
-    rows: Mapping[int, Mapping[int, bytes]], position: int, distance: int, check: bytes, lease: bytes
-) -> Near:
-    if lease:
-        ends, row = read_lease(lease)
-        return Near(distance, position, check, ends, row, True)
-    packed = rows[position // ROWS].get(position % ROWS)
-    if packed is None:
-        raise StoreDamaged(f"entry {position} in Redis has no row")
-    return Near(distance, position, check, float("inf"), read_row(packed), False)
+def _mask(generation: str) -> int:
+    return int(generation[: _CHECK // 4], 16)
 
 
 def in_scope(fingerprint: int, bits: int, scope: str) -> int:
@@ -157,10 +163,10 @@ def in_scope(fingerprint: int, bits: int, scope: str) -> int:
 
 def sought(fingerprints: Sequence[tuple[Fingerprint, str]]) -> Sought:
     """Return what finders look for, given fingerprints and their scopes."""
-    values = b"".join(
+    values = [
         in_scope(fingerprint.value, fingerprint.bits, scope).to_bytes(fingerprint.bits // 8, "big")
         for fingerprint, scope in fingerprints
-    )
+    ]
     blocks = np.frombuffer(b"".join([f.blocks for f, _ in fingerprints]), "<u4")
     shaped = blocks.reshape(len(fingerprints), -1)
     if any(scope for _, scope in fingerprints):
@@ -181,3 +187,17 @@ def _colours(scope: str, size: int) -> bytes:
 
 def _packed(positions: set[int]) -> bytes:
     return b"".join([position.to_bytes(4, "big") for position in sorted(positions)])
+
+
+def mates(fingerprints: Sequence[bytes], bits: int, distance: int) -> list[bytes]:
+    """Return for each fingerprint those before it that are near it: number, distance, ..."""
+    words = packed_words(fingerprints, bits)
+    found = [b""] * len(words)
+    if len(words) > 1:
+        distances = np.zeros((len(words), len(words)), np.uint16)
+        for column in words.T:
+            distances += bit_count(column[:, None] ^ column)
+        later, earlier = np.nonzero(np.tril(distances <= distance, -1))
+        for one, other in zip(later.tolist(), earlier.tolist(), strict=True):
+            found[one] += struct.pack(">HH", other, distances[one, other])
+    return found

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_simhash.index.contract import StoreDamaged
-from scrapy_simhash.index.neighbours import Neighbours, bit_count, packed_words
+from scrapy_simhash.index.neighbours import Neighbours, packed_words
 from scrapy_simhash.index.redis.client import Client
 from scrapy_simhash.index.redis.scripts import LEAST_LEVEL, Geometry
 
@@ -37,16 +37,22 @@ class Sought(NamedTuple):
     """Pages that are looked for.
 
     Attributes:
-        fingerprints: their fingerprints, one after the other.
+        fingerprints: their fingerprints.
         blocks: their block values, shape (n, blocks).
     """
 
-    fingerprints: bytes
+    fingerprints: list[bytes]
     blocks: Uint32s
 
 
 class Finder(Protocol):
-    """What an index asks of the one side of the seam."""
+    """What an index asks of the one side of the seam.
+
+    Attributes:
+        flooded: look-ups in RAM that met more entries in a bucket than are read.
+    """
+
+    flooded: int
 
     def head(self) -> tuple[object, object]:
         """Return the arguments 3 and 4 of a script."""
@@ -70,6 +76,7 @@ class RedisBuckets:
     def __init__(self, geometry: Geometry) -> None:
         self._geometry = geometry
         self._level = LEAST_LEVEL
+        self.flooded = 0
 
     def head(self) -> tuple[int, str]:  # noqa: D102
         return self._level, ""
@@ -160,6 +167,7 @@ class LogInRam:
         self._neighbours = Neighbours(geometry.bits, geometry.blocks, distance)
         self._seen = 0
         self._last = b""
+        self.flooded = 0
 
     def head(self) -> tuple[int, bytes]:  # noqa: D102
         return self._seen, self._last
@@ -167,14 +175,13 @@ class LogInRam:
     def arguments(self, sought: Sought) -> list[tuple[bytes, bytes]]:  # noqa: D102
         if not self._seen:
             self._follow()
-        words = packed_words(sought.fingerprints, self._geometry.bits)
-        near = self._neighbours.find(words, sought.blocks)
-        mates: list[bytes] = [b""] * len(near)
-        for later, earlier, distance in _near_each_other(words, self._distance):
-            mates[later] += earlier.to_bytes(2, "big") + distance.to_bytes(2, "big")
+        near = self._neighbours.find(
+            packed_words(sought.fingerprints, self._geometry.bits), sought.blocks
+        )
+        self.flooded = self._neighbours.flooded
         return [
-            (b"".join(p.to_bytes(4, "big") + d.to_bytes(2, "big") for d, p in found), others)
-            for found, others in zip(near, mates, strict=True)
+            (b"".join([p.to_bytes(4, "big") + d.to_bytes(2, "big") for d, p in found]), b"")
+            for found in near
         ]
 
     def refused(self, reason: bytes, detail: object = None) -> None:  # noqa: D102
@@ -189,14 +196,15 @@ class LogInRam:
             return
         if len(records) % size:
             raise StoreDamaged("the log in Redis is damaged: a part of an entry")
-        rows = np.frombuffer(records, np.uint8).reshape(-1, size)
+        places = range(0, len(records), size)
         width = self._geometry.width
+        blocks = b"".join([records[at + width : at + size] for at in places])
         self._neighbours.add(
-            range(self._seen, self._seen + len(rows)),
-            packed_words(rows[:, :width].tobytes(), self._geometry.bits),
-            np.frombuffer(rows[:, width:].tobytes(), "<u4").reshape(-1, self._geometry.blocks),
+            range(self._seen, self._seen + len(places)),
+            packed_words([records[at : at + width] for at in places], self._geometry.bits),
+            np.frombuffer(blocks, "<u4").reshape(len(places), -1),
         )
-        self._seen += len(rows)
+        self._seen += len(places)
         self._last = records[-size:]
 
     def forget(self, positions: Sequence[int]) -> None:  # noqa: D102
@@ -226,17 +234,3 @@ class LogInRam:
                 raise StoreDamaged(f"{self._client.where} is damaged: the log has a gap")
             self.took(content[skipped:cut], [])
             first = last
-
-
-def _near_each_other(
-    words: npt.NDArray[np.uint64], distance: int
-) -> list[tuple[int, int, int]]:
-    """Return the pairs of near pages: the number of the later, of the earlier, the distance."""
-    if len(words) < 2:
-        return []
-    distances = np.zeros((len(words), len(words)), np.uint16)
-    for column in words.T:
-        distances += bit_count(column[:, None] ^ column)
-    later, earlier = np.nonzero(np.tril(distances <= distance, -1))
-    exact = distances[later, earlier]
-    return list(zip(later.tolist(), earlier.tolist(), exact.tolist(), strict=True))

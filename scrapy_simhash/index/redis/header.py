@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 
 from scrapy_simhash.index.contract import (
@@ -84,8 +85,11 @@ def open_header(client: Client, address: Address, spec: IndexSpec) -> str:
                 f"{client.where} was made with {name}={stored[name]}, not {value}: use the same or "
                 "another name with ?name=, or delete this index to start anew"
             )
+    generation = stored["generation"]
+    if not re.fullmatch("[0-9a-f]{8}", generation):
+        raise StoreDamaged(f"{client.where} has a damaged header: generation={generation!r:.80}")
     client.set_clock(int(seconds) + int(microseconds) / 1e6)
-    return stored["generation"]
+    return generation
 
 
 def _text(value: bytes) -> str:

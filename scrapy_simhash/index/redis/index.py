@@ -43,12 +43,13 @@ from scrapy_simhash.index.redis.claims import (
     Claimant,
     Near,
     in_scope,
+    mates,
     packed_entry,
     read_near,
     sought,
 )
 from scrapy_simhash.index.redis.client import Client
-from scrapy_simhash.index.redis.finders import AnotherLog, Finder, LogInRam, RedisBuckets
+from scrapy_simhash.index.redis.finders import AnotherLog, Finder, LogInRam, RedisBuckets, Sought
 from scrapy_simhash.index.redis.header import open_header
 from scrapy_simhash.index.redis.rows import HEAD, ROWS, Row, pack_row, squeeze_rows
 from scrapy_simhash.index.redis.scan import Scan, Stored
@@ -89,6 +90,7 @@ class RedisIndex(Index):
         self._client = Client(self._address, self._mark, self._geometry)
         self._generation = ""
         self._closed = False
+        self._flooded = 0
         self._enlist()
         try:
             self._open()
@@ -196,15 +198,16 @@ class RedisIndex(Index):
         now = self._client.time() if now is None else now
         arrivals = [claimant.arrival for claimant in claimants]
         pages = sought([(arrival.fingerprint, arrival.scope) for arrival in arrivals])
-        records = self._records(pages.fingerprints, pages.blocks.astype("<u4"))
+        records = self._records(pages)
+        together = mates(pages.fingerprints, self.spec.bits, self.spec.distance)
         found = self._finder.arguments(pages)
         ends, head = self._heads(now)
         arguments: list[bytes] = []
-        for claimant, record, own in zip(claimants, records, found, strict=True):
+        for claimant, record, near, own in zip(claimants, records, together, found, strict=True):
             arrival = claimant.arrival
             row = pack_row(Row(arrival.key, arrival.scope, arrival.facts, now))
             request = (arrival.request or "").encode("utf-8", "surrogatepass")
-            arguments += (record, row, request, *claimant.judged(), *own)
+            arguments += (record, row, request, *claimant.judged(), near, *own)
         answer = self._run(
             "claim", self.spec.distance, *self._finder.head(), repr(now), ends, head, *arguments
         )
@@ -212,25 +215,31 @@ class RedisIndex(Index):
             return [None] * len(claimants)
         results, told, flooded, news = answer
         admitted = [isinstance(result, int) for result in results]
-        self.flooded += flooded
+        self._count_floods(flooded)
         self._finder.took(news, [r for r, is_new in zip(records, admitted, strict=True) if is_new])
-        near = iter(read_near([result for result in results if isinstance(result, list)], told))
+        judged = [result for result in results if isinstance(result, list)]
+        described = iter(read_near(judged, told, self._generation))
         answers: list[Claim | None] = []
         for claimant, result in zip(claimants, results, strict=True):
             if isinstance(result, int):
                 self._admit(claimant, result)
                 answers.append(Claim(Outcome.ORIGINAL, (), claimant.near()))
             else:
-                answers.append(self._judge(claimant, next(near), now))
+                answers.append(self._judge(claimant, next(described), now))
         return answers
 
-    def _records(self, fingerprints: bytes, blocks: Any) -> list[bytes]:
+    def _count_floods(self, in_redis: int) -> None:
+        self._flooded += in_redis
+        self.flooded = self._flooded + self._finder.flooded
+
+    def _records(self, pages: Sought) -> list[bytes]:
         """Return what the log gets of some pages."""
-        width = self._geometry.width
+        if self._in_redis:
+            return pages.fingerprints
+        blocks = pages.blocks.astype("<u4")
         return [
-            fingerprints[width * i : width * (i + 1)]
-            + (b"" if self._in_redis else blocks[i].tobytes())
-            for i in range(len(blocks))
+            fingerprint + own.tobytes()
+            for fingerprint, own in zip(pages.fingerprints, blocks, strict=True)
         ]
 
     def _refused(self, answer: Sequence[Any]) -> bool:
@@ -265,23 +274,19 @@ class RedisIndex(Index):
         found: list[list[Near]] = []
         while len(found) < len(fingerprints):
             pages = sought(fingerprints[len(found) : len(found) + _PAGES])
-            width, arguments = self._geometry.width, self._finder.arguments(pages)
-            answer = self._run(
-                "look",
-                self.spec.distance,
-                *self._finder.head(),
-                *(
-                    argument
-                    for i, own in enumerate(arguments)
-                    for argument in (pages.fingerprints[width * i : width * (i + 1)], *own)
-                ),
-            )
+            own = self._finder.arguments(pages)
+            arguments = [
+                part
+                for fingerprint, parts in zip(pages.fingerprints, own, strict=True)
+                for part in (fingerprint, *parts)
+            ]
+            answer = self._run("look", self.spec.distance, *self._finder.head(), *arguments)
             if self._refused(answer):
                 continue
             results, told, flooded, news = answer
-            self.flooded += flooded
+            self._count_floods(flooded)
             self._finder.took(news, [])
-            found += read_near(results, told)
+            found += read_near(results, told, self._generation)
         return found
 
     # The life of an entry.
@@ -359,7 +364,8 @@ class RedisIndex(Index):
             fared: dict[bytes, set[int]] = {b"p": set(), b"g": set(), b"c": set()}
             for start in range(0, len(asked), _ENTRIES):
                 some = asked[start : start + _ENTRIES]
-                letters = self._run("unsettled", repr(at), b"".join(map(packed_entry, some)))
+                packed = b"".join(packed_entry(entry, self._generation) for entry in some)
+                letters = self._run("unsettled", repr(at), packed)
                 for i, entry in enumerate(some):
                     fared[letters[i : i + 1]].add(entry)
             return Unsettled(frozenset(fared[b"p"]), frozenset(fared[b"g"]))
@@ -381,15 +387,17 @@ class RedisIndex(Index):
         new = {
             (entry.key, entry.scope, entry.fingerprint.value): entry
             for entry, near in zip(entries, known, strict=True)
-            if not any(not other.distance and other.row.key == entry.key for other in near)
+            if not any(
+                not other.distance and other.row.key == entry.key and not other.is_provisional
+                for other in near
+            )
         }
         if not new:
             return 0
         pages = sought([(entry.fingerprint, entry.scope) for entry in new.values()])
-        records = self._records(pages.fingerprints, pages.blocks.astype("<u4"))
+        records = self._records(pages)
         rows = [pack_row(Row(e.key, e.scope, e.facts, e.time)) for e in new.values()]
-        answer = (b"",)
-        while self._refused(answer):
+        while True:
             found = self._finder.arguments(pages)
             # In RAM nothing is to be found, only written.
             head = self._finder.head()[0] if self._in_redis else ""
@@ -399,6 +407,8 @@ class RedisIndex(Index):
                 for part in (record, row, *own)
             ]
             answer = self._run("put", self.spec.distance, head, "", *arguments)
+            if not self._refused(answer):
+                break
         (first,) = answer
         for position in range(first, first + len(new)):
             if not position % _SQUEEZED and position >= 2 * _SQUEEZED:

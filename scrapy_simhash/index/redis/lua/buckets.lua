@@ -89,7 +89,7 @@ local function note(candidates, content, tag)
     local place = places[i]
     local a, b, c = byte(content, place + 3, place + 5)
     -- The bits of a position that an entry lacks may be any.
-    for position = a * 65536 + b * 256 + c, finish + #records - 1, 16777216 do
+    for position = a * 65536 + b * 256 + c, finish - 1, 16777216 do
       candidates[position] = ENTRY > 6 and sub(content, place + 6, place + 5 + WIDTH)
     end
   end
@@ -119,9 +119,9 @@ local function near_ones(fingerprint, at)
   end
   for position, inline in pairs(candidates or {}) do
     own = own or bytes_of(fingerprint)
-    local other = inline or fingerprint_of(position)
+    local other = inline or record_of(position)
     local d = #other >= WIDTH and apart(own, other, 0)
-    if d and (not inline or finish <= 16777216 or fingerprint_of(position) == inline) then
+    if d and (not inline or finish <= 16777216 or record_of(position) == inline) then
       near = near or {}
       near[position] = d
     end

@@ -1,14 +1,16 @@
 -- Claim for pages, one after the other; each claim is as atomic as the script.
 -- ARGV: see the finder up to 4; now, end of the leases, their heads (see entries.lua); then for each
 --   page: record, row, request or '', positions judged to be other pages, positions judged to be
---   copies and expired, two arguments of the finder.
+--   copies and expired, the pages before it in this call that are near it (number and distance,
+--   2 + 2 bytes each), two arguments of the finder.
 -- Returns {answers, rows, flooded look-ups, news}: the answer of a page is its position if it was
--- admitted; {} if the script has compared enough, and the page has to claim again; else what is near
--- and not yet judged, or no more as it was judged; see answers.lua. An own entry that is provisional
--- is leased to the caller on the way. News are the records from the position that the caller had
--- seen, if it has the log in RAM.
+-- admitted; {} if the page has to claim again, because the script has compared enough, or because
+-- a page before it in this call has no answer yet that may change its own; else what is near and not
+-- yet judged, or no more as it was judged; see answers.lua. An own entry that is provisional is
+-- leased to the caller on the way. News are the records from the position that the caller had seen,
+-- if it has the log in RAM.
 --# keys
-local FIRST, STRIDE = 8, 7
+local FIRST, STRIDE = 8, 8
 --# compare
 --# finder
 --# entries
@@ -29,26 +31,45 @@ local function set_of(positions)
   return set
 end
 
-local function lease_to_caller(position, row, request)
-  leased[position] = head .. row
-  if request ~= '' then wanted[position] = request end
+local function lease_to_caller(position, adoptions, row, request)
+  leased[position] = sub(head, 1, LEASE - 1) .. adoptions .. row
+  wanted[position] = request
+end
+
+-- Pages without an answer, by number; the expired entries that such pages may replace.
+local is_open, contested = {}, {}
+
+-- Add the pages before a page in this call to what is near it; return whether it has to wait.
+local function add_mates(mates, near)
+  for i = 1, #mates, 4 do
+    local a, b, c, d = byte(mates, i, i + 3)
+    local mate = a * 256 + b + 1
+    if is_open[mate] then return true end
+    if admitted[mate] then near[admitted[mate]] = c * 256 + d end
+  end
+  return false
 end
 
 local function claim(at, near)
   local row, request = ARGV[at + 1], ARGV[at + 2]
   local others, copies, replaced, answer = set_of(ARGV[at + 3]), set_of(ARGV[at + 4]), {}, {}
-  for position, d in pairs(near or {}) do
+  for position in pairs(near) do
+    if contested[position] then return {} end
+  end
+  for position, d in pairs(near) do
     if not others[position] then
       local lease = leased[position] or lease_of(position)
       local is_own = lease and key_of(lease, LEASE + 1) == key_of(row, 1)
+      local is_expired = lease and expires_of(lease) <= now
       if is_own then
-        lease_to_caller(position, sub(lease, LEASE + 1), request)
+        lease_to_caller(position, sub(lease, LEASE, LEASE), sub(lease, LEASE + 1), request)
         lease = leased[position]
       end
-      if copies[position] and lease and not is_own and expires_of(lease) <= now then
+      if copies[position] and is_expired and not is_own then
         replaced[#replaced + 1] = position
       elseif lease or not is_dead(position) then
         tell(answer, position, d, lease)
+        contested[position] = is_expired and not is_own or nil
       end
     end
   end
@@ -57,18 +78,19 @@ local function claim(at, near)
   local position = finish + #records
   records[#records + 1] = ARGV[at]
   note_entry(position, sub(ARGV[at], 1, WIDTH))
-  lease_to_caller(position, row, request)
+  lease_to_caller(position, '\0', row, request)
   return position
 end
 
 for at = FIRST, #ARGV, STRIDE do
-  local number = #answers + 1
-  if compared > MOST_COMPARED and number > 1 then
-    answers[number] = {}
-  else
-    answers[number] = claim(at, near_ones(sub(ARGV[at], 1, WIDTH), at + 5))
-    admitted[number] = type(answers[number]) == 'number' and answers[number] or nil
+  local number, answer = #answers + 1, {}
+  if compared <= MOST_COMPARED or number == 1 then
+    local near = near_ones(sub(ARGV[at], 1, WIDTH), at + 6) or {}
+    if not add_mates(ARGV[at + 5], near) then answer = claim(at, near) end
   end
+  answers[number] = answer
+  admitted[number] = type(answer) == 'number' and answer or nil
+  is_open[number] = not admitted[number]
 end
 
 -- The log comes last: what is beyond its end plays no part, should a write before fail.
@@ -78,9 +100,11 @@ for position, lease in pairs(leased) do
   local size = #fields
   fields[size + 1], fields[size + 2] = position, lease
   scores[size + 1], scores[size + 2] = ends, position
-  if wanted[position] then
+  if wanted[position] ~= '' then
     requested[#requested + 1] = position
     requested[#requested + 1] = wanted[position]
+  elseif position < finish then
+    call('HDEL', requests, position)
   end
 end
 if #fields > 0 then

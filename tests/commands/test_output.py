@@ -1,0 +1,81 @@
+"""`scrapy simhash` itself: its help, its start, and what it shows while it works."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_simhash.commands import SUBCOMMANDS
+from scrapy_simhash.commands.output import aligned, progress
+from tests.commands.running import scrapy, simhash
+from tests.pages import article
+from tests.report.lines import line
+from tests.report.test_figures import write
+
+
+def test_help_names_every_subcommand_and_teaches_each(tmp_path: Path) -> None:
+    done = scrapy("simhash", "--help", folder=tmp_path)
+    assert done.returncode == 0
+    assert all(f"\n    {name} " in done.stdout for name in SUBCOMMANDS)
+    done = scrapy("simhash", "evaluate", "--help", folder=tmp_path)
+    assert done.returncode == 0
+    assert done.stdout.startswith("usage: scrapy simhash evaluate ")
+    assert "\n    scrapy simhash evaluate sets/news\n" in done.stdout
+    assert "-s NAME=VALUE" in done.stdout
+    done = scrapy("simhash", folder=tmp_path)
+    assert done.returncode == 2
+    assert "the following arguments are required: SUBCOMMAND" in done.stderr
+
+
+def test_scrapy_start_up_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, scrapy_simhash.commands; heavy = ('numpy', 'matplotlib', 'trafilatura', "
+        "'scrapy_simhash.offline.evaluation', 'scrapy_simhash.detector', "
+        "'scrapy_simhash.settings', 'tqdm', 'jinja2'); "
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_shows_done_total_rate_and_time_left(monkeypatch: Any) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    with progress("reading", 4) as bar:
+        bar.update(2)
+        bar.refresh()
+    shown = terminal.getvalue()
+    assert "reading:  50%" in shown
+    assert "2/4 [" in shown
+    assert "pages/s]" in shown
+
+
+def test_nothing_is_shown_where_there_is_no_terminal(tmp_path: Path, capsys: Any) -> None:
+    write(tmp_path / "dedup.jsonl", [line(text=article(1))] * 2000)
+    assert simhash("report", tmp_path / "dedup.jsonl", "--json") == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_tables_are_aligned_by_columns_of_the_terminal() -> None:
+    rows = [("", "all"), ("中文", "1"), ("a", "12")]
+    assert aligned(rows) == ["      all", "中文  1", "a     12"]
+    assert aligned(rows, right=True) == ["      all", "中文    1", "a      12"]
+
+
+@pytest.mark.parametrize("name", SUBCOMMANDS)
+def test_help_of_a_subcommand_ends_with_its_exit_statuses(name: str, capsys: Any) -> None:
+    with pytest.raises(SystemExit):
+        simhash(name, "--help")
+    out = capsys.readouterr().out
+    assert f"\n    scrapy simhash {name} " in out
+    assert "\nexit status: 0, " in out

@@ -1,0 +1,165 @@
+"""Claims: those of one moment go together, and no fault of the index costs a page."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from scrapy_simhash.crawl.claims import BATCH, BATCH_ON_LOOP, Claims
+from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.index import (
+    Arrival,
+    Claim,
+    Index,
+    IndexSpec,
+    Outcome,
+    StoreError,
+    StoreUnavailable,
+    open_index,
+)
+
+BLOCKS = bytes(16)
+
+
+def arrival(number: int) -> Arrival:
+    value = (number * 0x9E3779B97F4A7C15) % 2**64
+    return Arrival(str(number), Fingerprint(value, 64, value.to_bytes(8, "little") * 2))
+
+
+class Counting:
+    """An index that notes how many pages claim together, and takes its time."""
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.index = open_index("memory://", IndexSpec("test", 64, 3, 4))
+        self.sizes: list[int] = []
+        self.seconds = seconds
+        self.closed = False
+
+    def claim_all(self, arrivals: Any) -> list[Claim]:
+        self.sizes.append(len(arrivals))
+        time.sleep(self.seconds)
+        return self.index.claim_all(arrivals)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def with_claims(
+    index: Any, work: Callable[[Claims], Awaitable[Any]], *, on_loop: bool, abandoned: Any = None
+) -> Any:
+    async def run() -> Any:
+        claims = Claims(index, on_loop=on_loop, abandoned=abandoned or (lambda key: None))
+        try:
+            return await work(claims)
+        finally:
+            claims.close()
+
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(run())
+    finally:
+        loop.close()
+
+
+@pytest.mark.parametrize("on_loop", [True, False])
+def test_pages_that_ask_in_one_turn_of_the_loop_claim_together(on_loop: bool) -> None:
+    """A bounded number of them, each with its own answer."""
+    index = Counting()
+
+    async def work(claims: Claims) -> list[Claim]:
+        return await asyncio.gather(*(claims.claim(arrival(n % 100)) for n in range(150)))
+
+    found = with_claims(index, work, on_loop=on_loop)
+    most = BATCH_ON_LOOP if on_loop else BATCH
+    assert index.sizes == [most] * (150 // most) + [150 % most] * (150 % most > 0)
+    kinds = [claim.outcome for claim in found]
+    assert kinds == [Outcome.ORIGINAL] * 100 + [Outcome.REVISIT] * 50
+    assert index.closed
+
+
+def test_pages_that_come_while_a_thread_asks_claim_together_after_it() -> None:
+    index = Counting(seconds=0.1)
+
+    async def work(claims: Claims) -> None:
+        first = asyncio.ensure_future(claims.claim(arrival(0)))
+        await asyncio.sleep(0.02)
+        rest = [asyncio.ensure_future(claims.claim(arrival(n))) for n in range(1, 9)]
+        start = time.monotonic()
+        await asyncio.sleep(0)
+        assert time.monotonic() - start < 0.05
+        await asyncio.gather(first, *rest)
+
+    with_claims(index, work, on_loop=False)
+    assert index.sizes == [1, 8]
+
+
+@pytest.mark.parametrize("on_loop", [True, False])
+def test_what_else_is_asked_of_the_index_is_asked_in_the_same_place(on_loop: bool) -> None:
+    async def work(claims: Claims) -> None:
+        here = threading.current_thread()
+        there = await asyncio.wrap_future(claims.run(threading.current_thread))
+        assert (there is here) == on_loop
+        with pytest.raises(ZeroDivisionError):
+            await asyncio.wrap_future(claims.run(lambda: 1 // 0))
+
+    with_claims(Counting(), work, on_loop=on_loop)
+
+
+class Failing(Counting):
+    def claim_all(self, arrivals: Any) -> list[Claim]:
+        super().claim_all([])
+        if any(page.key == "3" for page in arrivals):
+            raise self.error
+        return self.index.claim_all(arrivals)
+
+
+@pytest.mark.parametrize("on_loop", [True, False])
+@pytest.mark.parametrize("error", [StoreUnavailable("away"), RuntimeError("a fault")])
+def test_page_that_the_index_cannot_take_gets_an_error_and_only_a_store_that_is_away_costs_others(
+    on_loop: bool, error: Exception
+) -> None:
+    index = Failing()
+    index.error = error
+
+    async def work(claims: Claims) -> list[Any]:
+        pages = (claims.claim(arrival(n)) for n in range(6))
+        return await asyncio.gather(*pages, return_exceptions=True)
+
+    found = with_claims(index, work, on_loop=on_loop)
+    failed = {n for n, answer in enumerate(found) if isinstance(answer, StoreError)}
+    assert failed == (set(range(6)) if isinstance(error, StoreError) else {3})
+
+
+@pytest.mark.parametrize("on_loop", [True, False])
+@pytest.mark.parametrize("turns", [0, 1, 2, 3])
+def test_page_that_is_given_up_is_abandoned_if_it_became_an_original(
+    on_loop: bool, turns: int
+) -> None:
+    """At whatever moment; and a copy that is given up is nobody's."""
+    abandoned: list[str] = []
+    index = Counting(seconds=0.0 if on_loop else 0.02)
+
+    async def work(claims: Claims) -> None:
+        await claims.claim(arrival(1))
+        twin = Arrival("twin", arrival(1).fingerprint)
+        tasks = [asyncio.ensure_future(claims.claim(page)) for page in (arrival(2), twin)]
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(0.1)
+        assert all(task.cancelled() for task in tasks) or turns > 2
+
+    with_claims(index, work, on_loop=on_loop, abandoned=abandoned.append)
+    is_original = "2" in [entry.key for entry in index.index]
+    assert abandoned in ([["2"]] if is_original and turns < 3 else [["2"], []])
+
+
+def test_index_is_an_index() -> None:
+    assert isinstance(Counting().index, Index)

@@ -1,0 +1,135 @@
+"""Fingerprints in RAM: the tail, the runs and their merges find what a full scan finds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapy_simhash.index import neighbours
+from scrapy_simhash.index.contract import BUCKET_LIMIT
+from scrapy_simhash.index.neighbours import Neighbours, bit_count, in_scope, scoped
+
+few_examples = settings(max_examples=25, deadline=None)
+DISTANCE = 3
+
+
+class Scan:
+    """All entries, and which share a block."""
+
+    def __init__(self, blocks):
+        self.words, self.blocks = np.empty((0, 1), np.uint64), np.empty((0, blocks), np.uint32)
+
+    def add(self, words, blocks):
+        self.words = np.concatenate((self.words, words))
+        self.blocks = np.concatenate((self.blocks, blocks))
+
+    def find(self, word, block):
+        distances = [int(value).bit_count() for value in (self.words[:, 0] ^ word)]
+        shared = (self.blocks == block).any(axis=1)
+        pairs = zip(distances, shared.tolist(), strict=True)
+        return {(d, 10 * i) for i, (d, s) in enumerate(pairs) if s and d <= DISTANCE}
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    sizes=st.lists(st.integers(1, 40), min_size=1, max_size=25),
+    values=st.sampled_from([3, 50, 2**32 - 1]),
+)
+@few_examples
+def test_whatever_the_sizes_in_which_entries_come_they_are_found_by_every_block(
+    seed, sizes, values
+):
+    chance = np.random.default_rng(seed)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (("TAIL", 8), ("LARGEST", 256), ("RATIO", 2)):
+            patch.setattr(neighbours, name, value)
+        index, scan = Neighbours(64, 3, DISTANCE), Scan(3)
+        for size in sizes:
+            words = np.uint64(1) << chance.integers(0, 40, (size, 1), dtype=np.uint64)
+            blocks = chance.integers(0, values, (size, 3), dtype=np.uint32, endpoint=True)
+            start = len(index)
+            index.add([10 * i for i in range(start, start + size)], words, blocks)
+            scan.add(words, blocks)
+        assert len(index) == len(scan.words)
+        found = index.find(scan.words, scan.blocks)
+        for number, near in enumerate(found):
+            assert near == sorted(set(near))
+            # The tail is compared whatever its blocks are.
+            assert scan.find(scan.words[number, 0], scan.blocks[number]) <= set(near)
+        assert (index.blocks(0, len(index)) == scan.blocks).all()
+        middle = slice(len(index) // 3, 2 * len(index) // 3)
+        assert (index.blocks(middle.start, middle.stop) == scan.blocks[middle]).all()
+        assert (index.words(middle.start, middle.stop) == scan.words[middle]).all()
+
+
+def filled(count, blocks=None):
+    """An index of 64 bits whose entries are far apart, and their words and blocks."""
+    chance = np.random.default_rng(count)
+    words = chance.integers(0, 2**64 - 1, (count, 1), dtype=np.uint64, endpoint=True)
+    if blocks is None:
+        blocks = chance.integers(0, 2**32 - 1, (count, 2), dtype=np.uint32, endpoint=True)
+    index = Neighbours(64, 2, DISTANCE)
+    for start in range(0, count, 1 << 14):
+        some = slice(start, min(start + (1 << 14), count))
+        index.add(range(some.start, some.stop), words[some], blocks[some])
+    return index, words, blocks
+
+
+def test_runs_of_every_size_up_to_the_largest_find_their_entries():
+    index, words, blocks = filled(300_000)
+    for number in (0, 1, 77, 150_000, 262_143, 262_144, 299_999):
+        rows = slice(number, number + 1)
+        assert index.find(words[rows], blocks[rows]) == [[(0, number)]]
+        other = blocks[rows] ^ np.array([[0, 1]], np.uint32)
+        assert index.find(words[rows] ^ np.uint64(7), other) == [[(3, number)]]
+
+
+def test_there_are_few_runs_and_none_is_larger_than_the_largest(monkeypatch):
+    monkeypatch.setattr(neighbours, "LARGEST", 1 << 15)
+    index, _, _ = filled(100_000)
+    sizes = [len(run) for run in index._runs]
+    assert max(sizes) <= 1 << 15
+    assert len(sizes) <= 100_000 / (1 << 14) + 1
+
+
+def test_what_is_forgotten_is_never_found_again():
+    index, words, blocks = filled(2000)
+    index.forget([5, 1999, 123_456])
+    assert index.find(words[[5, 6, 1999]], blocks[[5, 6, 1999]]) == [[], [(0, 6)], []]
+
+
+def test_after_clear_there_is_nothing_and_numbers_begin_anew():
+    index, words, blocks = filled(2000)
+    index.clear()
+    assert (len(index), index.find(words[:1], blocks[:1])) == (0, [[]])
+    index.add([7], words[:1], blocks[:1])
+    assert index.find(words[:1], blocks[:1]) == [[(0, 7)]]
+
+
+def test_a_look_up_in_a_flooded_bucket_reads_a_bounded_number_of_entries():
+    count = 20_000
+    blocks = np.arange(2 * count, dtype=np.uint32).reshape(count, 2)
+    blocks[:, 0] = 7
+    index, words, blocks = filled(count, blocks)
+    run = index._runs[0]
+    spread = np.array([7, 2**31], np.uint32) * neighbours._SPREAD
+    lookups, numbers, flooded = run.find(spread)
+    assert (len(lookups), flooded) == (BUCKET_LIMIT, 1)
+    assert set(numbers.tolist()) == set(range(run.end - BUCKET_LIMIT, run.end))
+    assert index.find(words[:1], blocks[:1]) == [[(0, 0)]]
+    assert index.flooded > 0
+
+
+def test_pages_of_different_scopes_share_no_block_value_and_the_values_can_be_had_back():
+    page = np.arange(4, dtype="<u4").tobytes()
+    rows = scoped([("", page), ("a", page), ("b", page)], 4)
+    assert not (set(rows[0].tolist()) & set(rows[1].tolist()))
+    assert not (set(rows[1].tolist()) & set(rows[2].tolist()))
+    assert in_scope(rows[1], "a").tobytes() == page
+
+
+def test_ones_are_counted_with_and_without_numpy_2():
+    words = np.array([[0, 1], [2**64 - 1, 2**63 + 5]], np.uint64)
+    assert bit_count(words).tolist() == [[0, 1], [64, 3]]

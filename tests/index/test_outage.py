@@ -1,0 +1,454 @@
+"""The index whose store may be away: whatever the pattern of outages, no page is lost."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapy_simhash.index import (
+    Arrival,
+    Index,
+    Orphan,
+    StoreMismatch,
+    StoreUnavailable,
+    Unsettled,
+    open_index,
+    outage,
+)
+from scrapy_simhash.index.outage import CaughtUp, Outage
+from tests.index.made import DUPLICATE, ORIGINAL, REVISIT, fp, same_facts, spec, values
+
+CENTRES = [0x0123456789ABCDEF, 0xFEDCBA9876543210, 0x00FF00FF00FF00FF, 0xA5A5A5A55A5A5A5A]
+COPIES = 4
+
+
+class Store:
+    """A store in a file, whose answers a test switches: up, refused, or lost when done."""
+
+    def __init__(self, path: Path) -> None:
+        self.url = f"sqlite:///{path}"
+        self.answer: Callable[[], str] = lambda: "up"
+        self.calls: list[str] = []
+        self.spec = spec()
+
+    def open(self) -> Index:
+        if self.answer() != "up":
+            raise StoreUnavailable("the store is away")
+        return Switched(self)  # type: ignore[return-value]
+
+    def go(self, answer: str) -> None:
+        self.answer = lambda: answer
+
+    def confirmed(self) -> list[str]:
+        index = open_index(self.url, self.spec)
+        keys = [entry.key for entry in index if not entry.provisional]
+        index.close()
+        return keys
+
+
+class Switched:
+    """One crawler's way to the store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._index = open_index(store.url, store.spec)
+        self.close, self.flooded = self._index.close, 0
+
+    def __getattr__(self, name: str) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            answer = self._store.answer()
+            self._store.calls.append(name)
+            if answer == "refused" or (answer == "full" and name not in ("query", "unsettled")):
+                raise StoreUnavailable("the store is away")
+            done = getattr(self._index, name)(*args, **kwargs)
+            if answer == "lost":
+                raise StoreUnavailable("the answer is lost")
+            return done
+
+        return call
+
+
+def page(key: str, **given: Any) -> Arrival:
+    """A page whose key tells the number of its cluster, and that of the copy."""
+    cluster, copy = map(int, key.split("-"))
+    return Arrival(key, fp(CENTRES[cluster] ^ 1 << copy), request=f"GET {key}", **given)
+
+
+def claim(index: Index, key: str) -> Any:
+    return index.claim(page(key)).outcome
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store.sqlite")
+
+
+@pytest.fixture
+def index(store: Store):
+    index = Outage(store.open, store.spec, pages=10)
+    yield index
+    index.close()
+
+
+def test_pages_are_compared_with_each_other_while_the_store_is_away(index, store):
+    claim(index, "0-0")
+    index.confirm(["0-0"])
+    store.go("refused")
+    assert claim(index, "0-1") is ORIGINAL  # only the store knows the other
+    assert claim(index, "0-2") is DUPLICATE
+    assert claim(index, "1-0") is ORIGINAL
+    assert (index.away, index.left) == (True, 2)
+
+
+@pytest.mark.parametrize("away", ["refused", "lost"])
+def test_what_was_let_through_ends_in_the_store_unless_it_repeats_an_older_page(index, store, away):
+    claim(index, "0-0")
+    index.confirm(["0-0"])
+    store.go(away)
+    for key in ("0-1", "1-1"):
+        claim(index, key)
+    index.confirm(["0-1", "1-1"])
+    assert index.catch_up(at_once=True) == CaughtUp(let_through=2)
+    store.go("up")
+    done = index.catch_up(at_once=True)
+    assert (done.let_through, done.reconciled, done.duplicates) == (0, 2, 1)
+    assert store.confirmed() == ["0-0", "1-1"]
+    assert index.left == 0
+    assert index.catch_up() == CaughtUp()
+
+
+def test_an_outage_while_the_store_catches_up_loses_nothing(index, store):
+    store.go("refused")
+    claim(index, "0-0")
+    claim(index, "1-1")
+    index.confirm(["1-1"])
+    for away in ("refused", "lost"):
+        store.go(away)
+        assert index.catch_up(at_once=True).reconciled == 0
+    store.go("up")
+    assert index.catch_up(at_once=True).reconciled == 1
+    assert store.confirmed() == ["1-1"]
+
+
+def test_a_page_in_progress_stays_in_memory_until_it_is_settled(index, store):
+    store.go("refused")
+    claim(index, "0-0")
+    claim(index, "1-0")
+    store.go("up")
+    assert index.catch_up(at_once=True).reconciled == 0
+    copy = index.claim(page("0-1"))
+    assert (copy.outcome, index.claim(page("0-0")).outcome) == (DUPLICATE, REVISIT)
+    entry = copy.matches[0].entry
+    assert index.unsettled([entry]) == Unsettled(frozenset([entry]), frozenset())
+    index.release(["0-0"])
+    assert index.unsettled([entry]) == Unsettled(frozenset(), frozenset([entry]))
+    index.confirm(["1-0"])
+    index.catch_up()
+    assert store.confirmed() == ["1-0"]
+    assert claim(index, "0-1") is ORIGINAL
+
+
+def test_a_copy_learns_that_its_original_of_an_outage_was_confirmed(index, store):
+    store.go("refused")
+    claim(index, "0-0")
+    entry = index.claim(page("0-1")).matches[0].entry
+    index.confirm(["0-0"])
+    store.go("up")
+    index.catch_up(at_once=True)
+    assert index.unsettled([entry]) == Unsettled(frozenset(), frozenset())
+
+
+def test_originals_of_the_store_count_as_provisional_while_it_is_away(index, store):
+    claim(index, "0-0")
+    entry = index.claim(page("0-1")).matches[0].entry
+    store.go("refused")
+    claim(index, "1-0")
+    assert index.unsettled([entry]).provisional == {entry}
+
+
+def test_what_was_settled_in_the_absence_of_the_store_is_told_it_afterwards(index, store):
+    for key in ("0-0", "1-0", "2-0"):
+        claim(index, key)
+    store.go("refused")
+    index.confirm(["0-0"])
+    index.release(["1-0"])
+    store.go("up")
+    index.catch_up(at_once=True)
+    assert store.confirmed() == ["0-0"]
+    assert claim(index, "1-1") is ORIGINAL
+    assert claim(index, "2-1") is DUPLICATE
+
+
+def test_what_the_store_admitted_without_an_answer_is_taken_back_where_memory_knows_a_copy(
+    index, store
+):
+    store.go("lost")
+    assert claim(index, "0-0") is ORIGINAL
+    index.catch_up(at_once=True)
+    assert claim(index, "0-1") is DUPLICATE
+    index.confirm(["0-0"])
+    store.go("up")
+    index.catch_up(at_once=True)
+    other = open_index(store.url, store.spec)
+    assert [(entry.key, entry.provisional) for entry in other] == [("0-0", False)]
+    other.close()
+
+
+def test_a_page_that_repeats_one_in_progress_waits_until_that_is_settled(index, store):
+    other = open_index(store.url, store.spec)
+    other.claim(page("0-0"))
+    store.go("refused")
+    claim(index, "0-1")
+    index.confirm(["0-1"])
+    store.go("up")
+    assert index.catch_up(at_once=True) == CaughtUp(let_through=1)
+    assert index.left == 1
+    other.release(["0-0"])
+    assert index.catch_up().reconciled == 1
+    assert store.confirmed() == ["0-1"]
+    other.close()
+
+
+def test_many_pages_are_reconciled_a_few_at_a_time(store):
+    index = Outage(store.open, store.spec, pages=1000)
+    store.go("refused")
+    numbers = values(2 * outage.BATCH + 1)
+    index.claim_all([Arrival(f"{v}", fp(v)) for v in numbers])
+    index.confirm([f"{v}" for v in numbers])
+    store.go("up")
+    steps = [index.catch_up(at_once=True) for _ in range(3)]
+    assert [step.reconciled for step in steps] == [outage.BATCH, outage.BATCH, 1]
+    assert [step.more for step in steps] == [True, True, False]
+    index.close()
+
+
+def test_a_store_that_is_away_is_left_alone_and_said_so_once(index, store, caplog):
+    caplog.set_level(logging.INFO, "scrapy_simhash")
+    store.go("refused")
+    store.calls.clear()
+    for key in ("0-0", "1-0", "2-0"):
+        claim(index, key)
+        index.confirm([key])
+        index.renew([key])
+        index.orphans()
+        index.catch_up()
+    assert store.calls == ["claim_all"]
+    store.go("up")
+    index.catch_up(at_once=True)
+    assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
+
+
+def test_a_store_that_can_be_read_and_not_written_is_not_said_to_be_back(index, store, caplog):
+    claim(index, "0-0")
+    index.confirm(["0-0"])
+    store.go("full")
+    claim(index, "1-0")
+    index.confirm(["1-0"])
+    caplog.set_level(logging.INFO, "scrapy_simhash")
+    for _ in range(5):
+        index.catch_up(at_once=True)
+        assert index.away
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+
+
+def test_while_the_store_is_away_orphans_of_memory_are_adopted(store):
+    index = Outage(store.open, store.spec, pages=10)
+    store.go("refused")
+    index.claim(page("0-0"), now=100)
+    assert index.orphans(now=1000) == [Orphan("0-0", "GET 0-0")]
+    index.close()
+
+
+def test_judged_other_pages_of_an_outage_do_not_keep_a_page_from_the_store(tmp_path):
+    store = Store(tmp_path / "store.sqlite")
+    store.spec = spec(judge=same_facts)
+    index = Outage(store.open, store.spec, pages=10)
+    store.go("refused")
+    index.claim(page("0-0", facts=b"1"))
+    store.go("up")
+    index.catch_up(at_once=True)
+    store.calls.clear()
+    assert index.claim(page("0-1", facts=b"2")).outcome is ORIGINAL
+    assert store.calls == ["claim_all"]
+    index.close()
+
+
+def test_a_full_memory_takes_no_more_but_knows_the_copies_of_its_pages(index, store):
+    store.go("refused")
+    numbers = values(11)
+    index.claim_all([Arrival(f"{v}", fp(v)) for v in numbers[:10]])
+    assert index.claim(Arrival("copy", fp(numbers[0] ^ 1))).outcome is DUPLICATE
+    with pytest.raises(StoreUnavailable, match="10 pages"):
+        index.claim(Arrival("new", fp(numbers[10])))
+
+
+def test_a_bad_fingerprint_does_not_make_the_store_away(index):
+    with pytest.raises(ValueError, match="64"):
+        index.claim(Arrival("a", fp(0, 128)))
+    assert not index.away
+
+
+def test_an_index_starts_without_its_store_and_connects_later(store):
+    store.go("refused")
+    with pytest.raises(StoreUnavailable):
+        Outage(store.open, store.spec, pages=10, start_without=False)
+    index = Outage(store.open, store.spec, pages=10)
+    assert claim(index, "0-0") is ORIGINAL
+    index.confirm(["0-0"])
+    store.go("up")
+    index.catch_up(at_once=True)
+    assert store.confirmed() == ["0-0"]
+    index.close()
+
+
+def test_a_store_of_another_recipe_is_refused_at_the_start_and_later(store):
+    open_index(store.url, spec(recipe="another")).close()
+    with pytest.raises(StoreMismatch):
+        Outage(store.open, store.spec, pages=10)
+    store.go("refused")
+    index = Outage(store.open, store.spec, pages=10)
+    store.go("up")
+    index.catch_up(at_once=True)
+    assert isinstance(index.refused, StoreMismatch)
+    index.close()
+
+
+class Crawl:
+    """Crawls pages, some of which fail, over an index whose store is away at times."""
+
+    def __init__(self, folder: Path, answers: Iterable[str], bad: set[str]) -> None:
+        self.store = Store(folder / "store.sqlite")
+        script = iter(answers)
+        self.store.answer = lambda: next(script, "up")
+        self.bad = bad
+        self.arrived: set[str] = set()
+        self.delivered: set[str] = set()
+        self.unchecked: set[str] = set()
+        self.progress: set[str] = set()
+        self.waiting: dict[str, int] = {}
+        self.index = Outage(self.store.open, self.store.spec, pages=6)
+
+    def arrive(self, keys: Iterable[str]) -> None:
+        keys = [key for key in dict.fromkeys(keys) if key not in self.progress]
+        self.arrived.update(keys)
+        try:
+            claims = self.index.claim_all(list(map(page, keys)))
+        except StoreUnavailable:
+            self.unchecked.update(set(keys) - self.bad)
+            return
+        for key, claim in zip(keys, claims, strict=True):
+            if claim.outcome is not DUPLICATE:
+                self.progress.add(key)
+            elif all(match.provisional for match in claim.matches):
+                self.waiting[key] = claim.matches[0].entry
+
+    def settle(self, keys: Iterable[str]) -> None:
+        keys = [key for key in dict.fromkeys(keys) if key in self.progress]
+        self.progress.difference_update(keys)
+        self.index.release([key for key in keys if key in self.bad])
+        good = [key for key in keys if key not in self.bad]
+        self.delivered.update(good)
+        self.index.confirm(good)
+
+    def upkeep(self, keys: Iterable[str] = ()) -> None:
+        self.index.catch_up(at_once=True)
+        unsettled = self.index.unsettled(self.waiting.values())
+        gone = [key for key, entry in self.waiting.items() if entry in unsettled.gone]
+        self.waiting = {k: e for k, e in self.waiting.items() if e in unsettled.provisional}
+        self.arrive(gone)
+
+    def finish(self) -> None:
+        self.store.answer = lambda: "up"
+        for _ in range(12):
+            self.settle(list(self.progress))
+            self.upkeep()
+        self.index.close()
+
+
+KEYS = st.lists(
+    st.builds(
+        lambda cluster, copy: f"{cluster}-{copy}",
+        st.integers(0, len(CENTRES) - 1),
+        st.integers(0, COPIES - 1),
+    ),
+    max_size=5,
+)
+ACTS = st.tuples(st.sampled_from(["arrive", "arrive", "settle", "settle", "upkeep"]), KEYS)
+
+
+@given(
+    acts=st.lists(ACTS, max_size=24),
+    answers=st.lists(
+        st.tuples(st.sampled_from(["up", "refused", "lost"]), st.integers(1, 6)), max_size=12
+    ),
+    bad=KEYS,
+    pause=st.sampled_from([0.0, 1000.0]),
+)
+@settings(max_examples=60, deadline=None)
+def test_no_cluster_is_lost_and_what_is_delivered_ends_in_the_store(acts, answers, bad, pause):
+    """Whatever the pattern of outages, and whichever pages fail."""
+    script = [answer for answer, times in answers for _ in range(times)]
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        for name in ("FIRST_PAUSE", "LONGEST_PAUSE"):
+            patch.setattr(outage, name, pause)
+        crawl = Crawl(Path(folder), script, set(bad))
+        for act, keys in acts:
+            getattr(crawl, act)(keys)
+        crawl.finish()
+        clusters = {key[0] for key in crawl.arrived - crawl.bad}
+        unchecked = {key[0] for key in crawl.unchecked}
+        assert {key[0] for key in crawl.delivered} | unchecked == clusters
+        assert {key[0] for key in crawl.store.confirmed()} == {key[0] for key in crawl.delivered}
+        assert (crawl.index.left, crawl.waiting) == (0, {})
+
+
+@pytest.fixture
+def pauses(monkeypatch):
+    """Attempts of so many seconds each, and then one that succeeds; what is between them."""
+    now = [1000.0]
+    monkeypatch.setattr(outage.time, "monotonic", lambda: now[0])
+    breaker = outage._Breaker()
+
+    def pauses(seconds: float, attempts: int) -> list[float]:
+        starts, ends = [], []
+        while len(starts) < attempts:
+            if breaker.is_due:
+                starts.append(now[0])
+                now[0] += seconds
+                ends.append(now[0])
+                breaker.failed(StoreUnavailable("away"), seconds)
+            now[0] += 0.125
+        now[0] += 10
+        breaker.worked()
+        return [start - end for start, end in zip(starts[1:], ends, strict=False)]
+
+    return pauses
+
+
+def test_a_store_that_stays_away_is_asked_ever_less_often(pauses):
+    assert pauses(0.5, 8) == [0.5, 1, 2, 4, 8, 10, 10]
+
+
+def test_a_store_that_was_back_for_a_moment_only_is_left_alone_as_before(pauses):
+    assert pauses(0.5, 4) == [0.5, 1, 2]
+    assert pauses(0.5, 4) == [8, 10, 10]
+
+
+def test_a_store_that_refuses_at_once_is_asked_twice_a_second(pauses):
+    assert pauses(0.001, 50) == [0.5] * 49
+
+
+def test_a_store_that_refuses_soon_is_asked_so_often_that_it_hardly_costs_time(pauses):
+    assert pauses(0.0625, 4) == [0.5, 1, 1.25]
+
+
+def test_a_store_that_refuses_at_once_and_comes_and_goes_is_left_alone(pauses):
+    assert pauses(0.001, 3) == [0.5, 0.5]
+    assert pauses(0.001, 7) == [1, 2, 4, 8, 10, 10]
