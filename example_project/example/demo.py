@@ -116,7 +116,7 @@ def summary(stats: dict[str, Any]) -> list[str]:
 
 def main_text(site: Newsroom, url: str) -> str:
     """Return the text of a page that the plugin compares."""
-    text: str = extract(html(site, url)).text
+    text: str = extract(html(site, url), "prose").text
     return text
 
 
