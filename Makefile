@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench clean redis-server
+.PHONY: demo test lint docs bench clean redis-server
 
 demo: $(VENV)/installed
 	cd example_project && ../$(BIN)/python -m example.demo
@@ -15,6 +15,9 @@ lint: $(VENV)/installed-lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(VENV)/installed-docs
+	$(BIN)/sphinx-build -W -b html docs out/docs
 
 # A choice of them, in minutes; FULL=1 takes everything, and hours.
 bench: $(VENV)/installed-bench
@@ -43,13 +46,17 @@ ifdef FULL
 	$(BIN)/python -m tests.benchmarks.transfer
 endif
 
-# The tests want a real redis-server; where there is none and none may be installed, they take
-# fakeredis.
+# The tests want a real redis-server. Root may install one, which is said first; where there is none
+# and none may be installed, the tests that need it are skipped.
 redis-server:
 	@command -v redis-server >/dev/null || { \
-	    [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
-	    apt-get update -qq && apt-get install -qq -y redis-server >/dev/null; \
-	} || echo "no redis-server here: the tests use fakeredis"
+	    if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	        echo "redis-server is missing: installing it with apt-get"; \
+	        apt-get update -qq && apt-get install -qq -y redis-server >/dev/null; \
+	    else \
+	        echo "redis-server is missing: tests that need it are skipped"; \
+	    fi; \
+	}
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -70,5 +77,9 @@ $(VENV)/installed-lint: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[lint]"
 	touch $@
 
+$(VENV)/installed-docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	touch $@
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -81,27 +81,31 @@ def test_the_site_is_the_same_each_time_and_its_addresses_are_canonical(site: An
 
 
 def test_planted_pages_are_near_and_all_others_are_far(site: Any) -> None:
-    """The plan is sound: fingerprints within a cluster are near, all others far apart."""
+    """The plan is sound: pages of a cluster are near and alike, others are far or differ."""
     from example.demo import html
 
-    from scrapy_simhash.detector import analyse_html
+    from scrapy_simhash.analysis.page import analyse_html
     from scrapy_simhash.fingerprint.recipe import named_recipe
+    from scrapy_simhash.fingerprint.rule import Rule
     from scrapy_simhash.fingerprint.simhash import hamming_distance
 
     recipe = named_recipe("default")
+    rule = Rule(recipe.distance)
     pages = []
     for page in site.pages.values():
         if page.answer.content_type == "text/html" and page.answer.status == 200:
-            fingerprint = analyse_html(html(site, page.url), recipe).fingerprint
-            if fingerprint is not None:
-                pages.append((page.cluster, page.url, fingerprint.value))
+            analysis = analyse_html(html(site, page.url), recipe)
+            if analysis.fingerprint is not None:
+                pages.append((page, analysis))
     assert len(pages) >= 80
-    for (a_cluster, a_url, a), (b_cluster, b_url, b) in combinations(pages, 2):
-        distance = hamming_distance(a, b)
-        if a_cluster and a_cluster == b_cluster:
-            assert distance <= SURELY_NEAR, (a_url, b_url)
+    for (a, one), (b, other) in combinations(pages, 2):
+        distance = hamming_distance(one.fingerprint.value, other.fingerprint.value)
+        copies = rule(a.url, one.facts, b.url, other.facts, distance).is_copy
+        if a.cluster and a.cluster == b.cluster:
+            assert distance <= SURELY_NEAR, (a.url, b.url)
+            assert copies, (a.url, b.url)
         else:
-            assert distance >= SURELY_FAR, (a_url, b_url)
+            assert distance >= SURELY_FAR or not copies, (a.url, b.url)
 
 
 def test_every_planted_near_duplicate_is_dropped_and_nothing_else(
@@ -110,7 +114,7 @@ def test_every_planted_near_duplicate_is_dropped_and_nothing_else(
     """Of each cluster one page is kept, each other names one of its own; all else is kept."""
     from example.site.truth import judge
 
-    drops = {dropped: original for dropped, original, _ in crawl["drops"]}
+    drops = {dropped: original for dropped, original, *_ in crawl["drops"]}
     verdict = judge(site, drops, set(crawl["delivered"]))
 
     assert verdict.mistakes == []
@@ -119,7 +123,7 @@ def test_every_planted_near_duplicate_is_dropped_and_nothing_else(
 
 def test_the_named_original_was_delivered(crawl: dict[str, Any]) -> None:
     """A page is only ever dropped in favour of one that the spider has got."""
-    assert {original for _, original, _ in crawl["drops"]} <= set(crawl["delivered"])
+    assert {original for _, original, *_ in crawl["drops"]} <= set(crawl["delivered"])
 
 
 def test_what_only_looks_repeated_reaches_the_spider(site: Any, crawl: dict[str, Any]) -> None:
@@ -265,7 +269,7 @@ def test_the_pages_spider_follows_links_over_saved_pages(tmp_path: Path) -> None
     (folder / "start.html").write_text(
         '<a href="https://pages.test/sub/">in</a> <a href="http://elsewhere.test/">out</a>'
     )
-    (folder / "sub" / "index.html").write_text("<p>hello</p>")
+    (folder / "sub" / "index.html").write_text("<p>A page under two addresses.</p>")
 
     urls = {item["url"] for item in kept(f"pages={folder}", "follow=1", tmp_path=tmp_path)}
 

@@ -19,17 +19,19 @@ from scrapy.utils.project import get_project_settings
 from example.site.newsroom import NEAR_DUPLICATES, Newsroom
 from example.site.truth import judge
 from scrapy_simhash.extraction.extractor import extract
+from scrapy_simhash.fingerprint.recipe import named_recipe
+from scrapy_simhash.fingerprint.rule import REASONS as RULE
 from scrapy_simhash.report.difference import differences, pad, paint
 from scrapy_simhash.signals import near_duplicate
 
 COLUMNS = 100
+EXTRACTOR = named_recipe("default").extractor
 BOLD, GOOD, BAD = "1", "32", "31"
 
-REASONS = {
+SKIPPED = {
     "no_callback": "asked for by Scrapy itself (robots.txt)",
     "status": "answered with something else than 200",
     "not_html": "an image or a PDF",
-    "thin": "too little running text",
     "too_short": "too short to compare",
     "empty": "no text at all",
 }
@@ -37,15 +39,18 @@ REASONS = {
 
 @dataclass
 class Crawl:
-    """What a crawl of the newsroom did."""
+    """The result of a crawl of the newsroom.
 
-    drops: list[tuple[str, str, int]] = field(default_factory=list)
+    A drop is the page, its original, the distance in bits, and the reason of the rule.
+    """
+
+    drops: list[tuple[str, str, int, str]] = field(default_factory=list)
     delivered: list[str] = field(default_factory=list)
     stats: dict[str, Any] = field(default_factory=dict)
 
     def dropped(self, verdict: Any) -> None:
-        """Note a near-duplicate: the page, the original, the distance in bits."""
-        self.drops.append((verdict.key, verdict.original, verdict.distance))
+        """Note a near-duplicate."""
+        self.drops.append((verdict.key, verdict.original, verdict.distance, verdict.reason))
 
     def scraped(self, item: Any) -> None:
         """Note a page that reached the spider."""
@@ -68,8 +73,8 @@ def crawl() -> Crawl:
     return done
 
 
-def table(site: Newsroom, drops: list[tuple[str, str, int]], colour: bool) -> list[str]:
-    """Return the lines of the table: each dropped page, and below it the text that differs."""
+def table(site: Newsroom, drops: list[tuple[str, str, int, str]], colour: bool) -> list[str]:
+    """Return the lines of the table: each dropped page, why it was dropped, and what differs."""
     lines = [
         paint(
             pad("kind", 18) + pad("dropped page", 31) + pad("repeats", 31) + "distance",
@@ -79,12 +84,13 @@ def table(site: Newsroom, drops: list[tuple[str, str, int]], colour: bool) -> li
         "─" * COLUMNS,
     ]
     kinds = [*NEAR_DUPLICATES.values(), *sorted({page.kind for page in site.pages.values()})]
-    for dropped, original, distance in sorted(
+    for dropped, original, distance, reason in sorted(
         drops, key=lambda drop: (kinds.index(_kind(site, *drop[:2])), drop)
     ):
         kind = _kind(site, dropped, original)
         row = pad(kind, 18) + pad(_short(dropped), 31) + pad(_short(original), 31)
         lines.append(paint(row + f"{distance:>3} bits", BOLD, colour))
+        lines.append(f"    {RULE[reason]}")
         before, after = main_text(site, original), main_text(site, dropped)
         if before == after:
             lines.append("    the text is the same, the template is another")
@@ -110,13 +116,13 @@ def summary(stats: dict[str, Any]) -> list[str]:
     prefix = "simhash/skipped/"
     reasons = {name[len(prefix) :]: n for name, n in stats.items() if name.startswith(prefix)}
     for reason, number in sorted(reasons.items(), key=lambda pair: -pair[1]):
-        lines.append(f"{number:>11} {REASONS.get(reason, reason)}")
+        lines.append(f"{number:>11} {SKIPPED.get(reason, reason)}")
     return lines
 
 
 def main_text(site: Newsroom, url: str) -> str:
     """Return the text of a page that the plugin compares."""
-    text: str = extract(html(site, url), "prose").text
+    text: str = extract(html(site, url), EXTRACTOR).text
     return text
 
 
@@ -131,7 +137,7 @@ def main() -> int:
     colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     print(f"Crawling {len(site.fronts)} made-up newspapers, {len(site.pages)} addresses ...\n")
     done = crawl()
-    drops = {dropped: original for dropped, original, _ in done.drops}
+    drops = {dropped: original for dropped, original, *_ in done.drops}
     verdict = judge(site, drops, set(done.delivered))
     print(*table(site, done.drops, colour), "", *summary(done.stats), "", sep="\n")
     for mistake in verdict.mistakes[:20]:

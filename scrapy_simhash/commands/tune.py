@@ -90,7 +90,9 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     names, texts, pairs = _candidates(options, recipe)
     drawn = draw(pairs, options.each)
     if not drawn:
-        raise UsageError(f"{options.pages}: no two of its {len(names)} pages are near each other")
+        raise UsageError(
+            f"{options.pages}: no two of its {len(names)} pages are near each other under like headings"
+        )
     answers = _read_labels(options.labels, names)
     if sys.stdin.isatty():
         _ask(drawn, names, texts, answers, options.labels)
@@ -109,32 +111,41 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
 def _candidates(
     options: argparse.Namespace, recipe: Recipe
 ) -> tuple[list[str], list[str], list[Candidate]]:
-    """Return the names and texts of the pages, and all pairs that are near."""
-    from scrapy_simhash.extraction.extractor import extract
+    """Return the names and texts of the pages, and the pairs that may be taken for copies."""
+    from scrapy_simhash.extraction.extractor import Extraction, extract
+    from scrapy_simhash.fingerprint.facts import facts_of
+    from scrapy_simhash.fingerprint.rule import Rule
     from scrapy_simhash.offline.pages import PagesError, read_pages
     from scrapy_simhash.offline.tuning import candidates
 
     # Texts below the recipe's minimum are judged too: how short is too short is a question here.
     lenient = replace(recipe, min_length=max(1, recipe.min_length // 2))
-    names, texts, fingerprints, lengths = [], [], [], []
+    names, keys, texts, facts, fingerprints, lengths = [], [], [], [], [], []
     with progress("reading", options.limit) as bar:
         try:
             for page in itertools.islice(read_pages(options.pages), options.limit):
                 bar.update()
                 html = page.html
-                extraction = None if html is None else extract(html, recipe.extractor, page.url)
-                text = page.text or "" if extraction is None else extraction.text
-                analysis = lenient.analyse(text)
-                if analysis.fingerprint is not None and not (extraction and extraction.thin):
+                extraction = Extraction(page.text or "")
+                if html is not None:
+                    extraction = extract(html, recipe.extractor)
+                analysis = lenient.analyse(extraction.text)
+                if analysis.fingerprint is not None:
                     names.append(page.name)
-                    texts.append(" ".join(text.split())[:_EXCERPT])
+                    keys.append(page.key)
+                    texts.append(" ".join(extraction.text.split())[:_EXCERPT])
+                    facts.append(b"" if html is None else facts_of(extraction, recipe))
                     fingerprints.append(analysis.fingerprint)
                     lengths.append(analysis.length)
         except PagesError as error:
             raise UsageError(str(error)) from None
     if not fingerprints:
-        raise UsageError(f"{options.pages}: none of its pages has enough running text")
-    return names, texts, candidates(fingerprints, lengths, _farthest(recipe))
+        raise UsageError(f"{options.pages}: none of its pages has enough text")
+
+    def is_copy(a: int, b: int, distance: int, k: int) -> bool:
+        return Rule(k)(keys[b], facts[b], keys[a], facts[a], distance).is_copy
+
+    return names, texts, candidates(fingerprints, lengths, _farthest(recipe), is_copy)
 
 
 def _farthest(recipe: Recipe) -> int:

@@ -8,7 +8,7 @@ say how many of the drops would be right: a stratified sample (Cochran, "Samplin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,11 +29,13 @@ class Candidate:
         documents: their numbers, the lesser first.
         distance: in bits.
         length: characters of the shorter one's normalised text.
+        least: the least k with which the rule calls them copies; at least the distance.
     """
 
     documents: tuple[int, int]
     distance: int
     length: int
+    least: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +62,27 @@ class Estimate:
 
 
 def candidates(
-    fingerprints: Sequence[Fingerprint], lengths: Sequence[int], farthest: int
+    fingerprints: Sequence[Fingerprint],
+    lengths: Sequence[int],
+    farthest: int,
+    is_copy: Callable[[int, int, int, int], bool],
 ) -> list[Candidate]:
-    """Return every pair within a distance in bits, the nearest first.
+    """Return every pair that a crawl with some k would take for copies, the nearest first.
 
     Args:
         fingerprints: of one width, at least one.
         lengths: characters of each normalised text.
-        farthest: in bits.
+        farthest: the greatest k, in bits.
+        is_copy: the rule: two documents, their distance and k. A greater k never parts a pair.
     """
     _, near = Fingerprints.of(fingerprints, fingerprints[0].bits).scan(farthest)
-    return [Candidate((a, b), distance, min(lengths[a], lengths[b])) for (a, b), distance in near]
+    found = []
+    for (a, b), distance in near:
+        for k in range(distance, farthest + 1):
+            if is_copy(a, b, distance, k):
+                found.append(Candidate((a, b), distance, min(lengths[a], lengths[b]), k))
+                break
+    return found
 
 
 def draw(pairs: Iterable[Candidate], each: int, seed: int = 0) -> list[Candidate]:
@@ -104,7 +116,7 @@ def estimate(
         min_length: characters of the normalised text.
     """
     random = np.random.default_rng(0)
-    matched = [pair for pair in pairs if pair.distance <= distance and pair.length >= min_length]
+    matched = [pair for pair in pairs if pair.least <= distance and pair.length >= min_length]
     right = np.zeros(_DRAWS)
     answered = 0
     for band in sorted({pair.distance // BAND for pair in matched}):

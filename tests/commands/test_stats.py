@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,16 @@ import pytest
 
 from scrapy_simhash.detector import spec_of
 from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.index import Arrival, open_index
+from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.index import Arrival, Entry, open_index
 from tests.commands.running import simhash
-from tests.commands.test_transfer import entries
-from tests.index.made import fp, spec
+from tests.index.made import spec, values
 
 DEFAULT = named_recipe("default")
+
+
+def made(value: int, blocks: int) -> Fingerprint:
+    return Fingerprint(value, 256, random.Random(value).randbytes(4 * blocks))
 
 
 @pytest.fixture(params=["sqlite", "redis", "redis-local", "cluster"])
@@ -24,8 +29,11 @@ def url(request: pytest.FixtureRequest, stores: Callable[[str], Any]) -> str:
     store = stores(request.param)
     wanted = spec_of(DEFAULT)
     index = store.open(recipe=wanted.recipe, bits=256, distance=48, blocks=wanted.blocks)
-    index.put(entries(3000, bits=256))
-    index.claim(Arrival("in progress", fp(5, 256)))
+    index.put(
+        Entry(f"http://a.example/{n}", made(value, wanted.blocks), time=1.7e9 + n)
+        for n, value in enumerate(values(3000, bits=256))
+    )
+    index.claim(Arrival("in progress", made(5, wanted.blocks)))
     return str(store.url)
 
 
@@ -35,13 +43,18 @@ def test_stats_are_those_of_the_index(url: str, capsys: Any) -> None:
     assert (found["pages"], found["in_progress"]) == (3001, 1)
     assert found["oldest"] == 1_700_000_000
     assert found["recipe"] == "default"
-    assert (found["distance"], found["blocks"]) == (48, 24)
+    assert (found["distance"], found["blocks"]) == (48, DEFAULT.blocks.count)
     assert found["bytes_in_all"] == sum(found["bytes"].values())
-    # A fingerprint is 32 bytes, its block values 96.
-    assert 3000 * 128 < found["bytes_in_all"] < 3000 * 5000
+    # A fingerprint is 32 bytes, its block values 80.
+    assert 3000 * 112 < found["bytes_in_all"] < 3000 * 5000
     assert simhash("stats", "--index", url) == 0
     out = capsys.readouterr().out
-    for text in ("3,001", "default: simhash", "2023-11-14 22:13:20 UTC", "24 block values"):
+    for text in (
+        "3,001",
+        "default: simhash",
+        "2023-11-14 22:13:20 UTC",
+        f"{DEFAULT.blocks.count} block values",
+    ):
         assert text in out
 
 

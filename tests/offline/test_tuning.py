@@ -14,7 +14,9 @@ from scrapy_simhash.offline.tuning import Candidate, candidates, draw, estimate,
 
 @given(st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=12), st.integers(0, 40))
 def test_candidates_are_those_of_a_full_scan(values: list[int], farthest: int) -> None:
-    found = candidates([Fingerprint(v, 64) for v in values], range(len(values)), farthest)
+    prints = [Fingerprint(v, 64) for v in values]
+    found = candidates(prints, range(len(values)), farthest, lambda *asked: True)
+    assert all(pair.least == pair.distance for pair in found)
     distances = [pair.distance for pair in found]
     assert distances == sorted(distances)
     assert sorted((*pair.documents, pair.distance, pair.length) for pair in found) == [
@@ -25,10 +27,20 @@ def test_candidates_are_those_of_a_full_scan(values: list[int], farthest: int) -
     ]
 
 
+def test_pairs_count_from_the_k_with_which_the_rule_calls_them_copies() -> None:
+    prints = [Fingerprint(v, 64) for v in (0, 1, 3)]
+    found = candidates(prints, [9, 9, 9], 8, lambda a, b, distance, k: (a, b) != (0, 2) and k >= 4)
+    assert [(pair.documents, pair.distance, pair.least) for pair in found] == [
+        ((0, 1), 1, 4),
+        ((1, 2), 1, 4),
+    ]
+    assert [estimate(found, {}, k, 1).pairs for k in (3, 4)] == [0, 2]
+
+
 def made(near: int, far: int) -> tuple[list[Candidate], dict[tuple[int, int], bool]]:
     """So many true pairs at distance 2, and so many false ones at distance 30."""
-    pairs = [Candidate((n, n + 1), 2, 500) for n in range(0, 2 * near, 2)]
-    pairs += [Candidate((n, n + 1), 30, 50) for n in range(10_000, 10_000 + 2 * far, 2)]
+    pairs = [Candidate((n, n + 1), 2, 500, 2) for n in range(0, 2 * near, 2)]
+    pairs += [Candidate((n, n + 1), 30, 50, 30) for n in range(10_000, 10_000 + 2 * far, 2)]
     return pairs, {p.documents: p.distance == 2 for p in pairs}
 
 
@@ -56,7 +68,7 @@ def test_interval_holds_the_truth_about_as_often_as_it_says() -> None:
     chance = random.Random(1)
     held = 0
     for _ in range(60):
-        pairs = [Candidate((n, n + 1), n % 40, 200) for n in range(1000)]
+        pairs = [Candidate((n, n + 1), n % 40, 200, n % 40) for n in range(1000)]
         truth = {p.documents: chance.random() < 1 - p.distance / 60 for p in pairs}
         drawn = draw(pairs, 12, seed=chance.randrange(10**6))
         answers = {p.documents: truth[p.documents] for p in drawn}

@@ -146,7 +146,8 @@ class Newsroom:
         contact = phrases["contact"].format(host=publisher.host)
         moved = {f"/old/{n}": phrases["moved"].format(path=f"/live?{n}") for n in (1, 2)}
         for path, text in {"/contact": contact, **moved}.items():
-            answer = _answer(publisher, publisher.name, [text])
+            # The notices of two moved pages differ in a digit; their headings tell them apart.
+            answer = _answer(publisher, f"{publisher.name} {path}", [text])
             self._add(Page(url(path), "short", answer, text))
         self._add(Page(url("/plan.png"), "image", Answer(_PNG, "image/png"), "plan.png"))
         self._add(Page(url("/plan.pdf"), "PDF", Answer(_PDF, "application/pdf"), "plan.pdf"))

@@ -114,9 +114,9 @@ class RedisBuckets:
         values: Uint32s = positions * _SPREAD + np.arange(self._geometry.blocks, dtype=np.uint32)
         block = number = 0
         while block < self._geometry.blocks:
-            names = (np.arange(number, min(number + _NAMES, 1 << self._level)) | 1 << self._level) + (
-                block << 24
-            )
+            names = (
+                np.arange(number, min(number + _NAMES, 1 << self._level)) | 1 << self._level
+            ) + (block << 24)
             answer = client.run("pages", generation, self._level, names.astype(">u4").tobytes())
             if answer is None:
                 raise AnotherLog

@@ -295,9 +295,7 @@ class RedisIndex(Index):
         """Yield positions and keys of this crawler's entries, as many as one script takes."""
         owned = ((p, key) for key in dict.fromkeys(keys) for p in sorted(self._own.get(key, ())))
         while some := list(islice(owned, _ENTRIES)):
-            yield [
-                part for p, key in some for part in (p, key.encode("utf-8", "surrogatepass"))
-            ]
+            yield [part for p, key in some for part in (p, key.encode("utf-8", "surrogatepass"))]
 
     def _let_go(self, keys: Iterable[str]) -> None:
         for key in keys:
@@ -473,9 +471,7 @@ class RedisIndex(Index):
             value = int.from_bytes(stored.value, "big")
             row, bits = stored.row, self.spec.bits
             fingerprint = Fingerprint(in_scope(value, bits, row.scope), bits, blocks)
-            yield Entry(
-                row.key, fingerprint, row.scope, row.facts, row.time, stored.is_provisional
-            )
+            yield Entry(row.key, fingerprint, row.scope, row.facts, row.time, stored.is_provisional)
 
     def census(self) -> Census:  # noqa: D102
         pages, provisional = self._on_its_log(lambda: self._scan().size())

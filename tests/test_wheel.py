@@ -1,0 +1,91 @@
+"""The wheel and the sdist have what is needed; with FULL=1, the wheel crawls by itself."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "scrapy_simhash"
+
+CRAWL = """
+from scrapy import Request, Spider
+from scrapy.crawler import CrawlerProcess
+
+page = "<title>A page</title><h1>A page</h1><p>" + "Some words of a page that is kept once. " * 20
+
+class Pages(Spider):
+    name = "pages"
+
+    async def start(self):
+        for number in range(3):
+            yield Request(f"data:text/html;charset=utf-8,{page}#{number}", dont_filter=True)
+
+    def parse(self, response):
+        yield {"url": response.url}
+
+process = CrawlerProcess({"ADDONS": {"scrapy_simhash.Addon": 500}, "SIMHASH_PROCESSES": 1})
+crawler = process.create_crawler(Pages)
+process.crawl(crawler)
+process.start()
+stats = crawler.stats.get_stats()
+assert stats["simhash/responses"] == 3, stats
+"""
+
+
+def run(*command: object, folder: Path) -> str:
+    done = subprocess.run(
+        [str(part) for part in command], cwd=folder, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the wheel and the sdist."""
+    if os.environ.get("FULL") != "1":
+        pytest.skip("needs FULL=1, because the build downloads what it needs")
+    folder = tmp_path_factory.mktemp("built")
+    venv.create(folder / "tools", with_pip=True)
+    python = folder / "tools" / "bin" / "python"
+    run(python, "-m", "pip", "install", "--quiet", "build", folder=folder)
+    run(python, "-m", "build", "--outdir", folder / "dist", ROOT, folder=folder)
+    return folder / "dist"
+
+
+def test_every_file_of_the_package_is_in_the_wheel_and_the_sdist(built: Path) -> None:
+    [wheel], [sdist] = built.glob("*.whl"), built.glob("*.tar.gz")
+    package = {
+        path.relative_to(ROOT).as_posix()
+        for path in PACKAGE.rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
+    }
+    assert {Path(name).suffix for name in package} == {".py", ".lua", ".html", ".css", ".typed"}
+    in_wheel = set(zipfile.ZipFile(wheel).namelist())
+    with tarfile.open(sdist) as archive:
+        in_sdist = {name.partition("/")[2] for name in archive.getnames()}
+    assert package <= in_wheel
+    assert package <= in_sdist
+    assert any(name.endswith("licenses/LICENSE") for name in in_wheel)
+    assert {"LICENSE", "Makefile", "tox.ini", "tests/test_wheel.py"} <= in_sdist
+
+
+def test_wheel_crawls_in_an_empty_environment(built: Path, tmp_path: Path) -> None:
+    [wheel] = built.glob("*.whl")
+    venv.create(tmp_path / "empty", with_pip=True)
+    python = tmp_path / "empty" / "bin" / "python"
+    run(python, "-m", "pip", "install", "--quiet", wheel, folder=tmp_path)
+    run(python, "-c", CRAWL, folder=tmp_path)
+    (tmp_path / "a.txt").write_text("one text of many words")
+    shown = run(python, "-m", "scrapy", "simhash", "compare", "a.txt", "a.txt", folder=tmp_path)
+    assert "near-duplicates" in shown
+    (tmp_path / "log.jsonl").write_text("")
+    run(python, "-m", "scrapy", "simhash", "report", "log.jsonl", folder=tmp_path)
+    assert "Near-duplicates" in (tmp_path / "simhash-report.html").read_text()
