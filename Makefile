@@ -17,7 +17,7 @@ lint: $(VENV)/installed-lint
 	$(BIN)/mypy
 
 docs: $(VENV)/installed-docs
-	$(BIN)/sphinx-build -W -b html docs out/docs
+	$(BIN)/sphinx-build -W -n --keep-going -b html docs out/docs
 
 # A choice of them, in minutes; FULL=1 takes everything, and hours.
 bench: $(VENV)/installed-bench
@@ -29,7 +29,7 @@ bench: $(VENV)/installed-bench
 ifdef FULL
 	$(BIN)/python -m tests.benchmarks.growth --pages 1000000
 	$(BIN)/python tests/benchmarks/docs_crawl.py
-	$(BIN)/python tests/benchmarks/layout_recall.py
+	$(BIN)/python tests/benchmarks/bands.py
 	$(BIN)/python tests/benchmarks/recipes.py --full
 	$(BIN)/python tests/benchmarks/false_drops.py
 	$(BIN)/python tests/benchmarks/min_length.py

@@ -30,6 +30,14 @@ class NearDuplicateDownloaderMiddleware:
         """
         return cls(crawler)
 
+    def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        """Let a request pass, or spare it.
+
+        Raises:
+            SparedPage: its address tells that its page will be a copy; see SIMHASH_SPARE.
+        """
+        self._pages.before_download(request)
+
     async def process_response(
         self, request: Request, response: Response, spider: Spider | None = None
     ) -> Response:

@@ -25,6 +25,20 @@ class NearDuplicatePage(IgnoreRequest):
         self.distance = distance
 
 
+class SparedPage(IgnoreRequest):
+    """A request was not sent because pages of addresses like its own were copies.
+
+    Attributes:
+        url: the address.
+        signature: of the address; what ``scrapy simhash patterns`` lists.
+    """
+
+    def __init__(self, url: str, signature: str) -> None:
+        super().__init__(f"{url} is spared: pages of {signature} were copies")
+        self.url = url
+        self.signature = signature
+
+
 class NearDuplicateItem(DropItem):
     """An item was dropped because its text repeats an item or page seen before."""
 

@@ -7,6 +7,7 @@ before a setting is read.
 from __future__ import annotations
 
 import os
+import re
 import ssl
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 Action = Literal["drop", "follow", "flag"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 OnUnavailable = Literal["continue", "stop"]
+Spare = Literal["watch", "defer", "skip", "off"]
 
 _PREFIX = "SIMHASH_"
 # Characters that a text may have.
@@ -34,6 +36,8 @@ _LONGEST = 4096
 # Characters of a value, and of what others say about it, that a message shows.
 _SHOWN = 80
 _EXPLAINED = 300
+_MOST_EXPRESSIONS = 100
+_LONGEST_EXPRESSION = 500
 
 #: Every setting of the plugin, with its default.
 DEFAULTS: dict[str, Any] = {
@@ -52,6 +56,9 @@ DEFAULTS: dict[str, Any] = {
     "SIMHASH_MAX_BODY_SIZE": 4 * 1024 * 1024,
     "SIMHASH_TIMEOUT": 10.0,
     "SIMHASH_PROCESSES": None,
+    "SIMHASH_SPARE": "watch",
+    "SIMHASH_SPARE_SHARE": 0.05,
+    "SIMHASH_SPARE_NEVER": [],
     "SIMHASH_LOG": None,
     "SIMHASH_LOG_SIZE": 1_000_000_000,
     "SIMHASH_LOG_TEXT": 1000,
@@ -78,6 +85,9 @@ class FilterSettings:
         max_body_size: bytes; larger pages are let through unchecked.
         timeout: seconds that a page's analysis may take; then it is let through unchecked.
         processes: worker processes for the analysis; 0 for a thread.
+        spare: what happens to requests whose addresses tell that their pages will be copies.
+        spare_share: of such requests, those that are sent all the same; above 0, at most 1.
+        spare_never: addresses in which one of these is found are never spared.
         log_path: the dedup log, or None for no log.
         log_size: bytes that its files may have together.
         log_text: characters of each page's text in it; 0 without a log.
@@ -96,6 +106,9 @@ class FilterSettings:
     max_body_size: int
     timeout: float
     processes: int
+    spare: Spare
+    spare_share: float
+    spare_never: tuple[re.Pattern[str], ...]
     log_path: Path | None
     log_size: int
     log_text: int
@@ -129,6 +142,9 @@ class FilterSettings:
             max_body_size=_number(settings, "SIMHASH_MAX_BODY_SIZE", int, 1),
             timeout=_number(settings, "SIMHASH_TIMEOUT", float, 0.1),
             processes=_processes(settings, recipe),
+            spare=_one_of(_get(settings, "SIMHASH_SPARE"), get_args(Spare), "SIMHASH_SPARE"),
+            spare_share=_spare_share(settings),
+            spare_never=_spare_never(settings),
             log_path=log_path,
             log_size=_number(settings, "SIMHASH_LOG_SIZE", int, 10_000),
             log_text=log_text if log_path else 0,
@@ -239,6 +255,35 @@ def _number(settings: BaseSettings, name: str, kind: Callable[[Any], T], least: 
             f"{name}: {_shown(value)} is not {whole} of at least {least:g}"
         ) from None
     return kind(number)
+
+
+def _spare_share(settings: BaseSettings) -> float:
+    share = _number(settings, "SIMHASH_SPARE_SHARE", float, 0.01)
+    if share > 1:
+        raise SettingError(f"SIMHASH_SPARE_SHARE: {share:g} is more than all, which is 1")
+    return share
+
+
+def _spare_never(settings: BaseSettings) -> tuple[re.Pattern[str], ...]:
+    value = _get(settings, "SIMHASH_SPARE_NEVER")
+    # On the command line it is one expression.
+    expressions = [value] if isinstance(value, str) else value
+    if not isinstance(expressions, (list, tuple)) or len(expressions) > _MOST_EXPRESSIONS:
+        raise SettingError(
+            f"SIMHASH_SPARE_NEVER: {_shown(value)} is no list of up to {_MOST_EXPRESSIONS} "
+            "regular expressions"
+        )
+    found = []
+    for expression in expressions:
+        try:
+            if not isinstance(expression, str) or len(expression) > _LONGEST_EXPRESSION:
+                raise re.error(f"it must be text of up to {_LONGEST_EXPRESSION} characters")
+            found.append(re.compile(expression))
+        except (re.error, RecursionError, OverflowError) as error:
+            raise SettingError(
+                f"SIMHASH_SPARE_NEVER: {_shown(expression)} is no regular expression: {error}"
+            ) from None
+    return tuple(found)
 
 
 def _processes(settings: BaseSettings, recipe: Recipe) -> int:

@@ -24,8 +24,8 @@ from scrapy_simhash.detector import Kind, Verdict
 from scrapy_simhash.extraction.extractor import EXTRACTORS
 from scrapy_simhash.fingerprint.recipe import RECIPES
 from scrapy_simhash.fingerprint.rule import REASONS
-from scrapy_simhash.report.dedup_log import LogLine
-from scrapy_simhash.settings import DEFAULTS
+from scrapy_simhash.report.dedup_log import LogLine, SparedLine
+from scrapy_simhash.settings import DEFAULTS, Spare
 from tests.commands.running import simhash
 
 ROOT = Path(__file__).parent.parent
@@ -63,6 +63,12 @@ def calls(files: str, *names: str) -> Iterator[ast.Call]:
             yield node
 
 
+def functions(file: str, name: str) -> Iterator[ast.FunctionDef]:
+    for node in ast.walk(TREES[ROOT / "scrapy_simhash" / file]):
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            yield node
+
+
 def text_of(node: ast.AST | None) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
@@ -80,14 +86,20 @@ def rulings(is_copy: bool) -> set[str]:
 
 def counted() -> set[str]:
     """The stats that the code counts."""
-    names = {text_of(call.args[0]) or "" for call in calls("crawl/*.py", "count", "_count")}
-    for call in calls("crawl/*.py", "set_value"):
-        names.add((text_of(call.args[0]) or "").removeprefix("simhash/"))
-    names.discard("")
-    names |= set(get_args(Kind))
-    names |= {f"skipped/{reason}" for reason in get_args(SkipReason)}
-    names |= {f"duplicate/{reason}" for reason in rulings(True)}
-    return names | {f"near_kept/{reason}" for reason in rulings(False)}
+    names = {text_of(call.args[0]) for call in calls("crawl/[!s]*.py", "count", "_count")}
+    names |= {text_of(call.args[0]) for call in calls("crawl/filter.py", "set_value")}
+    # What sparing says of itself stands under a name of its own.
+    spared = {text_of(call.args[0]) for call in calls("crawl/sparing.py", "_count")}
+    tell = next(iter(functions("crawl/sparing.py", "_tell_stats")))
+    for node in ast.walk(tell):
+        if isinstance(node, ast.Dict):
+            spared |= set(map(text_of, node.keys))
+    names |= {f"spared/{name}" for name in spared if name}
+    found = {name.removeprefix("simhash/") for name in names if name}
+    found |= set(get_args(Kind))
+    found |= {f"skipped/{reason}" for reason in get_args(SkipReason)}
+    found |= {f"duplicate/{reason}" for reason in rulings(True)}
+    return found | {f"near_kept/{reason}" for reason in rulings(False)}
 
 
 def meta_keys() -> set[str]:
@@ -121,7 +133,7 @@ def test_every_setting_is_described_and_no_other_is_named() -> None:
 
 
 def test_defaults_of_settings_are_those_of_the_code() -> None:
-    said = {row[0].strip("`"): row[1] for row in rows(PAGES["settings"]) if "SIMHASH_" in row[0]}
+    said = {row[0].strip("`"): row[1] for row in rows(PAGES["settings"])}
     for name, default in DEFAULTS.items():
         if default is None:
             assert "`" not in said[name], name
@@ -169,6 +181,8 @@ def test_fields_of_the_dedup_log_are_those_of_the_code() -> None:
     assert [row[0].strip("`") for row in rows(PAGES["dedup-log"])] == [
         field.name for field in fields(LogLine)
     ]
+    for field in fields(SparedLine):
+        assert f"`{field.name}`" in PAGES["dedup-log"]
 
 
 @pytest.mark.parametrize("name", [*RECIPES, *EXTRACTORS])
@@ -177,7 +191,8 @@ def test_recipes_and_extractors_are_described(name: str) -> None:
 
 
 def test_recipes_and_extractors_that_are_described_exist() -> None:
-    given = {row[0].strip("`") for row in rows(PAGES["settings"]) if "SIMHASH_" not in row[0]}
+    tables = section(PAGES["settings"], "Recipes") + section(PAGES["settings"], "Extractors")
+    given = {row[0].strip("`") for row in rows(tables)}
     assert given == {*RECIPES, *EXTRACTORS, "package.module.function"}
 
 
@@ -228,6 +243,11 @@ def test_files_that_are_named_exist() -> None:
     for page in PAGES.values():
         for link in re.findall(r"\]\(([\w-]+)\.md", page):
             assert link in PAGES
+
+
+def test_the_choices_of_sparing_are_those_of_the_code() -> None:
+    told = {row[0].strip('`"') for row in rows(PAGES["sparing"])}
+    assert told == set(get_args(Spare))
 
 
 def test_every_page_is_in_the_table_of_contents() -> None:

@@ -16,7 +16,8 @@ PACKAGE = Path(__file__).parent.parent / "scrapy_simhash"
 ROOMS = {
     "fingerprint": {"extraction", "index", "keys"},
     "extraction": {"fingerprint"},
-    "index": {"fingerprint"},
+    "index": {"fingerprint", "url_patterns"},
+    "url_patterns": set(),
     "detector": {"analysis", "fingerprint", "index"},
     "analysis": {"extraction", "fingerprint"},
     "report": set(),
@@ -31,6 +32,7 @@ ROOMS = {
         "keys",
         "report",
         "settings",
+        "url_patterns",
         "signals",
     },
     "doors": {"crawl", "settings"},
@@ -48,6 +50,7 @@ ROOMS = {
         "offline",
         "report",
         "settings",
+        "url_patterns",
     },
 }
 DOORS = {"addon", "downloadermiddlewares", "pipelines", "spidermiddlewares"}

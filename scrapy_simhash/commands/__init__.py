@@ -27,6 +27,7 @@ SUBCOMMANDS = (
     "import",
     "forget",
     "requeue",
+    "patterns",
     "report",
     "evaluate",
     "tune",

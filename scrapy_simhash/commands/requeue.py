@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
@@ -23,7 +23,7 @@ from scrapy_simhash.commands.stores import (
 from scrapy_simhash.report.words import count
 
 if TYPE_CHECKING:
-    from scrapy_simhash.report.dedup_log import LogLine
+    from scrapy_simhash.report.dedup_log import LogLine, SparedLine
 
 SUMMARY = "Write the URLs that were dropped because of pages that are forgotten"
 
@@ -34,6 +34,11 @@ it, one URL a line, for a spider to crawl again:
 
     scrapy simhash forget --host staging.example.com
     scrapy simhash requeue --log dedup.jsonl --output again.txt
+
+With --pattern it writes the addresses that were spared because of a signature, which
+"scrapy simhash patterns" lists, and "all" means every signature:
+
+    scrapy simhash requeue --pattern 'shop.example/item/*?view=print'
 
 With URLs or --host it writes only pages that were dropped because of these. It leaves
 out pages that have come in since, and pages that "flag" let through.
@@ -46,6 +51,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("pages", nargs="*", metavar="URL", help="a page that was forgotten")
     add_host_option(parser, "pages dropped because of forgotten ones")
+    parser.add_argument(
+        "--pattern",
+        action="append",
+        metavar="SIGNATURE",
+        help="addresses that were spared because of this signature, or of all (may be repeated)",
+    )
     add_log_option(parser)
     add_index_option(parser)
     parser.add_argument("--output", "-O", metavar="FILE", help="instead of standard output")
@@ -63,6 +74,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     paths = log_paths(options, settings)
     if not paths:
         raise UsageError("name the dedup log with --log FILE, or with -s SIMHASH_LOG=FILE")
+    if options.pattern:
+        return _requeue_spared(options, paths)
     is_of_host = of_hosts(options.host)
     dropped = [line for line in _dropped(paths) if is_of_host(line.original or "")]
     forgotten = _forgotten(options, settings, dropped)
@@ -73,6 +86,24 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         sys.stderr.write(f"{pages} {were} not asked for with GET and cannot be written as a URL\n")
     _write(options, written)
     return 0 if written else 1
+
+
+def _requeue_spared(options: argparse.Namespace, paths: list[str]) -> int:
+    """Write the addresses that were spared and have not come in since."""
+    is_of_host = of_hosts(options.host)
+    spared: dict[str, SparedLine] = {}
+    wanted = None if "all" in options.pattern else set(options.pattern)
+
+    def note(line: SparedLine) -> None:
+        name = line.host + line.signature
+        if (wanted is None or name in wanted) and is_of_host(line.url):
+            spared[line.url] = line
+
+    for line in log_lines(paths, spared=note):
+        spared.pop(line.url, None)
+    urls = [{"url": url, "signature": s.host + s.signature} for url, s in spared.items()]
+    _write_lines(options, urls)
+    return 0 if urls else 1
 
 
 def _dropped(paths: list[str]) -> list[LogLine]:
@@ -110,11 +141,12 @@ def _forgotten(
 
 def _write(options: argparse.Namespace, lines: list[LogLine]) -> None:
     names = ("url", "key", "original", "distance")
+    _write_lines(options, [{name: getattr(line, name) for name in names} for line in lines])
+
+
+def _write_lines(options: argparse.Namespace, lines: list[dict[str, Any]]) -> None:
     text = "".join(
-        json.dumps({name: getattr(line, name) for name in names}) + "\n"
-        if options.json
-        else f"{line.url}\n"
-        for line in lines
+        json.dumps(line) + "\n" if options.json else f"{line['url']}\n" for line in lines
     )
     if options.output:
         write_file(options.output, text.encode())

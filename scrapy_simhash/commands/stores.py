@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -19,7 +19,7 @@ from scrapy_simhash.commands.output import check_writable, write_file
 if TYPE_CHECKING:
     from scrapy_simhash.fingerprint.recipe import Recipe
     from scrapy_simhash.index import Index
-    from scrapy_simhash.report.dedup_log import LogLine
+    from scrapy_simhash.report.dedup_log import LogLine, SparedLine
 
 # The settings that say what a recipe does.
 _OF_RECIPES = tuple(f"SIMHASH_{name}" for name in ("DISTANCE", "EXTRACTOR", "MIN_LENGTH", "SEED"))
@@ -144,15 +144,22 @@ def log_paths(options: argparse.Namespace, settings: BaseSettings) -> list[str]:
     return [str(path)] if path and Path(path).is_file() else []
 
 
-def log_lines(paths: Sequence[str]) -> Iterator[LogLine]:
-    """Yield the lines of dedup logs, and show how far the reading is."""
+def log_lines(
+    paths: Sequence[str], spared: Callable[[SparedLine], object] = lambda _: None
+) -> Iterator[LogLine]:
+    """Yield the lines of dedup logs, and show how far the reading is.
+
+    Args:
+        paths: of the logs.
+        spared: called with each line of a request that was spared.
+    """
     from scrapy_simhash.commands.output import progress
     from scrapy_simhash.report.dedup_log import log_files, read_log
 
     with usage_errors():
         total = sum(file.stat().st_size for file in log_files(paths))
         with progress("reading the log", total, "B") as bar:
-            yield from read_log(paths, passed=bar.update)
+            yield from read_log(paths, spared=spared, passed=bar.update)
 
 
 def recipe_of(identity: str, settings: BaseSettings) -> Recipe | None:

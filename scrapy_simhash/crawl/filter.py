@@ -24,6 +24,7 @@ from scrapy_simhash.crawl.copies import Copies
 from scrapy_simhash.crawl.progress import Progress
 from scrapy_simhash.crawl.requests import request_to_json
 from scrapy_simhash.crawl.slow_hosts import SlowHosts
+from scrapy_simhash.crawl.sparing import Sparing
 from scrapy_simhash.crawl.summary import Summary
 from scrapy_simhash.crawl.upkeep import Upkeep
 from scrapy_simhash.detector import Verdict, verdict_of
@@ -49,6 +50,7 @@ class CrawlFilter:
         copies: dropped pages that may have to be crawled again.
         summary: what the crawl did with its pages.
         upkeep: keeps the crawl and its index together.
+        sparing: learns from addresses; None where SIMHASH_SPARE is "off".
 
     Raises:
         SettingError: a setting cannot be used.
@@ -82,6 +84,14 @@ class CrawlFilter:
             lease=self.settings.lease,
             count=self.count,
         )
+        self.sparing: Sparing | None = None
+        if self.settings.spare != "off":
+            self.sparing = Sparing(
+                crawler,
+                self.settings,
+                is_away=lambda: self._index.away,
+                note=self.summary.spared,
+            )
         self._running: asyncio.Task[None] | None = None
         self._stopping: asyncio.Future[None] | None = None
         connect = crawler.signals.connect
@@ -160,6 +170,8 @@ class CrawlFilter:
     async def _spider_opened(self, spider: Spider) -> None:
         self.summary.begin(spider.name)
         await self.upkeep.open()
+        if self.sparing is not None:
+            self.sparing.begin()
         loop = asyncio.get_running_loop()
         self._running = loop.create_task(self.upkeep.run(self._each_round))
 
@@ -221,6 +233,10 @@ class CrawlFilter:
             await asyncio.get_running_loop().run_in_executor(None, close)
         self._count_repeats()
         logger.info("%s", self.summary.text(), extra={"spider": spider})
+        if self.sparing is not None:
+            await self.sparing.close()
+            if text := self.sparing.text():
+                logger.info("%s", text, extra={"spider": spider})
 
 
 def open_outage(settings: FilterSettings, spider: str) -> Outage:

@@ -36,6 +36,15 @@ class Pages:
         self._filter = CrawlFilter.of(crawler)
         self._temporary = set(map(int, crawler.settings.getlist("RETRY_HTTP_CODES")))
 
+    def before_download(self, request: Request) -> None:
+        """Let a request pass, or spare it.
+
+        Raises:
+            SparedPage: its address tells that its page will be a copy.
+        """
+        if self._filter.sparing is not None:
+            self._filter.sparing.before_download(request)
+
     async def let_through(self, request: Request, response: Response) -> Response:
         """Return the response, with the verdict in its meta.
 
@@ -50,6 +59,8 @@ class Pages:
         is_temporary = response.status in self._temporary
         self._filter.upkeep.note_verdict(request, verdict, is_temporary=is_temporary)
         self._filter.summary.page(request, response, verdict, action)
+        if self._filter.sparing is not None:
+            self._filter.sparing.page(request, response, verdict)
         self._count(verdict)
         # A fresh dict each time: requests that copy a response's meta share what is inside.
         request.meta["simhash"] = _as_meta(verdict)

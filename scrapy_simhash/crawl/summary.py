@@ -18,7 +18,7 @@ from scrapy.http import Response
 from scrapy_simhash.detector import Verdict
 from scrapy_simhash.index.contract import StoreError
 from scrapy_simhash.index.outage import Outage
-from scrapy_simhash.report.dedup_log import CrawlStart, DedupLog, LogLine, host_of
+from scrapy_simhash.report.dedup_log import CrawlStart, DedupLog, LogLine, SparedLine, host_of
 from scrapy_simhash.report.sums import Sums
 from scrapy_simhash.report.words import count, size
 from scrapy_simhash.settings import Action, FilterSettings
@@ -95,6 +95,11 @@ class Summary:
             seconds = request.meta.get("download_latency")
             line = self._line("page", response.url, host, verdict, action, length, seconds)
             self._log.write(line)
+
+    def spared(self, url: str, host: str, signature: str) -> None:
+        """Note a request that was not sent."""
+        if self._log is not None:
+            self._log.write(SparedLine(round(time.time(), 3), url, host, signature))
 
     def item(self, verdict: Verdict) -> None:
         """Note the verdict on an item."""

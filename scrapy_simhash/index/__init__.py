@@ -28,6 +28,7 @@ from scrapy_simhash.index.contract import (
 )
 from scrapy_simhash.index.liveness import Liveness
 from scrapy_simhash.index.local import LocalIndex, memory_index
+from scrapy_simhash.url_patterns.store import MOST_ROWS, MemoryPatternStore, PatternStore
 
 __all__ = [
     "Arrival",
@@ -51,6 +52,7 @@ __all__ = [
     "by_distance",
     "open_existing",
     "open_index",
+    "open_patterns",
 ]
 
 _URLS = (
@@ -106,6 +108,29 @@ def open_existing(url: str, *, judge: Judge = by_distance, read_only: bool = Tru
 
     path = _path(url, parts)
     return _open_file(path, read_spec(path, judge), read_only=read_only)
+
+
+def open_patterns(url: str, most: int = MOST_ROWS) -> PatternStore:
+    """Open the store of address patterns that belongs to the index that a URL names.
+
+    Args:
+        url: as for :func:`open_index`; an index in a file must be there.
+        most: rows that are kept.
+
+    Raises:
+        ValueError: the URL is of no known form.
+        StoreError: it cannot be opened.
+    """
+    parts = _split(url)
+    if _is_redis(parts):
+        from scrapy_simhash.index.redis.patterns import RedisPatternStore
+
+        return RedisPatternStore(url, most)
+    if parts.scheme == "memory":
+        return MemoryPatternStore(most)
+    from scrapy_simhash.index.sqlite_patterns import SqlitePatternStore
+
+    return SqlitePatternStore(_path(url, parts), most)
 
 
 def _open_file(path: str, spec: IndexSpec, *, read_only: bool = False) -> LocalIndex:

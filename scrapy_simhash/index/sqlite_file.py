@@ -60,7 +60,7 @@ def open_file(path: Path, spec: IndexSpec, *, read_only: bool) -> sqlite3.Connec
         try:
             # SQLite gives its other files the permissions of this one.
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-            connection = _connect(path)
+            connection = connect(path)
             # In WAL mode this survives kill -9; only a power cut may lose the last claims.
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("BEGIN IMMEDIATE")
@@ -113,7 +113,8 @@ def translated(path: Path) -> Iterator[None]:
         raise StoreUnavailable(f"cannot use {path}: {error.strerror}") from error
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def connect(path: Path) -> sqlite3.Connection:
+    """Open a file that is there, and let threads share the connection."""
     # Opened by "mode=ro", SQLite leaves the files of its write-ahead log behind.
     return sqlite3.connect(
         f"file:{quote(str(path))}?mode=rw",
@@ -128,7 +129,7 @@ def _open_read_only(path: Path) -> sqlite3.Connection:
     if not path.is_file():
         raise StoreMissing(f"there is no index {path}")
     with translated(path):
-        connection = _connect(path)
+        connection = connect(path)
         connection.execute("PRAGMA query_only = ON")
         return connection
 

@@ -52,6 +52,27 @@ class CrawlStart:
 
 
 @dataclass(frozen=True, slots=True)
+class SparedLine:
+    """A request that was not sent, because pages of addresses like its own were copies.
+
+    Attributes:
+        time: when it was spared, in seconds since 1970.
+        url: the address.
+        host: of the URL, with the port if it names one.
+        signature: of the address, without the host.
+    """
+
+    time: float
+    url: str
+    host: str
+    signature: str
+
+    def to_json(self) -> str:
+        """Return the line, without its end."""
+        return _json({"what": "spared"} | asdict(self))
+
+
+@dataclass(frozen=True, slots=True)
 class LogLine:
     """One judged page or item.
 
@@ -113,10 +134,11 @@ _KINDS_OF_NAMES: dict[str, tuple[type, ...]] = {
 _KINDS = {field.name: _KINDS_OF_NAMES[str(field.type)] for field in fields(LogLine)}
 _NUMBERS = (float, int)
 _PLAIN = (str, int, float, _NONE)
+_OF_SPARED = ("url", "host", "signature")
 _MOST = 1e14  # above any time, size or duration
 
 
-def parse_line(text: str | bytes) -> LogLine | CrawlStart:
+def parse_line(text: str | bytes) -> LogLine | CrawlStart | SparedLine:
     """Return what a line says; fields that this version does not know are left out.
 
     Raises:
@@ -127,6 +149,8 @@ def parse_line(text: str | bytes) -> LogLine | CrawlStart:
         raise ValueError("not an object")
     if values.get("what") == "crawl":
         return _parse_start(values)
+    if values.get("what") == "spared":
+        return SparedLine(_time_of(values), *(_text_of(values, name) for name in _OF_SPARED))
     given: dict[str, Any] = {}
     for name, kinds in _KINDS.items():
         value: Any = values.get(name)
@@ -143,15 +167,26 @@ def parse_line(text: str | bytes) -> LogLine | CrawlStart:
 
 
 def _parse_start(values: dict[str, Any]) -> CrawlStart:
-    time, spider, settings = (values.get(name) for name in ("time", "spider", "settings"))
-    if not isinstance(time, _NUMBERS) or isinstance(time, bool):
-        raise ValueError("a crawl that did not begin")
+    time = _time_of(values)
+    spider, settings = values.get("spider"), values.get("settings")
     if not isinstance(spider, str) or not isinstance(settings, dict):
         raise ValueError("a crawl of no spider, or without settings")
-    if not 0 <= time < _MOST:
-        raise ValueError(f"time cannot be {time!r:.50}")
     plain = {name: value for name, value in settings.items() if type(value) in _PLAIN}
     return CrawlStart(time, spider, plain)
+
+
+def _time_of(values: dict[str, Any]) -> float:
+    time: Any = values.get("time")
+    if type(time) not in _NUMBERS or not 0 <= time < _MOST:
+        raise ValueError(f"time cannot be {time!r:.50}")
+    return float(time)
+
+
+def _text_of(values: dict[str, Any], name: str) -> str:
+    text = values.get(name)
+    if not isinstance(text, str):
+        raise ValueError(f"{name} cannot be {text!r:.50}")
+    return text
 
 
 def host_of(url: str) -> str:
@@ -178,13 +213,13 @@ class DedupLog:
         self._file_size = max(1, size // FILES)
         self._lock = threading.Lock()
         self._writing = threading.Lock()
-        self._waiting: list[LogLine | CrawlStart] = []
+        self._waiting: list[LogLine | CrawlStart | SparedLine] = []
         self._lost = 0
         self._failing = False
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def write(self, line: LogLine | CrawlStart) -> None:
+    def write(self, line: LogLine | CrawlStart | SparedLine) -> None:
         """Add a line; it is on its way to the disk within a second."""
         with self._lock:
             if len(self._waiting) >= MOST_WAITING:
@@ -314,6 +349,7 @@ def read_log(
     paths: Iterable[str | Path],
     unreadable: Callable[[Path], object] = lambda _: None,
     starts: Callable[[CrawlStart], object] = lambda _: None,
+    spared: Callable[[SparedLine], object] = lambda _: None,
     passed: Callable[[int], object] = lambda _: None,
 ) -> Iterator[LogLine]:
     """Yield the pages and items of logs and of the rotated files beside them, the oldest first.
@@ -323,6 +359,7 @@ def read_log(
         unreadable: called with the file of each line that cannot be read, such as the half line
             that a process leaves when it is killed.
         starts: called with each line that says that a crawl began.
+        spared: called with each line of a request that was spared.
         passed: called with the bytes of each line that was read.
 
     Raises:
@@ -340,5 +377,7 @@ def read_log(
                     continue
                 if isinstance(line, CrawlStart):
                     starts(line)
+                elif isinstance(line, SparedLine):
+                    spared(line)
                 else:
                     yield line

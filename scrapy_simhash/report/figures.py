@@ -180,7 +180,7 @@ def read_figures(
     def start(begun: CrawlStart) -> None:
         figures.starts = [*figures.starts, begun][-STARTS:]
 
-    for line in read_log(paths, unreadable, start, passed):
+    for line in read_log(paths, unreadable, start, passed=passed):
         figures.add(line)
     # The largest clusters, and the pages beside them, are known only at the end of the log.
     gather(figures, lambda: read_log(paths, passed=passed))

@@ -1,0 +1,294 @@
+"""Requests whose addresses tell that their pages will be copies are not sent, or sent last.
+
+A request is looked at twice: when a callback yields it, so that it does not fill the queue, and
+before its download, when more is known. What is learned goes to the index's store and comes from
+there in the background; no request waits for it, and while the store is away nothing is spared.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TypeVar
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+from scrapy.http.request import NO_CALLBACK
+
+from scrapy_simhash.detector import Verdict
+from scrapy_simhash.exceptions import SparedPage
+from scrapy_simhash.index import open_patterns
+from scrapy_simhash.index.contract import StoreError
+from scrapy_simhash.keys import page_key
+from scrapy_simhash.report.dedup_log import host_of
+from scrapy_simhash.report.words import count, size
+from scrapy_simhash.settings import FilterSettings
+from scrapy_simhash.url_patterns.learner import Forecast, Learner, Limits
+from scrapy_simhash.url_patterns.store import BATCH, PatternStore, Row
+from scrapy_simhash.url_patterns.walls import Walls
+
+logger = logging.getLogger(__name__)
+
+EXCHANGE_SECONDS = 5.0
+# What a deferred request's priority is lowered by: more than any project's own priorities.
+DEFERRED = 1_000_000
+# Batches of rows that are read at a time, and addresses that are remembered of each kind.
+_BATCHES = 100
+_REMEMBERED = 100_000
+# Answers that tell nothing about an address: an error may be gone tomorrow.
+_TELL_NOTHING = ("status", "opted_out", "no_callback", "unavailable", "slow_host")
+
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+class Sparing:
+    """Learns from the pages of a crawl, and spares requests if it may.
+
+    Args:
+        crawler: the crawl.
+        settings: of the crawl.
+        is_away: tells whether the index is away.
+        note: called with the address, host and signature of each request that is not sent.
+    """
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        settings: FilterSettings,
+        *,
+        is_away: Callable[[], bool],
+        note: Callable[[str, str, str], None],
+    ) -> None:
+        self._crawler = crawler
+        self._settings = settings
+        self._index_is_away = is_away
+        self._note = note
+        self._learner = Learner(Limits(share=settings.spare_share))
+        self._walls = Walls()
+        # Forecasts of requests on their way, by the address that was asked for first.
+        self._on_their_way: OrderedDict[str, Forecast] = OrderedDict()
+        # Addresses that were spared: each is counted once, however many pages link to it.
+        self._spared: OrderedDict[int, None] = OrderedDict()
+        self._store: PatternStore | None = None
+        self._since = 0
+        # Before the first rows came, nothing is known of what others have learned.
+        self._store_is_away = settings.survives
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash-patterns")
+        self._exchanging = asyncio.Lock()
+        self._running: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """Begin to exchange what is learned with the other crawlers of the index."""
+        if self._settings.survives:
+            self._running = asyncio.get_running_loop().create_task(self._run())
+
+    async def close(self) -> None:
+        """Send what was learned, and say what sparing did."""
+        if self._running is not None:
+            self._running.cancel()
+        self._learner.close()
+        if self._settings.survives:
+            await self._exchange()
+        if self._store is not None:
+            await self._in_thread(self._store.close)
+        self._thread.shutdown(wait=False)
+        self._tell_stats()
+
+    # Requests.
+
+    def on_the_way(self, request: Request) -> Request | None:
+        """Return a request that a callback yields as it is to be queued, None if it is spared."""
+        if self._settings.spare == "watch" or not self._may_spare(request):
+            return request
+        forecast = self._learner.forecast(request.url)
+        if not forecast.spared or self._is_away:
+            return request
+        if self._settings.spare == "skip":
+            self._spare(forecast)
+            return None
+        self._count("deferred")
+        return request.replace(priority=request.priority - DEFERRED)
+
+    def before_download(self, request: Request) -> None:
+        """Spare a request that is about to be sent.
+
+        Raises:
+            SparedPage: it is not sent.
+        """
+        # What Scrapy has not counted the depth of may be the beginning of a crawl.
+        if not request.meta.get("depth") or not self._may_spare(request) or self._is_away:
+            return
+        forecast = self._learner.forecast(request.url)
+        if not forecast.bound:
+            return
+        if forecast.spared:
+            self._spare(forecast)
+            if self._settings.spare == "skip":
+                raise SparedPage(forecast.url, forecast.host + forecast.signature)
+        _remember(self._on_their_way, request.url, forecast)
+
+    def _may_spare(self, request: Request) -> bool:
+        meta = request.meta
+        return not (
+            request.method != "GET"
+            or request.body
+            or request.dont_filter
+            or request.callback is NO_CALLBACK
+            or meta.get("dont_simhash")
+            or meta.get("is_start_request")
+            or "redirect_times" in meta
+            or "retry_times" in meta
+            or any(never.search(request.url) for never in self._settings.spare_never)
+        )
+
+    @property
+    def _is_away(self) -> bool:
+        return self._store_is_away or self._index_is_away()
+
+    def _spare(self, forecast: Forecast) -> None:
+        name = hash(forecast.url)
+        if name in self._spared:
+            return
+        _remember(self._spared, name, None)
+        self._learner.spare(forecast)
+        if self._settings.spare == "skip":
+            self._count("skipped")
+            self._note(forecast.url, forecast.host, forecast.signature)
+            logger.debug(
+                "%s is spared: %.0f%% of the pages of %s%s or more were copies",
+                forecast.url,
+                100 * forecast.bound,
+                forecast.host,
+                forecast.signature,
+                extra={"spider": self._crawler.spider},
+            )
+
+    # Pages.
+
+    def page(self, request: Request, response: Response, verdict: Verdict) -> None:
+        """Learn from a page and its verdict."""
+        if request.method != "GET":
+            return
+        asked = (request.meta.get("redirect_urls") or [request.url])[0]
+        forecast = self._on_their_way.pop(asked, None) or Forecast(asked)
+        if verdict.kind == "skipped" and verdict.reason in _TELL_NOTHING:
+            return
+        original = verdict.original
+        if verdict.kind == "revisit":
+            if page_key(asked) == verdict.key:
+                return  # the page was crawled once more, as somebody wished
+            original = verdict.key
+        self._learner.record(forecast, key=verdict.key, original=original, size=len(response.body))
+        self._watch_for_walls(response.url, original)
+
+    def _watch_for_walls(self, url: str, original: str | None) -> None:
+        host = host_of(url)
+        if copies := self._walls.page(host, original):
+            logger.warning(
+                "%d pages of %s repeat one page, %s: a wall (log-in, consent, not found, an empty "
+                "calendar) may stand before the others",
+                copies,
+                host,
+                original,
+                extra={"spider": self._crawler.spider},
+            )
+            self._count("walls")
+
+    # What is said.
+
+    def _count(self, name: str) -> None:
+        assert self._crawler.stats is not None
+        self._crawler.stats.inc_value(f"simhash/spared/{name}")
+
+    def _tell_stats(self) -> None:
+        assert self._crawler.stats is not None
+        estimate = self._learner.estimate
+        values = {
+            "would_be": 0 if self._settings.spare == "skip" else estimate.spared,
+            "bytes": estimate.bytes,
+            "explored": estimate.fetched,
+            "explored_wrong": estimate.wrong,
+            "lost_estimate": round(estimate.lost),
+            "lost_at_most": round(estimate.at_most),
+            "would_be_lost": self._learner.lost,
+        }
+        for name, value in values.items():
+            if value:
+                self._crawler.stats.set_value(f"simhash/spared/{name}", value)
+
+    def text(self) -> str:
+        """Return what sparing did, or would have done; empty if nothing."""
+        estimate = self._learner.estimate
+        if not estimate.spared:
+            return ""
+        pages, length = count(estimate.spared, "page"), size(estimate.bytes)
+        estimated = (
+            f"an estimate of {estimate.lost:.0f} of them distinct, at most {estimate.at_most:.0f} "
+            f"(95%), by {count(estimate.fetched, 'page')} fetched all the same"
+        )
+        if self._settings.spare == "skip":
+            return f"{pages} spared by their addresses, some {length}; {estimated}"
+        verb = "deferred" if self._settings.spare == "defer" else "watched"
+        return (
+            f"{pages} {verb} that SIMHASH_SPARE=skip would spare by their addresses, {length}; "
+            f"{count(self._learner.lost, 'distinct page')} would be lost; {estimated}"
+        )
+
+    # The store.
+
+    async def _run(self) -> None:
+        while True:
+            await self._exchange()
+            self._tell_stats()
+            await asyncio.sleep(EXCHANGE_SECONDS)
+
+    async def _exchange(self) -> None:
+        """Send what was learned here, and learn what was learned elsewhere."""
+        async with self._exchanging:
+            table = self._learner.table
+            rows = table.take_increments()
+            try:
+                await self._in_thread(partial(self._send, rows))
+                for _ in range(_BATCHES):
+                    changed = await self._in_thread(self._changes)
+                    table.read(changed)
+                    if len(changed) < BATCH:
+                        break
+            except (StoreError, ValueError) as error:
+                # What could not be sent is left in the list.
+                table.put_back(rows)
+                if not self._store_is_away:
+                    logger.warning("Nothing is spared while address patterns are away: %s", error)
+                self._store_is_away = True
+            else:
+                self._store_is_away = False
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def _send(self, rows: list[Row]) -> None:
+        store = self._opened()
+        while rows:
+            store.add(rows[-BATCH:])
+            del rows[-BATCH:]
+
+    def _changes(self) -> list[Row]:
+        rows, self._since = self._opened().changes(self._since)
+        return rows
+
+    def _opened(self) -> PatternStore:
+        if self._store is None:
+            self._store = open_patterns(self._settings.index_url)
+        return self._store
+
+
+def _remember(names: OrderedDict[K, T], name: K, value: T) -> None:
+    names[name] = value
+    if len(names) > _REMEMBERED:
+        names.popitem(last=False)

@@ -1,0 +1,76 @@
+"""Counts of address patterns in Redis, beside the index, in the same slot."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable
+from importlib.resources import files
+
+from scrapy_simhash.index.contract import spider_mark
+from scrapy_simhash.index.redis.address import parse_address
+from scrapy_simhash.index.redis.client import Client
+from scrapy_simhash.index.redis.scripts import Geometry
+from scrapy_simhash.url_patterns.counts import Counts
+from scrapy_simhash.url_patterns.store import BATCH, MOST_ROWS, Row
+
+# Of host and signature in the name of a row, and of the parts of its value.
+_BETWEEN = "\n"
+
+
+class RedisPatternStore:
+    """Rows in a hash, and their names in the order of their changes; see :class:`.PatternStore`.
+
+    Args:
+        url: of the index.
+        most: rows that are kept.
+    """
+
+    def __init__(self, url: str, most: int = MOST_ROWS) -> None:
+        self._client = Client(parse_address(url), spider_mark(""), Geometry(64, 1, True))
+        self._keys = [self._client.key(part) for part in ("patterns", "patterns:changed")]
+        self._script = (files(__package__) / "lua" / "patterns.lua").read_text("utf-8")
+        self._most = most
+        self._lock = threading.Lock()
+
+    def add(self, rows: Iterable[Row]) -> None:  # noqa: D102
+        # Versions begin with the time: where Redis was emptied, they still go on.
+        arguments: list[str | int] = [self._most, int(time.time() * 1000)]
+        for row in rows:
+            arguments += [_name(row.host, row.signature), *row.counts, row.mark, row.example]
+        with self._lock:
+            self._client.all([("EVAL", self._script, 2, *self._keys, *arguments)])
+
+    def changes(self, since: int = 0, limit: int = BATCH) -> tuple[list[Row], int]:  # noqa: D102
+        rows, changed = self._keys
+        with self._lock:
+            (names,) = self._client.all(
+                [("ZRANGEBYSCORE", changed, f"({since}", "+inf", "LIMIT", 0, limit)]
+            )
+            if not names:
+                return [], since
+            values, version = self._client.all(
+                [("HMGET", rows, *names), ("ZSCORE", changed, names[-1])]
+            )
+        found = [_row(name, value) for name, value in zip(names, values, strict=True) if value]
+        return found, int(float(version)) if version else since
+
+    def remove(self, host: str, signature: str) -> bool:  # noqa: D102
+        rows, changed = self._keys
+        name = _name(host, signature)
+        with self._lock:
+            removed, _ = self._client.all([("HDEL", rows, name), ("ZREM", changed, name)])
+        return bool(removed)
+
+    def close(self) -> None:  # noqa: D102
+        self._client.close()
+
+
+def _name(host: str, signature: str) -> str:
+    return f"{host}{_BETWEEN}{signature}"
+
+
+def _row(name: bytes, value: bytes) -> Row:
+    host, signature = name.decode("utf-8", "replace").split(_BETWEEN, 1)
+    numbers, mark, example = value.decode("utf-8", "replace").split(_BETWEEN, 2)
+    return Row(host, signature, Counts(*map(int, numbers.split())), mark, example)

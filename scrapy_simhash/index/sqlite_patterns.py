@@ -1,0 +1,104 @@
+"""Counts of address patterns in the index's SQLite file."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from scrapy_simhash.index.contract import StoreUnavailable
+from scrapy_simhash.index.sqlite_file import APPLICATION_ID, connect, translated
+from scrapy_simhash.url_patterns.counts import Counts
+from scrapy_simhash.url_patterns.store import BATCH, MOST_ROWS, Row
+
+_NAMES = tuple(f'"{name}"' for name in Counts._fields)  # quoted: some are words of SQL
+_COLUMNS = ", ".join(("host", "signature", *_NAMES, "mark", "example"))
+_SCHEMA = (
+    f"""CREATE TABLE IF NOT EXISTS patterns (
+        host TEXT NOT NULL, signature TEXT NOT NULL,
+        {", ".join(f"{name} INTEGER NOT NULL" for name in _NAMES)},
+        mark TEXT NOT NULL, example TEXT NOT NULL, version INTEGER NOT NULL,
+        PRIMARY KEY (host, signature))""",
+    "CREATE UNIQUE INDEX IF NOT EXISTS patterns_by_version ON patterns (version)",
+)
+_ADD = f"""
+    INSERT INTO patterns ({_COLUMNS}, version)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, iif(?9 = 'none', '', ?9), ?10,
+        (SELECT coalesce(max(version), 0) + 1 FROM patterns))
+    ON CONFLICT DO UPDATE SET
+        {", ".join(f"{name} = {name} + excluded.{name}" for name in _NAMES)},
+        mark = iif(?9 = '', mark, excluded.mark), version = excluded.version,
+        example = iif(excluded.example = '', example, excluded.example)"""  # noqa: S608
+
+
+class SqlitePatternStore:
+    """Rows in a table of an index that is there; see :class:`.PatternStore`.
+
+    Args:
+        path: the file of the index.
+        most: rows that are kept.
+
+    Raises:
+        StoreUnavailable: the file is no index, or cannot be used.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], most: int = MOST_ROWS) -> None:
+        self._path = Path(path).absolute()
+        self._most = most
+        self._lock = threading.Lock()
+        with translated(self._path):
+            self._connection = connect(self._path)
+            ((application,),) = self._connection.execute("PRAGMA application_id")
+        if application != APPLICATION_ID:
+            self._connection.close()
+            raise StoreUnavailable(f"there is no index in {self._path}")
+        with self._transaction():
+            for statement in _SCHEMA:
+                self._connection.execute(statement)
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._lock, translated(self._path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
+
+    def add(self, rows: Iterable[Row]) -> None:  # noqa: D102
+        values = [(r.host, r.signature, *r.counts, r.mark, r.example) for r in rows]
+        with self._transaction():
+            self._connection.executemany(_ADD, values)
+            ((number,),) = self._connection.execute("SELECT count(*) FROM patterns")
+            self._connection.execute(
+                "DELETE FROM patterns WHERE version IN "
+                "(SELECT version FROM patterns ORDER BY version LIMIT ?)",
+                (max(0, number - self._most),),
+            )
+
+    def changes(self, since: int = 0, limit: int = BATCH) -> tuple[list[Row], int]:  # noqa: D102
+        with self._lock, translated(self._path):
+            found = self._connection.execute(
+                f"SELECT {_COLUMNS}, version FROM patterns WHERE version > ? "  # noqa: S608
+                "ORDER BY version LIMIT ?",
+                (since, limit),
+            ).fetchall()
+        rows = [
+            Row(host, signature, Counts(*counts), mark, example)
+            for host, signature, *counts, mark, example, _ in found
+        ]
+        return rows, found[-1][-1] if found else since
+
+    def remove(self, host: str, signature: str) -> bool:  # noqa: D102
+        with self._transaction():
+            cursor = self._connection.execute(
+                "DELETE FROM patterns WHERE host = ? AND signature = ?", (host, signature)
+            )
+            return cursor.rowcount > 0
+
+    def close(self) -> None:  # noqa: D102
+        self._connection.close()

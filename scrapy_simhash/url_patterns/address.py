@@ -1,0 +1,173 @@
+"""An address is taken apart: host, path and parameters, each value with its kind.
+
+In a REPL::
+
+    read_address("http://wiki.test/index.php?title=Talk:Bread&oldid=12").parameters
+    # (('oldid', ('12',)), ('title', ('Talk:Bread',)))
+    shape("Talk:Bread")  # Shape(kind='word', star='Talk:*')
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import quote, unquote
+
+LONGEST_ADDRESS = 2000  # characters; nothing is learned from a longer one
+LONGEST_VALUE = 48
+MOST_SEGMENTS = 10
+MOST_PARAMETERS = 24
+#: What stands for the segments of a path that is too deep, such as those of a loop of links.
+DEEPER = "**"
+#: What stands for any value of a kind. A literal value is escaped, and is never one of these.
+STARS = {"word": "*", "number": "{number}", "date": "{date}", "token": "{token}", "url": "{url}"}
+_ALL_STARS = frozenset(STARS.values())
+
+_SAFE = ":.,~@!$()'_-"
+_UNSAFE = re.compile(r"[^A-Za-z0-9:.,~@!$()'_-]")
+_PREFIX = re.compile(r"[^\W\d][\w%.-]{0,31}:(?=.)")
+_SUFFIX = re.compile(r"(?<=.)\.[A-Za-z][A-Za-z0-9]{0,5}$")
+_KINDS = re.compile(
+    r"""(?P<date>(?:19|20)\d\d[-.](?:0?[1-9]|1[0-2])(?:[-.][0-3]?\d(?:[T_].{1,20})?)?
+        |[0-3]?\d[-.](?:0?[1-9]|1[0-2])[-.](?:19|20)\d\d)
+    |(?P<number>[-+]?\d[\d.,]{0,30})
+    |(?P<token>(?=[a-f-]*\d)(?=[\d-]*[a-f])[0-9a-f]{4,}(?:-?[0-9a-f]{4,}){3,}
+        |(?=\D*\d\D*\d)(?=[^a-zA-Z]*[a-zA-Z])[A-Za-z0-9]{22,})""",
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+#: What a shape says of a value, beside the kinds: it is always starred, it is a star, it stays.
+ANYTHING = "anything"
+STAR = "star"
+FIXED = "fixed"
+
+
+class Shape(NamedTuple):
+    """The form of one value.
+
+    Attributes:
+        kind: ``word`` or ``number``; ``anything`` for dates, tokens and URLs, which are starred at
+            once; ``star`` and ``fixed`` for the marks of a signature.
+        star: the text that stands for every value of this form: a prefix such as ``Talk:`` and a
+            suffix such as ``.html`` are parts of it.
+    """
+
+    kind: str
+    star: str
+
+
+def in_brackets(value: str) -> str:
+    """Return a value as it stands where other values are starred; no literal has brackets."""
+    return f"[{value}]"
+
+
+class Address(NamedTuple):
+    """The parts of an address.
+
+    Attributes:
+        host: in lower case, with the port if the address names one.
+        path: the segments, escaped; a path that ends in a slash has an empty last one.
+        parameters: names and values, by name; a value is cut at its slashes like a path. Values
+            of a name that is given several times stand together, each once.
+    """
+
+    host: str
+    path: tuple[str, ...]
+    parameters: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def read_address(url: str) -> Address | None:
+    """Take an http address apart; None if nothing can be learned from it.
+
+    Parameters are separated by ``&`` or ``;``, and may follow a segment of the path as
+    ``;name=value``.
+    """
+    if len(url) > LONGEST_ADDRESS:
+        return None
+    scheme, _, rest = url.partition("#")[0].partition("://")
+    if scheme.lower() not in ("http", "https"):
+        return None
+    rest, _, query = rest.partition("?")
+    host, _, path = rest.partition("/")
+    host = host.rpartition("@")[2].lower()
+    if not host:
+        return None
+    if "%3B" in query:
+        # In a canonical URL, as keys are, the separators ";" are escaped with what is around them.
+        query = query.replace("%3B", ";").replace("%3D", "=")
+    if ";" in path:
+        path, query = _parameters_of_path(path, query)
+    segments = _segments(path)
+    if not query:
+        return Address(host, segments, ())
+    pieces = query.replace(";", "&").split("&") if ";" in query else query.split("&")
+    if len(pieces) > MOST_PARAMETERS:
+        return None
+    parameters = []
+    for piece in pieces:
+        name, _, value = piece.partition("=")
+        if name and name != "amp":
+            parameters.append((plain(name), _value(value)))
+    parameters.sort()
+    return Address(host, segments, tuple(parameters))
+
+
+def read_signature(text: str) -> Address:
+    """Take the text of a signature apart, which :func:`signature_text` made."""
+    place, _, query = text.partition("?")
+    host, _, path = place.partition("/")  # the host may be missing
+    pairs = [pair.partition("=") for pair in query.split("&")] if query else []
+    parameters = tuple((name, tuple(value.split("/"))) for name, _, value in pairs)
+    return Address(host, tuple(path.split("/")), parameters)
+
+
+def _parameters_of_path(path: str, query: str) -> tuple[str, str]:
+    segments = [segment.split(";") for segment in path.split("/")]
+    found = [piece for pieces in segments for piece in pieces[1:] if "=" in piece]
+    plain_path = "/".join(pieces[0] for pieces in segments)
+    return plain_path, "&".join([*found, query] if query else found)
+
+
+def _segments(path: str) -> tuple[str, ...]:
+    segments = path.split("/", MOST_SEGMENTS)
+    if len(segments) <= MOST_SEGMENTS:
+        return tuple(map(plain, segments))
+    return (*map(plain, segments[:-1]), DEEPER)
+
+
+def _value(value: str) -> tuple[str, ...]:
+    if "/" not in value and "%2" not in value:
+        return (plain(value),)
+    value = unquote(value)
+    if "://" in value:
+        return (STARS["url"],)
+    return _segments(value)
+
+
+@lru_cache(maxsize=16_384)
+def plain(value: str) -> str:
+    """Return a name or value in the one form that it has in signatures, escaped."""
+    if not _UNSAFE.search(value):
+        return value
+    return quote(unquote(value.replace("+", " ")), safe=_SAFE)
+
+
+@lru_cache(maxsize=16_384)
+def shape(value: str) -> Shape:
+    """Return the shape of one value, as it stands in an address or in a signature."""
+    if value == DEEPER or value[:1] == "[":
+        return Shape(FIXED, value)
+    prefix = found.group() if (found := _PREFIX.match(value)) else ""
+    rest = value[len(prefix) :]
+    suffix = found.group() if (found := _SUFFIX.search(rest)) else ""
+    stem = rest.removesuffix(suffix)
+    if stem in _ALL_STARS:
+        return Shape(STAR, value)
+    if len(value) > LONGEST_VALUE:
+        kind = "token"
+    else:
+        kind = (found.lastgroup if (found := _KINDS.fullmatch(stem)) else None) or "word"
+    star = f"{prefix}{STARS[kind]}{suffix}"
+    return Shape(kind if kind in ("word", "number") else ANYTHING, star)

@@ -1,0 +1,81 @@
+"""An unbiased estimate of what sparing lost, from the share that was fetched all the same.
+
+A page that is fetched with chance p although it is taken for a copy stands for (1 - p) / p pages
+that were spared (Horvitz and Thompson 1952).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+_Z_95_ONE_SIDED = 1.644854
+
+
+@dataclass
+class Estimate:
+    """What was spared, and how many distinct pages among it.
+
+    Attributes:
+        spared: addresses that were not fetched.
+        fetched: addresses that could have been spared and were fetched all the same.
+        wrong: those of them that led to distinct pages.
+        bytes: that the spared pages would have had, by the mean of their signatures' copies.
+    """
+
+    spared: int = 0
+    fetched: int = 0
+    wrong: int = 0
+    bytes: int = 0
+    _weights: float = 0.0
+    _squares: float = 0.0
+    _greatest: float = 0.0
+
+    def explore(self, chance: float, *, wrong: bool) -> None:
+        """Count an address that was fetched all the same.
+
+        Args:
+            chance: that it had to be fetched, above 0.
+            wrong: whether it led to a distinct page.
+        """
+        weight = (1 - chance) / chance
+        self.fetched += 1
+        self._greatest = max(self._greatest, weight)
+        if wrong:
+            self._add(weight, 1)
+
+    def take_back(self, chance: float) -> None:
+        """Uncount a wrong one: its page turned out to have another address, which was fetched."""
+        self._add((1 - chance) / chance, -1)
+
+    def _add(self, weight: float, times: int) -> None:
+        self.wrong += times
+        self._weights += times * weight
+        self._squares += times * weight * weight
+
+    @property
+    def lost(self) -> float:
+        """The expected number of distinct pages that were not fetched."""
+        return min(max(0.0, self._weights), float(self.spared))
+
+    @property
+    def at_most(self) -> float:
+        """The upper end of the one-sided 95% interval of that number.
+
+        The weights' interval is that of a weighted sum of Poisson counts (Fay and Feuer 1997);
+        without a wrong one it is three times the greatest weight.
+        """
+        if not self.spared:
+            return 0.0
+        if not self._greatest:
+            return float(self.spared)
+        total = max(0.0, self._weights) + self._greatest
+        variance = max(0.0, self._squares) + self._greatest**2
+        scale = variance / (2 * total)
+        return min(float(self.spared), scale * _chi_square_95(2 * total * total / variance))
+
+
+def _chi_square_95(freedom: float) -> float:
+    """Return the 95% point of chi-square, by Wilson and Hilferty (1931)."""
+    step = 2 / (9 * freedom)
+    return float(freedom * (1 - step + _Z_95_ONE_SIDED * sqrt(step)) ** 3)

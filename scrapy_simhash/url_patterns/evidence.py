@@ -1,0 +1,69 @@
+"""How much a copy tells about the other addresses of its signature.
+
+Thirty versions of one file are copies of each other, and tell nothing about another file. So a
+copy counts as evidence only if it adds to the variety of its signature: the number of different
+values that the copies had at the least varied of the starred places.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from zlib import crc32
+
+# Bits for the values of a place; a place with 48 of them has any value.
+BITS = 1024
+VARIED = 48
+# Different values after which a new one is no surprise.
+FEW = 8
+ORIGINALS = 4
+
+
+class Evidence:
+    """What the copies of the signatures met last were like.
+
+    Args:
+        most: signatures that are kept.
+    """
+
+    def __init__(self, most: int = 4096) -> None:
+        self._most = most
+        self._seen: OrderedDict[str, tuple[list[int], list[int]]] = OrderedDict()
+
+    def weigh(self, signature: str, starred: list[str], original: str) -> tuple[bool, bool]:
+        """Take note of a copy.
+
+        Args:
+            signature: the copy's, with its host.
+            starred: the copy's values at the starred places, always in the same order.
+            original: the key of the page that it repeats.
+
+        Returns:
+            Whether the copy is evidence, and whether other copies have its original too.
+        """
+        places, originals = self._seen.setdefault(signature, ([0] * len(starred), []))
+        self._seen.move_to_end(signature)
+        if len(self._seen) > self._most:
+            self._seen.popitem(last=False)
+        name = _hash(original)
+        repeats = name in originals
+        if repeats:
+            originals.remove(name)
+        originals[:] = [*originals[1 - ORIGINALS :], name]
+        if not starred or len(places) != len(starred):
+            return True, repeats
+        before = min(map(int.bit_count, places))
+        for at, value in enumerate(starred):
+            places[at] |= 1 << _hash(value) % BITS
+        return before >= VARIED or min(map(int.bit_count, places)) > before, repeats
+
+    def fits(self, signature: str, starred: list[str]) -> bool:
+        """Tell whether an address is like the copies: each value was met, or anything is."""
+        places, _ = self._seen.get(signature, ((), ()))
+        return len(places) == len(starred) and all(
+            place.bit_count() >= FEW or place >> _hash(value) % BITS & 1
+            for place, value in zip(places, starred, strict=True)
+        )
+
+
+def _hash(text: str) -> int:
+    return crc32(text.encode("utf-8", "replace"))

@@ -1,0 +1,113 @@
+"""Where crawlers pool the counts of signatures: the contract, and an implementation in memory.
+
+A store adds up what crawlers send and says what has changed. It knows nothing of addresses. The
+implementations in SQLite and Redis stand beside the stores of the index.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
+
+from scrapy_simhash.url_patterns.counts import NOTHING, Counts
+
+#: Rows that a store keeps; those that were changed longest ago go.
+MOST_ROWS = 200_000
+#: Rows of one batch.
+BATCH = 500
+MARKS = ("", "pinned", "forbidden")
+
+
+class Row(NamedTuple):
+    """What is known of one signature, or what is added to it.
+
+    Attributes:
+        host: of the addresses, with the port if they name one.
+        signature: without the host.
+        counts: of its pages.
+        mark: ``pinned`` for what is a pattern whatever the counts say, ``forbidden`` for what is
+            none, or nothing.
+        example: the address of a copy, a space, and the key of its original; or nothing.
+    """
+
+    host: str
+    signature: str
+    counts: Counts = NOTHING
+    mark: str = ""
+    example: str = ""
+
+
+class PatternStore(Protocol):
+    """Adds up the rows of all crawlers of one index. Thread-safe and synchronous.
+
+    Every method raises the index's ``StoreUnavailable`` while the store is away.
+    """
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Add counts to rows; a mark or an example that is not empty replaces the earlier one.
+
+        A batch is added as a whole or not at all. A mark of ``none`` takes the mark away.
+        """
+
+    def changes(self, since: int = 0, limit: int = BATCH) -> tuple[list[Row], int]:
+        """Return rows as they are, those changed after ``since``, in the order of the changes.
+
+        Args:
+            since: what the last call returned as its second value; 0 for all rows.
+            limit: of rows; fewer are returned only at the end.
+        """
+
+    def remove(self, host: str, signature: str) -> bool:
+        """Forget a row; return whether there was one."""
+
+    def close(self) -> None:
+        """Let go of the store."""
+
+
+class MemoryPatternStore:
+    """Rows in memory, for the crawlers of one process."""
+
+    def __init__(self, most: int = MOST_ROWS) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._version = 0
+        # In the order of their changes.
+        self._rows: dict[tuple[str, str], tuple[int, Row]] = {}
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Add counts to rows; see :class:`PatternStore`."""
+        with self._lock:
+            for added in rows:
+                name = added.host, added.signature
+                _, row = self._rows.pop(name, (0, Row(*name)))
+                self._version += 1
+                mark = added.mark or row.mark
+                row = Row(
+                    *name,
+                    row.counts.plus(added.counts),
+                    "" if mark == "none" else mark,
+                    added.example or row.example,
+                )
+                self._rows[name] = self._version, row
+            while len(self._rows) > self._most:
+                del self._rows[next(iter(self._rows))]
+
+    def changes(self, since: int = 0, limit: int = BATCH) -> tuple[list[Row], int]:
+        """Return rows changed after ``since``; see :class:`PatternStore`."""
+        with self._lock:
+            changed = []
+            for version, row in reversed(self._rows.values()):
+                if version <= since:
+                    break
+                changed.append((version, row))
+            batch = changed[::-1][:limit]
+        return [row for _, row in batch], batch[-1][0] if batch else since
+
+    def remove(self, host: str, signature: str) -> bool:
+        """Forget a row; return whether there was one."""
+        with self._lock:
+            return self._rows.pop((host, signature), None) is not None
+
+    def close(self) -> None:
+        """Do nothing: the rows are there as long as the object is."""

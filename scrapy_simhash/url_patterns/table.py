@@ -1,0 +1,208 @@
+"""The counts of all signatures that a crawler knows, within bounds.
+
+Rows are kept as the store has them. A signature whose places have been starred since is folded
+into its present form, so that two crawlers with the same rows see the same patterns, whatever the
+order in which they met the addresses.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+
+from scrapy_simhash.url_patterns.address import read_signature
+from scrapy_simhash.url_patterns.counts import NOTHING, Counts
+from scrapy_simhash.url_patterns.mirrors import BETWEEN, is_mirror
+from scrapy_simhash.url_patterns.places import Places
+from scrapy_simhash.url_patterns.store import Row
+
+# Counts are kept as one number, since a tuple of six takes three times the memory.
+_BITS = 24
+_MOST = (1 << _BITS) - 1
+_SHIFTS = tuple(at * _BITS for at in range(len(Counts._fields)))
+
+
+def pack(counts: Counts) -> int:
+    """Return counts as one number; what is negative becomes 0, the last field has no limit."""
+    *small, last = counts
+    packed = max(0, last) << _SHIFTS[-1]
+    for shift, value in zip(_SHIFTS, small, strict=False):
+        packed |= min(max(0, value), _MOST) << shift
+    return packed
+
+
+def unpack(packed: int) -> Counts:
+    """Return the counts that :func:`pack` made a number of."""
+    if not packed:
+        return NOTHING
+    *shifts, last = _SHIFTS
+    return Counts._make([*(packed >> shift & _MOST for shift in shifts), packed >> last])
+
+
+class HostTable:
+    """The signatures of one host, and the pairs of prefixes that make it a mirror.
+
+    Args:
+        most: rows and places that are kept; those with the fewest pages go.
+
+    Attributes:
+        places: of the host's addresses.
+        mirrors: rows of pairs, by the host's own prefix.
+        tried: addresses that fitted a pattern and were fetched all the same.
+        right: those of them that were copies.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.places = Places()
+        self.mirrors: dict[str, list[str]] = {}
+        self.tried = self.right = 0
+        self._rows: dict[str, int] = {}
+        self._folded: dict[str, Counts] = {}
+        self._stale = False
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[tuple[str, Counts]]:
+        self._fold()
+        for signature in {**self._rows, **self._folded}:
+            if self.present(signature) == signature:
+                yield signature, self.counts(signature)
+
+    def __contains__(self, signature: str) -> bool:
+        return signature in self._rows
+
+    def counts(self, signature: str) -> Counts:
+        """Return the counts of a present signature or a pair."""
+        if self._stale or self.places.newly_starred:
+            self._fold()
+        counts = unpack(self._rows.get(signature, 0))
+        folded = self._folded.get(signature)
+        return counts.plus(folded) if folded else counts
+
+    def present(self, row: str) -> str:
+        """Return the present form of a signature or a pair, as its places are known now."""
+        return row if is_mirror(row) else self.places.signature(read_signature(row))
+
+    def add(self, signature: str, increment: Counts) -> None:
+        """Add to the counts of a row."""
+        self._put(signature, unpack(self._rows.get(signature, 0)).plus(increment))
+
+    def read(self, signature: str, counts: Counts) -> None:
+        """Replace a row by what the store says, and take note of the places in it."""
+        if not is_mirror(signature):
+            self._stale |= self.places.learn(read_signature(signature)) != signature
+        self._put(signature, counts)
+
+    def distinct_below(self, prefix: str) -> int:
+        """Return the distinct pages whose signatures begin with a prefix."""
+        rows = (row for row in self._rows if row.startswith(prefix) and not is_mirror(row))
+        return sum(unpack(self._rows[row]).distinct for row in rows)
+
+    def _put(self, signature: str, counts: Counts) -> None:
+        if signature not in self._rows and is_mirror(signature):
+            self.mirrors.setdefault(signature.partition(BETWEEN)[0], []).append(signature)
+        self._rows[signature] = pack(counts)
+        if len(self._rows) > self._most:
+            self._trim()
+
+    def _fold(self) -> None:
+        self._stale = self.places.newly_starred = False
+        self._folded = {}
+        for row, packed in self._rows.items():
+            if (present := self.present(row)) != row:
+                folded = self._folded.get(present, NOTHING)
+                self._folded[present] = folded.plus(unpack(packed))
+
+    def _trim(self) -> None:
+        def pages(row: str) -> int:
+            counts = unpack(self._rows[row])
+            return counts.duplicates + counts.distinct
+
+        kept = sorted(self._rows, key=pages, reverse=True)[: self._most * 3 // 4]
+        rows, self._rows, self.mirrors, self._stale = self._rows, {}, {}, True
+        if len(self.places) > self._most:
+            self.places = Places()
+        for row in kept:
+            self.read(row, unpack(rows[row]))
+
+
+class PatternTable:
+    """The rows of many hosts.
+
+    Args:
+        most_hosts: that are kept; the host that was used longest ago goes.
+        most_of_host: rows of one host.
+        most: rows of all hosts together; a new host takes the place of the one used longest ago.
+    """
+
+    def __init__(
+        self, *, most_hosts: int = 2000, most_of_host: int = 1000, most: int = 100_000
+    ) -> None:
+        self._most_hosts = most_hosts
+        self._most_of_host = most_of_host
+        self._most = most
+        self._hosts: OrderedDict[str, HostTable] = OrderedDict()
+        self._unsent: dict[tuple[str, str], Row] = {}
+        #: Marks of rows that have one, by host and signature.
+        self.marks: dict[tuple[str, str], str] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._hosts.values()))
+
+    def __iter__(self) -> Iterator[Row]:
+        for host, table in list(self._hosts.items()):
+            for signature, counts in table:
+                yield Row(host, signature, counts, self.marks.get((host, signature), ""))
+
+    def get(self, host: str) -> HostTable | None:
+        """Return the rows of a host, if there are any."""
+        return self._hosts.get(host)
+
+    def of(self, host: str) -> HostTable:
+        """Return the rows of a host, which counts as used."""
+        table = self._hosts.get(host)
+        if table is None:
+            table = self._hosts[host] = HostTable(self._most_of_host)
+            if len(self._hosts) > self._most_hosts or len(self) > self._most:
+                gone, _ = self._hosts.popitem(last=False)
+                self._unsent = {at: row for at, row in self._unsent.items() if at[0] != gone}
+        else:
+            self._hosts.move_to_end(host)
+        return table
+
+    def add(self, row: Row) -> None:
+        """Add counts to a row."""
+        self.of(row.host).add(row.signature, row.counts)
+        self._keep_unsent(row)
+
+    def take_increments(self) -> list[Row]:
+        """Return what was added since the last call."""
+        taken, self._unsent = list(self._unsent.values()), {}
+        return taken
+
+    def put_back(self, rows: Iterable[Row]) -> None:
+        """Keep increments that could not be sent for the next call."""
+        for row in rows:
+            self._keep_unsent(row)
+
+    def read(self, rows: Iterable[Row]) -> None:
+        """Take over rows of the store, which have all that was ever sent."""
+        for row in rows:
+            name = row.host, row.signature
+            unsent = self._unsent.get(name)
+            counts = row.counts.plus(unsent.counts) if unsent else row.counts
+            self.of(row.host).read(row.signature, counts)
+            if row.mark:
+                self.marks[name] = row.mark
+            else:
+                self.marks.pop(name, None)
+
+    def _keep_unsent(self, row: Row) -> None:
+        name = row.host, row.signature
+        earlier = self._unsent.get(name)
+        if earlier:
+            counts, example = earlier.counts.plus(row.counts), earlier.example or row.example
+            row = row._replace(counts=counts, example=example)
+        self._unsent[name] = row

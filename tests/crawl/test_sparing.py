@@ -1,0 +1,143 @@
+"""Sparing in whole crawls: what is not sent, what is always sent, and what is learned together."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy import Request
+
+from tests.crawl.test_crawl import Pages
+from tests.pages import article, html
+
+NUMBER = 60
+SETTINGS = {"SIMHASH_SPARE": "skip", "CONCURRENT_REQUESTS": 1}
+
+
+class Links(Pages):
+    """Follows every link, and keeps the errors of what was not sent."""
+
+    def __init__(self, site: Any, paths: list[str], **marks: Any) -> None:
+        super().__init__(site, paths)
+        self.marks = marks
+
+    def parse(self, response: Any) -> Any:
+        yield {"path": response.url.removeprefix(self.base), "page": response.meta["simhash"]}
+        for link in response.css("a::attr(href)").getall():
+            yield Request(response.urljoin(link), **self.marks)
+
+
+def stock(site: Any, first: int = 0) -> None:
+    """Put items on a list; each item has a print view."""
+    site.pages["/"] = html(article(999), links=[f"/item?id={n}x" for n in range(NUMBER)])
+    for n in range(NUMBER):
+        page = html(article(first + n), links=(f"/item?id={n}x&print=1",))
+        site.pages[f"/item?id={n}x"] = site.pages[f"/item?id={n}x&print=1"] = page
+
+
+@pytest.fixture
+def shop(site: Any) -> Any:
+    stock(site)
+    return site
+
+
+def prints(shop: Any) -> int:
+    return sum(hits for path, hits in shop.hits.items() if "print" in path)
+
+
+def run(crawl: Any, shop: Any, settings: dict[str, Any] | None = None, **marks: Any) -> Any:
+    return crawl(Links, settings=SETTINGS | (settings or {}), site=shop, paths=["/"], **marks)
+
+
+def test_requests_like_copies_are_not_sent_and_no_page_is_lost(crawl: Any, shop: Any) -> None:
+    crawled = run(crawl, shop)
+    assert len({item["path"] for item in crawled.items}) == NUMBER + 1
+    assert 0 < prints(shop) < NUMBER / 2
+    assert crawled.stat("spared/skipped") == NUMBER - prints(shop)
+
+
+def test_watching_changes_no_request_nor_their_order(crawl: Any, shop: Any) -> None:
+    orders = []
+    for spare in ("off", "watch"):
+        shop.hits.clear()
+        crawled = run(crawl, shop, {"SIMHASH_SPARE": spare})
+        orders.append(list(shop.hits))
+    assert orders[0] == orders[1]
+    assert len(orders[1]) == 2 * NUMBER + 1
+    assert crawled.stat("spared/would_be") > NUMBER / 2
+    assert crawled.stat("spared/would_be_lost") == 0
+
+
+def test_deferred_requests_come_last(crawl: Any, shop: Any) -> None:
+    crawled = run(crawl, shop, {"SIMHASH_SPARE": "defer"})
+    deferred = crawled.stat("spared/deferred")
+    assert deferred > NUMBER / 2
+    assert all("print" in path for path in list(shop.hits)[-deferred:])
+    assert prints(shop) == NUMBER
+
+
+@pytest.mark.parametrize(
+    "marks",
+    [
+        {"dont_filter": True},
+        {"meta": {"dont_simhash": True}},
+        {"meta": {"is_start_request": True}},
+        {"method": "POST"},
+    ],
+)
+def test_what_was_asked_for_is_always_sent(crawl: Any, shop: Any, marks: dict[str, Any]) -> None:
+    crawled = run(crawl, shop, **marks)
+    assert crawled.stat("spared/skipped") == 0
+
+
+def test_addresses_that_are_never_to_be_spared_are_sent(crawl: Any, shop: Any) -> None:
+    run(crawl, shop, {"SIMHASH_SPARE_NEVER": ["print=1"]})
+    assert prints(shop) == NUMBER
+
+
+def test_a_second_crawl_of_an_index_knows_what_the_first_learned(
+    crawl: Any, shop: Any, tmp_path: Path
+) -> None:
+    url = f"sqlite:///{tmp_path}/index.sqlite"
+    run(crawl, shop, {"SIMHASH_INDEX_URL": url})
+    first = prints(shop)
+    shop.hits.clear()
+    stock(shop, first=1000)
+    run(crawl, shop, {"SIMHASH_INDEX_URL": url, "DOWNLOAD_DELAY": 0.02})
+    assert len([path for path in shop.hits if "print" not in path]) == NUMBER + 1
+    assert prints(shop) < first
+
+
+def test_nothing_is_spared_while_the_store_is_away(
+    crawl: Any, shop: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    def away(url: str) -> Any:
+        raise ValueError("no such place")
+
+    monkeypatch.setattr("scrapy_simhash.crawl.sparing.open_patterns", away)
+    crawled = run(crawl, shop, {"SIMHASH_INDEX_URL": f"sqlite:///{tmp_path}/index.sqlite"})
+    assert crawled.stat("spared/skipped") == 0
+    assert prints(shop) == NUMBER
+
+
+def test_what_was_spared_is_in_the_dedup_log(crawl: Any, shop: Any, tmp_path: Path) -> None:
+    log = tmp_path / "dedup.jsonl"
+    crawled = run(crawl, shop, {"SIMHASH_LOG": log})
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    spared = [line for line in lines if line["what"] == "spared"]
+    assert len(spared) == crawled.stat("spared/skipped")
+    assert spared[-1]["signature"] == "/item?id=*&print=1"
+
+
+def test_a_wall_is_told_once(crawl: Any, site: Any, caplog: Any) -> None:
+    wall = html(article(7))
+    links = [f"/page?to={n}x" for n in range(200)]
+    site.pages = {"/": html(article(1), links=links)} | dict.fromkeys(links, wall)
+    with caplog.at_level(logging.WARNING):
+        crawl(Links, settings=SETTINGS | {"SIMHASH_SPARE": "watch"}, site=site, paths=["/"])
+    told = [record for record in caplog.records if "repeat one page" in record.getMessage()]
+    assert len(told) == 1
+    assert site.url + "/page?to=" in told[0].getMessage()

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from w3lib.url import canonicalize_url
+
+from scrapy_simhash.url_patterns.address import (
+    DEEPER,
+    read_address,
+    read_signature,
+    shape,
+)
+from scrapy_simhash.url_patterns.places import Places
+
+
+def test_an_address_has_its_parameters_in_the_order_of_their_names() -> None:
+    one = read_address("http://Shop.test:81/list/?b=2&a=1#top")
+    assert one == read_address("http://shop.test:81/list/?a=1&b=2")
+    assert one is not None
+    assert one.host == "shop.test:81"
+    assert one.path == ("list", "")
+
+
+def test_parameters_may_be_separated_by_semicolons() -> None:
+    address = read_address("http://git.test/w?p=main.git;a=blob;h=5")
+    assert address is not None
+    assert [name for name, _ in address.parameters] == ["a", "h", "p"]
+
+
+def test_a_canonical_key_has_the_signature_of_its_address() -> None:
+    for url in (
+        "http://git.test/w?p=main.git;a=blob;f=a/b.py;h=5",
+        "http://wiki.test/index.php?title=Special:UserLogin&returnto=A+b&returntoquery=action%3Dedit",
+    ):
+        assert read_address(canonicalize_url(url)) == read_address(url)
+
+
+def test_a_session_after_a_segment_is_a_parameter() -> None:
+    address = read_address("http://shop.test/a;jsessionid=1F/b?c=1")
+    assert address is not None
+    assert address.path == ("a", "b")
+    assert [name for name, _ in address.parameters] == ["c", "jsessionid"]
+
+
+@pytest.mark.parametrize("url", ["mailto:a@b.c", "", "http", "http://a.test/" + "x" * 2000])
+def test_nothing_is_learned_from_what_is_no_address_of_a_page(url: str) -> None:
+    assert read_address(url) is None
+
+
+def test_a_path_that_never_ends_has_one_end() -> None:
+    one = read_address("http://a.test" + "/in/js" * 20)
+    other = read_address("http://a.test" + "/in/js" * 30)
+    assert one == other
+    assert one is not None
+    assert one.path[-1] == DEEPER
+
+
+@pytest.mark.parametrize(
+    ("value", "star"),
+    [
+        ("Bread", "*"),
+        ("Talk:Bread", "Talk:*"),
+        ("bread.html", "*.html"),
+        ("12", "{number}"),
+        ("-1.5", "{number}"),
+        ("2024-05-01", "{date}"),
+        ("d41d8cd98f00b204e9800998ecf8427e", "{token}"),
+        ("0a9f723c-812b-d126-97d5-5d2213e05bd2", "{token}"),
+        ("kJ8sLq0ZtR5xVb7Nm2Pw9c", "{token}"),
+        ("x" * 60, "{token}"),
+        ("internationalization", "*"),
+        ("deadbeef", "*"),
+    ],
+)
+def test_a_value_has_the_star_of_its_kind(value: str, star: str) -> None:
+    assert shape(value).star == star
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_any_address_has_a_signature_that_reads_as_itself(path: str, query: str) -> None:
+    address = read_address(f"http://a.test/{path}?{query}")
+    if address is None:
+        return
+    places = Places()
+    signature = places.learn(address)
+    assert places.signature(address) == signature
+    assert places.signature(read_signature(signature)) == signature
+
+
+@given(st.text(max_size=200))
+def test_no_text_makes_it_fail(url: str) -> None:
+    read_address(url)
+    read_address(f"https://{url}")

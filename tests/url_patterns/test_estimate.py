@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from scrapy_simhash.url_patterns.estimate import Estimate
+
+
+def test_nothing_spared_is_nothing_lost() -> None:
+    assert (Estimate().lost, Estimate().at_most) == (0.0, 0.0)
+
+
+def test_without_a_look_everything_may_be_lost() -> None:
+    assert Estimate(spared=7).at_most == 7
+
+
+def test_without_a_wrong_one_the_bound_is_three_weights() -> None:
+    estimate = Estimate(spared=1000)
+    for _ in range(50):
+        estimate.explore(0.05, wrong=False)
+    assert estimate.lost == 0
+    assert estimate.at_most == pytest.approx(3 * 19, rel=0.02)
+
+
+def test_what_is_taken_back_counts_no_more() -> None:
+    estimate = Estimate(spared=1000)
+    estimate.explore(0.05, wrong=True)
+    assert estimate.lost == pytest.approx(19)
+    estimate.take_back(0.05)
+    assert (estimate.lost, estimate.wrong) == (0, 0)
+
+
+@pytest.mark.parametrize("share_lost", [0.0, 0.01, 0.05, 0.3])
+def test_the_estimate_is_unbiased_and_its_bound_holds(share_lost: float) -> None:
+    chance = random.Random(7)
+    estimates, held, losses = [], 0, []
+    for _ in range(400):
+        estimate, lost = Estimate(), 0
+        for _ in range(1000):
+            fetch = chance.choice([0.05, 0.15])
+            wrong = chance.random() < share_lost
+            if chance.random() < fetch:
+                estimate.explore(fetch, wrong=wrong)
+            else:
+                estimate.spared += 1
+                lost += wrong
+        estimates.append(estimate.lost)
+        losses.append(lost)
+        held += lost <= estimate.at_most
+    assert sum(estimates) == pytest.approx(sum(losses), rel=0.1, abs=1)
+    assert held >= 0.93 * 400

@@ -1,0 +1,275 @@
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+
+import pytest
+
+from scrapy_simhash.url_patterns.counts import Counts
+from scrapy_simhash.url_patterns.learner import Forecast, Learner
+from scrapy_simhash.url_patterns.store import MemoryPatternStore, Row
+from scrapy_simhash.url_patterns.table import PatternTable
+
+SITE = "http://wiki.test"
+
+
+def fetch(
+    learner: Learner, url: str, original: str | None = None, *, watch: bool = False
+) -> Forecast:
+    """Fetch a page, or spare it, as a crawl does."""
+    forecast = learner.forecast(url)
+    if forecast.spared:
+        learner.spare(forecast)
+    if watch or not forecast.spared:
+        learner.record(forecast, key=url, original=original, size=1000)
+    return forecast
+
+
+def article(n: int) -> str:
+    return f"{SITE}/wiki/Story_{n}"
+
+
+def old(n: int) -> str:
+    return f"{SITE}/index.php?oldid={n}&title=Story_{n}"
+
+
+def learn_old_versions(learner: Learner, number: int = 100) -> None:
+    for n in range(number):
+        fetch(learner, article(n))
+        fetch(learner, old(n), article(n))
+
+
+def spared(learner: Learner, urls: Iterable[str]) -> int:
+    return sum(learner.forecast(url).spared for url in urls)
+
+
+def test_nothing_is_spared_before_anything_is_known() -> None:
+    assert not Learner().forecast(old(1)).spared
+
+
+def test_addresses_whose_like_were_copies_are_spared() -> None:
+    learner = Learner()
+    learn_old_versions(learner)
+    assert spared(learner, map(old, range(1000, 2000))) > 850
+    assert spared(learner, map(article, range(1000, 2000))) == 0
+
+
+def test_a_share_is_fetched_all_the_same() -> None:
+    learner = Learner()
+    learn_old_versions(learner, 1000)
+    assert 20 <= 1000 - spared(learner, map(old, range(5000, 6000))) <= 100
+
+
+def test_a_draw_is_the_same_for_every_crawler() -> None:
+    one, other = Learner(), Learner()
+    learn_old_versions(one)
+    learn_old_versions(other)
+    for n in range(5000, 5100):
+        assert one.forecast(old(n)) == other.forecast(old(n))
+
+
+def test_a_new_combination_starts_from_nothing() -> None:
+    learner = Learner()
+    learn_old_versions(learner)
+    urls = [f"{old(n)}&action=edit" for n in range(1000, 1200)]
+    urls += [f"{SITE}/other.php?oldid={n}&title=Story_{n}" for n in range(1000, 1200)]
+    assert spared(learner, urls) == 0
+
+
+def test_a_wrong_forecast_ends_its_pattern_at_once() -> None:
+    learner = Learner()
+    learn_old_versions(learner)
+    fetched = next(n for n in range(1000, 2000) if not learner.forecast(old(n)).spared)
+    fetch(learner, old(fetched))
+    assert learner.estimate.wrong == 1
+    assert spared(learner, map(old, range(2000, 2200))) == 0
+
+
+def test_it_does_not_matter_which_address_of_a_page_comes_first() -> None:
+    learner = Learner()
+    for n in range(100):
+        fetch(learner, old(n))
+        fetch(learner, article(n), old(n))
+    assert spared(learner, map(old, range(1000, 1200))) > 150
+    assert spared(learner, map(article, range(1000, 1200))) == 0
+
+
+def test_the_simplest_of_several_addresses_is_kept() -> None:
+    learner = Learner()
+    for n in range(100):
+        first = f"{SITE}/index.php?a=1&b=2&title=Story_{n}"
+        fetch(learner, first)
+        fetch(learner, old(n), first)
+        fetch(learner, article(n), first)
+    assert spared(learner, map(article, range(1000, 1200))) == 0
+    assert spared(learner, map(old, range(1000, 1200))) > 150
+
+
+def test_copies_in_half_of_the_cases_make_no_pattern() -> None:
+    learner = Learner()
+    for n in range(200):
+        fetch(learner, old(n), article(n) if n % 2 else None)
+    assert spared(learner, map(old, range(1000, 1200))) == 0
+
+
+def test_versions_of_one_file_tell_nothing_about_another() -> None:
+    learner = Learner()
+
+    def version(file: str, commit: int) -> str:
+        return f"http://git.test/w?a=blob;f={file};h={commit:040x}abc"
+
+    for n in range(20):
+        fetch(learner, f"http://git.test/w?a=tree;f=file{n};h={n:040x}abc")
+    for n in range(200):
+        fetch(learner, version("file1", n), version("file1", 0) if n else None)
+    assert spared(learner, (version(f"file{n}", 7) for n in range(30, 200))) == 0
+
+
+def test_what_a_path_names_needs_more_evidence() -> None:
+    learner = Learner()
+    for n in range(60):
+        fetch(learner, f"http://b.test/docs/page{n}.html", f"http://a.test/docs/page{n}.html")
+    assert spared(learner, (f"http://b.test/docs/page{n}.html" for n in range(100, 300))) == 0
+
+
+def test_a_wall_of_paths_is_learned_soon() -> None:
+    learner = Learner()
+    for n in range(60):
+        fetch(learner, f"http://b.test/old/page{n}.html", "http://b.test/not-found" if n else None)
+    assert spared(learner, (f"http://b.test/old/page{n}.html" for n in range(100, 300))) > 150
+
+
+def test_a_mirror_is_learned_for_each_prefix_of_its_own() -> None:
+    learner = Learner()
+    for n in range(150):
+        url = f"/section{n}/page.html"
+        fetch(learner, f"http://a.test{url}")
+        fetch(learner, f"http://mirror.a.test{url}", f"http://a.test{url}")
+    assert spared(learner, (f"http://mirror.a.test/new{n}/page.html" for n in range(200))) > 150
+    assert spared(learner, (f"http://a.test/new{n}/page.html" for n in range(200))) == 0
+
+
+def test_one_folder_of_a_mirror_tells_nothing_about_the_others() -> None:
+    learner = Learner()
+    for n in range(300):
+        fetch(learner, f"http://a.test/docs/page{n}.html")
+        fetch(
+            learner, f"http://mirror.a.test/docs/page{n}.html", f"http://a.test/docs/page{n}.html"
+        )
+    assert spared(learner, (f"http://mirror.a.test/press/{n}.html" for n in range(300))) == 0
+
+
+def test_marks_decide_whatever_the_counts_say() -> None:
+    learner = Learner()
+    learn_old_versions(learner)
+    signature = learner.forecast(old(1)).signature
+    learner.table.read([Row("wiki.test", signature, Counts(100, 100), "forbidden")])
+    assert spared(learner, map(old, range(1000, 1200))) == 0
+    learner.table.read([Row("wiki.test", signature, Counts(), "pinned")])
+    assert spared(learner, map(old, range(1000, 1200))) > 150
+
+
+def test_watching_says_what_sparing_would_do() -> None:
+    chance = random.Random(3)
+    order = [(n, chance.random() < 0.02) for n in range(3000)]
+    watching, sparing = Learner(), Learner()
+    lost = 0
+    for n, distinct in order:
+        original = None if distinct else article(n)
+        fetch(watching, old(n), original, watch=True)
+        lost += fetch(sparing, old(n), original).spared and distinct
+    assert watching.estimate.spared == sparing.estimate.spared > 100
+    assert watching.lost == lost > 0
+    assert watching.estimate.at_most == sparing.estimate.at_most
+
+
+def test_a_page_that_another_address_brings_is_not_lost() -> None:
+    learner = Learner()
+    learn_old_versions(learner)
+    n = next(n for n in range(1000, 2000) if learner.forecast(old(n)).spared)
+    fetch(learner, old(n), watch=True)
+    assert learner.lost == 1
+    fetch(learner, article(n), old(n), watch=True)
+    assert learner.lost == 0
+
+
+def test_what_watching_saw_is_learned_at_the_end() -> None:
+    learner = Learner()
+    learn_old_versions(learner)
+    for url in map(old, range(1000, 1100)):
+        if learner.forecast(url).spared:
+            fetch(learner, url, watch=True)
+    assert spared(learner, map(old, range(5000, 5200))) > 150
+    learner.close()
+    assert spared(learner, map(old, range(5000, 5200))) == 0
+
+
+@pytest.mark.parametrize("crawlers", [2, 3])
+def test_crawlers_that_share_a_store_see_the_same_patterns(crawlers: int) -> None:
+    store = MemoryPatternStore()
+    learners = [Learner() for _ in range(crawlers)]
+    since = [0] * crawlers
+    for n in range(300):
+        at = n % crawlers
+        fetch(learners[at], old(n), article(n))
+        if n % 7 == 0:
+            since[at] = exchange(learners[at], store, since[at])
+    for at, learner in enumerate(learners):
+        exchange(learner, store, since[at])
+    for learner in learners:
+        exchange(learner, store, 0)
+    urls = [old(n) for n in range(1000, 1200)] + [f"{SITE}/index.php?oldid={n}" for n in range(9)]
+    forecasts = [[(f.signature, f.bound) for f in map(one.forecast, urls)] for one in learners]
+    assert all(forecast == forecasts[0] for forecast in forecasts)
+
+
+def test_a_second_crawler_spares_from_its_first_minute() -> None:
+    store = MemoryPatternStore()
+    first, second = Learner(), Learner()
+    learn_old_versions(first)
+    exchange(first, store, 0)
+    exchange(second, store, 0)
+    assert spared(second, map(old, range(1000, 1200))) > 150
+
+
+def test_increments_that_could_not_be_sent_are_sent_later() -> None:
+    learner, store = Learner(), MemoryPatternStore()
+    learn_old_versions(learner, 50)
+    learner.table.put_back(learner.table.take_increments())
+    learn_old_versions(learner, 100)
+    exchange(learner, store, 0)
+    total = sum(row.counts.duplicates + row.counts.distinct for row in store.changes(0, 10_000)[0])
+    assert total == sum(r.counts.duplicates + r.counts.distinct for r in learner.table)
+    assert learner.table.take_increments() == []
+
+
+def exchange(learner: Learner, store: MemoryPatternStore, since: int) -> int:
+    store.add(learner.table.take_increments())
+    rows, since = store.changes(since, 10_000)
+    learner.table.read(rows)
+    return since
+
+
+def grow(table: PatternTable, host: Callable[[int], str]) -> None:
+    for n in range(2000):
+        table.add(Row(host(n), f"/{n}?a=*", Counts(1)))
+
+
+def test_the_rows_of_a_host_are_bounded() -> None:
+    table = PatternTable(most_of_host=100)
+    grow(table, lambda _: "a.test")
+    assert len(table) <= 100
+
+
+def test_the_hosts_are_bounded() -> None:
+    table = PatternTable(most_hosts=10, most=100)
+    grow(table, lambda n: f"{n // 3}.test")
+    assert len(table) <= 30
+    assert len(table.take_increments()) <= 30
+
+
+def test_the_rows_with_the_most_pages_stay() -> None:
+    table = PatternTable(most_of_host=100)
+    table.add(Row("a.test", "/kept?a=*", Counts(50)))
+    grow(table, lambda _: "a.test")
+    assert "/kept?a=*" in table.of("a.test")

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from scrapy_simhash.url_patterns.address import Address, read_address, read_signature
+from scrapy_simhash.url_patterns.places import FREQUENT, MANY_VALUES, Places
+
+
+def address(url: str) -> Address:
+    found = read_address(f"http://a.test{url}")
+    assert found is not None
+    return found
+
+
+def learned(*urls: str) -> Places:
+    places = Places()
+    for url in urls:
+        places.learn(address(url))
+    return places
+
+
+def titles(number: int) -> list[str]:
+    return [f"/index.php?title=Story_{n}&action=edit" for n in range(number)]
+
+
+def test_a_place_with_few_values_keeps_them() -> None:
+    places = learned(*titles(MANY_VALUES))
+    assert places.signature(address(titles(1)[0])) == "/index.php?action=edit&title=Story_0"
+
+
+def test_a_place_with_many_values_is_starred() -> None:
+    places = learned(*titles(MANY_VALUES + 1))
+    signature = places.signature(address("/index.php?title=Never_seen&action=edit"))
+    assert signature == "/index.php?action=edit&title=*"
+    assert places.newly_starred
+
+
+def test_values_of_another_form_are_another_place() -> None:
+    places = learned(*titles(MANY_VALUES + 1))
+    for value in ("Talk:Story", "12", "a.html"):
+        assert value in places.signature(address(f"/index.php?title={value}&action=edit"))
+
+
+def test_another_combination_of_parameters_is_another_signature() -> None:
+    places = learned(*titles(MANY_VALUES + 1))
+    assert places.signature(address("/index.php?title=A")) != places.signature(
+        address("/index.php?title=A&action=edit")
+    )
+
+
+def test_sessions_are_starred_at_once() -> None:
+    places = Places()
+    one = places.signature(address("/a?sid=d41d8cd98f00b204e9800998ecf8427e"))
+    assert one == "/a?sid={token}"
+
+
+def test_a_frequent_value_of_a_starred_place_keeps_its_name() -> None:
+    places = learned(*titles(MANY_VALUES + 1))
+    login = address("/index.php?title=Login&action=edit")
+    for _ in range(FREQUENT):
+        places.learn(login)
+    assert places.signature(login) == "/index.php?action=edit&title=[Login]"
+    assert places.signature(address("/index.php?title=Story_1&action=edit")).endswith("title=*")
+
+
+def test_rare_values_do_not_become_frequent_by_their_number() -> None:
+    places = learned(*titles(3000))
+    assert places.signature(address(titles(3000)[-1])).endswith("title=*")
+
+
+def test_a_signature_that_was_read_stars_its_places() -> None:
+    source = learned(*titles(MANY_VALUES + 1))
+    other = Places()
+    other.learn(read_signature(source.signature(address(titles(1)[0]))))
+    other.learn(read_signature("/index.php?action=edit&title=[Login]"))
+    for url in (*titles(3), "/index.php?title=Login&action=edit"):
+        expected = "[Login]" if "Login" in url else "*"
+        assert other.signature(address(url)) == f"/index.php?action=edit&title={expected}"
+
+
+def test_an_address_cannot_pretend_to_be_starred() -> None:
+    places = Places()
+    assert (
+        places.learn(address("/a/*?b=*&c=[x]&d={number}"))
+        == "/a/%2A?b=%2A&c=%5Bx%5D&d=%7Bnumber%7D"
+    )
+
+
+def test_starred_values_are_told() -> None:
+    places = learned(*titles(MANY_VALUES + 1))
+    places.signature(address("/index.php?title=New&action=edit"))
+    assert places.starred_values == ["New"]
