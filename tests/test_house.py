@@ -36,7 +36,6 @@ ROOMS = {
         "signals",
     },
     "doors": {"crawl", "settings"},
-    "kinds": {"fingerprint", "extraction", "offline"},
     "commands": {
         "analysis",
         "crawl",
@@ -46,7 +45,6 @@ ROOMS = {
         "fingerprint",
         "index",
         "keys",
-        "kinds",
         "offline",
         "report",
         "settings",

@@ -22,8 +22,8 @@ import numpy as np
 
 from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.fingerprint.recipe import RECIPES, Recipe
-from scrapy_simhash.kinds import make_kinds
 from scrapy_simhash.offline.datasets import Document, read_pages
+from tests.benchmarks.kinds import make_kinds
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 # Set -> the most pages that are read of it.

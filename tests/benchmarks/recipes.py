@@ -18,9 +18,9 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -29,15 +29,14 @@ from zlib import crc32
 
 import numpy as np
 
-from scrapy_simhash.extraction.extractor import EXTRACTORS
+from scrapy_simhash.extraction.extractor import EXTRACTORS, extract
 from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.recipe import RECIPES, Recipe
-from scrapy_simhash.fingerprint.simhash import BITS
-from scrapy_simhash.kinds import make_kinds
+from scrapy_simhash.fingerprint.simhash import BITS, Fingerprint
 from scrapy_simhash.offline.datasets import Dataset, Document, read_dataset
-from scrapy_simhash.offline.evaluation import Analysed, analyse_document
 from scrapy_simhash.offline.evaluation.pairs import Fingerprints
-from scrapy_simhash.offline.evaluation.scores import Judgement, judge
+from tests.benchmarks.judging import Judgement, judge
+from tests.benchmarks.kinds import make_kinds
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 SAMPLE = 5  # every fifth page
@@ -70,9 +69,9 @@ def recipes(full: bool) -> list[Recipe]:
     shingles = FeatureSpec("words", 2, "sqrt")
     return [
         *named,
-        *(variant(spec, 256, "prose") for spec in FEATURES),
-        *(variant(spec, bits, "prose") for spec in (shown.spec, shingles) for bits in (64, 128)),
-        *(replace(shown, extractor=extractor) for extractor in EXTRACTORS if extractor != "prose"),
+        *(variant(spec, 256, "main") for spec in FEATURES),
+        *(variant(spec, bits, "main") for spec in (shown.spec, shingles) for bits in (64, 128)),
+        *(replace(shown, extractor=extractor) for extractor in EXTRACTORS if extractor != "main"),
     ]
 
 
@@ -114,7 +113,27 @@ def measured_as(recipe: Recipe, dataset: Dataset) -> Recipe:
     if recipe in RECIPES.values():
         return recipe
     texts = all(document.html is None for document in dataset.documents)
-    return variant(recipe.spec, max(BITS), "prose" if texts else recipe.extractor)
+    return variant(recipe.spec, max(BITS), "main" if texts else recipe.extractor)
+
+
+@dataclass
+class Analysed:
+    """The fingerprints of a document by several recipes, and the CPU time of each in ms."""
+
+    fingerprints: list[Fingerprint | None]
+    ms: list[float]
+
+
+def analyse_document(document: Document, recipes: Sequence[Recipe]) -> Analysed:
+    found = Analysed([], [])
+    for recipe in recipes:
+        begun = time.process_time()
+        text = document.text or ""
+        if document.html is not None:
+            text = extract(document.html, recipe.extractor).text
+        found.fingerprints.append(recipe.fingerprint(text) if text.strip() else None)
+        found.ms.append(1000 * (time.process_time() - begun))
+    return found
 
 
 def analysed(documents: list[Document], tried: list[Recipe], processes: int) -> list[Analysed]:
@@ -165,7 +184,7 @@ def main() -> None:
             number = measured.index(measured_as(recipe, dataset))
             kept = number, recipe.bits, recipe.distance
             if kept not in judged:  # of texts, whatever extracts them
-                found = [row.analyses[number].fingerprint for row in rows]
+                found = [row.fingerprints[number] for row in rows]
                 whole = Fingerprints.of(found, measured[number].bits)
                 compared = Fingerprints(whole.words[:, : recipe.bits // 64], whole.present)
                 over = skew(compared) if dataset.name == "news-en" else 0.0
@@ -173,9 +192,7 @@ def main() -> None:
             judgement, over = judged[kept]
             judgements[at].append(judgement)
             skews[at] += over
-            costs[at] = median(
-                (row.extraction_ms[number] or 0) + (row.fingerprint_ms[number] or 0) for row in rows
-            )
+            costs[at] = median(row.ms[number] for row in rows)
         print(f"{names[-1]}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
     print(f"| recipe | bits, k | {' | '.join(names)} | F1; best | bytes | ms | skew |")
     print("| --- | --- |" + " --- |" * len(names) + " --- | --- | --- | --- |")
@@ -185,7 +202,7 @@ def main() -> None:
         order[named:] = sorted(order[named:], key=lambda at: -own[at])
     for at in order:
         recipe = tried[at]
-        name = recipe.name if recipe.extractor == "prose" else f"{recipe.name}, {recipe.extractor}"
+        name = recipe.name if recipe.extractor == "main" else f"{recipe.name}, {recipe.extractor}"
         scores = (
             f"{j.score.precision or 0:.3f} / {j.score.recall or 0:.3f}" for j in judgements[at]
         )

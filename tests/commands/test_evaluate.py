@@ -13,8 +13,11 @@ from typing import Any
 
 import pytest
 
-from tests.commands.running import ROOT, scrapy, simhash
+from scrapy_simhash.commands import SUBCOMMANDS
+from tests.commands.running import simhash
 from tests.pages import article, edited
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -32,7 +35,12 @@ def dataset(tmp_path: Path) -> Path:
 
 
 def evaluate(*arguments: object, settings: dict[str, Any] | None = None) -> int:
-    return simhash("evaluate", "--processes", 1, "--no-rivals", *arguments, settings=settings)
+    return simhash("evaluate", "--processes", 1, *arguments, settings=settings)
+
+
+def scrapy(*arguments: object, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "scrapy", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder)
 
 
 def test_recipes_stand_side_by_side(dataset: Path, capsys: Any) -> None:
@@ -40,9 +48,9 @@ def test_recipes_stand_side_by_side(dataset: Path, capsys: Any) -> None:
     assert evaluate(dataset, *recipes) == 0
     printed = capsys.readouterr()
     rows = [line.split() for line in printed.out.split("\n\n")[0].splitlines()]
-    assert rows[0][:9] == "set method k precision recall F1 found missed false".split()
+    assert rows[0][:8] == "set recipe k pages skipped precision recall like-headed".split()
     assert [row[:3] for row in rows[1:]] == [["set", "default", "48"], ["set", "classic", "3"]]
-    assert rows[1][3:9] == ["1.0000", "0.5000", "0.6666", "1", "1", "0"]
+    assert rows[1][3:9] == ["4", "0", "1.0000", "0.5000", "0.5000", "1"]
     assert "copy" in printed.out
     assert printed.err == ""
 
@@ -70,29 +78,12 @@ def test_settings_of_the_project_say_what_is_measured(dataset: Path, capsys: Any
     assert result["name"] == "classic"
 
 
-def test_wrong_pairs_and_distances_are_printed_when_asked_for(dataset: Path, capsys: Any) -> None:
+def test_wrong_pairs_are_printed_when_asked_for(dataset: Path, capsys: Any) -> None:
     assert evaluate(dataset, "--recipe", "classic") == 0
     assert "missed pairs" not in capsys.readouterr().out
-    assert evaluate(dataset, "--recipe", "classic", "--show", 5, "--per-distance") == 0
+    assert evaluate(dataset, "--recipe", "classic", "--show", 5) == 0
     out = capsys.readouterr().out
     assert "missed pairs" in out
-    assert out.split("set, classic\n")[1].splitlines()[17].split()[0] == "16"
-
-
-def test_rivals_that_are_not_installed_are_named(
-    dataset: Path, monkeypatch: Any, capsys: Any
-) -> None:
-    monkeypatch.setattr(
-        "scrapy_simhash.offline.evaluation.rivals.is_installed", lambda rival: False
-    )
-    assert simhash("evaluate", dataset, "--processes", 1) == 0
-    assert "datasketch is not installed" in capsys.readouterr().out
-
-
-def test_rivals_stand_in_the_same_table(dataset: Path, capsys: Any) -> None:
-    pytest.importorskip("simhash")
-    assert simhash("evaluate", dataset, "--processes", 1) == 0
-    assert "simhash (PyPI)" in capsys.readouterr().out.split("\n\n")[0]
 
 
 def test_json_file_is_replaced_whole(dataset: Path, tmp_path: Path) -> None:
@@ -100,7 +91,7 @@ def test_json_file_is_replaced_whole(dataset: Path, tmp_path: Path) -> None:
     written.write_text("old")
     assert evaluate(dataset, "--json", written) == 0
     (result,) = json.loads(written.read_text())["results"]
-    assert result["judgement"]["score"]["found"] == 1
+    assert result["score"]["found"] == 1
     assert sorted(p.name for p in tmp_path.iterdir()) == ["results.json", "set"]
 
 
@@ -120,28 +111,12 @@ def test_file_that_cannot_be_written_leaves_the_old_one(
     assert sorted(p.name for p in tmp_path.iterdir()) == ["results.json", "set"]
 
 
-def test_plot_is_written(dataset: Path, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    assert evaluate(dataset, "--plot", tmp_path / "plot.svg") == 0
-    assert (tmp_path / "plot.svg").read_bytes().startswith(b"<?xml")
-
-
-def test_plot_without_matplotlib_says_what_to_install(
-    dataset: Path, tmp_path: Path, monkeypatch: Any, capsys: Any
-) -> None:
-    monkeypatch.setattr("scrapy_simhash.commands.evaluate.find_spec", lambda name: None)
-    assert evaluate(dataset, "--plot", tmp_path / "plot.svg") == 2
-    assert "pip install 'scrapy-simhash[evaluation]'" in capsys.readouterr().err
-
-
 BAD: dict[str, tuple[list[object], str]] = {
     "no such folder": (["/no/where"], "/no/where: there is no such folder"),
     "no such recipe": (["SET", "--recipe", "best"], "unknown recipe 'best'"),
     "distance too large": (["SET", "--distance", 65], "between 0 and 64"),
     "no such extractor": (["SET", "--extractor", "a.b"], "no extractor 'a.b'"),
     "no such option": (["SET", "--bogus"], "unrecognized arguments: --bogus"),
-    "plot of another kind": (["SET", "--plot", "x.pdf"], "a plot is .svg or .png"),
-    "no folder for the plot": (["SET", "--plot", "/no/x.svg"], "there is no folder /no"),
     "no folder for the JSON": (["SET", "--json", "/no/x.json"], "there is no folder /no"),
     "JSON into a folder": (["SET", "--json", "SET"], "it is a folder"),
     "bad setting": (["SET", "-s", "SIMHASH_RECIPE=x"], "SIMHASH_RECIPE: unknown recipe 'x'"),
@@ -168,9 +143,34 @@ def test_bad_number_is_refused(dataset: Path, arguments: list[str]) -> None:
 
 def test_installed_command_is_found_with_and_without_a_project(dataset: Path) -> None:
     for folder in (dataset.parent, ROOT / "example_project"):
-        done = scrapy("simhash", "evaluate", dataset, "--no-rivals", "--json", "-", folder=folder)
+        done = scrapy("simhash", "evaluate", dataset, "--json", "-", folder=folder)
         assert (done.returncode, done.stderr) == (0, "")
         assert json.loads(done.stdout)["results"][0]["name"] == "default"
+
+
+def test_help_names_every_subcommand_and_teaches_each(tmp_path: Path) -> None:
+    done = scrapy("simhash", "--help", folder=tmp_path)
+    assert done.returncode == 0
+    assert all(f"\n    {name} " in done.stdout for name in SUBCOMMANDS)
+    done = scrapy("simhash", "evaluate", "--help", folder=tmp_path)
+    assert done.returncode == 0
+    assert done.stdout.startswith("usage: scrapy simhash evaluate ")
+    assert "\n    scrapy simhash evaluate sets/news\n" in done.stdout
+    assert "-s NAME=VALUE" in done.stdout
+    done = scrapy("simhash", folder=tmp_path)
+    assert done.returncode == 2
+    assert "the following arguments are required: SUBCOMMAND" in done.stderr
+
+
+def test_scrapy_start_up_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, scrapy_simhash.commands; heavy = ('numpy', 'matplotlib', 'trafilatura', "
+        "'scrapy_simhash.offline.evaluation', 'scrapy_simhash.detector', "
+        "'scrapy_simhash.settings'); "
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 SLOW = """

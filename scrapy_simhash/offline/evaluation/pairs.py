@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.buckets import bit_count
+from scrapy_simhash.index.neighbours import bit_count
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 #: The numbers of two documents, the lesser first, and their distance.
@@ -20,36 +20,9 @@ NearPair: TypeAlias = tuple[tuple[int, int], int]
 _CHUNK = 1 << 18
 
 
-class Comparison(Protocol):
-    """What a method says about the pairs of a set; documents are named by their numbers.
-
-    Attributes:
-        farthest: the greatest distance there is; pairs that the method never takes for
-            near-duplicates are one farther.
-    """
-
-    @property
-    def farthest(self) -> int: ...  # noqa: D102
-
-    def distances(self, a: Ints, b: Ints) -> Ints:
-        """Return the distances of pairs, given as two arrays that broadcast."""
-
-    def scan(self, distance: int) -> tuple[Ints, Iterator[NearPair]]:
-        """Compare all pairs.
-
-        Returns:
-            how many pairs there are at each distance from 0 to ``farthest`` + 1; and the pairs
-            within the distance, the nearest first.
-        """
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Fingerprints:
-    """The fingerprints of a set, compared as a crawl without a scope compares them.
-
-    The one rule: two pages match if both have a fingerprint, and these are within the distance.
-    Digests of pages that only the very same page repeats are fingerprints that are far from all
-    others.
+    """The fingerprints of a set, compared with each other; a page without one is near to none.
 
     Attributes:
         words: uint64, shape (documents, bits / 64), the most significant first.
@@ -68,10 +41,12 @@ class Fingerprints:
         return cls(words, np.array([f is not None for f in fingerprints], np.bool_))
 
     @property
-    def farthest(self) -> int:  # noqa: D102
+    def farthest(self) -> int:
+        """The greatest distance there is; a pair without two fingerprints is one farther."""
         return 64 * len(self.words.T)
 
-    def distances(self, a: Ints, b: Ints) -> Ints:  # noqa: D102
+    def distances(self, a: Ints, b: Ints) -> Ints:
+        """Return the distances of pairs, given as two arrays that broadcast."""
         shape = np.broadcast_shapes(a.shape, b.shape)
         result = np.zeros(shape, np.int64)
         for column in self.words.T:
@@ -80,7 +55,13 @@ class Fingerprints:
         result[~(self.present[a] & self.present[b])] = self.farthest + 1
         return result
 
-    def scan(self, distance: int) -> tuple[Ints, Iterator[NearPair]]:  # noqa: D102
+    def scan(self, distance: int) -> tuple[Ints, Iterator[NearPair]]:
+        """Compare all pairs.
+
+        Returns:
+            how many pairs there are at each distance from 0 to ``farthest`` + 1; and the pairs
+            within the distance, the nearest first.
+        """
         count = len(self.present)
         histogram = np.zeros(self.farthest + 2, np.int64)
         near = [np.empty((3, 0), np.int32)]
@@ -97,32 +78,6 @@ class Fingerprints:
             near.append(np.stack(found).astype(np.int32))
         pairs = np.concatenate(near, axis=1)
         return histogram, _in_order(pairs[:, pairs[2].argsort(kind="stable")])
-
-
-class FoundPairs:
-    """The pairs that a method without a distance finds: they are 0 apart, all others never.
-
-    Args:
-        pairs: two numbers each, in any order, any number of times.
-        count: of documents.
-    """
-
-    farthest = 0
-
-    def __init__(self, pairs: Iterable[tuple[int, int]], count: int) -> None:
-        self._count = count
-        codes = {min(pair) * count + max(pair) for pair in pairs}
-        self._codes = np.array(sorted(codes), np.int64)
-
-    def distances(self, a: Ints, b: Ints) -> Ints:  # noqa: D102
-        codes = np.minimum(a, b) * self._count + np.maximum(a, b)
-        return np.where(np.isin(codes, self._codes), 0, 1)
-
-    def scan(self, distance: int) -> tuple[Ints, Iterator[NearPair]]:  # noqa: D102
-        found = len(self._codes)
-        histogram = np.array([found, self._count * (self._count - 1) // 2 - found])
-        a, b = np.divmod(self._codes, max(self._count, 1))
-        return histogram, _in_order(np.stack((a, b, np.zeros_like(a))))
 
 
 def _in_order(pairs: npt.NDArray[np.signedinteger[Any]]) -> Iterator[NearPair]:

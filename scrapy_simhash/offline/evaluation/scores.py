@@ -1,23 +1,43 @@
-"""Holds what a method matches against the labels of a set."""
+"""Holds the rulings on the near pairs of a set against its labels."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import mean
+from typing import NamedTuple
 
-import numpy as np
-
+from scrapy_simhash.fingerprint.facts import Facts
+from scrapy_simhash.fingerprint.recipe import Recipe
+from scrapy_simhash.fingerprint.rule import Kinship, headings_alike, kinship
+from scrapy_simhash.index.contract import Ruling
 from scrapy_simhash.offline.datasets import Dataset
-from scrapy_simhash.offline.evaluation.pairs import Comparison, Ints
+from scrapy_simhash.offline.evaluation.crawl import Drop, Truth, replay
+
+_SHUFFLES = 5
+
+
+class Near(NamedTuple):
+    """A pair within the distance.
+
+    Attributes:
+        pair: numbers of the two documents, the lesser first.
+        distance: in bits.
+        ruling: whether they are taken for copies, and why.
+    """
+
+    pair: tuple[int, int]
+    distance: int
+    ruling: Ruling
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How the pairs that match compare with those that are labelled.
+    """How the pairs that are taken for copies compare with the labelled ones.
 
     Attributes:
-        found: labelled duplicates that match.
-        false: pairs that match and are neither labelled duplicates nor ambiguous.
+        found: labelled duplicates that are taken for copies.
+        false: pairs that are, and are neither labelled as duplicate nor as ambiguous.
         labelled: labelled duplicates.
     """
 
@@ -27,25 +47,19 @@ class Score:
 
     @property
     def precision(self) -> float | None:
-        """The share of labelled duplicates in what matches; None if nothing does."""
+        """The share of labelled duplicates in what is taken for copies; None if nothing is."""
         matched = self.found + self.false
         return self.found / matched if matched else None
 
     @property
     def recall(self) -> float | None:
-        """The share of the labelled duplicates that match; None if there are none."""
+        """The share of the labelled duplicates that are found; None if there are none."""
         return self.found / self.labelled if self.labelled else None
-
-    @property
-    def f1(self) -> float | None:
-        """The harmonic mean of both; None if nothing matches and nothing is labelled."""
-        total = self.found + self.false + self.labelled
-        return 2 * self.found / total if total else None
 
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """How many of so many pairs match."""
+    """The number of pairs of a kind, and how many of them are taken for copies."""
 
     matched: int
     pairs: int
@@ -56,112 +70,183 @@ class WrongPair:
     """Two documents that were judged wrongly.
 
     Attributes:
-        a: the id of one.
-        b: the id of the other.
-        distance: None if they never match, or the method has no distance.
+        a: id of one; of a wrong drop, of the page that was dropped.
+        b: id of the other; of a wrong drop, of the page that was kept.
+        distance: in bits; None if the two are beyond the recipe's distance.
+        reason: of the ruling; None if there was none.
         kind: as the set says.
-        notes: what is special about each of them, see :func:`judge`.
     """
 
     a: str
     b: str
     distance: int | None
+    reason: str | None
     kind: str | None
-    notes: tuple[str | None, str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """How right a method is about the pairs of a set.
+class CrawlLoss:
+    """What a crawl of the set drops.
 
     Attributes:
-        score: at the distance k.
-        curve: the score at each distance from 0 to a quarter of the farthest.
-        duplicates: the number of labelled duplicates at each distance from 0 to the farthest;
-            one more number counts those that never match.
-        others: in the same way, the pairs that are neither labelled duplicates nor ambiguous.
-        kinds: by kind, how many of the labelled duplicates match.
-        negatives: by kind, how many of the known negatives match.
-        false: pairs that match and should not, the nearest first.
-        missed: pairs that should match and do not, the nearest first.
+        dropped: pages.
+        wrong: of these, pages of which no copy was kept; a mean over several orders.
+        distinct: pages of the set that are no copies of each other.
     """
 
+    dropped: float
+    wrong: float
+    distinct: int
+
+    @property
+    def wrong_per_thousand(self) -> float:
+        """Wrong drops in 1,000 distinct pages."""
+        return 1000 * self.wrong / max(self.distinct, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A recipe on a set.
+
+    Attributes:
+        dataset: name of the set.
+        name: of the recipe.
+        method: identity of the recipe.
+        distance: k.
+        documents: how many the set has.
+        skipped: documents that are not compared, by reason.
+        score: over all pairs.
+        like_headed: the score without the pairs of one host whose headings differ: a user may
+            want to keep both pages of such a pair.
+        file_order: a crawl in the order of the file.
+        shuffled: the mean of crawls in several random orders.
+        kinds: by kind, how many of the labelled duplicates are found.
+        negatives: by kind, how many of the known negatives are taken for copies.
+        reasons: how many pairs each reason made copies, or kept.
+        false: pairs that are taken for copies and should not, the nearest first.
+        missed: labelled duplicates that are not found, the nearest first.
+        wrong_drops: of the crawl in the order of the file.
+    """
+
+    dataset: str
+    name: str
+    method: str
+    distance: int
+    documents: int
+    skipped: dict[str, int]
     score: Score
-    curve: list[Score]
-    duplicates: list[int]
-    others: list[int]
+    like_headed: Score
+    file_order: CrawlLoss
+    shuffled: CrawlLoss
     kinds: dict[str, Matched]
     negatives: dict[str, Matched]
+    reasons: dict[str, int]
     false: list[WrongPair]
     missed: list[WrongPair]
+    wrong_drops: list[WrongPair]
 
 
-def judge(
+def scored(
     dataset: Dataset,
-    comparison: Comparison,
-    distance: int,
-    listed: int = 20,
-    notes: Sequence[str | None] | None = None,
-) -> Judgement:
-    """Hold a comparison of a set's documents against its labels, over all pairs.
+    recipe: Recipe,
+    near: Sequence[Near],
+    facts: Sequence[bytes],
+    skipped: dict[str, int],
+    listed: int,
+) -> Result:
+    """Score the rulings on a set.
 
     Args:
         dataset: the set.
-        comparison: of its documents, in their order.
-        distance: k; pairs within it match.
-        listed: how many false pairs, and how many missed ones, are named at most.
-        notes: what to say of each document when it is named.
+        recipe: that made the fingerprints.
+        near: all pairs within the recipe's distance, the nearest first.
+        facts: of each document; empty where there are none.
+        skipped: documents that are not compared, by reason.
+        listed: how many wrong pairs, missed ones and wrong drops are named at most.
     """
     ids = [document.id for document in dataset.documents]
-    number = {name: index for index, name in enumerate(ids)}
-    duplicates = [pair for pair, known in dataset.pairs.items() if known.label == "duplicate"]
-    ambiguous = [pair for pair, known in dataset.pairs.items() if known.label == "ambiguous"]
+    number = {name: place for place, name in enumerate(ids)}
 
-    def distances(pairs: Iterable[tuple[str, str]]) -> Ints:
-        numbers = np.array([(number[a], number[b]) for a, b in pairs], np.int64).reshape(-1, 2)
-        return comparison.distances(numbers[:, 0], numbers[:, 1])
+    def numbered(pairs: Iterable[tuple[str, str]]) -> list[tuple[int, int]]:
+        return [(min(p), max(p)) for p in ((number[a], number[b]) for a, b in pairs)]
 
-    def wrong(pair: tuple[str, str], apart: int) -> WrongPair:
-        known = dataset.pairs.get(pair)
-        kind = known.kind if known else dataset.negatives.get(pair)
-        measured = 0 < comparison.farthest >= apart
-        a, b = (notes[number[name]] if notes else None for name in pair)
-        return WrongPair(*pair, int(apart) if measured else None, kind, (a, b))
+    labels = list(dataset.pairs.items())
+    duplicates = dict(
+        zip(
+            numbered(p for p, v in labels if v.label == "duplicate"),
+            [v.kind for _, v in labels if v.label == "duplicate"],
+            strict=True,
+        )
+    )
+    ambiguous = set(numbered(p for p, v in labels if v.label == "ambiguous"))
+    negatives = dict(zip(numbered(dataset.negatives), dataset.negatives.values(), strict=True))
+    rulings = {one.pair: one for one in near}
+    copies = {one.pair: one.distance for one in near if one.ruling.is_copy}
+    false = [pair for pair in copies if pair not in duplicates and pair not in ambiguous]
+    missed = sorted(
+        (pair for pair in duplicates if pair not in copies),
+        key=lambda pair: rulings[pair].distance if pair in rulings else recipe.bits,
+    )
+    alike = {p for p in duplicates if not _are_siblings(dataset, facts, p)}
+    truth = Truth(len(ids), duplicates, ambiguous)
+    drops = replay(len(ids), copies)
+    wrong = truth.wrong(drops)
 
-    slots = comparison.farthest + 2
-    of_duplicates, of_negatives = distances(duplicates), distances(dataset.negatives)
-    at_duplicates = np.bincount(of_duplicates, minlength=slots)
-    at_all, near = comparison.scan(distance)
-    at_others = at_all - at_duplicates - np.bincount(distances(ambiguous), minlength=slots)
-    within, beyond = np.cumsum(at_duplicates), np.cumsum(at_others)
+    def named(a: int, b: int) -> WrongPair:
+        pair = (min(a, b), max(a, b))
+        one = rulings.get(pair)
+        kind = duplicates.get(pair, negatives.get(pair))
+        distance, reason = (one.distance, one.ruling.reason) if one else (None, None)
+        return WrongPair(ids[a], ids[b], distance, reason, kind)
 
-    def score(k: int) -> Score:
-        return Score(int(within[k]), int(beyond[k]), len(duplicates))
-
-    false = []
-    for (a, b), apart in near:
-        pair = (ids[a], ids[b]) if ids[a] < ids[b] else (ids[b], ids[a])
-        if pair not in dataset.pairs:
-            false.append(wrong(pair, apart))
-            if len(false) == listed:
-                break
-    far = np.argsort(of_duplicates, kind="stable")[within[distance] :][:listed]
-    return Judgement(
-        score=score(distance),
-        curve=[score(k) for k in range(comparison.farthest // 4 + 1)],
-        duplicates=at_duplicates.tolist(),
-        others=at_others.tolist(),
-        kinds=_matched([dataset.pairs[pair].kind for pair in duplicates], of_duplicates, distance),
-        negatives=_matched(list(dataset.negatives.values()), of_negatives, distance),
-        false=false,
-        missed=[wrong(duplicates[i], of_duplicates[i]) for i in far],
+    return Result(
+        dataset=dataset.name,
+        name=recipe.name,
+        method=recipe.identity,
+        distance=recipe.distance,
+        documents=len(ids),
+        skipped=skipped,
+        score=Score(len(duplicates) - len(missed), len(false), len(duplicates)),
+        like_headed=Score(len(alike & copies.keys()), len(false), len(alike)),
+        file_order=CrawlLoss(len(drops), len(wrong), truth.distinct),
+        shuffled=_shuffled(len(ids), copies, truth),
+        kinds=_matched(duplicates, copies),
+        negatives=_matched(negatives, copies),
+        reasons=_counted(near),
+        false=[named(*pair) for pair in false[:listed]],
+        missed=[named(*pair) for pair in missed[:listed]],
+        wrong_drops=[named(drop.page, drop.original) for drop in wrong[:listed]],
     )
 
 
-def _matched(kinds: Sequence[str | None], distances: Ints, k: int) -> dict[str, Matched]:
+def _are_siblings(dataset: Dataset, facts: Sequence[bytes], pair: tuple[int, int]) -> bool:
+    """Return whether two pages of one host have other headings."""
+    if not all(facts[page] for page in pair):
+        return False
+    keys = [dataset.documents[page].url or dataset.documents[page].id for page in pair]
+    a, b = (Facts.from_bytes(facts[page]) for page in pair)
+    return kinship(*keys) is Kinship.HOST and not headings_alike(a, b, Kinship.HOST)
+
+
+def _shuffled(count: int, copies: Mapping[tuple[int, int], int], truth: Truth) -> CrawlLoss:
+    crawls: list[list[Drop]] = [replay(count, copies, seed) for seed in range(_SHUFFLES)]
+    wrong = mean(len(truth.wrong(drops)) for drops in crawls)
+    return CrawlLoss(mean(map(len, crawls)), wrong, truth.distinct)
+
+
+def _matched(
+    kinds: Mapping[tuple[int, int], str | None], copies: Mapping[tuple[int, int], int]
+) -> dict[str, Matched]:
     counts: dict[str, Matched] = {}
-    for kind, distance in zip(kinds, distances, strict=True):
+    for pair, kind in kinds.items():
         if kind is not None:
             old = counts.get(kind, Matched(0, 0))
-            counts[kind] = Matched(old.matched + int(distance <= k), old.pairs + 1)
+            counts[kind] = Matched(old.matched + (pair in copies), old.pairs + 1)
+    return dict(sorted(counts.items()))
+
+
+def _counted(near: Iterable[Near]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for one in near:
+        counts[one.ruling.reason] = counts.get(one.ruling.reason, 0) + 1
     return dict(sorted(counts.items()))

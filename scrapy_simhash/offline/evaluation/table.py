@@ -6,71 +6,53 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from scrapy_simhash.offline.evaluation import Result
-from scrapy_simhash.offline.evaluation.scores import Score
+from scrapy_simhash.offline.evaluation.scores import Result, Score
 
 _UNKNOWN = "–"
-_SCORES = ("precision", "recall", "F1", "found", "missed", "false")
+_QUALITY = (
+    *("set", "recipe", "k", "pages", "skipped", "precision", "recall", "like-headed"),
+    *("found", "missed", "false", "dropped", "wrong/1000", "shuffled"),
+)
 
 
 def tables(results: Sequence[Result]) -> str:
-    """Return a table of quality, one of cost, and one of kinds where the labels name any."""
+    """Return a table of quality, and one of kinds where the labels name any."""
     quality = [
-        (r.dataset, r.name, r.distance, *_scores(r.judgement.score), *_best(r)) for r in results
-    ]
-    cost = [
         (
-            *(r.dataset, r.name, r.documents, sum(r.skipped.values()), r.exact, r.bytes_per_page),
-            *(_milliseconds(r.extraction_ms), _milliseconds(r.fingerprint_ms)),
-            *([_share(layout.kept) for layout in r.layouts] or [None, None]),
+            *(r.dataset, r.name, r.distance, r.documents, sum(r.skipped.values())),
+            *map(_share, (r.score.precision, r.score.recall, r.like_headed.recall)),
+            *(r.score.found, r.score.labelled - r.score.found, r.score.false),
+            *(int(r.file_order.dropped), f"{r.file_order.wrong_per_thousand:.2f}"),
+            f"{r.shuffled.wrong_per_thousand:.2f}",
         )
         for r in results
     ]
     kinds = [
         (r.dataset, r.name, kind, label, m.matched, m.pairs, _share(m.matched / m.pairs))
         for r in results
-        for label, counts in (
-            ("duplicate", r.judgement.kinds),
-            ("negative", r.judgement.negatives),
-        )
+        for label, counts in (("duplicate", r.kinds), ("negative", r.negatives))
         for kind, m in counts.items()
     ]
-    parts = [
-        aligned(("set", "method", "k", *_SCORES, "best F1", "at k"), quality),
-        aligned(
-            (
-                *("set", "method", "pages", "skipped", "exact", "bytes", "extract ms"),
-                *("fingerprint ms", "kept", "kept at 1M"),
-            ),
-            cost,
-        ),
-    ]
+    parts = [aligned(_QUALITY, quality)]
     if kinds:
-        head = ("set", "method", "kind", "label", "matched", "of", "share")
+        head = ("set", "recipe", "kind", "label", "copies", "of", "share")
         parts.append(aligned(head, kinds, left=4))
     return "\n\n".join(parts)
 
 
-def distance_table(result: Result) -> str:
-    """Return the scores at each distance."""
-    rows = [(k, *_scores(score)) for k, score in enumerate(result.judgement.curve)]
-    return f"{result.dataset}, {result.name}\n{aligned(('k', *_SCORES), rows, left=0)}"
-
-
 def wrong_pairs(result: Result) -> str:
     """Return the pairs that were judged wrongly, as far as the result names them."""
-    judgement = result.judgement
-    missed = judgement.score.labelled - judgement.score.found
-    lines = []
-    for what, count, pairs in (
-        ("false", judgement.score.false, judgement.false),
-        ("missed", missed, judgement.missed),
+    parts = []
+    for what, pairs in (
+        ("wrong drops", result.wrong_drops),
+        ("false pairs", result.false),
+        ("missed pairs", result.missed),
     ):
         if pairs:
-            lines.append(f"{result.dataset}, {result.name}: {len(pairs)} of {count} {what} pairs")
-            rows = [(p.a, p.b, p.kind, "/".join(map(_cell, p.notes)), p.distance) for p in pairs]
-            lines.append(aligned(("a", "b", "kind", "a/b is", "distance"), rows, left=4))
-    return "\n".join(lines)
+            rows = [(p.a, p.b, p.kind, p.reason, p.distance) for p in pairs]
+            table = aligned(("a", "b", "kind", "reason", "distance"), rows, left=4)
+            parts.append(f"{result.dataset}, {result.name}: {what}\n{table}")
+    return "\n".join(parts)
 
 
 def aligned(head: Sequence[str], rows: Iterable[Sequence[object]], left: int = 2) -> str:
@@ -91,7 +73,7 @@ def plain(value: Any) -> Any:
     if is_dataclass(value):
         values = {field.name: plain(getattr(value, field.name)) for field in fields(value)}
         if isinstance(value, Score):
-            values |= {"precision": value.precision, "recall": value.recall, "f1": value.f1}
+            values |= {"precision": value.precision, "recall": value.recall}
         return values
     if isinstance(value, dict):
         return {key: plain(member) for key, member in value.items()}
@@ -100,28 +82,9 @@ def plain(value: Any) -> Any:
     return value
 
 
-def _scores(score: Score) -> tuple[str | int | None, ...]:
-    missed = score.labelled - score.found
-    shares = (_share(score.precision), _share(score.recall), _share(score.f1))
-    return (*shares, score.found, missed, score.false)
-
-
-def _best(result: Result) -> tuple[str | None, str | None]:
-    """Return the best F1 over all distances, and the distances that reach it."""
-    if result.distance is None:
-        return None, None
-    curve = [score.f1 or 0.0 for score in result.judgement.curve]
-    best = [k for k, f1 in enumerate(curve) if f1 == max(curve)]
-    return _share(max(curve)), f"{best[0]}" if len(best) == 1 else f"{best[0]}-{best[-1]}"
-
-
 def _share(value: float | None) -> str | None:
     # Rounded down: 1.0000 is for what is without any fault.
     return None if value is None else f"{int(value * 10_000) / 10_000:.4f}"
-
-
-def _milliseconds(value: float | None) -> str | None:
-    return None if value is None else f"{value:.2f}"
 
 
 def _cell(value: object) -> str:

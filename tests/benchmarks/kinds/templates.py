@@ -41,7 +41,6 @@ _SEPARATOR = re.compile(r"\s[-\u2013\u2014|\u00b7:\u00bb]\s|[|_\u00bb]|\u2014\u2
 _UNWRITABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 
 
-
 def size(line: str) -> int:
     """Return the length of a line in UTF-8 bytes."""
     return len(line.encode("utf-8", "replace"))

@@ -1,6 +1,6 @@
 """Other packages that find near-duplicates, judged beside the recipes where they are installed.
 
-They get the text that the first recipe's extractor takes from a page, whatever its length.
+They get the text that the extractor of the recipe takes from a page, whatever its length.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any, Protocol
 
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.offline.evaluation.pairs import Comparison, Fingerprints, FoundPairs
+from scrapy_simhash.offline.evaluation.pairs import Fingerprints
+from tests.benchmarks.judging import Comparison, FoundPairs
 
 # MinHash makes an array of permutations x features: 4 MB of this many at 256.
 _BATCH = 4096
@@ -32,15 +33,15 @@ class Rival(Protocol):
     """
 
     @property
-    def package(self) -> str: ...  # noqa: D102
+    def package(self) -> str: ...
     @property
-    def name(self) -> str: ...  # noqa: D102
+    def name(self) -> str: ...
     @property
-    def note(self) -> str: ...  # noqa: D102
+    def note(self) -> str: ...
     @property
-    def distance(self) -> int | None: ...  # noqa: D102
+    def distance(self) -> int | None: ...
     @property
-    def size(self) -> int: ...  # noqa: D102
+    def size(self) -> int: ...
 
     def sketch(self, text: str) -> Any:
         """Return what it keeps of a text that is not empty, to be sent between processes."""
@@ -59,7 +60,7 @@ class PypiSimhash:
     distance: int | None = 3
     size: int = 8
 
-    def sketch(self, text: str) -> Fingerprint:  # noqa: D102
+    def sketch(self, text: str) -> Fingerprint:
         from simhash import Simhash
 
         try:
@@ -71,7 +72,7 @@ class PypiSimhash:
             value = Simhash({gram: float(count) for gram, count in grams.items()}).value
         return Fingerprint(value, 64)
 
-    def compare(self, sketches: Sequence[Fingerprint | None]) -> Comparison:  # noqa: D102
+    def compare(self, sketches: Sequence[Fingerprint | None]) -> Comparison:
         return Fingerprints.of(sketches, 64)
 
 
@@ -85,21 +86,21 @@ class MinHashLSH:
     distance: int | None = None
 
     @property
-    def name(self) -> str:  # noqa: D102
+    def name(self) -> str:
         return f"MinHash LSH {self.permutations}"
 
     @property
-    def note(self) -> str:  # noqa: D102
+    def note(self) -> str:
         return (
             f"datasketch, {self.permutations} permutations, J = {self.threshold}, over the sets of "
             "character 5-grams of the same normalised text, so that the sketches are compared"
         )
 
     @property
-    def size(self) -> int:  # noqa: D102
+    def size(self) -> int:
         return int(self._minhash().hashvalues.nbytes)
 
-    def sketch(self, text: str) -> Any:  # noqa: D102
+    def sketch(self, text: str) -> Any:
         normal = normalise(text)
         if not normal:
             return None
@@ -110,7 +111,7 @@ class MinHashLSH:
             minhash.update_batch([gram.encode("utf-8", "surrogatepass") for gram in batch])
         return minhash
 
-    def compare(self, sketches: Sequence[Any]) -> Comparison:  # noqa: D102
+    def compare(self, sketches: Sequence[Any]) -> Comparison:
         from datasketch import MinHashLSH as Index
 
         index = Index(threshold=self.threshold, num_perm=self.permutations)
