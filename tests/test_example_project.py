@@ -331,3 +331,43 @@ def test_a_bad_file_of_pages_is_one_clear_error(
     (tmp_path / "docs.jsonl.xz").write_bytes(b"no xz")
     with pytest.raises(PageFilesError, match=r"docs\.jsonl\.xz"):
         open_pages(tmp_path / "docs.jsonl.xz")
+
+
+def commands_of_the_compose_file() -> list[list[str]]:
+    """The commands of the crawlers, as the containers run them."""
+    text = (EXAMPLE / "compose.yaml").read_text()
+    return [line.split() for line in re.findall(r"^ +command: (scrapy .+)$", text, re.MULTILINE)]
+
+
+def test_the_crawlers_of_the_compose_file_keep_one_copy_together(
+    site: Any, server: Any, tmp_path: Path
+) -> None:
+    """Three processes at once, with one Redis, as three containers."""
+    assert len(commands_of_the_compose_file()) == 3
+    text = (EXAMPLE / "compose.yaml").read_text()
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(EXAMPLE.parent),
+        "SIMHASH_INDEX_URL": server.url,
+        "SIMHASH_LOG": str(tmp_path / "dedup.jsonl"),
+    }
+    assert {"SIMHASH_INDEX_URL", "SIMHASH_LOG"} <= set(re.findall(r"SIMHASH_\w+", text))
+    crawlers = [
+        subprocess.Popen(
+            [sys.executable, "-m", *(part.replace("/out", str(tmp_path)) for part in command)],
+            cwd=EXAMPLE,
+            env=environment,
+            stderr=subprocess.DEVNULL,
+        )
+        for command in commands_of_the_compose_file()
+    ]
+    assert [crawler.wait(100) for crawler in crawlers] == [0, 0, 0]
+    kept = [
+        json.loads(line)["url"]
+        for path in sorted(tmp_path.glob("part-*.jsonl"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+    ]
+    for cluster in site.clusters().values():
+        assert len(cluster & set(kept)) == 1, cluster
+    log = [json.loads(line) for line in (tmp_path / "dedup.jsonl").read_text("utf-8").splitlines()]
+    assert sum(line.get("verdict") == "duplicate" for line in log) >= 20

@@ -20,7 +20,7 @@ ROOMS = {
     "url_patterns": set(),
     "detector": {"analysis", "fingerprint", "index"},
     "analysis": {"extraction", "fingerprint"},
-    "report": set(),
+    "report": {"fingerprint"},
     "offline": {"detector", "analysis", "report", "extraction", "fingerprint", "index", "keys"},
     "settings": {"detector", "exceptions", "extraction", "fingerprint", "index", "keys"},
     "crawl": {

@@ -1,11 +1,17 @@
 """Settings of the example, as `scrapy startproject` writes them, and one line more."""
 
+import os
+
 BOT_NAME = "example"
 SPIDER_MODULES = ["example.spiders"]
 NEWSPIDER_MODULE = "example.spiders"
 
 # The one line: each page is kept once.
 ADDONS = {"scrapy_simhash.Addon": 500}
+
+# The containers of compose.yaml say where the index is that they share, and the log.
+SIMHASH_INDEX_URL = os.environ.get("SIMHASH_INDEX_URL")
+SIMHASH_LOG = os.environ.get("SIMHASH_LOG")
 
 ROBOTSTXT_OBEY = True
 LOG_LEVEL = "INFO"

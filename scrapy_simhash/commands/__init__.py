@@ -37,11 +37,11 @@ _INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 
 class Subcommand(Protocol):
-    """What a module of a subcommand defines.
+    """A module of a subcommand defines these.
 
     Attributes:
         SUMMARY: one line.
-        DESCRIPTION: what it does, with an example; shown as it is.
+        DESCRIPTION: says what it does, with an example; shown as it is.
     """
 
     SUMMARY: str

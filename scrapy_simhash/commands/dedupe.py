@@ -189,7 +189,7 @@ class _Result:
 
     @property
     def shown(self) -> dict[str, int]:
-        """What the terminal shows while the command works."""
+        """The counts that the terminal shows while the command works."""
         return {name: self.counts[name] for name in ("pages", "duplicates")}
 
     def clusters(self) -> list[tuple[str, list[tuple[int, str]]]]:

@@ -9,10 +9,10 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import check_writable, progress, write_file
+from scrapy_simhash.commands.stores import chosen_recipe, usage_errors
 
 if TYPE_CHECKING:
     from scrapy_simhash.fingerprint.recipe import Recipe
@@ -62,6 +62,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--extractor", metavar="NAME", help="the extractor, instead of the recipe's"
     )
     parser.add_argument(
+        "--kind-column",
+        default="kind",
+        metavar="NAME",
+        help="the column of pairs.tsv that says of which kind a pair is (kind)",
+    )
+    parser.add_argument(
         "--show",
         type=_count,
         default=0,
@@ -83,15 +89,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Measure, and print and write what was asked for."""
     from scrapy_simhash.offline.datasets import read_dataset
-    from scrapy_simhash.offline.pages import PagesError
 
     if options.json not in (None, "-"):
         check_writable(options.json)
     recipes = _recipes(options, settings)
-    try:
-        datasets = [read_dataset(folder) for folder in options.datasets]
-    except PagesError as error:
-        raise UsageError(str(error)) from None
+    with usage_errors():
+        datasets = [read_dataset(folder, options.kind_column) for folder in options.datasets]
     results = [_evaluated(dataset, recipe, options) for dataset in datasets for recipe in recipes]
     if options.json != "-":
         _print(results, options)
@@ -103,7 +106,6 @@ def _evaluated(dataset: Dataset, recipe: Recipe, options: argparse.Namespace) ->
     from scrapy_simhash.offline.evaluation import evaluate
 
     with progress(dataset.name, len(dataset.documents)) as bar:
-
         return evaluate(
             dataset,
             recipe,
@@ -114,22 +116,15 @@ def _evaluated(dataset: Dataset, recipe: Recipe, options: argparse.Namespace) ->
 
 
 def _recipes(options: argparse.Namespace, settings: BaseSettings) -> list[Recipe]:
-    from scrapy_simhash.exceptions import SettingError
     from scrapy_simhash.extraction.extractor import load_extractor
-    from scrapy_simhash.fingerprint.recipe import named_recipe
-    from scrapy_simhash.settings import recipe_from_settings
 
     given = {"distance": options.distance, "extractor": options.extractor}
-    try:
-        if options.recipe:
-            recipes = [named_recipe(name, **given) for name in dict.fromkeys(options.recipe)]
-        else:
-            recipe = recipe_from_settings(settings)
-            recipes = [replace(recipe, **{k: v for k, v in given.items() if v is not None})]
+    changes = {name: value for name, value in given.items() if value is not None}
+    names = dict.fromkeys(options.recipe or [None])
+    with usage_errors():
+        recipes = [replace(chosen_recipe(name, settings), **changes) for name in names]
         for recipe in recipes:
             load_extractor(recipe.extractor)
-    except (SettingError, ValueError) as error:
-        raise UsageError(str(error)) from None
     return recipes
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import UsageError
@@ -177,20 +178,16 @@ def _side_by_side(own: bytes, other: bytes) -> list[str]:
 
 
 def _facts(data: bytes) -> dict[str, Any] | None:
+    """Return the facts by name: hashes in hexadecimal, lengths in bytes."""
     from scrapy_simhash.fingerprint.facts import Facts
 
     if not data:
         return None
     facts = Facts.from_bytes(data)
-    return {
-        "title_and_headings": f"{facts.headings:08x}",
-        "part_of_title": f"{facts.title:08x}",
-        "last_heading": f"{facts.heading:08x}",
-        "whole_page": f"{facts.page:016x}",
-        "text_bytes": round(facts.text_bytes),
-        "page_bytes": round(facts.page_bytes),
-        "main_text": "no" if facts.thin else "yes",
-    }
+    shown = {name: value for name, value in asdict(facts).items() if not name.endswith("_steps")}
+    hashes = {name: f"{value:x}" for name, value in shown.items() if not isinstance(value, bool)}
+    sizes = {"text_bytes": round(facts.text_bytes), "page_bytes": round(facts.page_bytes)}
+    return shown | hashes | sizes
 
 
 def _in_index(entry: Entry) -> str:

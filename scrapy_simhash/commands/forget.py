@@ -39,7 +39,7 @@ them. It says first how many there are, and asks, unless --yes. Afterwards, "scr
 simhash requeue" writes the pages that were dropped because of them.
 
 exit status: 0, forgotten (or, with --dry-run, counted); 1, there is none, or the answer
-was no; 2, something given cannot be used; 130, interrupted, between two pages.
+was no; 2, something given cannot be used; 130, interrupted.
 """
 
 _SHOWN = 5
@@ -78,10 +78,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
             sys.stderr.write("\n".join(lines) + "\n")
         removed = 0
         if keys and not options.dry_run and _agreed(options, len(keys)):
-            with progress("forgetting", len(keys)) as bar:
-                for key in dict.fromkeys(keys):
-                    removed += index.remove(key)
-                    bar.update()
+            removed = index.remove(keys)
     result = f"{count(removed, 'page')} forgotten" if not options.dry_run else "nothing was changed"
     show(options, [result], {"found": len(keys), "forgotten": removed, "of": total})
     return 0 if (keys if options.dry_run else removed) else 1

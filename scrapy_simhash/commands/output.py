@@ -1,4 +1,4 @@
-"""What subcommands show while they work, and the files that they write."""
+"""The progress that subcommands show, their tables, and the files that they write."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from scrapy.exceptions import UsageError
 
-# What stands before the URL in the key of a page that was not asked for with GET.
+# The method and digest before the URL, in the key of a page that was not asked for with GET.
 _METHOD = re.compile("[A-Z]+ [0-9a-f]{16} ")
 _UNITS = {"d": "days", "h": "hours", "m": "minutes"}
 

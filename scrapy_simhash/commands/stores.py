@@ -181,7 +181,7 @@ def recipe_of(identity: str, settings: BaseSettings) -> Recipe | None:
 
 
 def check_json(options: argparse.Namespace) -> None:
-    """Raise a UsageError if the file for JSON cannot be written: before the work."""
+    """Raise a UsageError if the file for JSON cannot be written, before the work begins."""
     if options.json not in (None, "-"):
         check_writable(options.json)
 

@@ -91,7 +91,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     drawn = draw(pairs, options.each)
     if not drawn:
         raise UsageError(
-            f"{options.pages}: no two of its {len(names)} pages are near each other under like headings"
+            f"{options.pages}: no two of its {len(names)} pages could be taken for copies"
         )
     answers = _read_labels(options.labels, names)
     if sys.stdin.isatty():

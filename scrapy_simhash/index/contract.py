@@ -123,8 +123,12 @@ class IndexSpec:
         if not self.lease > 0:
             raise ValueError(f"a lease must be longer than 0 seconds, not {self.lease}")
 
-    def check(self, fingerprint: Fingerprint, facts: bytes = b"") -> None:
+    def check(self, fingerprint: Fingerprint, facts: bytes = b"", *texts: str | None) -> None:
         """Raise ValueError if an entry with these could not stand in the index."""
+        for text in texts:
+            if text is not None:
+                # A lone surrogate raises UnicodeEncodeError.
+                text.encode()
         if fingerprint.bits != self.bits:
             raise ValueError(f"the index holds {self.bits} bits a page, not {fingerprint.bits}")
         if len(fingerprint.blocks) != 4 * self.blocks:
@@ -172,7 +176,7 @@ class Match:
         entry: its position in the log, opaque to callers; never used again for another entry.
         key: its key.
         distance: Hamming distance in bits.
-        time: when it was admitted, in seconds since the Unix epoch.
+        time: when it was admitted, in whole seconds since the Unix epoch.
         provisional: whether its page is still in progress.
         reason: the judge's reason; of a revisit's own entry "key".
     """
@@ -212,7 +216,7 @@ class Neighbour:
         key: its key.
         distance: Hamming distance in bits.
         facts: what the judge gets of it.
-        time: when it was admitted, in seconds since the Unix epoch.
+        time: when it was admitted, in whole seconds since the Unix epoch.
         provisional: whether its page is still in progress.
     """
 
@@ -259,7 +263,7 @@ class Entry:
         fingerprint: its fingerprint with the block values.
         scope: its scope.
         facts: at most 24 bytes.
-        time: when it was admitted, in seconds since the Unix epoch.
+        time: when it was admitted, in whole seconds since the Unix epoch.
         provisional: whether its page is still in progress.
     """
 
@@ -292,8 +296,8 @@ class Index(ABC):
     One synchronous, thread-safe API; callers on an event loop run it in a thread. ``now`` arguments
     are seconds since the Unix epoch and default to the clock. Every method may raise
     :class:`StoreUnavailable` or :class:`StoreDamaged`, and a closed index raises
-    :class:`StoreUnavailable`. A fingerprint of another width or number of blocks, or too many
-    facts, raise ValueError, and nothing is written.
+    :class:`StoreUnavailable`. A fingerprint of another width or number of blocks, too many facts,
+    or text with lone surrogates raise ValueError, and nothing is written.
 
     Attributes:
         spec: how it was opened.
@@ -320,6 +324,7 @@ class Index(ABC):
     def claim_all(self, arrivals: Sequence[Arrival], *, now: float | None = None) -> list[Claim]:
         """Claim for several pages, with the same answers as :meth:`claim` one after the other.
 
+        In the log they may stand in another order.
         When the store fails, some of the pages may have become originals; they claim again, or
         their leases run out.
         """
@@ -376,8 +381,11 @@ class Index(ABC):
         """
 
     @abstractmethod
-    def remove(self, key: str) -> int:
-        """Remove every entry of a key; return how many there were. It may read the whole index."""
+    def remove(self, keys: Iterable[str]) -> int:
+        """Remove every entry of these keys; return how many there were.
+
+        It reads the whole index, once.
+        """
 
     @abstractmethod
     def clear(self) -> None:

@@ -47,8 +47,8 @@ class Pages:
     """
 
     def __init__(self, arrivals: Sequence[Arrival], spec: IndexSpec) -> None:
-        for arrival in arrivals:
-            spec.check(arrival.fingerprint, arrival.facts)
+        for page in arrivals:
+            spec.check(page.fingerprint, page.facts, page.key, page.scope, page.request)
         self.arrivals = arrivals
         self.values = [arrival.fingerprint.to_bytes() for arrival in arrivals]
         self.words = packed_words(self.values, spec.bits)
@@ -101,7 +101,8 @@ class Decision:
         self._spec = spec
         self._is_expired = is_expired
         self._lease = lease
-        self._now = now
+        # Whole seconds take half the room in a file.
+        self._now = float(int(now))
         self._rulings: dict[tuple[int, int], Ruling] = {}
         self._positions: dict[int, int] = {}
         self.claims: list[Claim | None] = [None] * len(near)

@@ -273,9 +273,10 @@ class LocalIndex(Index):
             if (record := records.get(position)) and record.lease is None
         }
 
-    def remove(self, key: str) -> int:  # noqa: D102
+    def remove(self, keys: Iterable[str]) -> int:  # noqa: D102
+        wanted = set(keys)
         with self._lock, self._log.transaction():
-            positions = self._log.positions(key)
+            positions = self._log.positions(wanted)
             self._log.delete(positions)
         return len(positions)
 

@@ -99,8 +99,8 @@ class Log(Protocol):
     def is_expired(self, lease: Lease, now: float) -> bool:
         """Return whether a lease has run out, or its crawler is known to be dead."""
 
-    def positions(self, key: str) -> list[int]:
-        """Return where the entries of a key are."""
+    def positions(self, keys: Collection[str]) -> list[int]:
+        """Return where the entries of these keys are."""
 
     def entries(self, after: int, limit: int) -> list[tuple[int, Entry]]:
         """Return some entries after a position, in order; none only if there is none."""

@@ -74,7 +74,7 @@ class MemoryLog:
             return None
         start += _HEAD.size
         facts = bytes(self._rows[start : start + size])
-        key = self._rows[start + size : end].decode("utf-8", "surrogatepass")
+        key = self._rows[start + size : end].decode()
         lease = self._leases.get(position)
         return Record(position, key, self._scopes[scope], facts, time, lease)
 
@@ -84,7 +84,7 @@ class MemoryLog:
             if scope == len(self._scopes):
                 self._scopes.append(record.scope)
             self._rows += _HEAD.pack(record.time, scope, len(record.facts)) + record.facts
-            self._rows += record.key.encode("utf-8", "surrogatepass")
+            self._rows += record.key.encode()
             self._starts.append(len(self._rows))
             if record.lease is not None:
                 self._leases[record.position] = record.lease
@@ -111,9 +111,9 @@ class MemoryLog:
     def is_expired(self, lease: Lease, now: float) -> bool:  # noqa: D102
         return lease.expires <= now
 
-    def positions(self, key: str) -> list[int]:  # noqa: D102
+    def positions(self, keys: Collection[str]) -> list[int]:  # noqa: D102
         records = map(self._record, range(self._before + 1, self.last() + 1))
-        return [record.position for record in records if record is not None and record.key == key]
+        return [record.position for record in records if record is not None and record.key in keys]
 
     def entries(self, after: int, limit: int) -> list[tuple[int, Entry]]:  # noqa: D102
         self._check()

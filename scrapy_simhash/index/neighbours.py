@@ -47,8 +47,8 @@ class Neighbours:
         distance: k; entries within k bits are found.
 
     Attributes:
-        flooded: look-ups that found more than ``BUCKET_LIMIT`` entries of one run in a bucket, and
-            read the newest ones only.
+        flooded: look-ups that found more than ``BUCKET_LIMIT`` entries in a bucket, and read the
+            newest ones only.
     """
 
     def __init__(self, bits: int, blocks: int, distance: int) -> None:
@@ -103,14 +103,18 @@ class Neighbours:
         """
         found = self.scan(words, self._in_runs)
         spread = (blocks * _SPREAD).ravel()
-        for run in self._runs:
-            lookups, numbers, flooded = run.find(spread)
-            self.flooded += flooded
+        # Entries that a look-up may still read.
+        left = np.full(len(spread), BUCKET_LIMIT)
+        flooded = np.zeros(len(spread), np.bool_)
+        for run in reversed(self._runs):
+            lookups, numbers = run.find(spread, left, flooded)
+            left -= np.bincount(lookups, minlength=len(left))
             queries = lookups // self._blocks
             distances = np.zeros(len(numbers), np.uint16)
             for i in range(words.shape[1]):
                 distances += bit_count(self._words[numbers, i] ^ words[queries, i])
             self._note(found, queries, numbers, distances)
+        self.flooded += int(flooded.sum())
         return found
 
     def scan(self, words: Uint64s, first: int) -> list[Near]:
@@ -230,12 +234,18 @@ class _Run:
     def __len__(self) -> int:
         return self.end - self.first
 
-    def find(self, values: Uint32s) -> tuple[npt.NDArray[np.intp], Uint32s, int]:
+    def find(
+        self, values: Uint32s, left: npt.NDArray[np.int64], flooded: npt.NDArray[np.bool_]
+    ) -> tuple[npt.NDArray[np.intp], Uint32s]:
         """Look up the block values of some pages, one page after the other.
 
+        Args:
+            values: the values.
+            left: how many entries each look-up may find; it finds the newest ones.
+            flooded: set where there are more.
+
         Returns:
-            pairs of a look-up and the number of an entry that has its value, and how many look-ups
-            found too many entries.
+            pairs of a look-up and the number of an entry that has its value.
         """
         places = values >> np.uint32(32 - self._high) if self._high else np.zeros_like(values)
         blocks = np.arange(self._blocks, dtype=np.uint32) << np.uint32(self._high)
@@ -243,20 +253,19 @@ class _Run:
         starts = self._starts[places].astype(np.int64)
         lengths = self._starts[places + np.uint32(1)] - starts
         lows = (values & np.uint32((1 << 32 - self._high) - 1)).astype(self._lows.dtype)
-        flooded = 0
-        for lookup in np.flatnonzero(lengths > BUCKET_LIMIT).tolist():
+        for lookup in np.flatnonzero(lengths > left).tolist():
             start, low = int(starts[lookup]), lows[lookup]
             place = self._lows[start : start + int(lengths[lookup])]
-            left, right = place.searchsorted(low), place.searchsorted(low, "right")
-            flooded += int(right - left > BUCKET_LIMIT)
-            left = max(left, right - BUCKET_LIMIT)
-            starts[lookup], lengths[lookup] = start + left, right - left
+            first, end = place.searchsorted(low), place.searchsorted(low, "right")
+            flooded[lookup] |= end - first > left[lookup]
+            first = max(first, end - left[lookup])
+            starts[lookup], lengths[lookup] = start + first, end - first
         ends = lengths.cumsum()
         # The entries of all places, one place after the other.
         lookups = np.repeat(np.arange(len(values)), lengths)
         entries = np.arange(int(ends[-1])) + (starts - ends + lengths)[lookups]
         same = np.flatnonzero(self._lows[entries] == lows[lookups])
-        return lookups[same], self._numbers[entries[same]], flooded
+        return lookups[same], self._numbers[entries[same]]
 
     def merged(self, later: _Run) -> _Run:
         """Return a run with the entries of this one and of the next."""

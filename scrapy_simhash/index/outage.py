@@ -8,7 +8,6 @@ those that repeat an older page are counted. Nothing is written to disk.
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,6 +16,7 @@ from threading import RLock
 from typing import TypeVar
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.index.breaker import Breaker
 from scrapy_simhash.index.contract import (
     Arrival,
     Census,
@@ -38,18 +38,8 @@ logger = logging.getLogger(__name__)
 
 # Pages that claim in the store in one step after an outage: the crawl's own come in between.
 BATCH = 64
-# Seconds for which a store that failed is left alone: the first pause is short, since most stores
-# are back soon, and each is twice as long as the one before.
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 10.0
-# A pause is not longer than this many times what was waited for the store's failure, because asking
-# a store that refuses at once costs nothing.
-_PAUSE_TO_ATTEMPT = 20
 
 T = TypeVar("T")
-
-
-class NotAsked(StoreUnavailable):
-    """The store was not asked, because it failed not long ago."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +92,7 @@ class Outage(Index):
         self._open_store = open_store
         self._pages = pages
         self._lock = RLock()
-        self._breaker = _Breaker()
+        self._breaker = Breaker()
         self._store: Index | None = None
         self._memory = memory_index(spec)
         # Pages that are in the memory index and not in the store: in progress, and confirmed.
@@ -131,39 +121,29 @@ class Outage(Index):
         """How many pages were let through and are not in the store."""
         return len(self._confirmed) + sum(map(len, self._open.values()))
 
-    # The contract.
-
     def claim_all(  # noqa: D102
         self, arrivals: Sequence[Arrival], *, now: float | None = None
     ) -> list[Claim]:
-        for arrival in arrivals:
-            self.spec.check(arrival.fingerprint, arrival.facts)
+        for page in arrivals:
+            self.spec.check(page.fingerprint, page.facts, page.key, page.scope, page.request)
         with self._lock:
-            known = [self._is_known(arrival) for arrival in arrivals]
-            claims: list[Claim | None] = [None] * len(arrivals)
-            far = [i for i, here in enumerate(known) if not here]
+            claims: dict[int, Claim] = {}
             unsure: set[str] = set()
+            if self._breaker.is_due:
+                far = [i for i, arrival in enumerate(arrivals) if not self._is_known(arrival)]
+                try:
+                    answers = self._claim_there([arrivals[i] for i in far], now)
+                    claims = dict(zip(far, answers, strict=True))
+                except StoreUnavailable:
+                    # They may be originals over there, although nobody said so.
+                    unsure = {arrivals[i].key for i in far} - self._there
             try:
-                answers = self._claim_there([arrivals[i] for i in far], now) if far else []
-                for i, claim in zip(far, answers, strict=True):
-                    claims[i] = claim
-            except NotAsked:
-                pass
-            except StoreUnavailable:
-                # They may be originals over there, although nobody said so.
-                unsure = {arrivals[i].key for i in far}
-            rest = [i for i, claim in enumerate(claims) if claim is None]
-            if rest:
-                if len(self._memory) >= self._pages and not all(known[i] for i in rest):
-                    self._settle_there(unsure - self._there, failed=True)
-                    raise StoreUnavailable(
-                        f"the index is away, and let {self._pages} pages through"
-                    )
-                for i, claim in zip(rest, self._claim_here(arrivals, rest, now), strict=True):
-                    claims[i] = claim
-            self._there |= unsure & self._open.keys()
-            self._settle_there(unsure - self._there, failed=True)
-            return [claim for claim in claims if claim is not None]
+                rest = [arrival for i, arrival in enumerate(arrivals) if i not in claims]
+                here = iter(self._claim_here(rest, now))
+            finally:
+                self._there |= unsure & self._open.keys()
+                self._settle_there(unsure - self._there, failed=True)
+            return [claims[i] if i in claims else next(here) for i in range(len(arrivals))]
 
     def _is_known(self, arrival: Arrival) -> bool:
         """Return whether a page repeats one that the store may not know yet."""
@@ -189,18 +169,15 @@ class Outage(Index):
         }
         return claims
 
-    def _claim_here(
-        self, arrivals: Sequence[Arrival], which: list[int], now: float | None
-    ) -> list[Claim]:
-        claims = self._memory.claim_all([arrivals[i] for i in which], now=now)
-        for i, claim in zip(which, claims, strict=True):
+    def _claim_here(self, arrivals: list[Arrival], now: float | None) -> list[Claim]:
+        if len(self._memory) >= self._pages and not all(map(self._is_known, arrivals)):
+            raise StoreUnavailable(f"the index is away, and let {self._pages} pages through")
+        claims = self._memory.claim_all(arrivals, now=now)
+        for page, claim in zip(arrivals, claims, strict=True):
             if claim.outcome is Outcome.ORIGINAL:
-                page = arrivals[i]
                 self._open.setdefault(page.key, []).append(replace(page, request=None))
                 self._count(let_through=1)
-        return [
-            replace(claim, matches=_here(claim.matches), near=_here(claim.near)) for claim in claims
-        ]
+        return [Claim(c.outcome, _here(c.matches), _here(c.near)) for c in claims]
 
     def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Neighbour]:  # noqa: D102
         self.spec.check(fingerprint)
@@ -267,9 +244,9 @@ class Outage(Index):
         with self._lock:
             return self._opened().put(entries)
 
-    def remove(self, key: str) -> int:  # noqa: D102
+    def remove(self, keys: Iterable[str]) -> int:  # noqa: D102
         with self._lock:
-            return self._opened().remove(key)
+            return self._opened().remove(keys)
 
     def clear(self) -> None:  # noqa: D102
         with self._lock:
@@ -355,11 +332,8 @@ class Outage(Index):
             proves: whether an answer shows that the store is back; without it any does.
 
         Raises:
-            NotAsked: it failed not long ago.
             StoreUnavailable: it fails.
         """
-        if not self._breaker.is_due:
-            raise NotAsked("the index is away")
         start = time.monotonic()
         try:
             store = self._opened()
@@ -400,55 +374,6 @@ class Outage(Index):
             store.release([key for key, failed in self._owed.items() if failed])
             store.confirm([key for key, failed in self._owed.items() if not failed])
             self._owed.clear()
-
-
-class _Breaker:
-    """Says when a store that failed is asked again; open while it is away."""
-
-    def __init__(self) -> None:
-        self._retry_at: float | None = None
-        self._failed_at = -math.inf
-        self._pause = 0.0
-        self._comes_and_goes = False
-
-    @property
-    def is_open(self) -> bool:
-        return self._retry_at is not None
-
-    @property
-    def is_due(self) -> bool:
-        """Whether the store can be asked: it is not away, or was left alone long enough."""
-        return self._retry_at is None or time.monotonic() >= self._retry_at
-
-    def retry(self) -> None:
-        """Ask next time, even if the store failed just now."""
-        if self.is_open:
-            self._retry_at = 0.0
-
-    def worked(self) -> None:
-        if self.is_open:
-            self._retry_at = None
-            logger.info("The index is back")
-
-    def failed(self, error: Exception, seconds: float) -> None:
-        """Note a failure that was waited for some seconds."""
-        now = time.monotonic()
-        # One that is back and soon fails again is left alone as if it had not been back.
-        fresh = now - self._failed_at > 2 * LONGEST_PAUSE
-        if not self.is_open:
-            self._comes_and_goes = not fresh
-            logger.warning(
-                "The index fails; until it is back, pages are compared with those that come "
-                "meanwhile only: %s",
-                error,
-                exc_info=None if isinstance(error, StoreError) else error,
-            )
-        pause = FIRST_PAUSE if fresh else 2 * self._pause
-        if not self._comes_and_goes:
-            pause = min(pause, max(_PAUSE_TO_ATTEMPT * seconds, FIRST_PAUSE))
-        self._pause = min(pause, LONGEST_PAUSE)
-        self._failed_at = now
-        self._retry_at = now + self._pause
 
 
 def _here(matches: tuple[Match, ...]) -> tuple[Match, ...]:

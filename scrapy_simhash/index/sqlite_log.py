@@ -217,8 +217,10 @@ class SqliteLog:
 
     # All of it.
 
-    def positions(self, key: str) -> list[int]:  # noqa: D102
-        return [row[0] for row in self._run("SELECT position FROM entries WHERE key = ?", (key,))]
+    def positions(self, keys: Collection[str]) -> list[int]:  # noqa: D102
+        with self._using() as connection:
+            rows = connection.execute("SELECT position, key FROM entries")
+            return [position for position, key in rows if key in keys]
 
     def entries(self, after: int, limit: int) -> list[tuple[int, Entry]]:  # noqa: D102
         rows = self._run(_ENTRIES + "position > ? ORDER BY position LIMIT ?", (after, limit))

@@ -54,7 +54,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How pages are analysed.
+    """The limits of the analysis of a page.
 
     Attributes:
         processes: worker processes; 0 for a thread, in which no page can be stopped.

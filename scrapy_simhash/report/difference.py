@@ -13,9 +13,9 @@ from typing import NamedTuple
 _TOKEN = re.compile(r"(?:[^\W\u3400-\u9fff]+(?:[-',.:][^\W\u3400-\u9fff]+)*|\S)\s*")
 # Fewer equal columns than this between two changes are part of one change.
 _ISLAND = 4
-# Of a line on a terminal: columns around a change, and of one side of a change.
+# Columns on a terminal: around a change, and of one side of a change.
 _CONTEXT, _LONGEST = 14, 54
-# Of a page: characters around a change, and of one side of a change.
+# Characters on a page: around a change, and of one side of a change.
 _PAGE_CONTEXT, _PAGE_LONGEST = 70, 600
 
 REMOVED, ADDED = "31;9", "32"
@@ -30,7 +30,7 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """What stands in each of the two texts; equal stretches and changes take turns."""
+    """A part of both texts; parts that are equal and parts that differ take turns."""
 
     before: str
     after: str

@@ -14,12 +14,12 @@ from scrapy_simhash.report.dedup_log import CrawlStart, LogLine, host_of, log_fi
 from scrapy_simhash.report.sums import Sums
 from scrapy_simhash.report.timeline import KEPT, REPEATED, SKIPPED, Timeline
 
-#: How many of each are shown.
+#: The report shows so many of each.
 CLUSTERS, WALLS, HOSTS, MIRRORS, DOUBTFUL, STARTS = 20, 10, 100, 20, 12, 10
 #: Copies on its own host from which on an original is likely to be a wall, or a bare template.
 WALL_COPIES = 10
-#: The sentence of the rule that drops pages whose headings differ.
-OTHER_HEADINGS = "long-text"
+#: Reasons of the rule to drop a page whose headings differ from those of its original.
+OTHER_HEADINGS = ("long-text", "other-site")
 # Above any fingerprint's width.
 _FARTHEST = 1024
 
@@ -136,7 +136,7 @@ class Figures:
         self.pairs.add((line.host, host), 1)
         if 3 * distance > 2 * line.k:
             self.far.add(original, distance, line)
-        if line.reason == OTHER_HEADINGS:
+        if line.reason in OTHER_HEADINGS:
             self.unlike.add(original, distance, line)
 
     def count(self, *verdicts: str, what: str | None = None) -> int:

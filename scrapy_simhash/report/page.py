@@ -80,7 +80,7 @@ class Mirror:
 
     @property
     def is_likely(self) -> bool:
-        """Whether so much of a host repeats the other that it is likely to be its mirror."""
+        """The first host repeats so much of the second that it is likely to be its mirror."""
         return self.share >= _MIRROR
 
 
@@ -106,8 +106,8 @@ def render(figures: Figures) -> str:
              "Two thirds of the distance, or more, lie between these texts and their originals.",
              _comparisons(figures, figures.far)),
             ("Under other headings",
-             "These pages call themselves something else than their originals. They were dropped "
-             "because long texts are very near.",
+             "These pages call themselves something else than their originals; below each stands why "
+             "it was dropped all the same.",
              _comparisons(figures, figures.unlike)),
         ],
         templates=[_of_cluster(cluster) for cluster in templates],

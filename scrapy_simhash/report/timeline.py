@@ -1,8 +1,8 @@
-"""What was kept and dropped when, in bars of equal width, without the times when nothing ran."""
+"""Numbers of kept and dropped pages over time, in bars of equal width, without the pauses."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -22,7 +22,7 @@ class Run:
     Attributes:
         start: seconds since 1970.
         width: seconds of a bar.
-        bars: of each, the numbers of kept, repeated and skipped.
+        bars: for each, the numbers of kept, repeated and skipped.
     """
 
     start: int
@@ -76,21 +76,10 @@ class Timeline:
         return runs
 
     def _spans(self) -> list[tuple[int, int]]:
-        """Return the first and last bin of each run."""
+        """Return the first and last bin of each run; the longest pauses divide the runs."""
         numbers = sorted(self._bins)
         pause = max(_PAUSE_BINS, _PAUSE_SECONDS // self._width)
-        ends = [a for a, b in pairwise(numbers) if b - a > pause]
-        starts = [b for a, b in pairwise(numbers) if b - a > pause]
-        spans = list(zip([numbers[0], *starts], [*ends, numbers[-1]], strict=True))
-        if len(spans) <= _MOST_RUNS:
-            return spans
-        # The longest pauses divide; the shorter ones are part of a run.
-        widest = sorted(pairwise(spans), key=lambda pair: pair[0][1] - pair[1][0])
-        cuts = sorted(pair[1][0] for pair in widest[: _MOST_RUNS - 1])
-        joined: list[tuple[int, int]] = []
-        for span in spans:
-            if joined and span[0] not in cuts:
-                joined[-1] = (joined[-1][0], span[1])
-            else:
-                joined.append(span)
-        return joined
+        longest = sorted(((b - a, b) for a, b in pairwise(numbers)), reverse=True)
+        starts = sorted(b for gap, b in longest[: _MOST_RUNS - 1] if gap > pause)
+        ends = [numbers[bisect_left(numbers, start) - 1] for start in starts]
+        return list(zip([numbers[0], *starts], [*ends, numbers[-1]], strict=True))

@@ -311,7 +311,8 @@ def measure(way: str, bits: int, distance: int, size: int, rounds: int) -> tuple
         disk = sum(file.stat().st_size for file in folder.iterdir()) / size
         chance = random.Random(3)
         new_pages = list(fingerprints(bits, rounds * TIMED, seed=2))
-        old_pages = list(fingerprints(bits, min(size, rounds * TIMED), seed=1))
+        known = itertools.cycle(fingerprints(bits, min(size, rounds * TIMED), seed=1))
+        old_pages = list(itertools.islice(known, rounds * TIMED))
         old_pages = [near(page, distance, chance) for page in old_pages]
         new, old = [], []
         for first in range(0, rounds * TIMED, TIMED):
@@ -324,6 +325,32 @@ def measure(way: str, bits: int, distance: int, size: int, rounds: int) -> tuple
         return median(new), median(us for us, _ in old), recall, ram, disk, filled
 
 
+def opening(bits: int, distance: int) -> tuple[float, int]:
+    """Return milliseconds and bytes that opening an empty index takes."""
+    before, start = resident(), time.process_time()
+    index = Ours("memory://", bits, distance).index
+    taken = (time.process_time() - start) * 1000
+    assert len(index) == 0
+    return taken, resident() - before
+
+
+def flooded(planted: int) -> tuple[float, float, int]:
+    """Return us a page before and after pages were planted in one bucket; look-ups cut short."""
+    ours = Ours("memory://", 256, 48)
+
+    def in_bucket(count: int, seed: int) -> list[Page]:
+        pages = enumerate(fingerprints(256, count, seed))
+        return [
+            (f"{seed}/{i}", Fingerprint(page.value, 256, bytes(4) + page.blocks[4:]))
+            for i, page in pages
+        ]
+
+    ours.fill((KEY.format(i), page) for i, page in enumerate(fingerprints(256, planted, 1)))
+    before = per_page(ours, in_bucket(TIMED, 2), 64)[0]
+    ours.fill(iter(in_bucket(planted, 3)))
+    return before, per_page(ours, in_bucket(TIMED, 4), 64)[0], ours.index.flooded
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--full", action="store_true", help="up to 10 million pages")
@@ -333,6 +360,15 @@ def main() -> None:
     parser.add_argument("--bits", default="64,256", help="widths, separated by commas")
     options = parser.parse_args()
     sizes = options.sizes or ("100000,1000000,10000000" if options.full else "100000")
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        taken, room = pool.apply(opening, (256, 48))
+        print(f"opening an index: {taken:.1f} ms, {room / 1e6:.1f} MB")
+        if not options.ways:
+            before, after, cut = pool.apply(flooded, (100_000,))
+            print(
+                f"100,000 pages planted in one bucket: {before:.0f} us a page of it before, "
+                f"{after:.0f} after, {cut} look-ups cut short"
+            )
     print(
         f"{'':26}{'pages':>9}{'us fill':>9}{'us new':>9}{'us dup':>9}{'found':>7}"
         f"{'RAM B/page':>12}{'disk B/page':>12}{'x memory':>10}"

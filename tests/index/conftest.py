@@ -94,6 +94,7 @@ def redis_servers() -> Iterator[Servers]:
 REDIS: dict[str, Callable[[Servers], str]] = {
     "redis": lambda started: started.single.url + "?",
     "redis-local": lambda started: started.single.url + "?buckets=local&",
+    "rediss": lambda started: started.tls.url + "&",
     "redis-unix": lambda started: started.single.unix_url + "&",
     "sentinel": lambda started: started.sentinel.url + "?",
     "cluster": lambda started: started.cluster.url + "?",

@@ -107,8 +107,8 @@ def test_a_key_whose_content_changed_has_several_entries_and_remove_takes_all(st
     index.confirm(["a"])
     assert index.claim(page("a", FAR)).outcome is ORIGINAL
     assert len(index) == 2
-    assert index.remove("a") == 2
-    assert index.remove("a") == 0
+    assert index.remove(["a", "b"]) == 2
+    assert index.remove(["a"]) == 0
     assert index.query(fp(0)) == []
     assert index.claim(page("b", 0)).outcome is ORIGINAL
 
@@ -206,6 +206,8 @@ def test_a_spec_out_of_range_is_refused(changed):
         Arrival("a", Fingerprint(0, 64, b"x" * 12)),
         Arrival("a", fp(0, 128)),
         Arrival("a", fp(0), facts=bytes(25)),
+        Arrival("\ud800", fp(0)),
+        Arrival("a", fp(0), scope="\udfff"),
     ],
 )
 def test_a_page_that_could_not_be_found_again_is_refused_and_nothing_is_written(store, arrival):
@@ -213,7 +215,7 @@ def test_a_page_that_could_not_be_found_again_is_refused_and_nothing_is_written(
     with pytest.raises(ValueError, match=r"^[^\n]+$"):
         index.claim_all([page("b", FAR), arrival])
     with pytest.raises(ValueError, match=r"^[^\n]+$"):
-        index.put([Entry(arrival.key, arrival.fingerprint, facts=arrival.facts)])
+        index.put([Entry(arrival.key, arrival.fingerprint, arrival.scope, arrival.facts)])
     assert len(index) == 0
 
 
@@ -468,7 +470,7 @@ def test_unsettled_tells_provisional_and_gone_originals_from_confirmed_ones(stor
     assert index.unsettled(positions, now=100) == Unsettled(frozenset(positions), frozenset())
     index.confirm(["0"])
     index.release(["1"])
-    index.remove("2")
+    index.remove(["2"])
     index.renew(["3"], now=130)
     assert index.unsettled([*positions, 987_654], now=170) == Unsettled(
         frozenset([positions[3]]), frozenset([positions[1], positions[2], positions[4], 987_654])

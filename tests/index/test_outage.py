@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import tempfile
 from collections.abc import Callable, Iterable
@@ -19,6 +20,7 @@ from scrapy_simhash.index import (
     StoreMismatch,
     StoreUnavailable,
     Unsettled,
+    breaker,
     open_index,
     outage,
 )
@@ -46,11 +48,12 @@ class Store:
     def go(self, answer: str) -> None:
         self.answer = lambda: answer
 
+    def keys(self, *, provisional: bool = True) -> list[str]:
+        with contextlib.closing(open_index(self.url, self.spec)) as index:
+            return [entry.key for entry in index if provisional or not entry.provisional]
+
     def confirmed(self) -> list[str]:
-        index = open_index(self.url, self.spec)
-        keys = [entry.key for entry in index if not entry.provisional]
-        index.close()
-        return keys
+        return self.keys(provisional=False)
 
 
 class Switched:
@@ -186,19 +189,19 @@ def test_what_was_settled_in_the_absence_of_the_store_is_told_it_afterwards(inde
     assert claim(index, "2-1") is DUPLICATE
 
 
-def test_what_the_store_admitted_without_an_answer_is_taken_back_where_memory_knows_a_copy(
-    index, store
-):
+def test_what_the_store_admitted_without_an_answer_is_taken_back_where_memory_did_not(index, store):
+    kept, between, beyond = (Arrival(f"{value:b}", fp(value)) for value in (0, 0b111, 0b111111))
+    index.claim(kept)
+    index.confirm([kept.key])
     store.go("lost")
-    assert claim(index, "0-0") is ORIGINAL
-    index.catch_up(at_once=True)
-    assert claim(index, "0-1") is DUPLICATE
-    index.confirm(["0-0"])
+    # In the store the first one repeats the old page, so the second one does not repeat the first.
+    claims = index.claim_all([between, beyond])
+    assert [claim.outcome for claim in claims] == [ORIGINAL, DUPLICATE]
+    index.confirm([between.key])
     store.go("up")
-    index.catch_up(at_once=True)
-    other = open_index(store.url, store.spec)
-    assert [(entry.key, entry.provisional) for entry in other] == [("0-0", False)]
-    other.close()
+    assert index.catch_up(at_once=True).duplicates == 1
+    assert index.unsettled([2]).gone == {2}
+    assert store.keys() == [kept.key]
 
 
 def test_a_page_that_repeats_one_in_progress_waits_until_that_is_settled(index, store):
@@ -397,7 +400,7 @@ def test_no_cluster_is_lost_and_what_is_delivered_ends_in_the_store(acts, answer
     script = [answer for answer, times in answers for _ in range(times)]
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         for name in ("FIRST_PAUSE", "LONGEST_PAUSE"):
-            patch.setattr(outage, name, pause)
+            patch.setattr(breaker, name, pause)
         crawl = Crawl(Path(folder), script, set(bad))
         for act, keys in acts:
             getattr(crawl, act)(keys)
@@ -413,20 +416,20 @@ def test_no_cluster_is_lost_and_what_is_delivered_ends_in_the_store(acts, answer
 def pauses(monkeypatch):
     """Attempts of so many seconds each, and then one that succeeds; what is between them."""
     now = [1000.0]
-    monkeypatch.setattr(outage.time, "monotonic", lambda: now[0])
-    breaker = outage._Breaker()
+    monkeypatch.setattr(breaker.time, "monotonic", lambda: now[0])
+    away = breaker.Breaker()
 
     def pauses(seconds: float, attempts: int) -> list[float]:
         starts, ends = [], []
         while len(starts) < attempts:
-            if breaker.is_due:
+            if away.is_due:
                 starts.append(now[0])
                 now[0] += seconds
                 ends.append(now[0])
-                breaker.failed(StoreUnavailable("away"), seconds)
+                away.failed(StoreUnavailable("away"), seconds)
             now[0] += 0.125
         now[0] += 10
-        breaker.worked()
+        away.worked()
         return [start - end for start, end in zip(starts[1:], ends, strict=False)]
 
     return pauses

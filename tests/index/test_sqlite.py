@@ -191,7 +191,7 @@ def test_an_existing_file_is_opened_as_it_was_made(path):
         with pytest.raises(StoreUnavailable, match=r"readonly|read-only"):
             index.claim(page("new"))
         with pytest.raises(StoreUnavailable, match=r"readonly|read-only"):
-            index.remove("1")
+            index.remove(["1"])
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 

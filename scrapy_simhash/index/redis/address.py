@@ -63,7 +63,7 @@ def parse_address(url: str) -> Address:
     is_unix = scheme == "unix"
     user_info, _, place = parts.netloc.rpartition("@")
     hosts = [_host(text, _PORTS.get(topology, 0)) for text in place.split(",")] if place else []
-    if _is_cut(parts) or (None in hosts) or (is_unix and place):
+    if _is_cut(parts, is_unix) or (None in hosts) or (is_unix and place):
         raise ValueError(
             f"{scheme}:… is no URL of an index: two slashes stand before user:password@host:port, "
             "and special characters of the password are written as %2F, %23, %3F, %40 and the like"
@@ -141,11 +141,9 @@ def _host(text: str, port: int) -> tuple[str, int] | None:
     return found[1].strip("[]"), int(found[2] or port)
 
 
-def _is_cut(parts: SplitResult) -> bool:
+def _is_cut(parts: SplitResult, is_unix: bool) -> bool:
     """Return whether a URL seems to be cut in the middle of its password."""
-    if "@" in parts.path + parts.fragment or (parts.fragment and parts.scheme != "unix"):
-        return True
-    if not parts.netloc and parts.scheme != "unix":
+    if "@" in parts.path + parts.fragment or (not is_unix and (parts.fragment or not parts.netloc)):
         return True
     before, at, _ = parts.query.partition("@")
     return bool(at) and "@" not in parts.netloc and "=" not in before

@@ -21,7 +21,7 @@ from scrapy_simhash.index.contract import (
     StoreDamaged,
 )
 from scrapy_simhash.index.neighbours import bit_count, packed_words
-from scrapy_simhash.index.redis.finders import Sought, Uint32s
+from scrapy_simhash.index.redis.finders import Sought
 from scrapy_simhash.index.redis.rows import ROWS, Row, read_lease, read_row, read_rows
 
 # Bits of an entry, as callers know it, that check it: the end of its fingerprint, XORed with the

@@ -33,6 +33,7 @@ KEYS = ("meta", "log", "rows", "buckets", "leases", "requests", "due", "dead")
 
 # An error of a script is the fault of what it reads, unless Redis refuses to do what it asks.
 _IN_SCRIPT = re.compile("user_script|Error running script")
+_IN_LINE = re.compile(r"user_script:(\d{1,4})\b")
 _REFUSED = re.compile("OOM|MISCONF|NOREPLICAS|CLUSTERDOWN|TRYAGAIN|BUSY|memory|replica")
 _DENIED = re.compile(r"(?i)NOPERM|permission|ACL failure|can't run this command")
 
@@ -59,6 +60,8 @@ class Client:
         # Seconds from our monotonic clock, which nobody puts right, to that of Redis.
         self._ahead = 0.0
         self.keys = [self.key(f"due:{mark}" if part == "due" else part) for part in KEYS]
+        # The script that ran last.
+        self._source = ""
         self._connection: Any = None
         self._redis: Any = self._translated(lambda: _connect(address))
 
@@ -92,6 +95,7 @@ class Client:
     def run(self, name: str, *arguments: Any) -> Any:
         """Run a script on the keys of the index; see ``lua/``."""
         source, digest = script(name, self._geometry)
+        self._source = source
         rest = (len(self.keys), *self.keys, *arguments)
         try:
             return self.all([("EVALSHA", digest, *rest)])[0]
@@ -174,8 +178,13 @@ class Client:
     def _refusal(self, text: str) -> StoreUnavailable | StoreDamaged:
         """Return the error that tells of an answer that is an error."""
         if _DENIED.search(text):
+            # In a script, Redis 7.0 tells the line only.
+            line = _IN_LINE.search(text)
+            source = self._source.splitlines()[int(line[1]) - 1] if line else ""
+            named = ", ".join(dict.fromkeys(re.findall(r"call\('(\w+)'", source))).lower()
             return StoreUnavailable(
-                f"cannot use {self.where}, because the user's ACL denies a command: {text}"
+                f"cannot use {self.where}, because the user's ACL denies a command: "
+                f"{named + ': ' if named else ''}{text}"
             )
         if "WRONGTYPE" in text:
             return StoreDamaged(

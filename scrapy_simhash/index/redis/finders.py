@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scrapy_simhash.index.contract import StoreDamaged
 from scrapy_simhash.index.neighbours import Neighbours, packed_words
 from scrapy_simhash.index.redis.client import Client
-from scrapy_simhash.index.redis.scripts import LEAST_LEVEL, Geometry
+from scrapy_simhash.index.redis.scripts import LEAST_PAGES, Geometry
 
 Uint32s = npt.NDArray[np.uint32]
 
@@ -63,8 +63,8 @@ class Finder(Protocol):
     def refused(self, reason: bytes, detail: object = None) -> None:
         """Learn from a script that did nothing; AnotherLog if all has to begin anew."""
 
-    def took(self, news: bytes, admitted: Sequence[bytes]) -> None:
-        """Take in the records that the log has after those seen, the last ones by this call."""
+    def took(self, lesson: bytes, admitted: Sequence[bytes]) -> None:
+        """Take in the lesson of a script, and the records that it has just appended."""
 
     def forget(self, positions: Sequence[int]) -> None:
         """Never find these entries again."""
@@ -75,17 +75,27 @@ class RedisBuckets:
 
     def __init__(self, geometry: Geometry) -> None:
         self._geometry = geometry
-        self._level = LEAST_LEVEL
+        self._pages = LEAST_PAGES
         self.flooded = 0
 
+    @property
+    def _depth(self) -> int:
+        return self._pages.bit_length() - 1
+
     def head(self) -> tuple[int, str]:  # noqa: D102
-        return self._level, ""
+        return self._pages, ""
 
     def arguments(self, sought: Sought) -> list[tuple[bytes, bytes]]:  # noqa: D102
         values = sought.blocks * _SPREAD
         count = values.shape[1]
         blocks = np.arange(count, dtype=np.uint32) << np.uint32(24)
-        numbers = values >> np.uint32(32 - self._level) | np.uint32(1 << self._level)
+        depth, turn = self._depth, self._pages - (1 << self._depth)
+        numbers = values >> np.uint32(32 - depth)
+        numbers = np.where(
+            numbers < turn,
+            values >> np.uint32(31 - depth) | np.uint32(2 << depth),
+            numbers | np.uint32(1 << depth),
+        )
         names = (numbers | blocks).astype(">u4").tobytes()
         tags = values.astype(">u4").view(np.uint8).reshape(-1, 4)[:, 1:].tobytes()
         return [
@@ -94,12 +104,12 @@ class RedisBuckets:
         ]
 
     def refused(self, reason: bytes, detail: object = None) -> None:  # noqa: D102
-        if reason != b"level" or not isinstance(detail, int) or not 0 < detail < 24:
-            raise StoreDamaged(f"the level of the buckets in Redis is damaged: {detail!r:.80}")
-        self._level = detail
+        if not isinstance(detail, int) or not LEAST_PAGES <= detail < 1 << 23:
+            raise StoreDamaged(f"the number of bucket pages in Redis is damaged: {detail!r:.80}")
+        self._pages = detail
 
-    def took(self, news: bytes, admitted: Sequence[bytes]) -> None:  # noqa: D102
-        pass
+    def took(self, lesson: bytes, admitted: Sequence[bytes]) -> None:  # noqa: D102
+        self.refused(b"pages", int(lesson) if lesson.isdigit() else lesson)
 
     def forget(self, positions: Sequence[int]) -> None:  # noqa: D102
         pass
@@ -114,13 +124,11 @@ class RedisBuckets:
         values: Uint32s = positions * _SPREAD + np.arange(self._geometry.blocks, dtype=np.uint32)
         block = number = 0
         while block < self._geometry.blocks:
-            names = (
-                np.arange(number, min(number + _NAMES, 1 << self._level)) | 1 << self._level
-            ) + (block << 24)
-            answer = client.run("pages", generation, self._level, names.astype(">u4").tobytes())
+            last = min(number + _NAMES, 1 << self._depth) - 1
+            answer = client.run("pages", generation, self._depth, block, number, last)
             if answer is None:
                 raise AnotherLog
-            if len(answer) == 2 and answer[0] == b"level":
+            if answer and answer[0] == b"pages":
                 self.refused(*answer)
                 number = 0
                 continue
@@ -128,8 +136,8 @@ class RedisBuckets:
                 places, some = self._entries(name, content)
                 inside = (places >= first) & (places < end)
                 values[places[inside] - first, block] = some[inside] * _GATHER
-            number += _NAMES
-            if number >= 1 << self._level:
+            number = last + 1
+            if number >> self._depth:
                 block, number = block + 1, 0
         return values
 
@@ -140,7 +148,7 @@ class RedisBuckets:
         octets = np.frombuffer(content, np.uint8).reshape(-1, self._geometry.entry)
         numbers = octets[:, :6].astype(np.uint32)
         number = int.from_bytes(name[1:], "big")
-        top = number >> number.bit_length() - 1 - LEAST_LEVEL & 0xFF
+        top = number >> number.bit_length() - 9 & 0xFF
         values = np.uint32(top << 24) | numbers[:, 0] << np.uint32(16)
         values |= numbers[:, 1] << np.uint32(8) | numbers[:, 2]
         low = numbers[:, 3] << np.uint32(16) | numbers[:, 4] << np.uint32(8) | numbers[:, 5]
@@ -189,8 +197,8 @@ class LogInRam:
             raise AnotherLog
         self._follow()
 
-    def took(self, news: bytes, admitted: Sequence[bytes]) -> None:  # noqa: D102
-        records = news + b"".join(admitted)
+    def took(self, lesson: bytes, admitted: Sequence[bytes]) -> None:  # noqa: D102
+        records = lesson + b"".join(admitted)
         size = self._geometry.record
         if not records:
             return

@@ -52,7 +52,7 @@ from scrapy_simhash.index.redis.client import Client
 from scrapy_simhash.index.redis.finders import AnotherLog, Finder, LogInRam, RedisBuckets, Sought
 from scrapy_simhash.index.redis.header import open_header
 from scrapy_simhash.index.redis.rows import HEAD, ROWS, Row, pack_row, squeeze_rows
-from scrapy_simhash.index.redis.scan import Scan, Stored
+from scrapy_simhash.index.redis.scan import Scan
 from scrapy_simhash.index.redis.scripts import Geometry
 
 logger = logging.getLogger(__name__)
@@ -182,9 +182,7 @@ class RedisIndex(Index):
             while waiting:
                 some = waiting[:_PAGES]
                 found = self._submit([claimants[number] for number in some], now)
-                for number, answer in zip(some, found, strict=True):
-                    if answer:
-                        answers[number] = answer
+                answers.update((n, answer) for n, answer in zip(some, found, strict=True) if answer)
                 attempts = 0 if any(found) else attempts + 1
                 if attempts > _ATTEMPTS:
                     raise StoreUnavailable(f"others are always faster at {self._client.where}")
@@ -213,10 +211,12 @@ class RedisIndex(Index):
         )
         if self._refused(answer):
             return [None] * len(claimants)
-        results, told, flooded, news = answer
+        results, told, flooded, lesson = answer
         admitted = [isinstance(result, int) for result in results]
         self._count_floods(flooded)
-        self._finder.took(news, [r for r, is_new in zip(records, admitted, strict=True) if is_new])
+        self._finder.took(
+            lesson, [r for r, is_new in zip(records, admitted, strict=True) if is_new]
+        )
         judged = [result for result in results if isinstance(result, list)]
         described = iter(read_near(judged, told, self._generation))
         answers: list[Claim | None] = []
@@ -283,9 +283,9 @@ class RedisIndex(Index):
             answer = self._run("look", self.spec.distance, *self._finder.head(), *arguments)
             if self._refused(answer):
                 continue
-            results, told, flooded, news = answer
+            results, told, flooded, lesson = answer
             self._count_floods(flooded)
-            self._finder.took(news, [])
+            self._finder.took(lesson, [])
             found += read_near(results, told, self._generation)
         return found
 
@@ -428,12 +428,14 @@ class RedisIndex(Index):
                 self._run("squeeze", *arguments)
             self._unsqueezed.pop()
 
-    def remove(self, key: str) -> int:  # noqa: D102
+    def remove(self, keys: Iterable[str]) -> int:  # noqa: D102
+        wanted = set(keys)
+
         def delete() -> int:
             found = [
                 part
                 for stored in self._scan()
-                if stored.row.key == key
+                if stored.row.key in wanted
                 for part in (stored.position, stored.value)
             ]
             count = 0

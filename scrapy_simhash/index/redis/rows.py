@@ -5,15 +5,16 @@ epoch (4), facts, scope and key. While its entry is provisional, a row stands be
 ``lua/entries.lua``. Once it is confirmed, the row is appended to those of ``ROWS`` positions::
 
     offset:1 size:3 row | offset:1 size:3 row | ...     as they are appended
-    "Z" size:4 zlib | offset:1 size:3 row | ...         the first ones in fewer bytes
+    "Z" size:4 zlib facts | offset:1 size:3 row | ...   the first ones squeezed
 
-Numbers are big-endian.
+Facts are hashes, which zlib cannot squeeze; so they stand apart. Numbers are big-endian.
 """
 
 from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from scrapy_simhash.index.contract import StoreDamaged
@@ -97,27 +98,34 @@ def read_rows(content: bytes) -> dict[int, bytes]:
     Raises:
         StoreDamaged: they are none.
     """
+    found: dict[int, bytes] = {}
     try:
-        plain = content
+        at = 0
         if content[:1] == b"Z":
             (size,) = _SIZE.unpack_from(content, 1)
-            end = 1 + _SIZE.size + size
+            at = 1 + _SIZE.size + size
             unpacker = zlib.decompressobj()
-            plain = unpacker.decompress(content[1 + _SIZE.size : end], _MOST_BYTES)
+            plain = unpacker.decompress(content[1 + _SIZE.size : at], _MOST_BYTES)
             if not unpacker.eof:
-                raise ValueError("packed rows are cut off, or too long")
-            plain += content[end:]
-        found, at = {}, 0
-        while at < len(plain):
-            (head,) = _SIZE.unpack_from(plain, at)
-            offset, size = head >> 24, head & 0xFFFFFF
-            at += _SIZE.size + size
-            if offset >= ROWS or at > len(plain):
-                raise ValueError("a row is cut off")
-            found[offset] = plain[at - size : at]
-    except (struct.error, ValueError, zlib.error) as error:
+                raise ValueError("squeezed rows are cut off, or too long")
+            for offset, row in _rows_in(plain, 0):
+                facts = row[0]
+                found[offset] = row[: _ROW.size] + content[at : at + facts] + row[_ROW.size :]
+                at += facts
+        found.update(_rows_in(content, at))
+    except (IndexError, struct.error, ValueError, zlib.error) as error:
         raise StoreDamaged(f"rows in Redis are damaged: {error}") from error
     return found
+
+
+def _rows_in(content: bytes, at: int) -> Iterator[tuple[int, bytes]]:
+    while at < len(content):
+        (head,) = _SIZE.unpack_from(content, at)
+        offset, size = head >> 24, head & 0xFFFFFF
+        at += _SIZE.size + size
+        if offset >= ROWS or size < _ROW.size or at > len(content):
+            raise ValueError("a row is cut off")
+        yield offset, content[at - size : at]
 
 
 def squeeze_rows(content: bytes) -> bytes:
@@ -126,8 +134,11 @@ def squeeze_rows(content: bytes) -> bytes:
     Raises:
         StoreDamaged: they are none.
     """
-    rows = sorted(read_rows(content).items())
-    plain = b"".join(_SIZE.pack(offset << 24 | len(row)) + row for offset, row in rows)
+    plain, facts = b"", b""
+    for offset, row in sorted(read_rows(content).items()):
+        end = _ROW.size + row[0]
+        rest = row[: _ROW.size] + row[end:]
+        plain += _SIZE.pack(offset << 24 | len(rest)) + rest
+        facts += row[_ROW.size : end]
     packed = zlib.compress(plain, 9)
-    squeezed = b"Z" + _SIZE.pack(len(packed)) + packed
-    return squeezed if len(squeezed) < len(plain) else plain
+    return b"Z" + _SIZE.pack(len(packed)) + packed + facts

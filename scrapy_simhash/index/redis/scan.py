@@ -132,6 +132,8 @@ class Scan:
                 continue
             at = (position - segments[0] * size) * self._geometry.record
             record = content[at : at + self._geometry.record]
+            if len(record) != self._geometry.record:
+                raise StoreDamaged(f"{self._client.where} is damaged: its log lacks {position}")
             value, rest = record[: self._geometry.width], record[self._geometry.width :]
             packed = known[position // ROWS].get(position % ROWS)
             lease = leases[position - first]

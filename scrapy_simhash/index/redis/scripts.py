@@ -12,10 +12,10 @@ from scrapy_simhash.index.redis.rows import ROWS
 
 # Bytes of a segment of the log, so that it just fits a size class of the allocator.
 _SEGMENT_BYTES = 2042
-# Bucket pages are split when they have so many bytes on average.
-_PAGE_BYTES = 384
-#: Bits of a block value that name its bucket page, in a new index.
-LEAST_LEVEL = 8
+# Bytes of a bucket page on average: smaller ones cost more memory, larger ones more time.
+_PAGE_BYTES = 240
+#: Bucket pages of a block in a new index.
+LEAST_PAGES = 256
 
 
 @dataclass(frozen=True)
@@ -63,15 +63,15 @@ def script(name: str, geometry: Geometry) -> tuple[str, str]:
         "SEGMENT": geometry.segment,
         "ENTRY": geometry.entry,
         "ROWS": ROWS,
-        "LEAST": LEAST_LEVEL,
-        "MOST_LEVEL": 22,
+        "LEAST_PAGES": LEAST_PAGES,
+        # The name of a page has 3 bytes, the last 24 bits of a value the bit by which it is split.
+        "MOST_PAGES": 1 << 22,
         "PAGE_ENTRIES": _PAGE_BYTES // geometry.entry,
         # A bucket keeps more entries than are read, so that it is told when there are too many.
         "PAGE_LIMIT": BUCKET_LIMIT + 128,
         "BUCKET_LIMIT": BUCKET_LIMIT,
-        # A call ends soon after so many comparisons, and splits so many pages: milliseconds each.
+        # A call ends soon after so many comparisons, which take some milliseconds.
         "MOST_COMPARED": 1000,
-        "MOST_SPLITS": 32,
     }
     finder = "buckets" if geometry.in_redis else "news"
     lines = [f"local {', '.join(constants)} = {', '.join(map(str, constants.values()))}"]

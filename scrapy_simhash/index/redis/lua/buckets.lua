@@ -1,18 +1,21 @@
 -- What is near a page, found through buckets in Redis.
 --
--- The entries whose block values begin with the same `level` bits share a *bucket page*:
+-- The entries whose block values begin with the same bits share a *bucket page*:
 --
---   name     number of the block, 1 byte | 1 and the first `level` bits of the value, as 3 bytes
+--   name     number of the block, 1 byte | 1 and the first bits of the value, as 3 bytes
 --   content  entry | entry | ..., the oldest first
 --   entry    last 24 bits of the value | last 24 bits of the position | of 64 bits the fingerprint
 --
 -- So the pages of a block are the leaves of a binary tree, and their names its numbering from the
--- root on: the parent of n is n / 2. When the log has grown to twice as many entries, `level` goes up
--- by one, and a page is split the first time that it is looked for, a few a call. Splitting as the
--- table grows is linear hashing (Litwin 1980), with the pages in the order of the values.
--- ARGV[3] is the caller's level; the finder's arguments of a page are the names of its bucket pages,
--- and the last 24 bits of its block values.
-local level, splits, seen = tonumber(state[3]), 0, nil
+-- root on: the children of n are 2 n and 2 n + 1. Pages are split in the order of their names, one
+-- whenever the log has grown by PAGE_ENTRIES, which is linear hashing (Litwin 1980): of the pages of
+-- row `depth` the first `turn` ones are split.
+-- ARGV[3] is how many pages a block has, as far as the caller knows; the finder's arguments of a page
+-- are the names of its bucket pages, and the last 24 bits of its block values.
+local count, seen = tonumber(state[3]), nil
+local _, depth = math.frexp(count)
+depth = depth - 1
+local turn, known = count - 2 ^ depth, tonumber(ARGV[3])
 local NAMES, TAGS = ('c4'):rep(BLOCKS), ('c3'):rep(BLOCKS)
 -- Contents of bucket pages that this script has changed; false if one is no more.
 local changed = {}
@@ -20,7 +23,7 @@ local changed = {}
 local names, contents, tags
 
 local function refusal()
-  return tonumber(ARGV[3]) ~= level and {'level', level}
+  return (known > count or known < 2 ^ depth) and {'pages', count}
 end
 
 local function name_of(block, number)
@@ -33,40 +36,40 @@ local function page_of(name)
   return content
 end
 
--- Split a page of the tree's row `depth` in two.
-local function split(block, number, depth, content)
-  local low, high, half, at = {}, {}, 2 ^ ((31 - depth) % 8), floor((depth - 8) / 8)
-  for i = 1, #content, ENTRY do
-    local side = byte(content, i + at) % (2 * half) < half and low or high
-    side[#side + 1] = sub(content, i, i + ENTRY - 1)
-  end
-  splits = splits + 1
-  changed[name_of(block, number)] = false
-  low, high = concat(low), concat(high)
-  if low ~= '' then changed[name_of(block, 2 * number)] = low end
-  if high ~= '' then changed[name_of(block, 2 * number + 1)] = high end
-  return low, high
+-- Return whether an entry, or a tag, of a page of row `depth` belongs to the page's second child: the
+-- bit of the value after the first `depth` ones, of which 8 are not in the tag.
+local PLACE, HALF = floor((depth - 8) / 8) + 1, 2 ^ ((31 - depth) % 8)
+local function is_high(entry)
+  return byte(entry, PLACE) % (2 * HALF) >= HALF
 end
 
--- Return where the entries are that belong into a page that is not there, and that page's content.
-local function home_of(name)
+-- Return the name of a page after those splits that its caller did not know of.
+local function name_now(name, tag)
   local block, a, b, c = byte(name, 1, 4)
   local number = a * 65536 + b * 256 + c
-  for depth = level - 1, LEAST, -1 do
-    local ancestor = floor(number / 2 ^ (level - depth))
-    local content = page_of(name_of(block, ancestor))
-    if content then
-      while depth < level and splits < MOST_SPLITS do
-        local low, high = split(block, ancestor, depth, content)
-        depth = depth + 1
-        ancestor = floor(number / 2 ^ (level - depth))
-        content = ancestor % 2 == 0 and low or high
-        if content == '' then return name, nil end
-      end
-      return name_of(block, ancestor), content
+  if number >= 2 ^ depth + turn then return name end
+  return name_of(block, 2 * number + (is_high(tag) and 1 or 0))
+end
+
+local function split(block)
+  local name, low, high = name_of(block, 2 ^ depth + turn), {}, {}
+  local content = page_of(name)
+  if not content then return end
+  local size, lows, highs = #content / ENTRY, 0, 0
+  local entries = {struct.unpack(('c' .. ENTRY):rep(size), content)}
+  for i = 1, size do
+    local entry = entries[i]
+    if byte(entry, PLACE) % (2 * HALF) < HALF then
+      lows = lows + 1
+      low[lows] = entry
+    else
+      highs = highs + 1
+      high[highs] = entry
     end
   end
-  return name, nil
+  changed[name] = false
+  if lows > 0 then changed[name_of(block, 2 * (2 ^ depth + turn))] = concat(low) end
+  if highs > 0 then changed[name_of(block, 2 * (2 ^ depth + turn) + 1)] = concat(high) end
 end
 
 -- Note the positions of the entries of a bucket as candidates, of a flooded one the newest.
@@ -102,7 +105,10 @@ local function look_at(at)
   for j = 1, BLOCKS do
     local content = changed[names[j]]
     if content == nil then content = contents[j] end
-    if not content and level > LEAST then names[j], content = home_of(names[j]) end
+    if not content and known < count then
+      names[j] = name_now(names[j], tags[j])
+      content = page_of(names[j])
+    end
     contents[j] = content
   end
 end
@@ -151,6 +157,12 @@ local function note_entry(position, fingerprint)
 end
 
 local function save_entries()
+  local most = math.min(count + 8, 2 ^ (depth + 1), MOST_PAGES)
+  while count < most and finish + #records > PAGE_ENTRIES * count do
+    for block = 0, BLOCKS - 1 do split(block) end
+    count, turn = count + 1, turn + 1
+    call('HSET', meta, 'pages', count)
+  end
   local written, gone = {}, {}
   for name, content in pairs(changed) do
     if content then
@@ -165,7 +177,9 @@ local function save_entries()
     call('HSET', buckets, unpack(written, i, math.min(i + 3999, #written)))
   end
   if #gone > 0 then call('HDEL', buckets, unpack(gone)) end
-  if level < MOST_LEVEL and finish + #records > PAGE_ENTRIES * 2 ^ level then
-    call('HINCRBY', meta, 'level', 1)
-  end
+end
+
+-- Return what the caller learns for its next call.
+local function lesson()
+  return string.format('%d', count)
 end

@@ -3,12 +3,11 @@
 --   page: record, row, request or '', positions judged to be other pages, positions judged to be
 --   copies and expired, the pages before it in this call that are near it (number and distance,
 --   2 + 2 bytes each), two arguments of the finder.
--- Returns {answers, rows, flooded look-ups, news}: the answer of a page is its position if it was
+-- Returns {answers, rows, flooded look-ups, lesson}: the answer of a page is its position if it was
 -- admitted; {} if the page has to claim again, because the script has compared enough, or because
 -- a page before it in this call has no answer yet that may change its own; else what is near and not
 -- yet judged, or no more as it was judged; see answers.lua. An own entry that is provisional is
--- leased to the caller on the way. News are the records from the position that the caller had seen,
--- if it has the log in RAM.
+-- leased to the caller on the way. The lesson is the finder's.
 --# keys
 local FIRST, STRIDE = 8, 8
 --# compare
@@ -21,8 +20,7 @@ do
 end
 
 local now, ends, head = tonumber(ARGV[5]), ARGV[6], ARGV[7]
-local leased, wanted, answers, news = {}, {}, {}, {}
-for position = seen or finish, finish - 1 do news[#news + 1] = record_of(position) end
+local leased, wanted, answers = {}, {}, {}
 
 local function set_of(positions)
   if positions == '' then return {} end
@@ -113,4 +111,4 @@ if #fields > 0 then
 end
 if #requested > 0 then call('HSET', requests, unpack(requested)) end
 if #records > 0 then append() end
-return {answers, told, flooded, concat(news)}
+return {answers, told, flooded, lesson()}

@@ -1,6 +1,6 @@
 -- The keys of an index, and the log; it stands before every script but open.lua.
 --
--- meta      hash: the header; "end": entries in the log; "dead": deleted ones; "level": see buckets.lua
+-- meta      hash: the header; "end": entries in the log; "dead": deleted ones; "pages": see buckets.lua
 -- log       hash: number of a segment -> the records of SEGMENT entries. A record is the fingerprint;
 --           where every crawler has the log in RAM, the block values follow it
 -- rows      hash: number of ROWS positions -> what is known of the confirmed ones; see rows.py
@@ -18,7 +18,7 @@ local meta, log, rows, buckets, leases, requests, due, dead = unpack(KEYS)
 local call, sub, byte, char, find = redis.call, string.sub, string.byte, string.char, string.find
 local floor, concat = math.floor, table.concat
 
-local state = call('HMGET', meta, 'generation', 'end', 'level')
+local state = call('HMGET', meta, 'generation', 'end', 'pages')
 if state[1] ~= ARGV[1] then return false end
 local finish = tonumber(state[2])
 

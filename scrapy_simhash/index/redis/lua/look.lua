@@ -1,6 +1,6 @@
 -- Look for what is near some fingerprints; nothing is written.
 -- ARGV: see the finder up to 4; then for each: the fingerprint, two arguments of the finder.
--- Returns {answers, rows, flooded look-ups, news}, as claim.lua does of what is not judged.
+-- Returns {answers, rows, flooded look-ups, lesson}, as claim.lua does of what is not judged.
 --# keys
 local FIRST, STRIDE = 5, 3
 --# compare
@@ -12,7 +12,7 @@ do
   if refused then return refused end
 end
 
-local answers, news = {}, {}
+local answers = {}
 for at = FIRST, #ARGV, STRIDE do
   local answer = {}
   if compared <= MOST_COMPARED or at == FIRST then
@@ -23,5 +23,4 @@ for at = FIRST, #ARGV, STRIDE do
     answers[#answers + 1] = answer
   end
 end
-for position = seen or finish, finish - 1 do news[#news + 1] = record_of(position) end
-return {answers, told, flooded, concat(news)}
+return {answers, told, flooded, lesson()}

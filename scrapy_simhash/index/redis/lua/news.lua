@@ -37,3 +37,10 @@ end
 local function note_entry() end
 
 local function save_entries() end
+
+-- Return what the caller learns for its next call: the records that it has not seen.
+local function lesson()
+  local news = {}
+  for position = seen or finish, finish - 1 do news[#news + 1] = record_of(position) end
+  return concat(news)
+end

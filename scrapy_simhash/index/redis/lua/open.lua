@@ -4,7 +4,7 @@
 local meta, log, rows, buckets, leases, requests, due, dead = unpack(KEYS)
 local call = redis.call
 if call('EXISTS', meta) == 0 then
-  call('HSET', meta, 'end', 0, 'dead', 0, 'level', LEAST, unpack(ARGV))
+  call('HSET', meta, 'end', 0, 'dead', 0, 'pages', LEAST_PAGES, unpack(ARGV))
   for _, key in ipairs({log, rows, buckets, leases, requests}) do call('HSET', key, '', '') end
   call('SET', dead, '\0')
 end

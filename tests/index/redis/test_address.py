@@ -1,4 +1,4 @@
-"""What the contract suite does not run over: TLS and a password."""
+"""URLs, passwords and certificates: what is refused, and what no message may show."""
 
 from __future__ import annotations
 
@@ -9,27 +9,23 @@ from urllib.parse import quote
 
 import pytest
 
-from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index import Outcome, StoreError, StoreUnavailable, index_from_url
-from scrapy_simhash.index.redis_address import parse_address
+from scrapy_simhash.index import Outcome, StoreError, StoreUnavailable, open_index
+from scrapy_simhash.index.redis.address import parse_address
+from tests import servers
+from tests.index.made import fp, page, spec
 
 
 def opened(url):
-    return contextlib.closing(index_from_url(url, recipe="test", bits=64, distance=3))
+    return contextlib.closing(open_index(url, spec()))
 
 
-@pytest.mark.parametrize("server", ["tls", "password"])
-def test_workers_share_an_index_by_each_scheme(redis_servers, server):
-    url = getattr(redis_servers, server).url
-    url += ("&" if "?" in url else "?") + redis_servers.new_name()
+def test_crawlers_share_an_index_by_a_user_and_password(redis_servers):
+    url = f"{redis_servers.password.url}?{redis_servers.new_name()}"
     with opened(url) as one, opened(url) as other:
-        assert one.claim("a", Fingerprint(0, 64), request="A").outcome is Outcome.ORIGINAL
-        assert other.claim("b", Fingerprint(1, 64), request="B").waiting
+        assert one.claim(page("a")).outcome is Outcome.ORIGINAL
+        assert other.claim(page("b", 1)).outcome is Outcome.DUPLICATE
         one.confirm(["a"])
-        assert [match.key for match in other.query(Fingerprint(1, 64))] == ["a"]
-        assert other.orphans() == []
-        one.clear()
-        assert len(other) == 0
+        assert [near.key for near in other.query(fp(1))] == ["a"]
 
 
 def test_a_wrong_password_is_told_without_the_password(redis_servers):
@@ -67,6 +63,14 @@ def test_a_server_with_an_unknown_certificate_is_refused(redis_servers):
         ("redis:/:secret@h:1/0", "two slashes"),
         ("redis://user:123?secret@h:1/0", "two slashes"),
         ("redis://user:p℀secret@h/0", "redis:…"),
+        ("redis://:secret.h:1/0", "two slashes"),
+        ("redis://user:secret:1/0", "two slashes"),
+        ("redis://:secret", "two slashes"),
+        ("redis://user:se#secret", "two slashes"),
+        ("redis://user:pass@wd:secret@h:1/0?nme=1", "nme"),
+        ("redis://user:secret@h:port/0", "two slashes"),
+        ("redis://user:secret@h:99999/0", "two slashes"),
+        ("redis+cluster://user:secret@h:1,k:x", "two slashes"),
     ],
 )
 def test_a_url_with_a_typo_is_refused_without_its_password(url, named):
@@ -93,3 +97,37 @@ def test_sentinels_that_do_not_answer_are_given_up_soon():
             pass
     # With the client's own attempts it is half a minute.
     assert time.monotonic() - start < 5
+
+
+@pytest.mark.parametrize("scheme", ["redis", "redis+sentinel", "redis+cluster"])
+def test_no_message_shows_what_stands_before_the_host(scheme):
+    """Whatever fails: nobody listens at the port, or its server does not know the user."""
+    with servers.redis_server("--requirepass other") as own:
+        for port in (own.port, 1):
+            url = f"{scheme}://someuser:h%23nter2@127.0.0.1:{port}"
+            url += "/service" if "sentinel" in scheme else ""
+            with pytest.raises(StoreError) as caught, opened(url):
+                pass
+            shown = f"{caught.value!r}{caught.value.__cause__!r}{caught.value.__context__!r}"
+            assert not any(part in shown for part in ("someuser", "h#nter2", "h%23nter2"))
+
+
+def test_the_name_in_a_certificate_is_checked_unless_the_url_says_not_to():
+    """redis-py does so from version 6 on."""
+    for url, expected in (
+        ("rediss://h", True),
+        ("rediss://h?ssl_cert_reqs=none", None),
+        ("rediss://h?ssl_check_hostname=false", False),
+        ("rediss+sentinel://h/service", True),
+        ("rediss+cluster://h", True),
+        ("redis://h", None),
+    ):
+        assert parse_address(url).client.get("ssl_check_hostname") is expected
+    address = parse_address("redis+sentinel://h/service?sentinel_ssl=true")
+    assert address.sentinel["ssl_check_hostname"] is True
+
+
+def test_a_server_whose_certificate_has_another_name_is_refused(redis_servers):
+    url = redis_servers.tls.url.replace("127.0.0.1", "localhost")
+    with pytest.raises(StoreError, match="(?i)hostname|certificate"), opened(url):
+        pass

@@ -8,13 +8,10 @@ from collections.abc import Iterator
 import pytest
 from redis.crc import key_slot
 
-from scrapy_simhash.index import (
-    Index,
-    Outcome,
-    StoreUnavailable,
-)
+from scrapy_simhash.index import Index, Outcome, StoreUnavailable
 from tests import servers
-from tests.index.redis_cases import fp, keep, values
+from tests.index.made import fp, page, values
+from tests.index.redis.cases import keep
 
 pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
 
@@ -34,14 +31,14 @@ def test_after_a_failover_that_lost_the_last_writes_the_index_goes_on(opened):
             client.replicaof("127.0.0.1", 1)
         for value in lost:
             keep(index, value)
-        other.claim("in progress", fp(values(1, seed=2)[0]), request="r")
+        other.claim(page("in progress", values(1, seed=2)[0], request="r"))
         own.fail_over()
         servers.wait_until(lambda: _answers(index) and _answers(other), "it stays away", 20)
         other.confirm(["in progress"])
         for value in kept:
             assert keep(index, value ^ 1, "other") is Outcome.DUPLICATE
         outcomes = [
-            [keep(worker, value ^ bit, f"{value}{bit}") for bit, worker in ((1, index), (2, other))]
+            [keep(crawler, value ^ bit, f"{value}{bit}") for bit, crawler in ((1, index), (2, other))]
             for value in lost
         ]
         assert outcomes == [[Outcome.ORIGINAL, Outcome.DUPLICATE]] * len(lost)
@@ -57,7 +54,7 @@ def _answers(index: Index) -> bool:
 
 
 @pytest.mark.parametrize("before", [0, 20])
-def test_a_worker_notices_that_another_cleared_the_index(server, opened, before):
+def test_a_crawler_notices_that_another_cleared_the_index(server, opened, before):
     """Also if it had seen nothing, or the same pages came again."""
     url = f"{server.url}?name=cleared{before}"
     index, other = opened(url), opened(url)
@@ -67,7 +64,7 @@ def test_a_worker_notices_that_another_cleared_the_index(server, opened, before)
     for value in values(before):
         keep(other, value)
     for value in values(1200, seed=3):
-        index.claim(str(value), fp(value))
+        index.claim(page(str(value), value))
     index.confirm([str(value) for value in values(1200, seed=3)])
     fresh = opened(url)
     assert all(fresh.query(fp(value)) for value in values(1200, seed=3)[::50])
@@ -89,9 +86,9 @@ def test_claims_go_on_while_the_slot_of_the_log_migrates(cluster, opened):
         # In the second round a part of the log's keys is there already, and the rest is not.
         with cluster.migrating(slot, to, keys=round_number % 2):
             for value in values(3, seed=round_number):
-                for worker, key in ((index, "one"), (other, "other")):
+                for crawler, key in ((index, "one"), (other, "other")):
                     with contextlib.suppress(StoreUnavailable):
-                        keep(worker, value ^ (key == "one"), f"{key}{value}")
+                        keep(crawler, value ^ (key == "one"), f"{key}{value}")
                         done += 1
         assert round_number or done == 6
         for value in values(3, seed=round_number):

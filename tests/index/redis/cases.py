@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index import (
-    Index,
-    Outcome,
-    StoreUnavailable,
-)
+from scrapy_simhash.index import Index, Outcome, StoreUnavailable
+from tests.index.made import page
 
 PATIENCE = 1.5
-
-
-def fp(value: int) -> Fingerprint:
-    return Fingerprint(value, 64)
-
-
-def values(count: int, seed: int = 0) -> list[int]:
-    """Return fingerprints that are not near each other."""
-    return [random.Random(seed * 10_000 + number).getrandbits(64) for number in range(count)]
 
 
 def keep(index: Index, value: int, key: str = "") -> Outcome:
     """Claim, and confirm what is kept."""
     key = key or str(value)
-    outcome = index.claim(key, fp(value), request=key).outcome
+    outcome = index.claim(page(key, value, request=key)).outcome
     if outcome is Outcome.ORIGINAL:
         index.confirm([key])
     return outcome

@@ -11,20 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scrapy_simhash.index import (
-    Index,
-    Outcome,
-    StoreDamaged,
-    StoreMismatch,
-    index_from_url,
-)
+from scrapy_simhash.index import Index, Outcome, StoreDamaged, StoreMismatch, open_index
 from tests import servers
-from tests.index.redis_cases import fp, keep, values
+from tests.index.made import fp, page, spec, values
+from tests.index.redis.cases import keep
 
 pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
-
-
-BODIES = {bytes([number] * 8): fp(number) for number in range(3)}
 
 
 class Victim:
@@ -38,19 +30,13 @@ class Victim:
         for value in values(70):
             keep(index, value)
         for number, value in enumerate(values(4, seed=1)):
-            index.claim(f"a{number}", fp(value), request="r")
-            index.claim(f"b{number}", fp(value), request="r")
+            index.claim(page(f"a{number}", value, request="r"))
         index.release(["a0"])
-        index.note_bodies(BODIES)
         name = url.partition("name=")[2]
         self.dumps = {key: self.client.dump(key) for key in self.client.scan_iter(f"*{name}*")}
 
     def open(self) -> Index:
-        self.opened.append(
-            index_from_url(
-                self.url, recipe="test", bits=64, distance=3, expected_pages=1000, lease=1e5
-            )
-        )
+        self.opened.append(open_index(self.url, spec(lease=1e5)))
         return self.opened[-1]
 
     def restore(self) -> None:
@@ -100,14 +86,14 @@ class Victim:
             lambda: index.query(fp(other)),
             lambda: len(index),
             lambda: list(iter(index)),
-            lambda: index.last_lease(),
-            lambda: index.claim("mine", fp(values(1, seed=6)[0]), request="r"),
+            lambda: index.census(),
+            lambda: index.claim(page("mine", values(1, seed=6)[0], request="r")),
             lambda: index.renew(["mine"]),
             lambda: index.release(["mine"]),
-            lambda: index.remove(str(values(1)[0])),
+            lambda: index.remove([str(values(1)[0])]),
+            lambda: index.unsettled([near.entry for near in index.query(fp(value))]),
             lambda: index.orphans(now=now),
-            lambda: index.find_bodies(list(BODIES)),
-            lambda: index.note_bodies(BODIES),
+            lambda: index.put(iter(index)),
         ]
         for call in calls:
             # The header is read again when the log has changed.
@@ -117,11 +103,9 @@ class Victim:
 
 @pytest.fixture(scope="module", params=["redis", "local"])
 def victim(request, server) -> Iterator[Victim]:
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("scrapy_simhash.index.redis_header.SEGMENT", 64)
-        made = Victim(server, f"{server.url}?buckets={request.param}&name=victim{request.param}")
-        yield made
-        made.client.close()
+    made = Victim(server, f"{server.url}?buckets={request.param}&name=victim{request.param}")
+    yield made
+    made.client.close()
 
 
 RUBBISH = (
@@ -133,7 +117,7 @@ RUBBISH = (
 
 @pytest.mark.parametrize(
     "part",
-    ":meta :tail :leases :waiting :waiters :handed :dead :frozen :l: :r: :b: :d:".split(),
+    ":meta :log :rows :buckets :leases :requests :due: :dead".split(),
 )
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), rubbish=RUBBISH)
@@ -147,35 +131,19 @@ def test_rubbish_in_a_key_is_passed_over_or_told_as_damage(victim, part, data, r
     victim.use()
 
 
-@pytest.mark.parametrize("rubbish", [b"", b"1234567", b"123456789", b"\x80\x04]\x94."])
-def test_a_body_with_rubbish_for_a_fingerprint_is_not_known(server, url, opened, rubbish):
-    index = opened(url)
-    digest, other = b"12345678", b"87654321"
-    index.note_bodies({digest: fp(1), other: fp(2)})
-    with server.client() as client:
-        for key in client.scan_iter(f"*{url.partition('name=')[2]}*:d:*"):
-            if client.hexists(key, digest):
-                client.hset(key, digest, rubbish)
-    assert index.find_bodies([digest, other]) == [None, fp(2)]
-    index.note_bodies({digest: fp(3)})
-    assert index.find_bodies([digest]) == [fp(3)]
-
-
-@pytest.mark.parametrize("rubbish", [b"x", b"nan", b"inf"])
-def test_a_lease_with_rubbish_for_a_time_is_told_as_damage(server, url, opened, rubbish):
+def test_a_lease_with_rubbish_is_told_as_damage(server, url, opened):
     index, other = opened(url), opened(url)
-    index.claim("mine", fp(0), request="r")
+    index.claim(page("mine", request="r"))
     with server.client() as client:
         (leases,) = client.scan_iter(f"*{url.partition('name=')[2]}*:leases")
-        ends, _, rest = client.hget(leases, "0").split(b" ", 2)
-        client.hset(leases, "0", b" ".join((ends, rubbish, rest)))
-    for call in (lambda: list(other), lambda: other.claim("other", fp(1)), other.census):
-        with pytest.raises(StoreDamaged, match="no time"):
+        client.hset(leases, "0", b"rubbish")
+    for call in (lambda: list(other), lambda: other.claim(page("other", 1))):
+        with pytest.raises(StoreDamaged, match="damaged"):
             call()
 
 
 def test_a_damaged_index_can_be_cleared(victim):
-    for part in (":meta", ":tail", ":leases", ":r:", ":l:"):
+    for part in (":meta", ":log", ":leases", ":rows", ":buckets", ":dead"):
         victim.restore()
         index = victim.open()
         for key in victim.keys(part):
@@ -184,7 +152,7 @@ def test_a_damaged_index_can_be_cleared(victim):
                 victim.client.append(key, b"xyz")
             else:
                 for field in victim.client.hkeys(key):
-                    if field in (b"head", b"flushed") or part != ":meta":
+                    if field in (b"end", b"pages") or part != ":meta":
                         victim.client.hset(key, field, b"\xff\xfe")
         index.clear()
         assert len(index) == 0
