@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import re
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -12,6 +13,10 @@ from w3lib.url import canonicalize_url
 
 Scope = Literal["global", "domain", "host"]
 SCOPES: tuple[Scope, ...] = ("global", "domain", "host")
+
+_CANONICAL = re.compile(
+    r"https?://[a-z0-9.-]{1,255}(?::[0-9]{1,5})?(?:/(?!\.)[A-Za-z0-9_.~-]{0,999}){1,99}"
+)
 
 
 def plain_key(value: object) -> str:
@@ -25,7 +30,8 @@ def page_key(url: str, method: str = "GET", body: bytes = b"") -> str:
     For anything but GET the method and a digest of the request body stand before it, since the
     same URL then answers with different pages.
     """
-    canonical = canonicalize_url(url)
+    # Most addresses are in their canonical form, which is seen sooner than the form is made.
+    canonical = url if _CANONICAL.fullmatch(url) else canonicalize_url(url)
     if method == "GET":
         return canonical
     digest = hashlib.blake2b(body, digest_size=8).hexdigest()

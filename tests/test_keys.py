@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from w3lib.url import canonicalize_url
 
 from scrapy_simhash.keys import page_key, page_scope
 
@@ -34,3 +37,16 @@ def test_scope_separates_by_domain_or_host(url: str, domain: str, host: str) -> 
     assert page_scope(url, "global") == ""
     assert page_scope(url, "domain") == domain
     assert page_scope(url, "host") == host
+
+
+@given(
+    st.from_regex(r"\Ahttps?://[a-zA-Z0-9.-]{1,20}(:[0-9]{1,5})?/[A-Za-z0-9/_.~%?&=;+#-]{0,40}\Z")
+)
+@example("http://a.example:80/a/../b//c/./d.html")
+@example("http://a.example/%7Euser/?b=2&a=1")
+def test_key_is_the_canonical_url_whatever_way_it_is_found(url: str) -> None:
+    try:
+        canonical = canonicalize_url(url)
+    except ValueError:
+        return
+    assert page_key(url) == canonical

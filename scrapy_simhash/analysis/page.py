@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
+from scrapy_simhash.extraction.charset import utf8_html
 from scrapy_simhash.extraction.excerpt import excerpt
-from scrapy_simhash.extraction.extractor import Extraction, decode_html, extract
+from scrapy_simhash.extraction.extractor import Extraction, extract
 from scrapy_simhash.fingerprint.facts import facts_of
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
@@ -81,11 +82,11 @@ def analyse_body(body: Body, recipe: Recipe, excerpt_length: int = 0) -> PageAna
     if body.is_text:
         text = body.data.decode("utf-8", "surrogatepass")
         return analyse_text(text, recipe, excerpt_length)
-    return analyse_html(decode_html(body.data, body.charset), recipe, excerpt_length)
+    return analyse_html(utf8_html(body.data, body.charset), recipe, excerpt_length)
 
 
-def analyse_html(html: str, recipe: Recipe, excerpt_length: int = 0) -> PageAnalysis:
-    """Extract the main text of a decoded page and fingerprint it; see :func:`analyse_body`."""
+def analyse_html(html: str | bytes, recipe: Recipe, excerpt_length: int = 0) -> PageAnalysis:
+    """Extract the main text of a decoded page and fingerprint it; bytes are UTF-8."""
     return analyse_extraction(extract(html, recipe.extractor), recipe, excerpt_length)
 
 

@@ -64,6 +64,11 @@ class WorkerPool:
         """How many bodies had been analysed before."""
         return self._seen.repeats
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether worker processes have pages that they have not answered."""
+        return any(worker.load for worker in self._workers)
+
     async def analyse(self, body: Body) -> PageAnalysis:
         """Return the analysis of a page or text.
 
@@ -106,13 +111,13 @@ class WorkerPool:
             if self._waiting[0].answer.done():  # nobody waits for it any more
                 self._waiting.popleft()
                 continue
-            worker = min(self._workers, key=lambda worker: worker.load, default=None)
-            if (worker is None or worker.load) and len(self._workers) < self._processes:
+            if len(self._workers) < self._processes and all(w.load for w in self._workers):
                 self._start_worker()
             ready = [worker for worker in self._workers if worker.ready]
             if not ready:
                 return
-            min(ready, key=lambda worker: worker.load).send(self._waiting.popleft())
+            worker = ready[0] if len(ready) == 1 else min(ready, key=lambda worker: worker.load)
+            worker.send(self._waiting.popleft())
 
     def _start_worker(self) -> None:
         try:

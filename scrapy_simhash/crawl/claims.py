@@ -1,4 +1,8 @@
-"""Claims of pages, and whatever else is asked of the index: those of one moment go together."""
+"""Claims of pages, and whatever else is asked of the index: those of one moment go together.
+
+A call to the index costs several times as much as one more page in it, so a page waits a moment for
+others, but only while there are others on their way.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,8 @@ logger = logging.getLogger(__name__)
 BATCH = 64
 # On the event loop, so many claims take a few milliseconds.
 BATCH_ON_LOOP = 16
+# How long a claim waits for others.
+PATIENCE = 0.01
 
 T = TypeVar("T")
 
@@ -29,18 +35,28 @@ class Claims:
         index: that decides; it is closed with :meth:`close`.
         on_loop: whether it answers so fast that it is asked on the event loop. If not, one thread
             asks it.
+        more_to_come: tells whether other pages are about to claim.
         abandoned: called with the key of a page that became an original when nobody waited for
             its claim any more.
     """
 
-    def __init__(self, index: Index, *, on_loop: bool, abandoned: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        index: Index,
+        *,
+        on_loop: bool,
+        more_to_come: Callable[[], bool],
+        abandoned: Callable[[str], None],
+    ) -> None:
         self._index = index
+        self._more_to_come = more_to_come
         self._abandoned = abandoned
-        self._thread = (
-            None if on_loop else ThreadPoolExecutor(1, thread_name_prefix="simhash-index")
-        )
+        self._thread = None if on_loop else ThreadPoolExecutor(1, "simhash-index")
+        self._most = BATCH_ON_LOOP if on_loop else BATCH
         self._waiting: list[_Asked] = []
-        self._is_serving = False
+        # When the claims that wait are made; None while none wait, or while the thread makes some.
+        self._due: asyncio.Handle | None = None
+        self._is_asking = False
 
     async def claim(self, arrival: Arrival) -> Claim:
         """Return the answer of the index.
@@ -51,10 +67,14 @@ class Claims:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Claim] = loop.create_future()
         self._waiting.append((arrival, answer))
-        if not self._is_serving:
-            self._is_serving = True
-            # After the other pages of this turn of the loop.
-            loop.call_soon(self._serve)
+        if self._is_asking:
+            pass  # the thread takes it next
+        elif self._due is None:
+            patience = PATIENCE if self._more_to_come() else 0.0
+            self._due = loop.call_later(patience, self._serve)
+        elif len(self._waiting) == self._most:
+            self._due.cancel()
+            self._due = loop.call_soon(self._serve)
         try:
             return await answer
         except asyncio.CancelledError:
@@ -80,12 +100,13 @@ class Claims:
         self._index.close()
 
     def _serve(self) -> None:
-        most = BATCH if self._thread else BATCH_ON_LOOP
-        batch, self._waiting = self._waiting[:most], self._waiting[most:]
+        self._due = None
+        batch, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
         arrivals = [arrival for arrival, _ in batch]
         if self._thread is None:
             self._answer(batch, self._claim(arrivals))
         else:
+            self._is_asking = True
             loop = asyncio.get_running_loop()
             claims = loop.run_in_executor(self._thread, self._claim, arrivals)
             claims.add_done_callback(lambda done: self._answer(batch, done.result()))
@@ -99,9 +120,9 @@ class Claims:
                 answer.set_result(claim)
             else:
                 answer.set_exception(claim)
-        self._is_serving = bool(self._waiting)
-        if self._is_serving:
-            asyncio.get_running_loop().call_soon(self._serve)
+        self._is_asking = False
+        if self._waiting:
+            self._due = asyncio.get_running_loop().call_soon(self._serve)
 
     def _abandon(self, arrival: Arrival, claim: Claim) -> None:
         if claim.outcome is not Outcome.DUPLICATE:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from functools import partial
 
 from scrapy import Request, Spider, signals
@@ -73,7 +74,10 @@ class CrawlFilter:
             excerpt_length=self.settings.log_text,
         )
         self._claims = Claims(
-            self._index, on_loop=self.settings.is_local, abandoned=self.progress.abandon
+            self._index,
+            on_loop=not self.settings.survives,
+            more_to_come=lambda: self._pool.is_busy,
+            abandoned=self.progress.abandon,
         )
         self.upkeep = Upkeep(
             crawler,
@@ -92,6 +96,7 @@ class CrawlFilter:
                 is_away=lambda: self._index.away,
                 note=self.summary.spared,
             )
+        self._counts: Counter[str] = Counter()
         self._running: asyncio.Task[None] | None = None
         self._stopping: asyncio.Future[None] | None = None
         connect = crawler.signals.connect
@@ -117,10 +122,8 @@ class CrawlFilter:
         return self._crawler.spider
 
     def count(self, name: str, by: int = 1) -> None:
-        """Add to the stat ``simhash/<name>``, which is there from 1 on."""
-        assert self._crawler.stats is not None
-        if by:
-            self._crawler.stats.inc_value(f"simhash/{name}", count=by)
+        """Add to the stat ``simhash/<name>``, which is there from 1 on, a moment later."""
+        self._counts[name] += by
 
     async def check(
         self, body: Body, *, key: str, url: str, request: Request | None = None
@@ -176,15 +179,20 @@ class CrawlFilter:
         self._running = loop.create_task(self.upkeep.run(self._each_round))
 
     def _each_round(self) -> None:
-        self._count_repeats()
+        self._publish_counts()
         if self.summary.is_due():
             self._claims.run(partial(self.summary.say_progress, self._index))
         self._stop_if_told()
 
-    def _count_repeats(self) -> None:
-        assert self._crawler.stats is not None
+    def _publish_counts(self) -> None:
+        stats = self._crawler.stats
+        assert stats is not None
         if self._pool.repeats:
-            self._crawler.stats.set_value("simhash/same_body", self._pool.repeats)
+            stats.set_value("simhash/same_body", self._pool.repeats)
+        for name, number in self._counts.items():
+            if number:
+                stats.inc_value(f"simhash/{name}", count=number)
+        self._counts.clear()
 
     def _stop_if_told(self) -> None:
         refused = self._index.refused
@@ -231,7 +239,7 @@ class CrawlFilter:
         await self._pool.close()
         for close in (self._claims.close, self.summary.close):
             await asyncio.get_running_loop().run_in_executor(None, close)
-        self._count_repeats()
+        self._publish_counts()
         logger.info("%s", self.summary.text(), extra={"spider": spider})
         if self.sparing is not None:
             await self.sparing.close()

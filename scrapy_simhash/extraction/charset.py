@@ -74,6 +74,23 @@ def decode_html(body: bytes, declared: str | None = None) -> str:
     return text
 
 
+def utf8_html(body: bytes, declared: str | None = None) -> bytes:
+    """Return the body of a page in UTF-8, as it is where it is in UTF-8 already.
+
+    Args:
+        body: see :func:`decode_html`.
+        declared: see :func:`decode_html`.
+    """
+    if not (body.startswith(codecs.BOM_UTF8) or b"\0" in body or b"\x1b" in body):
+        try:
+            body.decode("utf-8")
+        except UnicodeDecodeError:
+            pass
+        else:
+            return body
+    return decode_html(body, declared).encode("utf-8", "replace")
+
+
 def _decode_legacy(body: bytes, header: str | None) -> str:
     sample = _ASCII_RUN.sub(b"", body)[:_SAMPLE_BYTES]
     # Cut short, or with a few damaged characters, it is UTF-8 all the same.

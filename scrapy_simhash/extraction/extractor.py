@@ -50,11 +50,11 @@ class Extraction:
     headings: tuple[str, ...] = ()
 
 
-def extract(html: str, extractor: str = "main", url: str | None = None) -> Extraction:
+def extract(html: str | bytes, extractor: str = "main", url: str | None = None) -> Extraction:
     """Return the text of a page.
 
     Args:
-        html: the decoded page.
+        html: the decoded page, or its bytes in UTF-8.
         extractor: one of ``EXTRACTORS``, or the import path of a callable. Where that returns the
             text alone, what else the page shows is found here.
         url: the page's address, to be named when a callable returns what is no text.
@@ -64,6 +64,8 @@ def extract(html: str, extractor: str = "main", url: str | None = None) -> Extra
         TypeError: a callable returned neither a str nor an Extraction.
         Exception: whatever a callable given by import path raises.
     """
+    if isinstance(html, bytes) and extractor not in FAST_EXTRACTORS:
+        html = html.decode("utf-8", "replace")
     result = load_extractor(extractor)(html)
     if isinstance(result, Extraction):
         return result
@@ -73,7 +75,7 @@ def extract(html: str, extractor: str = "main", url: str | None = None) -> Extra
 
 
 @lru_cache(maxsize=16)
-def load_extractor(name: str) -> Callable[[str], str | Extraction]:
+def load_extractor(name: str) -> Callable[[Any], str | Extraction]:
     """Return an extractor by its name, in this or any other process.
 
     Args:
@@ -106,7 +108,7 @@ def _extraction(text: str, page: Page, *, thin: bool = False) -> Extraction:
     return Extraction(text, thin, page.shown, page.title, page.headings)
 
 
-def _main(html: str) -> Extraction:
+def _main(html: str | bytes) -> Extraction:
     page = read_page(html)
     text = main_text(page)
     if text is None:
@@ -114,7 +116,7 @@ def _main(html: str) -> Extraction:
     return _extraction(text, page)
 
 
-def _shown(html: str) -> Extraction:
+def _shown(html: str | bytes) -> Extraction:
     page = read_page(html)
     return _extraction(page.shown, page)
 

@@ -49,17 +49,18 @@ MAX_FURNITURE = 0.5
 MAX_NAMED = 0.4
 DOUBT = 0.3  # what a line in a doubtful element weighs
 POWER = 1.5
-HALF = 0.5
 #: A shorter text goes up to what holds the heading as well.
 SHORT_TEXT = 800
 #: So much text makes an element count that is made like the one beside it.
 ALIKE_BYTES = 80
 ALIKE_LEVELS = 6
+#: Elements beside a place count if they have such a share of its weight.
+ALIKE_SHARE = 0.25
 
 #: Less is no main text; nor is less than the second that is a small share of what the page shows.
-THIN_BYTES = 180
+THIN_BYTES = 150
 THIN_BYTES_OF_MUCH = 450
-THIN_SHARE = 0.2
+THIN_SHARE = 0.1
 
 
 class Block(NamedTuple):
@@ -143,23 +144,33 @@ def main_text(page: Page) -> str | None:
 
 
 def shown_text(page: Page) -> str:
-    """Return all lines of a page outside navigation, header and footer by tag.
+    """Return all that a page shows outside navigation, header and footer by tag.
 
-    Each of them stays where it holds most of the text outside links.
+    Each of them stays where it holds most of the text outside links. An image counts by the name
+    of its file: a gallery shows little else. Where a page shows hardly anything, scripts make it
+    of the data in it, which counts then.
     """
     outline = Outline(page)
     lines = [
-        Block(outline.place(_holder(holder)), 0 if 2 * links > len(text) else len(text), text)
+        Block(outline.place(_holder(holder)), 0 if 2 * links > len(text) else _size(text), text)
         for holder, links, text in zip(page.holders, page.linked, page.texts, strict=True)
     ]
     gone = _believed((NAVIGATION, HEADER, FOOTER), outline, lines)
-    return "\n".join(
-        single_spaced(line.text) for line in lines if not outline.roles[line.place] & gone
-    )
+    texts = [line.text for line in lines if not outline.roles[line.place] & gone]
+    texts += [
+        image.get("src", "").partition("?")[0].rpartition("/")[2]
+        for image in page.images
+        if not outline.roles[outline.place(image.getparent())] & gone
+    ]
+    if sum(map(_size, texts)) < THIN_BYTES:
+        texts += [single_spaced(el.text or "") for el in page.data]
+    return "\n".join(filter(None, texts))
 
 
 def _size(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+    """Return the bytes of a text in UTF-8, but for its spaces: those are a matter of layout."""
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+    return size - text.count(" ") - text.count("\t")
 
 
 def _holder(el: Element) -> Element:
@@ -170,9 +181,7 @@ def _holder(el: Element) -> Element:
 def _blocks(page: Page, outline: Outline) -> list[Block]:
     blocks = []
     for holder, links, text in zip(page.holders, page.linked, page.texts, strict=True):
-        text = single_spaced(text)
-        size = _size(text)
-        if size < MIN_LINE or links > MAX_LINK_SHARE * len(text):
+        if links > MAX_LINK_SHARE * len(text) or (size := _size(text)) < MIN_LINE:
             continue
         place = outline.place(_holder(holder))
         if not outline.roles[place] & (LINK | TITLE):
@@ -208,28 +217,40 @@ def _without_named(role: int, blocks: list[Block], outline: Outline) -> list[Blo
 
 def _area(page: Page, outline: Outline, blocks: list[Block]) -> int:
     """Return the element that covers the main text."""
-    elements, parents = outline.elements, outline.parents
     sums: dict[int, float] = defaultdict(float)
     alone = _alone(blocks)
     for place, size, _ in blocks:
         weight = size if size >= FULL_LINE else size * size / FULL_LINE
         if outline.roles[place] & DOUBTFUL:
             weight *= DOUBT
-        together = parents[place] if place in alone else place
-        while together and elements[together].tag in FLOW_TAGS:
-            together = parents[together]
-        sums[together] += weight
+        sums[_together(place, alone, outline)] += weight
     weights = outline.sums((place, weight**POWER) for place, weight in sums.items())
-    area = max(place for place, weight in enumerate(weights) if weight > HALF * weights[0])
+    # Those with more than half of it are in each other; the last of them is the innermost.
+    area = max(place for place, weight in enumerate(weights) if weight > weights[0] / 2)
     sizes = outline.sums((block.place, block.size) for block in blocks)
-    while area and elements[area].tag in ("li", "td"):
-        area = parents[area]
+    while area and outline.elements[area].tag in ("li", "td"):
+        area = outline.parents[area]
     if sizes[area] < SHORT_TEXT and page.heading_elements:
         wider = area
         while wider and not outline.holds_heading(wider):
-            wider = parents[wider]
+            wider = outline.parents[wider]
         area = wider or area
-    return _with_alike(area, outline, sizes)
+    return _with_alike(area, outline, sizes, weights)
+
+
+def _together(place: int, alone: set[int], outline: Outline) -> int:
+    """Return the element that a line's block stands in together with others like it."""
+    elements, parents = outline.elements, outline.parents
+    if place in alone and elements[place].tag != "li":
+        place = parents[place]
+    while place and _shapes_text(elements[place]):
+        place = parents[place]
+    return place
+
+
+def _shapes_text(el: Element) -> bool:
+    """Return whether an element only shapes running text; many manuals have no tag for sections."""
+    return el.tag in FLOW_TAGS or (el.tag == "div" and el.get("class", "").startswith("sect"))
 
 
 def _alone(blocks: list[Block]) -> set[int]:
@@ -241,7 +262,7 @@ def _alone(blocks: list[Block]) -> set[int]:
     return once - again
 
 
-def _with_alike(area: int, outline: Outline, sizes: list[float]) -> int:
+def _with_alike(area: int, outline: Outline, sizes: list[float], weights: list[float]) -> int:
     """Return the element around an area and all the elements beside it that are made alike."""
     children: dict[int, list[int]] = defaultdict(list)
     for place in range(1, len(outline.parents)):
@@ -252,12 +273,13 @@ def _with_alike(area: int, outline: Outline, sizes: list[float]) -> int:
     while place and levels:
         parent = outline.parents[place]
         made = _manner(outline.elements[place])
-        alike = (
-            other != place and _manner(outline.elements[other]) == made
+        alike = sum(
+            weights[other]
             for other in children[parent]
+            if other != place and _manner(outline.elements[other]) == made
         )
         levels -= 1
-        if any(alike):
+        if alike > 0 and alike >= ALIKE_SHARE * weights[place]:
             area = parent
             levels = ALIKE_LEVELS
         place = parent

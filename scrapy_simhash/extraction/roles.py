@@ -72,7 +72,8 @@ _DOUBTFUL = re.compile(
     r"|newsletter|popup|modal|caption|author[-_]?(?:box|bio)|signature"
 )
 _INVISIBLE = re.compile(r"display\s{0,3}:\s{0,3}none")
-_LONGEST_NAMES = 200  # characters of an attribute that are looked at
+LONGEST_NAMES = 200  # characters of an attribute that are looked at
+_TELLING = frozenset(("role", "hidden", "aria-hidden", "style"))
 
 
 def role_of(el: Element) -> int:
@@ -82,16 +83,18 @@ def role_of(el: Element) -> int:
     for name, value in el.items():
         # The id of a section is the slug of its heading: it tells the topic, not the role.
         if name == "class" or (name == "id" and tag != "section"):
-            role |= _role_of_names(value[:_LONGEST_NAMES])
-        elif name == "role":
-            role |= _ARIA_ROLES.get(value, 0)
-        elif (
-            name == "hidden"
-            or (name == "aria-hidden" and value == "true")
-            or (name == "style" and "none" in value and _INVISIBLE.search(value[:_LONGEST_NAMES]))
-        ):
-            role |= HIDDEN
+            role |= _role_of_names(value if len(value) < LONGEST_NAMES else value[:LONGEST_NAMES])
+        elif name in _TELLING:
+            role |= _role_of_attribute(name, value)
     return role
+
+
+def _role_of_attribute(name: str, value: str) -> int:
+    if name == "role":
+        return _ARIA_ROLES.get(value, 0)
+    if name == "hidden" or value == "true" or _INVISIBLE.search(value[:LONGEST_NAMES]):
+        return HIDDEN
+    return 0
 
 
 @lru_cache(maxsize=8192)

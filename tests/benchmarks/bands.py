@@ -1,6 +1,6 @@
 """How many near pairs share a band, and how many unrelated pages do, for several layouts.
 
-    python tests/benchmarks/bands.py [--layouts bands:16x4,bands:24x4] [--extractor prose]
+    python tests/benchmarks/bands.py [--layouts bands:16x4,bands:24x4] [--extractor main]
 
 The sets of ../shared/data, and near-duplicates made of the pages of articles-html. A near pair
 is two pages of a set whose fingerprints differ in at least one bit and at most k, by a full scan;
@@ -91,7 +91,7 @@ def shared(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--layouts", default=LAYOUTS)
-    parser.add_argument("--extractor", default="prose")
+    parser.add_argument("--extractor", default="main")
     parser.add_argument("--recipe", default="default")
     options = parser.parse_args()
     if not DATA.is_dir():

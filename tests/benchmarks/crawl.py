@@ -1,11 +1,16 @@
-"""Crawls real pages from loopback, without the filter and with it: speed, loop lag, CPU, memory.
+"""Crawls real pages from loopback, without the filter and with it: CPU, speed, loop lag, memory.
 
-Run as ``python tests/benchmarks/crawl.py [--full] [--only FILTERS] [--pages N] [--rounds N]
-[--json FILE]``.
+Run as ``python tests/benchmarks/crawl.py [--full] [--only FILTERS] [--spider NAME] [--requests N]
+[--pages N] [--rounds N] [--json FILE]``.
 One process serves the pages of articles-html and of one release of docs-html at full speed; each
 crawl is a process of its own. The crawls of a round follow each other, so that a ratio compares
-neighbours; figures are medians over the rounds. The first pages are not measured: they start the
-worker process and fill caches. The data is read from ``../shared/data`` beside the checkout.
+neighbours; figures are medians over the rounds, with the least and the most. The first pages are
+not measured: they start the worker process and fill caches. The data is read from
+``../shared/data`` beside the checkout.
+
+On a machine that does other things as well, pages/s say more about those than about the filter; CPU
+time says how much work there is, though caches that others use make it larger, too. The last column
+tells what others took.
 """
 
 from __future__ import annotations
@@ -41,6 +46,7 @@ FILTERS: dict[str, dict[str, Any]] = {
     "default": {},
     "in a thread": {"SIMHASH_PROCESSES": 0},
     "2 processes": {"SIMHASH_PROCESSES": 2},
+    "sqlite": {"SIMHASH_INDEX_URL": "sqlite:///{folder}/index.sqlite"},
     "trafilatura": {"SIMHASH_EXTRACTOR": "trafilatura"},
     "trafilatura, 1 process": {"SIMHASH_EXTRACTOR": "trafilatura", "SIMHASH_PROCESSES": 1},
 }
@@ -52,14 +58,14 @@ SHORT = [
 FULL = [(spider, name, number) for number in (64, 16) for spider in SPIDERS for name in FILTERS]
 
 DEFINITIONS = """\
-ratio: pages/s to those of the same spider without a filter, in the same round. on free cores: what
-the ratio is when no process waits for a core, by CPU time: the slowest of crawl process and worker
-processes sets the pace. lag: how much later than asked for the event loop comes back. latency:
-median of Scrapy's download_latency. CPU in ms a page, RSS in MB at the end."""
+CPU in ms a page, of the crawl's process, of the worker processes and of the server. by CPU: that of
+the crawl's process without a filter, in the same round, to that with it. pages/s: in brackets, the
+ratio to those without a filter in the same round. lag: how much later than asked for the event loop
+comes back. RSS in MB at the end. others: share of the machine's CPU that went to other programs."""
 
 HEADER = (
-    "| spider | requests | filter | pages/s | ratio | on free cores | lag p50 / p99, ms"
-    " | latency, ms | CPU crawl | CPU workers | RSS crawl | RSS workers |"
+    "| spider | requests | filter | CPU crawl | by CPU | CPU workers | CPU server | pages/s"
+    " | lag p50 / p99, ms | RSS crawl | RSS workers | others |"
 )
 
 Case = tuple[str, str, int]
@@ -72,9 +78,10 @@ class Run:
     pages_per_second: float
     lag_p50: float
     lag_p99: float
-    latency: float
     cpu: float
     worker_cpu: float
+    server_cpu: float
+    others: float
     rss: float
     worker_rss: float
     threads: dict[str, float]
@@ -128,25 +135,29 @@ async def _serve() -> None:
 
 
 @contextlib.contextmanager
-def serving() -> Iterator[tuple[int, int]]:
-    """Serve the pages from a process of its own; the value is its port and how many there are."""
+def serving() -> Iterator[tuple[int, int, int]]:
+    """Serve the pages from a process of its own; yield its port, the number of pages, its pid."""
     command = [sys.executable, __file__, "--serve"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         try:
             port, count = json.loads(server.stdout.readline())
-            yield port, count
+            yield port, count, server.pid
         finally:
             server.kill()
 
 
-def run(case: Case, port: int, count: int, profile: Path | None = None) -> Run:
+def run(case: Case, port: int, count: int, server: int, profile: Path | None = None) -> Run:
     """Crawl in a process of its own; ``profile`` is a file for a cProfile of its event loop."""
     spider, name, concurrent = case
     with tempfile.TemporaryDirectory() as folder:
         order = {
             "spider": spider,
-            "settings": FILTERS[name],
+            "settings": {
+                key: value.format(folder=folder) if isinstance(value, str) else value
+                for key, value in FILTERS[name].items()
+            },
+            "server": server,
             "concurrent": concurrent,
             "port": port,
             "count": count,
@@ -189,6 +200,12 @@ def _cpu_of_threads() -> dict[str, float]:
     return found
 
 
+def _cpu_of_machine() -> float:
+    """Return the seconds in which any core worked."""
+    fields = [int(n) for n in Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
+    return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
+
+
 def _rss_of(pid: int | str) -> float:
     """Return resident memory in MB."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
@@ -198,12 +215,12 @@ def _rss_of(pid: int | str) -> float:
 class _Meter:
     """Measures the crawl that it runs in, from the end of the warm-up to the last page."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, server: int) -> None:
         self._count = count
+        self._server = server
         self._done = 0
         self._lags: list[float] = []
-        self._latencies: list[float] = []
-        self._begun = (0.0, 0.0, 0.0)
+        self._begun = (0.0,) * 5
         self._threads_begun: dict[str, float] = {}
         self.report: dict[str, Any] = {}
 
@@ -216,33 +233,34 @@ class _Meter:
     def page_done(self, request: Any) -> None:
         """Note that a page has its verdict: it goes to its callback, or was dropped."""
         self._done += 1
-        self._latencies.append(request.meta["download_latency"])
         if self._done == WARM_UP:
             self._begun = self._now()
             self._threads_begun = _cpu_of_threads()
             self._lags.clear()
-            self._latencies.clear()
         elif self._done == self._count:
             self._finish()
 
-    def _now(self) -> tuple[float, float, float]:
+    def _now(self) -> tuple[float, ...]:
         usage = resource.getrusage(resource.RUSAGE_SELF)
         workers = sum(map(_cpu_of, _children()))
-        return time.perf_counter(), usage.ru_utime + usage.ru_stime, workers
+        own, server = usage.ru_utime + usage.ru_stime, _cpu_of(self._server)
+        return time.perf_counter(), own, workers, server, _cpu_of_machine()
 
     def _finish(self) -> None:
-        seconds, cpu, workers = (
+        seconds, cpu, workers, server, machine = (
             end - begin for begin, end in zip(self._begun, self._now(), strict=True)
         )
+        others = max(0.0, machine - cpu - workers - server)
         number = self._count - WARM_UP
         lags = quantiles(self._lags, n=100)
         self.report = {
             "pages_per_second": number / seconds,
             "lag_p50": 1000 * lags[49],
             "lag_p99": 1000 * lags[98],
-            "latency": 1000 * median(self._latencies),
             "cpu": 1000 * cpu / number,
             "worker_cpu": 1000 * workers / number,
+            "server_cpu": 1000 * server / number,
+            "others": others / seconds / (os.cpu_count() or 1),
             "rss": _rss_of("self"),
             "worker_rss": sum(map(_rss_of, _children())),
             "threads": {
@@ -260,7 +278,7 @@ def _run_spider(order: dict[str, Any]) -> None:
 
     from scrapy_simhash.signals import near_duplicate
 
-    meter = _Meter(order["count"])
+    meter = _Meter(order["count"], order["server"])
     folder = Path(order["folder"])
 
     class Bare(Spider):
@@ -322,7 +340,8 @@ def _run_spider(order: dict[str, Any]) -> None:
     if order["profile"]:
         import cProfile
 
-        profile = cProfile.Profile()
+        # By CPU time, since other processes may have the core meanwhile.
+        profile = cProfile.Profile(time.thread_time)
         profile.runcall(process.start)
         profile.dump_stats(order["profile"])
     else:
@@ -332,37 +351,34 @@ def _run_spider(order: dict[str, Any]) -> None:
 
 
 def _table(runs: dict[Case, list[Run]]) -> Iterator[str]:
-    from scrapy.settings import Settings
-
-    from scrapy_simhash.settings import FilterSettings
-
     yield HEADER
     yield "| --- |" + " ---: |" * (HEADER.count("|") - 2)
     for case, found in runs.items():
         spider, name, concurrent = case
         base = runs[spider, "no filter", concurrent]
-
-        def ratio(value: Any, found: list[Run] = found, base: list[Run] = base) -> float:
-            return median(value(on) / value(off) for off, on in zip(base, found, strict=True))
+        pairs = list(zip(base, found, strict=True))
 
         def of(field: str, found: list[Run] = found) -> float:
             return median(getattr(run, field) for run in found)
 
-        workers = max(1, FilterSettings.from_settings(Settings(FILTERS[name])).processes)
-        free = ratio(lambda run, workers=workers: 1 / max(run.cpu, run.worker_cpu / workers))
+        speed = median(on.pages_per_second / off.pages_per_second for off, on in pairs)
         cells = [
             *(spider, str(concurrent), name),
-            f"{of('pages_per_second'):.0f}",
-            f"{ratio(lambda run: run.pages_per_second):.2f}",
-            f"{free:.2f}",
-            f"{of('lag_p50'):.1f} / {of('lag_p99'):.1f}",
-            f"{of('latency'):.0f}",
-            f"{of('cpu'):.2f}",
+            _range([run.cpu for run in found]),
+            _range([off.cpu / on.cpu for off, on in pairs]),
             f"{of('worker_cpu'):.2f}",
+            f"{of('server_cpu'):.2f}",
+            f"{of('pages_per_second'):.0f} ({speed:.2f})",
+            f"{of('lag_p50'):.1f} / {of('lag_p99'):.1f}",
             f"{of('rss'):.0f}",
             f"{of('worker_rss'):.0f}",
+            f"{of('others'):.0%}",
         ]
         yield "| " + " | ".join(cells) + " |"
+
+
+def _range(values: list[float]) -> str:
+    return f"{median(values):.2f} ({min(values):.2f}-{max(values):.2f})"
 
 
 def main() -> None:
@@ -370,6 +386,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--full", action="store_true", help="all pages, filters, concurrencies")
     parser.add_argument("--only", help="filters, separated by ; beside no filter")
+    parser.add_argument("--spider", choices=SPIDERS, help="this one alone")
+    parser.add_argument("--requests", type=int, choices=(16, 64), help="at a time, these alone")
     parser.add_argument("--pages", type=int, help="of each crawl; 500, with --full all")
     parser.add_argument("--rounds", type=int, help="how often each; 2, with --full 3")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every run as JSON too")
@@ -382,18 +400,25 @@ def main() -> None:
         return print(f"skipped: there is no {DATA}")
     if options.serve:
         return asyncio.run(_serve())
-    with serving() as (port, count):
-        cases = FULL if options.full else SHORT
-        if options.only:
-            chosen = ["no filter", *options.only.split(";")]
-            cases = [case for case in FULL if case[1] in chosen]
+    with serving() as (port, count, server):
+        cases = FULL if options.full or options.only else SHORT
+        chosen = ["no filter", *(options.only or ";".join(FILTERS)).split(";")]
+        cases = [
+            case
+            for case in cases
+            if case[0] in ([options.spider] if options.spider else SPIDERS)
+            and case[1] in chosen
+            and case[2] == (options.requests or case[2])
+        ]
         count = min(count, options.pages or (count if options.full else SHORT_PAGES))
         rounds = options.rounds or (3 if options.full else 2)
         runs: dict[Case, list[Run]] = {case: [] for case in cases}
         for _ in range(rounds):
             for case in cases:
-                runs[case].append(run(case, port, count))
-    print(f"{count - WARM_UP} pages after {WARM_UP}, medians of {rounds}\n\n{DEFINITIONS}\n")
+                runs[case].append(run(case, port, count, server))
+    load = "/".join(f"{number:.1f}" for number in os.getloadavg())
+    print(f"{count - WARM_UP} pages after {WARM_UP}, medians of {rounds} (least-most)")
+    print(f"{os.cpu_count()} cores, load in the last 1/5/15 minutes {load}\n\n{DEFINITIONS}\n")
     print(*_table(runs), sep="\n")
     if options.json:
         found = [{"case": case, "run": asdict(r)} for case, all_ in runs.items() for r in all_]

@@ -26,19 +26,19 @@ ROUNDS = 5
 TOP = 12
 
 
-def threads(port: int, count: int) -> None:
+def threads(port: int, count: int, server: int) -> None:
     """Print the CPU of each thread of the crawl process."""
-    found = run(("bare", "default", 64), port, count)
+    found = run(("bare", "default", 64), port, count, server)
     print(f"\nCrawl process, ms of CPU a page: {found.cpu:.2f}; workers: {found.worker_cpu:.2f}")
     for name, ms in sorted(found.threads.items(), key=lambda item: -item[1]):
         print(f"{ms:8.2f}  {name}")
 
 
-def packages(port: int, count: int) -> None:
+def packages(port: int, count: int, server: int) -> None:
     """Print where the event loop's time goes, by package."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "profile"
-        run(("bare", "default", 64), port, count, file)
+        run(("bare", "default", 64), port, count, server, file)
         stats = pstats.Stats(str(file)).stats  # type: ignore[attr-defined]
     times: Counter[str] = Counter()
     for (path, _, name), (_, _, own, _, _) in stats.items():
@@ -97,11 +97,11 @@ def main() -> None:
     if not DATA.is_dir():
         return print(f"skipped: there is no {DATA}")
     bodies = [body for body, _ in read_pages()]
-    with serving() as (port, count):
+    with serving() as (port, count, server):
         count = min(count, options.pages)
         print(f"{count - WARM_UP} pages after {WARM_UP}, bare spider, 64 requests at a time")
-        threads(port, count)
-        packages(port, count)
+        threads(port, count, server)
+        packages(port, count, server)
     # Each kind of page is spread over the run, as in the crawl.
     stages([bodies[place * 389 % len(bodies)] for place in range(min(len(bodies), 400))])
     return None

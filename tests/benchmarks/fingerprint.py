@@ -70,7 +70,7 @@ def chinese(size: int) -> str:
 def real_texts(name: str) -> list[str]:
     """Return the main texts of a few pages of a set, in the order of the file."""
     pages = [page for page in islice(read_pages(DATA / name), 320) if page.html][:: 320 // PAGES]
-    texts = [extract(page.html or "", url=page.url).text for page in pages]
+    texts = [extract(page.html or "", "main", url=page.url).text for page in pages]
     return [text for text in texts if len(text) > 200]
 
 

@@ -50,10 +50,20 @@ class Counting:
 
 
 def with_claims(
-    index: Any, work: Callable[[Claims], Awaitable[Any]], *, on_loop: bool, abandoned: Any = None
+    index: Any,
+    work: Callable[[Claims], Awaitable[Any]],
+    *,
+    on_loop: bool,
+    more_to_come: bool = False,
+    abandoned: Any = None,
 ) -> Any:
     async def run() -> Any:
-        claims = Claims(index, on_loop=on_loop, abandoned=abandoned or (lambda key: None))
+        claims = Claims(
+            index,
+            on_loop=on_loop,
+            more_to_come=lambda: more_to_come,
+            abandoned=abandoned or (lambda key: None),
+        )
         try:
             return await work(claims)
         finally:

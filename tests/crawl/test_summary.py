@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from scrapy import Request
 from scrapy.settings import Settings
 
 from scrapy_simhash.exceptions import SettingError
@@ -181,3 +183,52 @@ def test_summary_is_bounded_however_many_hosts_there_are(tmp_path: Path) -> None
     assert len(text.splitlines()) == 16
     assert re.search(r"\n2,990 other hosts +2,990 +2,990 +0 +0 ", text)
     assert text.splitlines()[-1].endswith(f"scrapy simhash report '{tmp_path / 'a log'}'")
+
+
+def test_line_each_minute_says_how_the_crawl_goes(
+    crawl: Any, twins: Any, caplog: Any, monkeypatch: Any
+) -> None:
+    class Slow(Pages):
+        async def start(self) -> Any:
+            async for request in super().start():
+                yield request
+            await asyncio.sleep(0.5)
+            yield Request(self.base + "/late")
+
+    monkeypatch.setattr("scrapy_simhash.crawl.summary.SECONDS_BETWEEN_LINES", 0.3)
+    twins.pages["/sibling"] = html(article(1, 150), title="Another release")
+    paths = [*twins.pages]
+    crawl(Slow, settings=ONE_AT_A_TIME, site=twins, paths=paths)
+    lines = [r for r in caplog.records if " a minute), " in r.getMessage()]
+    assert len(lines) in (1, 2)
+    assert lines[0].levelname == "INFO"
+    assert lines[0].getMessage() == (
+        "Near-duplicates: 5 pages (5 a minute), 3 kept, 1 repeated, 1 near but kept; "
+        "3 pages in the index (memory)"
+    )
+
+
+def test_page_that_is_near_but_kept_is_counted_and_logged(
+    crawl: Any, twins: Any, log: Path, caplog: Any
+) -> None:
+    twins.pages["/sibling"] = html(article(1, 200), title="Another release")
+    twins.pages["/first"] = html(article(1, 200))
+    settings = {**ONE_AT_A_TIME, "SIMHASH_LOG": log}
+    crawled = crawl(Pages, settings=settings, site=twins, paths=["/first", "/second", "/sibling"])
+    assert [item["path"] for item in crawled.items] == ["/first", "/sibling"]
+    assert crawled.stat("duplicate/like-headings") == 1
+    assert crawled.stat("near_kept/other-heading") == 1
+    found = lines(log)
+    assert (found["second"].reason, found["second"].near) == ("like-headings", None)
+    sibling = found["sibling"]
+    assert (sibling.verdict, sibling.reason) == ("unique", "other-heading")
+    assert (sibling.near, sibling.original) == (found["first"].key, None)
+    assert "1 of them kept though near another, by the rule" in caplog.text
+
+
+def test_log_begins_with_the_settings_that_decide(crawl: Any, twins: Any, log: Path) -> None:
+    settings = {"SIMHASH_LOG": log, "SIMHASH_DISTANCE": 40, "SIMHASH_SEED": "s3cret"}
+    crawl(Pages, settings=settings, site=twins, paths=["/first"])
+    first = log.read_text().splitlines()[0]
+    assert '"SIMHASH_DISTANCE": 40' in first
+    assert "s3cret" not in log.read_text()

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from lxml import etree
 
+from scrapy_simhash.extraction import roles
 from scrapy_simhash.extraction.extractor import extract
-from scrapy_simhash.extraction.roles import INLINE_TAGS
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.offline.datasets import Document
 
@@ -31,6 +31,7 @@ MAX_LEFT = 0.05
 _SHINGLE = 8  # letters; what two unrelated lines seldom share
 _PHRASE = 20  # letters; what two texts on one topic seldom share
 _HIDDEN_TAGS = frozenset("iframe noscript object option select svg template textarea title".split())
+INLINE_TAGS = frozenset((*roles.INLINE_TAGS, "a"))
 HEADING_TAGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 _NO_TEXT_TAGS = HEADING_TAGS | frozenset("a button caption figcaption head html label th".split())
 

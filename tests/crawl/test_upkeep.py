@@ -1,0 +1,195 @@
+"""The upkeep: when an idle spider must stay, and what is told to an index that fails or is late."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import Future
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from scrapy import Request, Spider
+
+from scrapy_simhash.crawl import upkeep as upkeep_module
+from scrapy_simhash.crawl.copies import Copies
+from scrapy_simhash.crawl.progress import Progress
+from scrapy_simhash.crawl.upkeep import Upkeep
+from scrapy_simhash.detector import Verdict
+from scrapy_simhash.index import Unsettled
+from scrapy_simhash.index.outage import CaughtUp
+
+
+class Calls:
+    """An index that notes what it is told, and can fail."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, Any]] = []
+        self.error: Exception | None = None
+        self.answer = Unsettled(frozenset(), frozenset())
+        self.caught_up = CaughtUp()
+
+    def note(self, name: str, what: Any = None) -> None:
+        self.told.append((name, what))
+        if self.error is not None:
+            raise self.error
+
+    def release(self, keys: Any) -> None:
+        self.note("release", keys)
+
+    def confirm(self, keys: Any) -> None:
+        self.note("confirm", keys)
+
+    def renew(self, keys: Any) -> None:
+        self.note("renew", keys)
+
+    def unsettled(self, entries: Any) -> Unsettled:
+        self.note("unsettled", entries)
+        return self.answer
+
+    def orphans(self) -> list[Any]:
+        return []
+
+    def catch_up(self, *, at_once: bool) -> CaughtUp:
+        return self.caught_up
+
+
+class Late:
+    """Claims whose thread does its work when the test says so."""
+
+    def __init__(self) -> None:
+        self.is_late = False
+        self._owed: list[tuple[Future[Any], Any]] = []
+
+    def run(self, work: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self._owed.append((future, work))
+        if not self.is_late:
+            self.catch_up()
+        return future
+
+    def catch_up(self) -> None:
+        for future, work in self._owed:
+            future.set_result(work())
+        self._owed.clear()
+
+
+class Crawl:
+    def __init__(self, lease: float = 60.0) -> None:
+        self.queue: list[Request] = []
+        engine = SimpleNamespace(
+            crawl=self.queue.append, downloader=SimpleNamespace(active=frozenset())
+        )
+        self.index, self.claims = Calls(), Late()
+        self.progress, self.copies = Progress(items=False), Copies(patience=60)
+        self.upkeep = Upkeep(
+            SimpleNamespace(engine=engine, spider=Spider("pages")),  # type: ignore[arg-type]
+            index=self.index,  # type: ignore[arg-type]
+            claims=self.claims,  # type: ignore[arg-type]
+            progress=self.progress,
+            copies=self.copies,
+            lease=lease,
+            count=lambda name, by: None,
+        )
+
+    def come(self, url: str = "http://a.example/") -> None:
+        verdict = Verdict("unique", url)
+        self.upkeep.note_verdict(Request(url), verdict, is_temporary=False)
+
+    async def rounds(self, number: int) -> None:
+        """Keep up for so many rounds, without waiting between them."""
+        running = asyncio.ensure_future(self.upkeep.run(lambda: None))
+        await asyncio.sleep(0.001 * number)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+@pytest.fixture
+def crawl(monkeypatch: pytest.MonkeyPatch) -> Crawl:
+    monkeypatch.setattr(upkeep_module, "IDLE_SECONDS", 0.01)
+    monkeypatch.setattr(upkeep_module, "ROUND_SECONDS", 0.0)
+    return Crawl()
+
+
+def finished(work: Any) -> Any:
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(work)
+    finally:
+        loop.close()
+
+
+def test_crawl_that_is_done_may_close(crawl: Crawl) -> None:
+    assert not crawl.upkeep.stays_open()
+
+
+def test_what_is_in_progress_when_the_spider_is_idle_has_failed(crawl: Crawl) -> None:
+    crawl.progress.begin("page")
+    assert not crawl.upkeep.stays_open()
+    assert crawl.index.told == [("release", ["page"])]
+
+
+def test_crawl_stays_while_copies_wait(crawl: Crawl) -> None:
+    crawl.copies.wait(Request("http://a.example/copy"), 5)
+    crawl.index.answer = Unsettled(frozenset({5}), frozenset())
+    assert crawl.upkeep.stays_open()
+    assert crawl.queue == []
+    crawl.index.answer = Unsettled(frozenset(), frozenset({5}))
+    assert crawl.upkeep.stays_open()
+    assert [request.url for request in crawl.queue] == ["http://a.example/copy"]
+    assert not crawl.upkeep.stays_open()
+
+
+def test_crawl_stays_while_pages_of_an_outage_are_taken_to_the_store(crawl: Crawl) -> None:
+    crawl.index.caught_up = CaughtUp(reconciled=64, more=True)
+    assert crawl.upkeep.stays_open()
+    crawl.index.caught_up = CaughtUp(reconciled=3)
+    assert not crawl.upkeep.stays_open()
+
+
+@pytest.mark.parametrize("is_busy", [False, True])
+def test_late_answer_of_the_index_does_not_end_a_crawl_that_was_busy_since(
+    crawl: Crawl, is_busy: bool
+) -> None:
+    crawl.claims.is_late = True
+    assert crawl.upkeep.stays_open()
+    if is_busy:
+        crawl.come()
+    crawl.claims.catch_up()
+    assert crawl.upkeep.stays_open() == is_busy
+    crawl.claims.is_late = False
+    assert not crawl.upkeep.stays_open()
+
+
+def test_index_that_fails_is_told_again_what_was_settled(
+    crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep_module, "FAULT_SECONDS", 0.0)
+    crawl.index.error = RuntimeError("a fault")
+    crawl.progress.abandon("failed")
+    crawl.progress.begin("page")
+    crawl.progress.end("page", failed=False)
+    finished(crawl.rounds(3))
+    assert set(map(str, crawl.index.told)) == {"('release', ['failed'])"}
+    crawl.index.error, crawl.index.told = None, []
+    finished(crawl.rounds(3))
+    assert crawl.index.told == [("release", ["failed"]), ("confirm", ["page"])]
+
+
+def test_index_that_fails_is_left_alone_for_a_while(crawl: Crawl, caplog: Any) -> None:
+    crawl.index.error = RuntimeError("a fault")
+    crawl.progress.abandon("failed")
+    finished(crawl.rounds(30))
+    assert len(crawl.index.told) == 1
+    assert len(caplog.records) == 1
+
+
+def test_leases_are_renewed_three_times_in_their_length(crawl: Crawl) -> None:
+    short = Crawl(lease=0.06)
+    short.progress.begin("page")
+    finished(short.rounds(110))
+    renewed = [keys for name, keys in short.index.told if name == "renew"]
+    assert 2 <= len(renewed) <= 6
+    assert renewed[0] == ["page"]
+    crawl.progress.begin("page")
+    finished(crawl.rounds(30))
+    assert crawl.index.told == []
