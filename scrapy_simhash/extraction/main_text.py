@@ -24,6 +24,7 @@ from scrapy_simhash.extraction.roles import (
     FOOTER,
     FURNITURE,
     HEADER,
+    INLINE_TAGS,
     LINK,
     NAVIGATION,
     NOTICE,
@@ -61,6 +62,9 @@ ALIKE_SHARE = 0.25
 THIN_BYTES = 150
 THIN_BYTES_OF_MUCH = 450
 THIN_SHARE = 0.1
+
+
+_INLINE = frozenset(("a", *INLINE_TAGS))
 
 
 class Block(NamedTuple):
@@ -174,8 +178,10 @@ def _size(text: str) -> int:
 
 
 def _holder(el: Element) -> Element:
-    """Return what a line stands in that a link begins."""
-    return el.getparent() if el.tag == "a" else el
+    """Return what a line stands in that a link or another inline element begins."""
+    while el.tag in _INLINE and (parent := el.getparent()) is not None:
+        el = parent
+    return el
 
 
 def _blocks(page: Page, outline: Outline) -> list[Block]:

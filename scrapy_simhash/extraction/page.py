@@ -11,8 +11,14 @@ from lxml import etree
 from scrapy_simhash.extraction.roles import INLINE_TAGS, UNSEEN_TAGS, Element
 
 #: Elements of a page that are looked at; what comes after them is not part of its text.
-MAX_ELEMENTS = 100_000
-_INSIDE_LINES = frozenset(("a", "img"))
+MAX_ELEMENTS = 50_000
+_INSIDE_LINES = frozenset(("a", "img", *INLINE_TAGS))
+#: lxml takes quadratic time to strip very many of them from one element.
+_MAX_STRIPPED = 20_000
+#: Bytes without ``>`` and words in them from which on a tag is cut: the parser takes quadratic
+#: time for the attributes of one element.
+_LONG_TAG = 4096
+_MANY_WORDS = 400
 _MAX_HEADINGS = 3
 _MAX_EMPTY_HEADINGS = 9
 _CLIMB = 16  # levels that are searched for what follows an element
@@ -65,7 +71,7 @@ def single_spaced(text: str) -> str:
     return " ".join(text.split())
 
 
-def _parse(html: str | bytes) -> Element:
+def _parse(data: bytes) -> Element:
     """Return the root of a page's tree; an empty one where there is no element at all."""
     # A parser of its own for each page: one that threads share would make them wait.
     parser = etree.HTMLParser(
@@ -76,7 +82,7 @@ def _parse(html: str | bytes) -> Element:
         collect_ids=False,
     )
     try:
-        root = etree.fromstring(encoded(html), parser)
+        root = etree.fromstring(data, parser)
     except etree.LxmlError:
         root = None
     return etree.Element("html") if root is None else root
@@ -88,19 +94,39 @@ def encoded(html: str | bytes) -> bytes:
     return data.replace(b"\0", b"")
 
 
+def _with_short_tags(data: bytes) -> bytes:
+    """Return the page with every tag cut that has more attributes than any page needs."""
+    cuts = []
+    for start in range(_LONG_TAG, len(data), _LONG_TAG):
+        end = start + _LONG_TAG
+        # Inside the quotes of one long value, the cut changes nothing but the value.
+        if data.find(b">", start, end) < 0 <= data.rfind(b"<", 0, start):
+            part = data[start:end]
+            words = len(part.split()) + sum(map(part.count, (b'"', b"'", b"/")))
+            in_tag = data.rfind(b"<", 0, start) > data.rfind(b">", 0, start)
+            if in_tag and words > _MANY_WORDS:
+                cuts.append(start)
+    if not cuts:
+        return data
+    pieces = [data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)]
+    return b">".join(pieces)
+
+
 def read_page(html: str | bytes) -> Page:
     """Return the lines of a page; bytes are taken as UTF-8."""
-    root = _parse(html)
+    data = _with_short_tags(encoded(html))
+    root = _parse(data)
     body = root.find("body")
     if body is None:
         body = root
-    data = [el for el in root.iter("script") if el.get("type", "").endswith("json")]
+    scripts = [el for el in root.iter("script") if el.get("type", "").endswith("json")]
     # In C, and far faster than to look at each of them.
     etree.strip_elements(body, *UNSEEN_TAGS, with_tail=False)
-    etree.strip_tags(body, *INLINE_TAGS)
+    if data.count(b"<") <= _MAX_STRIPPED:
+        etree.strip_tags(body, *INLINE_TAGS)
     title = next(root.iter("title"), None)
     page = Page(body, "" if title is None else single_spaced("".join(title.itertext())))
-    page.data = data
+    page.data = scripts
     _read_lines(page)
     return page
 
@@ -123,14 +149,15 @@ def _read_lines(page: Page) -> None:
             if tag == "img":
                 page.images.append(el)
             elif text:
+                if not open_line and not text.isspace():
+                    lines.append([])
+                    holders.append(el)
+                    linked.append(0)
+                    open_line = True
                 if open_line:
                     lines[-1].append(text)
-                    linked[-1] += len(text)
-                elif not text.isspace():
-                    lines.append([text])
-                    holders.append(el)
-                    linked.append(len(text))
-                    open_line = True
+                    if tag == "a":
+                        linked[-1] += len(text)
             if tail and open_line and not len(el):
                 lines[-1].append(tail)
                 continue

@@ -1,12 +1,10 @@
-"""Measure the extractors on real pages: cost, failures, faithfulness and mirrors.
+"""Measure the extractors on real pages: CPU, and the main text that they take.
 
-Run ``python tests/benchmarks/extraction.py`` from the repository; it needs ``../shared/data``.
-Cost is a multiple of the time that lxml takes to parse the page in the same run. A page is
-*mojibake* when all that it shows lacks half of the different letters of its hand-made body, and
-*missed* when the extractor's text does. *F1* compares the words (or Han characters) of text and
-body. A *mirror* is the body set into the template of another real page; it and a *template* pair
-(two bodies in one template) count as found at k = 48 of 256 bits, 5-grams. The last table is over
-documentation: pages without prose are thin.
+Run ``python tests/benchmarks/extraction.py [PAGES]`` from the repository, with the number of pages
+of a set that are timed; it needs ``../shared/data``. *Cost* is CPU time against an lxml parse of
+the same bytes, interleaved in one process: the median of the pages' ratios. *F1* compares the
+words (or Han characters) of the text with those of the main text made by hand; *lost* pages have
+less than 30% of it, and *absent* of these are those whose HTML does not hold it.
 """
 
 from __future__ import annotations
@@ -16,23 +14,30 @@ import json
 import lzma
 import re
 import statistics
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
-import xxhash
 from lxml import etree
 
-from scrapy_simhash.extraction.extractor import EXTRACTORS, Extraction, decode_html, extract
+from scrapy_simhash.extraction.charset import utf8_html
+from scrapy_simhash.extraction.extractor import EXTRACTORS, extract
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
-PARSER = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
+TIMED = ("articles-html", "docs-html", "blog-html", "shops-html")
 TOKEN = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
-BLOCK_END = re.compile(r"(?i)(?=</?(?:p|div|br|li|h\d|td|blockquote|pre|dd|figcaption)\b)")
-INLINE = frozenset("a b em font i span strong u".split())
+LOST = 0.3
+
+
+class Likeness(NamedTuple):
+    """How much of a text is wanted, and how much of what is wanted is there."""
+
+    f1: float
+    recall: float
+    precision: float
 
 
 def read(name: str) -> Iterator[dict[str, Any]]:
@@ -40,168 +45,80 @@ def read(name: str) -> Iterator[dict[str, Any]]:
         yield from map(json.loads, lines)
 
 
-def articles() -> Iterator[tuple[str, str, str]]:
-    """Yield the id, the decoded page and the body text of each article."""
-    for entry in read("articles-html"):
-        html = entry.get("html") or decode_html(base64.b64decode(entry["html_base64"]))
-        body = entry.get("body")
-        if body is None:
-            root = etree.fromstring(BLOCK_END.sub("\n\n", entry["body_html"]).encode(), PARSER)
-            body = "" if root is None else "".join(root.itertext())
-        yield entry["id"], html, body
+def page_bytes(entry: dict[str, Any]) -> bytes:
+    if "html" in entry:
+        return entry["html"].encode("utf-8", "replace")
+    return utf8_html(base64.b64decode(entry["html_base64"]))
 
 
-def tree(html: str) -> Any:
-    return etree.fromstring(html.encode(), PARSER)
-
-
-def letters(text: str) -> str:
-    return "".join(re.findall(r"\w+", text.lower()))
-
-
-def f1(text: str, body: str) -> float:
+def likeness(text: str, body: str) -> Likeness:
     found, wanted = Counter(TOKEN.findall(text)), Counter(TOKEN.findall(body))
     shared = sum((found & wanted).values())
-    return 2 * shared / max(1, sum(found.values()) + sum(wanted.values()))
+    recall, precision = shared / max(1, wanted.total()), shared / max(1, found.total())
+    return Likeness(2 * shared / max(1, found.total() + wanted.total()), recall, precision)
+
+
+def parse(data: bytes) -> object:
+    parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
+    return etree.fromstring(data, parser)
 
 
 def seconds(action: Callable[[], object]) -> float:
-    times = []
-    for _ in range(3):
-        start = time.perf_counter()
-        action()
-        times.append(time.perf_counter() - start)
-    return min(times)
+    start = time.process_time()
+    action()
+    return time.process_time() - start
 
 
-def fingerprint(text: str) -> Any:
-    text = letters(text)
-    grams = {text[at : at + 5].encode() for at in range(max(1, len(text) - 4))}
-    digests = b"".join(xxhash.xxh3_128_digest(g) + xxhash.xxh3_128_digest(g, 1) for g in grams)
-    bits = np.unpackbits(np.frombuffer(digests, np.uint8).reshape(len(grams), 32), axis=1)
-    return bits.mean(axis=0) > 0.5
+def costs(name: str, count: int) -> dict[str, float]:
+    """Return the median cost of each extractor on a set, in lxml parses."""
+    pages = [page_bytes(entry) for entry in read(name)]
+    ratios: dict[str, list[float]] = {extractor: [] for extractor in EXTRACTORS}
+    for page in pages[:: max(1, len(pages) // count)]:
+        best = dict.fromkeys(("parse", *EXTRACTORS), 9e9)
+        for _ in range(3):
+            best["parse"] = min(best["parse"], seconds(lambda page=page: parse(page)))
+            for extractor in EXTRACTORS:
+                taken = seconds(lambda page=page, by=extractor: extract(page, by))
+                best[extractor] = min(best[extractor], taken)
+        for extractor in EXTRACTORS:
+            ratios[extractor].append(best[extractor] / best["parse"])
+    return {extractor: statistics.median(found) for extractor, found in ratios.items()}
 
 
-def shingles(text: str) -> set[str]:
-    text = letters(text)
-    return {text[at : at + 8] for at in range(len(text) - 7)}
-
-
-def emptied(html: str, body: str) -> tuple[Any, Any] | None:
-    """Return a page without its body and the element that held most of it, or None if unsure."""
-    root = tree(html)
-    wanted = shingles(body)
-    held: Counter[Any] = Counter()
-    for el in root.iter():
-        if el.tag in ("script", "style"):
-            continue
-        for node, part in ((el, "text"), *((child, "tail") for child in el)):
-            text = getattr(node, part) or ""
-            known = shingles(text)
-            if known and len(known & wanted) >= 0.7 * len(known):
-                setattr(node, part, " ")
-                up = el
-                while up.tag in INLINE:
-                    up = up.getparent()
-                held[up.getparent() if up.tag in ("p", "li", "pre") else up] += len(text)
-    if sum(held.values()) < 0.6 * len(letters(body)):
-        return None
-    return root, held.most_common(1)[0][0]
-
-
-def mirror(template: tuple[Any, Any], body: str) -> str:
-    """Return the page of a template with another body; the template itself stays as it is."""
-    root, place = template
-    paragraphs = []
-    for text in re.split(r"\n\s*\n" if "\n\n" in body else r"\n", body):
-        if text.strip():
-            paragraph = etree.Element("p")
-            paragraph.text = " ".join(re.sub(r"[\x00-\x08\x0b-\x1f]", "", text).split())
-            paragraphs.append(paragraph)
-    place[0:0] = paragraphs
-    html = etree.tostring(root, encoding="unicode", method="html")
-    for paragraph in paragraphs:
-        place.remove(paragraph)
-    return html
-
-
-def mirrors(pages: list[tuple[str, str, str]]) -> list[tuple[str, str]]:
-    """Return pairs of a page and its body in the template of the page after it."""
-    known = []
-    for _, html, body in pages:
-        if len(letters(body).encode()) >= 500 and (template := emptied(html, body)):
-            known.append((html, body, template))
-    known = known[::2] + known[1::2]  # the set is sorted by site and language
-    following = known[1:] + known[:1]
-    return [
-        (html, mirror(other[2], body))
-        for (html, body, _), other in zip(known, following, strict=True)
-    ]
-
-
-def unlike(text: str, body: str) -> bool:
-    """Return whether a text lacks half of the different letters of a body."""
-    alphabet = set(letters(body))
-    return 2 * len(alphabet & set(letters(text))) < len(alphabet)
-
-
-def cost(pages: list[tuple[str, str, str]], name: str) -> float:
-    ratios = []
-    for _, html, _ in pages:
-        data = html.encode()
-        parsing = seconds(lambda data=data: etree.fromstring(data, PARSER))
-        ratios.append(seconds(lambda html=html: extract(html, name)) / parsing)
-    return statistics.median(ratios)
-
-
-def measure(name: str, pages: list[tuple[str, str, str]], pairs: list[tuple[str, str]]) -> None:
-    found: list[tuple[Extraction, str]] = []
-    failed = 0
-    for _, html, body in pages:
-        try:
-            found.append((extract(html, name), body))
-        except Exception:  # noqa: BLE001 - whatever it is, it is counted
-            failed += 1
-    empty = sum(not extraction.text for extraction, _ in found)
-    thin = sum(extraction.thin for extraction, _ in found)
-    missed = sum(not extraction.text or unlike(extraction.text, body) for extraction, body in found)
-    faithful = statistics.mean(f1(extraction.text, body) for extraction, body in found)
-    pages_of = [fingerprint(extract(page, name).text) for page, _ in pairs]
-    copies = [fingerprint(extract(copy, name).text) for _, copy in pairs]
-    hits = [int((a != b).sum()) <= 48 for a, b in zip(pages_of, copies, strict=True)]
-    others = pages_of[1:] + pages_of[:1]
-    alike = [int((a != b).sum()) <= 48 for a, b in zip(others, copies, strict=True)]
-    print(
-        f"{name:12} cost {cost(pages, name):5.2f}  failed {failed}  empty {empty}  thin {thin}"
-        f"  missed {missed}  F1 {faithful:.3f}"
-        f"  mirrors {statistics.mean(hits):.3f}  template {statistics.mean(alike):.3f}",
-        flush=True,
-    )
-
-
-def documentation(name: str) -> None:
-    kinds: dict[str, list[Extraction]] = {}
-    for entry in read("docs-html"):
-        if entry["id"].startswith("trixie/"):
-            kinds.setdefault(entry["id"].split("/")[1], []).append(extract(entry["html"], name))
-    for kind, found in sorted(kinds.items()):
-        thin = sum(extraction.thin for extraction in found)
-        empty = sum(not extraction.text for extraction in found)
-        print(f"  {kind:10} pages {len(found):4}  thin {thin:3}  empty {empty}")
+def print_faithfulness(extractor: str) -> None:
+    """Print how like the hand-made main text the texts of each type of page are."""
+    found: dict[str, list[tuple[Likeness, Likeness]]] = {}
+    thin = 0
+    for entry in read("types-html"):
+        extraction = extract(entry["html"], extractor)
+        thin += extraction.thin
+        like = likeness(extraction.text, entry["body"])
+        shown = likeness(extraction.shown, entry["body"])
+        for kind in (entry["type"], "all"):
+            found.setdefault(kind, []).append((like, shown))
+    print(f"{extractor} on types-html, {thin} pages thin")
+    for kind, pairs in sorted(found.items()):
+        f1, recall, precision = (statistics.mean(values) for values in zip(*(p[0] for p in pairs)))  # noqa: B905
+        lost = [shown for like, shown in pairs if like.recall < LOST]
+        absent = sum(shown.recall < LOST for shown in lost)
+        print(
+            f"  {kind:14} pages {len(pairs):3}  F1 {f1:.3f}  recall {recall:.3f}"
+            f"  precision {precision:.3f}  lost {len(lost)} ({absent} absent)"
+        )
 
 
 def main() -> None:
     if not DATA.exists():
         print(f"skipped: no {DATA.parent.name}/{DATA.name} beside the repository")
         return
-    pages = list(articles())
-    pairs = mirrors(pages)
-    mojibake = sum(unlike(extract(html, "text").text, body) for _, html, body in pages)
-    print(f"articles-html: {len(pages)} pages, mojibake {mojibake}; {len(pairs)} mirrors")
-    for name in EXTRACTORS:
-        measure(name, pages, pairs)
-    print("docs-html, the newest release, prose:")
-    documentation("prose")
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 40
+    print("CPU, in lxml parses")
+    print(f"  {'':14}" + "".join(f"{extractor:>12}" for extractor in EXTRACTORS))
+    for name in TIMED:
+        found = costs(name, count)
+        print(f"  {name:14}" + "".join(f"{found[by]:12.2f}" for by in EXTRACTORS), flush=True)
+    for extractor in EXTRACTORS:
+        print_faithfulness(extractor)
 
 
 if __name__ == "__main__":
