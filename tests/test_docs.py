@@ -6,6 +6,8 @@ import argparse
 import ast
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from dataclasses import fields
@@ -299,3 +301,16 @@ def test_the_classics_are_reproduced_as_shown(
     for shown in printed:
         assert shown.rstrip("\n") in output
 
+
+
+def test_the_log_in_the_readme_is_that_of_the_crawl() -> None:
+    before, after = (block.splitlines() for block in blocks(README, "")[:2])
+    for shown in (before, after):
+        command = [sys.executable, "-m", *shlex.split(shown[0].removeprefix("$ "))]
+        result = subprocess.run(
+            command, cwd=ROOT / "example_project", capture_output=True, text=True, check=True
+        )
+        for line in shown[1:]:
+            said = re.sub(r"^(DEBUG|INFO): ", "", line)
+            # Which of two copies comes first is chance.
+            assert said == "..." or " repeats " in said or said in result.stderr, line
