@@ -16,8 +16,8 @@ PACKAGE = Path(__file__).parent.parent / "scrapy_simhash"
 ROOMS = {
     "fingerprint": {"extraction", "index", "keys"},
     "extraction": {"fingerprint"},
-    "index": {"fingerprint", "url_patterns"},
     "url_patterns": set(),
+    "index": {"fingerprint", "url_patterns"},
     "detector": {"analysis", "fingerprint", "index"},
     "analysis": {"extraction", "fingerprint"},
     "report": {"fingerprint"},
@@ -32,8 +32,8 @@ ROOMS = {
         "keys",
         "report",
         "settings",
-        "url_patterns",
         "signals",
+        "url_patterns",
     },
     "doors": {"crawl", "settings"},
     "commands": {

@@ -182,6 +182,8 @@ class CrawlFilter:
         self._publish_counts()
         if self.summary.is_due():
             self._claims.run(partial(self.summary.say_progress, self._index))
+            if self.sparing is not None and (text := self.sparing.text()):
+                logger.info("%s", text, extra={"spider": self.spider})
         self._stop_if_told()
 
     def _publish_counts(self) -> None:

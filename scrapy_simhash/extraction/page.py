@@ -97,15 +97,19 @@ def encoded(html: str | bytes) -> bytes:
 def _with_short_tags(data: bytes) -> bytes:
     """Return the page with every tag cut that has more attributes than any page needs."""
     cuts = []
-    for start in range(_LONG_TAG, len(data), _LONG_TAG):
+    in_tag = False
+    for start in range(0, len(data), _LONG_TAG):
         end = start + _LONG_TAG
-        # Inside the quotes of one long value, the cut changes nothing but the value.
-        if data.find(b">", start, end) < 0 <= data.rfind(b"<", 0, start):
+        closed = data.rfind(b">", start, end)
+        if closed >= 0:
+            in_tag = data.find(b"<", closed, end) >= 0
+            continue
+        # Inside the quotes of one long value, a cut changes nothing but the value.
+        if in_tag:
             part = data[start:end]
-            words = len(part.split()) + sum(map(part.count, (b'"', b"'", b"/")))
-            in_tag = data.rfind(b"<", 0, start) > data.rfind(b">", 0, start)
-            if in_tag and words > _MANY_WORDS:
+            if len(part.split()) + sum(map(part.count, (b'"', b"'", b"/"))) > _MANY_WORDS:
                 cuts.append(start)
+        in_tag = in_tag or data.find(b"<", start, end) >= 0
     if not cuts:
         return data
     pieces = [data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)]

@@ -50,7 +50,6 @@ _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
 )
 _SHORTEST_WORD = 4  # letters; shorter ones stand in any text
-_SLOTS = 20  # bits of a hash by which n-grams of the text are known again
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +168,10 @@ def _hash(texts: Iterable[str], key: bytes) -> int:
 
 def _around(page: str, text: str, seed: str | bytes | None) -> int:
     """Return the simhash of the n-grams of a page that are not those of its text."""
-    shift = np.uint64(64 - _SLOTS)
-    of_text = np.zeros(1 << _SLOTS, dtype=np.bool_)
+    # Eight slots or more for each n-gram of the text: few others fall into one that is taken.
+    bits = len(text).bit_length() + 3
+    shift = np.uint64(64 - bits)
+    of_text = np.zeros(1 << bits, dtype=np.bool_)
     of_text[_mixed(text, seed) >> shift] = True
     mixed = _mixed(page, seed)
     others = np.unique(mixed[~of_text[mixed >> shift]])

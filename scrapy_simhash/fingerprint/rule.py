@@ -14,7 +14,7 @@ so:
    In one publication they are siblings, and copies only if long texts that are half of their pages
    are within k/2. Long is 1,500 bytes.
 3. A page without main text has the fingerprint of all that it shows. Two of them are copies if
-   they have like headings, are of like length, and within 2/3 k, or k/3 on one host, where the
+   they have like headings, are of like length, and within 2/3 k, or k/2 on one host, where the
    template is most of what they show.
 """
 
@@ -94,8 +94,8 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
     if a.thin != b.thin:
         return Ruling(False, "one-thin")
     if a.thin:
-        allowed = k if kin is Kinship.HOST else 2 * k
-        return _rule_on_thin_pages(a, b, kin, 3 * distance <= allowed)
+        near = 2 * distance <= k if kin is Kinship.HOST else 3 * distance <= 2 * k
+        return _rule_on_thin_pages(a, b, kin, near)
     size = min(a.text_bytes, b.text_bytes)
     share = min(a.share, b.share)
     if headings_alike(a, b, kin):

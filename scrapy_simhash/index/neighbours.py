@@ -9,6 +9,7 @@ blocks of all pages of a call, for each run.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from mmap import mmap
 from typing import Any
@@ -206,7 +207,8 @@ class _Run:
         first: number of the first entry.
         end: number after the last one.
         blocks: how many blocks there are.
-        keys: for each block the values (high 32 bits) and numbers (low 32 bits), in any order.
+        keys: for each block the values (high 32 bits) and numbers (low 32 bits), in any order;
+            these arrays are overwritten.
     """
 
     def __init__(self, first: int, end: int, blocks: int, keys: Iterable[Uint64s]) -> None:
@@ -220,8 +222,8 @@ class _Run:
         self._numbers = _mapped(blocks * size, np.uint32)
         self._starts = _mapped(blocks * self._places + 1, np.uint32)
         mask = np.uint64((1 << 32 - self._high) - 1)
-        for block, some in enumerate(keys):
-            ordered = np.sort(some)
+        for block, ordered in enumerate(keys):
+            ordered.sort()
             here = slice(block * size, (block + 1) * size)
             np.bitwise_and(ordered, _LOW, out=self._numbers[here], casting="unsafe")
             ordered >>= np.uint64(32)
@@ -326,18 +328,22 @@ def packed_words(values: Sequence[bytes], bits: int) -> Uint64s:
     return np.frombuffer(b"".join(values), np.uint64).reshape(-1, bits // 64)
 
 
-if hasattr(np, "bitwise_count"):
+def bit_count(words: Uint64s) -> npt.NDArray[np.uint8]:
+    """Return the number of ones in each word."""
+    counts: npt.NDArray[np.uint8] = _ONES_OF(words)
+    return counts
 
-    def bit_count(words: Uint64s) -> npt.NDArray[np.uint8]:
-        """Return the number of ones in each word."""
-        counts: npt.NDArray[np.uint8] = np.bitwise_count(words)
-        return counts
 
-else:  # numpy 1
-    _ONES = np.array([bin(i).count("1") for i in range(1 << 16)], np.uint8)
+def ones_by_table(words: Uint64s) -> npt.NDArray[np.uint8]:
+    """Return the same; numpy 1 has nothing faster."""
+    counts = _table()[words.view(np.uint16)].reshape(*words.shape, 4)
+    total: npt.NDArray[np.uint8] = counts.sum(axis=-1, dtype=np.uint8)
+    return total
 
-    def bit_count(words: Uint64s) -> npt.NDArray[np.uint8]:
-        """Return the number of ones in each word."""
-        counts = _ONES[words.view(np.uint16)].reshape(*words.shape, 4)
-        total: npt.NDArray[np.uint8] = counts.sum(axis=-1, dtype=np.uint8)
-        return total
+
+@functools.cache
+def _table() -> npt.NDArray[np.uint8]:
+    return np.array([i.bit_count() for i in range(1 << 16)], np.uint8)
+
+
+_ONES_OF = getattr(np, "bitwise_count", ones_by_table)

@@ -106,7 +106,7 @@ def render(figures: Figures) -> str:
              "Two thirds of the distance, or more, lie between these texts and their originals.",
              _comparisons(figures, figures.far)),
             ("Under other headings",
-             "These pages call themselves something else than their originals; below each stands why "
+             "The headings of these pages differ from those of their originals. Each page says why "
              "it was dropped all the same.",
              _comparisons(figures, figures.unlike)),
         ],

@@ -24,6 +24,7 @@ DEEPER = "**"
 STARS = {"word": "*", "number": "{number}", "date": "{date}", "token": "{token}", "url": "{url}"}
 _ALL_STARS = frozenset(STARS.values())
 
+_HOST = re.compile(r"[\w.:%\[\]-]{1,260}")
 _SAFE = ":.,~@!$()'_-"
 _UNSAFE = re.compile(r"[^A-Za-z0-9:.,~@!$()'_-]")
 _PREFIX = re.compile(r"[^\W\d][\w%.-]{0,31}:(?=.)")
@@ -32,7 +33,8 @@ _KINDS = re.compile(
     r"""(?P<date>(?:19|20)\d\d[-.](?:0?[1-9]|1[0-2])(?:[-.][0-3]?\d(?:[T_].{1,20})?)?
         |[0-3]?\d[-.](?:0?[1-9]|1[0-2])[-.](?:19|20)\d\d)
     |(?P<number>[-+]?\d[\d.,]{0,30})
-    |(?P<token>(?=[a-f-]*\d)(?=[\d-]*[a-f])[0-9a-f]{4,}(?:-?[0-9a-f]{4,}){3,}
+    |(?P<token>(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{16,}
+        |[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}
         |(?=\D*\d\D*\d)(?=[^a-zA-Z]*[a-zA-Z])[A-Za-z0-9]{22,})""",
     re.VERBOSE | re.IGNORECASE,
 )
@@ -92,7 +94,7 @@ def read_address(url: str) -> Address | None:
     rest, _, query = rest.partition("?")
     host, _, path = rest.partition("/")
     host = host.rpartition("@")[2].lower()
-    if not host:
+    if not _HOST.fullmatch(host):
         return None
     if "%3B" in query:
         # In a canonical URL, as keys are, the separators ";" are escaped with what is around them.
@@ -115,7 +117,7 @@ def read_address(url: str) -> Address | None:
 
 
 def read_signature(text: str) -> Address:
-    """Take the text of a signature apart, which :func:`signature_text` made."""
+    """Take the text of a signature apart, which :meth:`.Places.signature` made."""
     place, _, query = text.partition("?")
     host, _, path = place.partition("/")  # the host may be missing
     pairs = [pair.partition("=") for pair in query.split("&")] if query else []
@@ -151,7 +153,8 @@ def plain(value: str) -> str:
     """Return a name or value in the one form that it has in signatures, escaped."""
     if not _UNSAFE.search(value):
         return value
-    return quote(unquote(value.replace("+", " ")), safe=_SAFE)
+    # A lone surrogate has no bytes.
+    return quote(unquote(value.replace("+", " ")), safe=_SAFE, errors="replace")
 
 
 @lru_cache(maxsize=16_384)

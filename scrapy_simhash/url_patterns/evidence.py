@@ -27,42 +27,55 @@ class Evidence:
 
     def __init__(self, most: int = 4096) -> None:
         self._most = most
-        self._seen: OrderedDict[str, tuple[list[int], list[int]]] = OrderedDict()
+        self._places: OrderedDict[str, list[int]] = OrderedDict()
+        self._originals: OrderedDict[str, list[int]] = OrderedDict()
 
-    def weigh(self, signature: str, starred: list[str], original: str) -> tuple[bool, bool]:
-        """Take note of a copy.
+    def is_telling(self, signature: str, starred: list[str]) -> bool:
+        """Take note of a copy; return whether it is evidence.
 
         Args:
             signature: the copy's, with its host.
             starred: the copy's values at the starred places, always in the same order.
-            original: the key of the page that it repeats.
-
-        Returns:
-            Whether the copy is evidence, and whether other copies have its original too.
         """
-        places, originals = self._seen.setdefault(signature, ([0] * len(starred), []))
-        self._seen.move_to_end(signature)
-        if len(self._seen) > self._most:
-            self._seen.popitem(last=False)
+        places = self._kept(self._places, signature) or [0] * len(starred)
+        self._places[signature] = places
+        if not starred or len(places) != len(starred):
+            return True
+        before = min(map(int.bit_count, places))
+        for at, value in enumerate(starred):
+            places[at] |= 1 << _hash(value) % BITS
+        return before >= VARIED or min(map(int.bit_count, places)) > before
+
+    def repeats(self, family: str, original: str) -> bool:
+        """Take note of a copy's original; return whether other copies had it lately.
+
+        Args:
+            family: what addresses have in common whatever the values of their parameters.
+            original: the key of the page that the copy repeats.
+        """
+        originals = self._kept(self._originals, family) or []
         name = _hash(original)
         repeats = name in originals
         if repeats:
             originals.remove(name)
-        originals[:] = [*originals[1 - ORIGINALS :], name]
-        if not starred or len(places) != len(starred):
-            return True, repeats
-        before = min(map(int.bit_count, places))
-        for at, value in enumerate(starred):
-            places[at] |= 1 << _hash(value) % BITS
-        return before >= VARIED or min(map(int.bit_count, places)) > before, repeats
+        self._originals[family] = [*originals[1 - ORIGINALS :], name]
+        return repeats
 
     def fits(self, signature: str, starred: list[str]) -> bool:
         """Tell whether an address is like the copies: each value was met, or anything is."""
-        places, _ = self._seen.get(signature, ((), ()))
+        places = self._places.get(signature, [])
         return len(places) == len(starred) and all(
             place.bit_count() >= FEW or place >> _hash(value) % BITS & 1
             for place, value in zip(places, starred, strict=True)
         )
+
+    def _kept(self, seen: OrderedDict[str, list[int]], name: str) -> list[int] | None:
+        if name in seen:
+            seen.move_to_end(name)
+            return seen[name]
+        if len(seen) >= self._most:
+            seen.popitem(last=False)
+        return None
 
 
 def _hash(text: str) -> int:

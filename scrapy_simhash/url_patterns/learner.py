@@ -37,15 +37,15 @@ class Limits:
 
     Attributes:
         share: of the addresses that fit a pattern, those that are fetched all the same.
-        bound: the share of copies must be at least this, by its lower bound: 9 copies of 9 pages.
+        bound: the share of copies must be at least this, by its lower bound: 6 copies of 6 pages.
         bound_of_paths: the same for mirrors, and for a signature that has no parameters and whose
             copies each have an original of their own: what a path names is a page until much
             speaks against it. 73 copies of 73 pages.
-        most_distinct: share of distinct pages up to which a signature is a pattern at all.
+        most_distinct: the share of distinct pages up to which a signature is a pattern at all.
     """
 
     share: float = 0.05
-    bound: float = 0.7
+    bound: float = 0.6
     bound_of_paths: float = 0.95
     most_distinct: float = 0.05
 
@@ -90,12 +90,14 @@ class Learner:
     Attributes:
         table: the counts of all signatures.
         estimate: what was spared, and what that lost.
+        lost: distinct pages that sparing would have lost, where all pages are fetched to watch.
     """
 
     def __init__(self, limits: Limits | None = None, table: PatternTable | None = None) -> None:
         self.limits = limits or Limits()
         self.table = table or PatternTable()
         self.estimate = Estimate()
+        self.lost = 0
         self._evidence = Evidence()
         # The simplest address that was met of a page, by the key of its original.
         self._simplest: OrderedDict[str, str] = OrderedDict()
@@ -103,12 +105,9 @@ class Learner:
         # fetched all the same, with their forecasts, and those that were fetched only to watch.
         self._wrong: OrderedDict[str, Forecast] = OrderedDict()
         self._watched: OrderedDict[str, None] = OrderedDict()
+        # Keys of pages that have copies.
+        self._copied: OrderedDict[str, None] = OrderedDict()
         self._withheld: dict[tuple[str, str], Counts] = {}
-
-    @property
-    def lost(self) -> int:
-        """Distinct pages that sparing would have lost, while all pages are fetched to watch."""
-        return len(self._watched)
 
     def forecast(self, url: str) -> Forecast:
         """Return what an address tells, without learning from it."""
@@ -193,6 +192,7 @@ class Learner:
         if original is not None and original in self._watched:
             # Its original would not have been fetched, so this page would have been the first.
             del self._watched[original]
+            self.lost -= 1
             original = None
         if forecast.spared:
             self._watch(forecast, key, original, size)
@@ -209,7 +209,7 @@ class Learner:
             source = self._page(self._simplest.get(original, original))
         if original is None:
             self._count_distinct(page, 1)
-        elif source is None or _order(page) >= _order(source):
+        elif source is None or not self._comes_first(page, source, original):
             self._count_copy(page, source, original, size)
         else:
             # It must not matter which of two addresses of a page comes first, and what is kept
@@ -218,6 +218,18 @@ class Learner:
             self._count_distinct(source, -1)
             self._count_copy(source, page, original, size)
             self._count_distinct(page, 1)
+
+    def _comes_first(self, page: _Page, source: _Page, original: str) -> bool:
+        """Tell whether a copy's address is simpler than that of the page that it repeats."""
+        is_first_copy = original not in self._copied
+        _remember(self._copied, original, None)
+        if page.signature == source.signature and page.address.host == source.address.host:
+            return False
+        mine, theirs = _order(page.address), _order(source.address)
+        if mine != theirs:
+            return mine < theirs
+        # Two values of one parameter: the smaller is kept. Behind a wall any address is as good.
+        return is_first_copy and _is_smaller_sibling(page.address, source.address)
 
     def close(self) -> None:
         """Learn what was withheld; the forecasts of this crawl end here."""
@@ -236,6 +248,7 @@ class Learner:
     def _watch(self, forecast: Forecast, key: str, original: str | None, size: int) -> None:
         if original is None:
             _remember(self._watched, key, None)
+            self.lost += 1
         counts = Counts(1, 1, bytes=size) if original else Counts(distinct=1)
         name = forecast.host, forecast.signature
         self._withheld[name] = self._withheld.get(name, NOTHING).plus(counts)
@@ -263,7 +276,10 @@ class Learner:
 
     def _count_copy(self, page: _Page, source: _Page | None, original: str, size: int) -> None:
         host = page.address.host
-        telling, repeats = self._evidence.weigh(host + page.signature, page.starred, original)
+        telling = self._evidence.is_telling(host + page.signature, page.starred)
+        names = "&".join(name for name, _ in page.address.parameters)
+        family = f"{host}{page.signature.partition('?')[0]}?{names}"
+        repeats = self._evidence.repeats(family, original)
         copy = Counts(1, int(telling), int(repeats), bytes=size)
         example = f"{page.url} {original}"
         self.table.add(Row(host, page.signature, copy, example=example))
@@ -272,7 +288,7 @@ class Learner:
             before = 0 if known else page.table.distinct_below(pair.partition(BETWEEN)[0])
             # A prefix tells about the segments that have stood after it, if they were many.
             after = page.address.path[pair.partition(BETWEEN)[0].count("/") - 1]
-            telling, _ = self._evidence.weigh(host + pair, [after], original)
+            telling = self._evidence.is_telling(host + pair, [after])
             self._add(host, pair, Counts(1, int(telling), distinct=before, bytes=size))
 
     def _add(self, host: str, signature: str, counts: Counts) -> None:
@@ -285,10 +301,19 @@ def _pairs_of(address: Address, table: HostTable) -> Iterator[str]:
         yield from table.mirrors.get(prefix, ())
 
 
-def _order(page: _Page) -> tuple[int, int, int, str]:
+def _order(address: Address) -> tuple[int, int, int, str]:
     """Return what puts the addresses of one page in order: the simplest is the one to keep."""
-    address = page.address
     return len(address.parameters), len(address.path), len(address.host), address.host
+
+
+def _is_smaller_sibling(one: Address, other: Address) -> bool:
+    """Tell whether two addresses differ in the value of one parameter, and the first is smaller."""
+    pairs_ = zip(one.parameters, other.parameters, strict=True)
+    differ = [(mine, theirs) for mine, theirs in pairs_ if mine != theirs]
+    if one.path != other.path or len(differ) != 1:
+        return False
+    ((name, mine), (other_name, theirs)) = differ[0]
+    return name == other_name and (len(mine[-1]), mine) < (len(theirs[-1]), theirs)
 
 
 def _remember(names: OrderedDict[str, T], name: str, value: T) -> None:

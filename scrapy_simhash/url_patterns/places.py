@@ -18,7 +18,7 @@ from scrapy_simhash.url_patterns.address import (
 )
 
 #: Different values of one shape after which a place is starred.
-MANY_VALUES = 10
+MANY_VALUES = 6
 #: A value of a starred place keeps its name from 30 addresses and 1/25 of the place's on.
 FREQUENT = 30
 FREQUENT_SHARE = 0.04

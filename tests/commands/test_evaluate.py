@@ -13,11 +13,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_simhash.commands import SUBCOMMANDS
-from tests.commands.running import simhash
+from tests.commands.running import ROOT, scrapy, simhash
 from tests.pages import article, edited
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -36,11 +33,6 @@ def dataset(tmp_path: Path) -> Path:
 
 def evaluate(*arguments: object, settings: dict[str, Any] | None = None) -> int:
     return simhash("evaluate", "--processes", 1, *arguments, settings=settings)
-
-
-def scrapy(*arguments: object, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "scrapy", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder)
 
 
 def test_recipes_stand_side_by_side(dataset: Path, capsys: Any) -> None:
@@ -146,31 +138,6 @@ def test_installed_command_is_found_with_and_without_a_project(dataset: Path) ->
         done = scrapy("simhash", "evaluate", dataset, "--json", "-", folder=folder)
         assert (done.returncode, done.stderr) == (0, "")
         assert json.loads(done.stdout)["results"][0]["name"] == "default"
-
-
-def test_help_names_every_subcommand_and_teaches_each(tmp_path: Path) -> None:
-    done = scrapy("simhash", "--help", folder=tmp_path)
-    assert done.returncode == 0
-    assert all(f"\n    {name} " in done.stdout for name in SUBCOMMANDS)
-    done = scrapy("simhash", "evaluate", "--help", folder=tmp_path)
-    assert done.returncode == 0
-    assert done.stdout.startswith("usage: scrapy simhash evaluate ")
-    assert "\n    scrapy simhash evaluate sets/news\n" in done.stdout
-    assert "-s NAME=VALUE" in done.stdout
-    done = scrapy("simhash", folder=tmp_path)
-    assert done.returncode == 2
-    assert "the following arguments are required: SUBCOMMAND" in done.stderr
-
-
-def test_scrapy_start_up_loads_nothing_heavy() -> None:
-    code = (
-        "import sys, scrapy_simhash.commands; heavy = ('numpy', 'matplotlib', 'trafilatura', "
-        "'scrapy_simhash.offline.evaluation', 'scrapy_simhash.detector', "
-        "'scrapy_simhash.settings'); "
-        "print([name for name in heavy if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 SLOW = """

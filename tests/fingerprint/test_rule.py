@@ -94,8 +94,8 @@ def test_where_a_site_has_no_name_a_story_elsewhere_is_longer() -> None:
 
 def test_pages_without_main_text_repeat_only_their_like() -> None:
     thin = page(thin=True)
-    assert rule(thin, thin, HOST, 16, 48) == (True, "thin-page")
-    assert rule(thin, thin, HOST, 17, 48) == (False, "short")
+    assert rule(thin, thin, HOST, 24, 48) == (True, "thin-page")
+    assert rule(thin, thin, HOST, 25, 48) == (False, "short")
     assert rule(thin, thin, SITES, 32, 48) == (True, "thin-page")
     assert rule(thin, thin, SITES, 33, 48) == (False, "short")
     assert rule(thin, STORY, HOST, 0, 48) == (False, "one-thin")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -92,3 +94,22 @@ def test_any_address_has_a_signature_that_reads_as_itself(path: str, query: str)
 def test_no_text_makes_it_fail(url: str) -> None:
     read_address(url)
     read_address(f"https://{url}")
+
+
+def test_a_hostile_value_takes_no_time() -> None:
+    started = time.process_time()
+    for end in ("g", "-", "1-"):
+        shape("a1" * 22 + end)
+        shape("1" * 46 + end)
+        shape("0a1b-" * 9 + end)
+    assert time.process_time() - started < 0.05
+
+
+def test_a_host_is_a_host() -> None:
+    assert read_address("http://a b/") is None
+    assert read_address("http://a\nb/") is None
+    assert read_address("http://[::1]:80/a") is not None
+
+
+def test_a_lone_surrogate_is_escaped() -> None:
+    assert read_address("http://a.test/\udc80?b=\udc80") is not None

@@ -139,7 +139,7 @@ def read_near(
         if lease:
             ends, row = read_lease(lease)
             return Near(distance, position, entry, ends, row, True)
-        packed = rows[position // ROWS].get(position % ROWS)
+        packed = rows.get(position // ROWS, {}).get(position % ROWS)
         if packed is None:
             raise StoreDamaged(f"entry {position} in Redis has no row")
         return Near(distance, position, entry, float("inf"), read_row(packed), False)

@@ -215,5 +215,16 @@ def pairs(answer: Any) -> list[tuple[Any, Any]]:
     return list(zip(answer[::2], answer[1::2], strict=True))
 
 
+def number_in(value: Any) -> int:
+    """Return a number that Redis holds.
+
+    Raises:
+        StoreDamaged: it is none.
+    """
+    if isinstance(value, bytes) and value.isdigit() and len(value) < 16:
+        return int(value)
+    raise StoreDamaged(f"{value!r:.80} in Redis is no number of an index")
+
+
 def _plain(value: Any) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

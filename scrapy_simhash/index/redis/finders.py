@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from scrapy_simhash.index.contract import StoreDamaged
 from scrapy_simhash.index.neighbours import Neighbours, packed_words
-from scrapy_simhash.index.redis.client import Client
+from scrapy_simhash.index.redis.client import Client, number_in
 from scrapy_simhash.index.redis.scripts import LEAST_PAGES, Geometry
 
 Uint32s = npt.NDArray[np.uint32]
@@ -224,7 +224,7 @@ class LogInRam:
         (state,) = self._client.all([("HMGET", self._client.key("meta"), "generation", "end")])
         if state[0] != self._generation.encode():
             raise AnotherLog
-        end = int(state[1])
+        end = number_in(state[1])
         if end < self._seen:
             raise AnotherLog
         first = max(self._seen - 1, 0)

@@ -9,7 +9,7 @@ import numpy as np
 
 from scrapy_simhash.index.contract import StoreDamaged, StoreUnavailable
 from scrapy_simhash.index.redis.claims import block_mask
-from scrapy_simhash.index.redis.client import KEYS, Client
+from scrapy_simhash.index.redis.client import KEYS, Client, number_in
 from scrapy_simhash.index.redis.finders import AnotherLog, Uint32s
 from scrapy_simhash.index.redis.rows import ROWS, Row, read_lease, read_row, read_rows
 from scrapy_simhash.index.redis.scripts import Geometry
@@ -105,10 +105,7 @@ class Scan:
         )
         if state[0] != self._generation.encode():
             raise AnotherLog
-        try:
-            return int(state[1]), int(state[2]), leases
-        except (TypeError, ValueError) as error:
-            raise StoreDamaged(f"{self._client.where} is damaged: {error}") from error
+        return number_in(state[1]), number_in(state[2]), leases
 
     def _between(self, first: int, end: int) -> Iterator[Stored]:
         size, key = self._geometry.segment, self._client.key

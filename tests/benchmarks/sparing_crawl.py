@@ -1,0 +1,179 @@
+"""Crawls a site twice, with everything fetched and with copies spared, and compares the two.
+
+Run as ``python tests/benchmarks/sparing_crawl.py URL [--pages N] [--depth-first]``, for example on
+a MediaWiki that ``../shared/sites/mediawiki.sh FOLDER`` has started on loopback. The second crawl
+ends when it has fetched or spared as many addresses as the first has fetched. A distinct page is
+lost if none of its addresses was fetched and one was spared; a page that neither crawl came to
+counts for nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+ROOT = Path(__file__).resolve().parents[2]
+FIFO = {
+    "DEPTH_PRIORITY": 1,
+    "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
+    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+}
+
+
+def crawl(url: str, pages: int, spare: str, *, depth_first: bool) -> dict[str, Any]:
+    """Crawl in a process of its own; return the pages by address, what was spared, the stats."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        order = [url, pages, spare, depth_first, str(report)]
+        command = [sys.executable, __file__, "--order", json.dumps(order), url]
+        done = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)
+        if done.returncode or not report.exists():
+            raise RuntimeError("the crawl failed")
+        result: dict[str, Any] = json.loads(report.read_text())
+        return result
+
+
+def run_spider(url: str, pages: int, spare: str, depth_first: bool, report: str) -> None:
+    import scrapy
+    from scrapy.crawler import CrawlerProcess
+    from scrapy.linkextractors import LinkExtractor
+
+    from scrapy_simhash.signals import near_duplicate
+
+    host = urlsplit(url).netloc
+    fetched: list[tuple[str, str, int]] = []
+    log = Path(report).with_name("dedup.jsonl")
+
+    def asked(request: scrapy.Request) -> str:
+        return str((request.meta.get("redirect_urls") or [request.url])[0])
+
+    class Whole(scrapy.Spider):
+        name = "whole"
+        start_urls = (url,)
+        links = LinkExtractor(deny_extensions=[])
+
+        def parse(self, response: Any) -> Any:
+            if "simhash" in response.meta and response.meta["simhash"]["verdict"] == "unique":
+                key = response.meta["simhash"]["key"]
+                fetched.append((asked(response.request), key, len(response.body)))
+            if isinstance(response, scrapy.http.HtmlResponse):
+                for link in self.links.extract_links(response):
+                    if urlsplit(link.url).netloc == host:
+                        yield scrapy.Request(link.url)
+
+    class Enough:
+        """Ends the crawl when enough pages were fetched or spared."""
+
+        def __init__(self, crawler: Any) -> None:
+            self.crawler, self.seen = crawler, 0
+
+        @classmethod
+        def from_crawler(cls, crawler: Any) -> Enough:
+            return cls(crawler)
+
+        def process_response(self, request: Any, response: Any) -> Any:
+            self.seen += 1
+            spared = crawler.stats.get_value("simhash/spared/skipped", 0)
+            if self.seen + spared >= pages and self.seen + spared < 10**9:
+                self.seen = 10**9
+                self.crawler.engine.close_spider(self.crawler.spider, "enough")
+            return response
+
+    settings = {
+        "ADDONS": {"scrapy_simhash.Addon": 500},
+        "DOWNLOADER_MIDDLEWARES": {Enough: 546},
+        "SIMHASH_SPARE": spare,
+        "SIMHASH_LOG": log,
+        "SIMHASH_LOG_TEXT": 0,
+        "SIMHASH_PROCESSES": 1,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
+        "DOWNLOAD_DELAY": 0,
+        "RETRY_ENABLED": False,
+        "ROBOTSTXT_OBEY": False,
+        "TELNETCONSOLE_ENABLED": False,
+        "LOG_LEVEL": "WARNING",
+    }
+    process = CrawlerProcess(settings if depth_first else settings | FIFO)
+    crawler = process.create_crawler(Whole)
+
+    def on_copy(verdict: Any, request: Any, response: Any) -> None:
+        fetched.append((asked(request), verdict.original, len(response.body)))
+
+    crawler.signals.connect(on_copy, signal=near_duplicate)
+    process.crawl(crawler)
+    process.start()
+    lines = map(json.loads, log.read_text().splitlines())
+    found = {
+        "fetched": fetched,
+        "spared": [line["url"] for line in lines if line["what"] == "spared"],
+        "stats": {name: n for name, n in crawler.stats.get_stats().items() if isinstance(n, int)},
+    }
+    Path(report).write_text(json.dumps(found))
+
+
+def compare(full: dict[str, Any], sparing: dict[str, Any]) -> None:
+    """Print what sparing saved and lost, by the pages of the crawl that fetched everything."""
+    addresses: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    for url, page, length in full["fetched"]:
+        addresses[page].append((url, length))
+    spared, fetched = set(sparing["spared"]), {url for url, _, _ in sparing["fetched"]}
+    copies = saved = 0
+    lost = []
+    for page, of_page in addresses.items():
+        copies += sum(length for _, length in of_page[1:])
+        gone = [length for url, length in of_page if url in spared]
+        if gone and not any(url in fetched for url, _ in of_page):
+            lost.append(page)
+            gone = gone[1:]
+        saved += sum(gone)
+    number = sum(map(len, addresses.values()))
+    stats = sparing["stats"]
+    print(f"everything fetched: {number} compared pages, {len(addresses)} distinct")
+    print(
+        f"sparing: {len(spared)} not fetched, {saved / 1e6:.1f} of {copies / 1e6:.1f} MB of copies "
+        f"({saved / max(1, copies):.1%})"
+    )
+    print(f"lost: {len(lost)} distinct pages ({len(lost) / len(addresses):.2%})")
+    for page in lost[:20]:
+        print(f"  {page}")
+    lost_by_estimate = stats.get("simhash/spared/lost_estimate", 0)
+    print(
+        f"the crawl's own estimate: {lost_by_estimate}, "
+        f"at most {stats.get('simhash/spared/lost_at_most', 0)}"
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("url")
+    parser.add_argument("--pages", type=int, default=3500, metavar="N")
+    parser.add_argument("--depth-first", action="store_true")
+    parser.add_argument("--order", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.order:
+        run_spider(*json.loads(options.order))
+        return 0
+    results = []
+    for spare in ("off", "skip"):
+        started = time.perf_counter()
+        found = crawl(options.url, options.pages, spare, depth_first=options.depth_first)
+        seconds = time.perf_counter() - started
+        print(
+            f"{spare}: {found['stats']['downloader/response_count']} responses in {seconds:.0f} s"
+        )
+        results.append(found)
+    compare(*results)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+"""`scrapy simhash patterns` and `requeue --pattern`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_simhash.index import open_patterns
+from scrapy_simhash.report.dedup_log import SparedLine
+from scrapy_simhash.url_patterns.counts import Counts
+from scrapy_simhash.url_patterns.store import Row
+from tests.commands.running import log_line, simhash
+
+SESSION, PRINT, MIXED = "/item?sid={token}", "/item/*?view=print", "/list?sort=*"
+ROWS = [
+    Row("a.test", SESSION, Counts(50, 50, 0, 0, 0, 900_000),
+        example="http://a.test/item?sid=0123456789abcdef0 http://a.test/item"),
+    Row("a.test", PRINT, Counts(40, 40, 0, 0, 0, 500_000),
+        example="http://a.test/item/1?view=print http://a.test/item/1"),
+    Row("b.test", MIXED, Counts(5, 5, 0, 5, 0, 1000)),
+]  # fmt: skip
+
+
+@pytest.fixture(params=["sqlite", "redis", "cluster"])
+def url(request: pytest.FixtureRequest, stores: Callable[[str], Any]) -> str:
+    store = stores(request.param)
+    store.open()
+    with closing(open_patterns(store.url)) as patterns:
+        patterns.add(ROWS)
+    return str(store.url)
+
+
+def listed(url: str, capsys: Any, *options: str) -> list[str]:
+    simhash("patterns", "--index", url, "--json", "-", *options)
+    found = json.loads(capsys.readouterr().out)["patterns"]
+    return [pattern["signature"] for pattern in found]
+
+
+def test_patterns_are_listed_the_largest_first(url: str, capsys: Any) -> None:
+    assert listed(url, capsys) == ["a.test" + SESSION, "a.test" + PRINT]
+    assert listed(url, capsys, "--all")[-1] == "b.test" + MIXED
+    assert listed(url, capsys, "--host", "b.test") == []
+    assert simhash("patterns", "--index", url) == 0
+    assert "such as http://a.test/item/1?view=print" in capsys.readouterr().out
+
+
+def test_marks_change_what_is_a_pattern(url: str, capsys: Any) -> None:
+    simhash("patterns", "--index", url, "--forbid", "a.test" + PRINT, "--pin", "b.test" + MIXED)
+    capsys.readouterr()
+    assert listed(url, capsys) == ["a.test" + SESSION, "b.test" + MIXED]
+    simhash("patterns", "--index", url, "--unmark", "a.test" + PRINT)
+    capsys.readouterr()
+    assert "a.test" + PRINT in listed(url, capsys)
+
+
+def test_a_forgotten_signature_is_gone(url: str, capsys: Any) -> None:
+    assert simhash("patterns", "--index", url, "--forget", "a.test" + PRINT) == 0
+    assert simhash("patterns", "--index", url, "--forget", "a.test" + PRINT) == 1
+    capsys.readouterr()
+    assert listed(url, capsys, "--all") == ["a.test" + SESSION, "b.test" + MIXED]
+
+
+def test_what_is_no_signature_is_refused(url: str, capsys: Any) -> None:
+    assert simhash("patterns", "--index", url, "--pin", "nothing") == 2
+    assert "is no signature" in capsys.readouterr().err
+
+
+def test_rules_say_what_they_can_and_the_rest_is_printed(
+    url: str, tmp_path: Path, capsys: Any
+) -> None:
+    file = tmp_path / "rules.json"
+    assert simhash("patterns", "--index", url, "--export", file) == 0
+    assert json.loads(file.read_text()) == [
+        {
+            "args": ["sid"],
+            "order": 100,
+            "processor": "queryRemoval",
+            "urlPattern": {"include": ["a.test/item"]},
+        }
+    ]
+    assert capsys.readouterr().out == "# a.test\nDisallow: /item/*?view=print\n"
+
+
+def test_an_index_that_is_not_there_is_an_error(tmp_path: Path, capsys: Any) -> None:
+    assert simhash("patterns", "--index", tmp_path / "none.sqlite") == 2
+    assert "none.sqlite" in capsys.readouterr().err
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "dedup.jsonl"
+    spared = [
+        SparedLine(1.0, f"http://a.test/item/{n}?view=print", "a.test", PRINT) for n in range(3)
+    ]
+    spared.append(SparedLine(2.0, "http://a.test/item?sid=1", "a.test", SESSION))
+    lines = [line.to_json() + "\n" for line in spared]
+    path.write_text("".join(lines) + log_line("http://a.test/item/1?view=print"))
+    return path
+
+
+def test_spared_addresses_are_given_back_but_for_those_that_came_in(log: Path, capsys: Any) -> None:
+    assert simhash("requeue", "--log", log, "--pattern", "a.test" + PRINT) == 0
+    assert capsys.readouterr().out.split() == [
+        "http://a.test/item/0?view=print",
+        "http://a.test/item/2?view=print",
+    ]
+    assert simhash("requeue", "--log", log, "--pattern", "all") == 0
+    assert len(capsys.readouterr().out.split()) == 3
+    assert simhash("requeue", "--log", log, "--pattern", "a.test/other") == 1
