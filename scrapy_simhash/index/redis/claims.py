@@ -182,22 +182,26 @@ def block_mask(scope: str) -> np.uint32:
 def _colours(scope: str, size: int) -> bytes:
     if not scope:
         return bytes(size)
-    return hashlib.blake2b(scope.encode("utf-8", "surrogatepass"), digest_size=size).digest()
+    return hashlib.blake2b(scope.encode(), digest_size=size).digest()
 
 
 def _packed(positions: set[int]) -> bytes:
     return b"".join([position.to_bytes(4, "big") for position in sorted(positions)])
 
 
-def mates(fingerprints: Sequence[bytes], bits: int, distance: int) -> list[bytes]:
-    """Return for each fingerprint those before it that are near it: number, distance, ..."""
-    words = packed_words(fingerprints, bits)
-    found = [b""] * len(words)
-    if len(words) > 1:
+def mates(pages: Sought, arrivals: Sequence[Arrival], distance: int) -> list[bytes]:
+    """Return for each page those before it that are near it: number, distance, ...
+
+    The highest bit of a number tells that the page has the same key.
+    """
+    found = [b""] * len(arrivals)
+    if len(arrivals) > 1:
+        words = packed_words(pages.fingerprints, 8 * len(pages.fingerprints[0]))
         distances = np.zeros((len(words), len(words)), np.uint16)
         for column in words.T:
             distances += bit_count(column[:, None] ^ column)
         later, earlier = np.nonzero(np.tril(distances <= distance, -1))
         for one, other in zip(later.tolist(), earlier.tolist(), strict=True):
-            found[one] += struct.pack(">HH", other, distances[one, other])
+            is_own = arrivals[one].key == arrivals[other].key
+            found[one] += struct.pack(">HH", other | is_own << 15, distances[one, other])
     return found

@@ -57,9 +57,10 @@ from scrapy_simhash.index.redis.scripts import Geometry
 
 logger = logging.getLogger(__name__)
 
-# Pages, and entries, of one call of a script.
-_PAGES = 64
-_ENTRIES = 256
+# Pages that claim, pages that are put, and entries of one call of a script.
+_PAGES = 32
+_PUT = 16
+_ENTRIES = 128
 # Requests of one claim that bring it no nearer to an answer, because others are faster.
 _ATTEMPTS = 100
 # Positions whose rows are squeezed at a time, once as many positions follow them: by then most of
@@ -170,8 +171,8 @@ class RedisIndex(Index):
     def claim_all(  # noqa: D102
         self, arrivals: Sequence[Arrival], *, now: float | None = None
     ) -> list[Claim]:
-        for arrival in arrivals:
-            self.spec.check(arrival.fingerprint, arrival.facts)
+        for page in arrivals:
+            self.spec.check(page.fingerprint, page.facts, page.key, page.scope, page.request)
         answers: dict[int, Claim] = {}
 
         def claim() -> list[Claim]:
@@ -197,14 +198,14 @@ class RedisIndex(Index):
         arrivals = [claimant.arrival for claimant in claimants]
         pages = sought([(arrival.fingerprint, arrival.scope) for arrival in arrivals])
         records = self._records(pages)
-        together = mates(pages.fingerprints, self.spec.bits, self.spec.distance)
+        together = mates(pages, arrivals, self.spec.distance)
         found = self._finder.arguments(pages)
         ends, head = self._heads(now)
         arguments: list[bytes] = []
         for claimant, record, near, own in zip(claimants, records, together, found, strict=True):
             arrival = claimant.arrival
             row = pack_row(Row(arrival.key, arrival.scope, arrival.facts, now))
-            request = (arrival.request or "").encode("utf-8", "surrogatepass")
+            request = (arrival.request or "").encode()
             arguments += (record, row, request, *claimant.judged(), near, *own)
         answer = self._run(
             "claim", self.spec.distance, *self._finder.head(), repr(now), ends, head, *arguments
@@ -295,7 +296,7 @@ class RedisIndex(Index):
         """Yield positions and keys of this crawler's entries, as many as one script takes."""
         owned = ((p, key) for key in dict.fromkeys(keys) for p in sorted(self._own.get(key, ())))
         while some := list(islice(owned, _ENTRIES)):
-            yield [part for p, key in some for part in (p, key.encode("utf-8", "surrogatepass"))]
+            yield [part for p, key in some for part in (p, key.encode())]
 
     def _let_go(self, keys: Iterable[str]) -> None:
         for key in keys:
@@ -374,9 +375,9 @@ class RedisIndex(Index):
 
     def put(self, entries: Iterable[Entry]) -> int:  # noqa: D102
         count, rest = 0, iter(entries)
-        while some := list(islice(rest, _PAGES)):
+        while some := list(islice(rest, _PUT)):
             for entry in some:
-                self.spec.check(entry.fingerprint, entry.facts)
+                self.spec.check(entry.fingerprint, entry.facts, entry.key, entry.scope)
             count += self._on_its_log(lambda some=some: self._put(some))  # type: ignore[misc]
         return count
 
@@ -488,6 +489,6 @@ class RedisIndex(Index):
 
 def _text(value: bytes) -> str:
     try:
-        return value.decode("utf-8", "surrogatepass")
+        return value.decode()
     except UnicodeDecodeError as error:
         raise StoreDamaged(f"{value!r:.80} in Redis is no text of an index") from error
