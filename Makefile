@@ -34,12 +34,11 @@ ifdef FULL
 	$(BIN)/python tests/benchmarks/false_drops.py
 	$(BIN)/python tests/benchmarks/min_length.py
 	$(BIN)/python -m tests.benchmarks.verdict
-	$(BIN)/python -m tests.benchmarks.bodies
 	$(BIN)/python -m tests.benchmarks.redis_race
 	$(BIN)/python -m tests.benchmarks.redis_memory --full
 	$(BIN)/python -m tests.benchmarks.redis_speed --full
 	$(BIN)/python -m tests.benchmarks.redis_recall --full
-	$(BIN)/python -m tests.benchmarks.redis_expiry
+	$(BIN)/python -m tests.benchmarks.redis_scripts
 	$(BIN)/python -m tests.benchmarks.redis_restarts --full
 	$(BIN)/python -m tests.benchmarks.redis_workers
 	$(BIN)/python -m tests.benchmarks.sizing

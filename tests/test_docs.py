@@ -59,9 +59,7 @@ def calls(files: str, *names: str) -> Iterator[ast.Call]:
     """The calls of functions and methods of these names in some files of the package."""
     trees = (tree for path, tree in TREES.items() if path.match(f"scrapy_simhash/{files}"))
     for node in chain.from_iterable(map(ast.walk, trees)):
-        if isinstance(node, ast.Call) and getattr(
-            node.func, "attr", getattr(node.func, "id", "")
-        ) in names:
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in names:
             yield node
 
 
@@ -78,8 +76,7 @@ def text_of(node: ast.AST | None) -> str | None:
 def rulings(is_copy: bool) -> set[str]:
     """The reasons with which the rule finds a copy, or another page."""
     found = set()
-    rule, contract = (calls(file, "Ruling") for file in ("fingerprint/rule.py", "index/contract.py"))
-    for call in chain(rule, contract):
+    for call in chain(calls("fingerprint/rule.py", "Ruling"), calls("index/contract.py", "Ruling")):
         outcome, reason = call.args
         if isinstance(outcome, ast.Constant) and outcome.value is is_copy:
             found.add(text_of(reason) or "")
@@ -104,6 +101,18 @@ def counted() -> set[str]:
     return found | {f"near_kept/{reason}" for reason in rulings(False)}
 
 
+def key_of_meta(node: ast.AST) -> ast.AST | None:
+    """The key in ``x.meta[key]``, ``x.meta.get(key)`` and ``key in x.meta``."""
+    match node:
+        case ast.Subscript(value=ast.Attribute(attr="meta"), slice=key):
+            return key
+        case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="meta")), args=[key, *_]):
+            return key
+        case ast.Compare(left=key, comparators=[ast.Attribute(attr="meta")]):
+            return key
+    return None
+
+
 def meta_keys() -> set[str]:
     """The keys of the plugin that the code reads from or writes into a request's meta."""
     found: set[str] = set()
@@ -116,13 +125,7 @@ def meta_keys() -> set[str]:
             if isinstance(target, ast.Name)
         }
         for node in ast.walk(tree):
-            key: ast.AST | None = None
-            if isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith(".meta"):
-                key = node.slice
-            elif isinstance(node, ast.Call) and re.search(r"\.meta\.\w+$", ast.unparse(node.func)):
-                key = node.args[0] if node.args else None
-            elif isinstance(node, ast.Compare) and ast.unparse(node.comparators[0]).endswith(".meta"):
-                key = node.left
+            key = key_of_meta(node)
             name = names.get(key.id) if isinstance(key, ast.Name) else text_of(key)
             if name and "simhash" in name:
                 found.add(name)
@@ -300,7 +303,6 @@ def test_the_classics_are_reproduced_as_shown(
     assert printed
     for shown in printed:
         assert shown.rstrip("\n") in output
-
 
 
 def test_the_log_in_the_readme_is_that_of_the_crawl() -> None:
