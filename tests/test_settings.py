@@ -117,7 +117,7 @@ def test_reading_the_settings_opens_no_index(tmp_path: Path) -> None:
 
 def test_spec_of_the_index_has_what_the_settings_say() -> None:
     spec = read(SIMHASH_DISTANCE=40, SIMHASH_LEASE=5).index_spec("shop")
-    assert (spec.distance, spec.lease, spec.spider, spec.blocks) == (40, 5, "shop", 24)
+    assert (spec.distance, spec.lease, spec.spider, spec.blocks) == (40, 5, "shop", 20)
 
 
 @pytest.mark.parametrize(
