@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from scrapy_simhash.index.contract import (
@@ -153,11 +152,7 @@ def _split(url: str) -> SplitResult:
 
 
 def _is_redis(parts: SplitResult) -> bool:
-    if parts.scheme.split("+")[0] not in ("redis", "rediss", "unix"):
-        return False
-    if find_spec("redis") is None:
-        raise ValueError(f"{parts.scheme}:// needs redis-py: pip install 'scrapy-simhash[redis]'")
-    return True
+    return parts.scheme.split("+")[0] in ("redis", "rediss", "unix")
 
 
 def _path(url: str, parts: SplitResult) -> str:
