@@ -36,7 +36,7 @@ ifdef FULL
 	$(BIN)/python -m tests.benchmarks.redis_memory --full
 	$(BIN)/python -m tests.benchmarks.redis_speed --full
 	$(BIN)/python -m tests.benchmarks.redis_recall --full
-	$(BIN)/python -m tests.benchmarks.redis_expiry
+	$(BIN)/python -m tests.benchmarks.redis_scripts
 	$(BIN)/python -m tests.benchmarks.redis_restarts --full
 	$(BIN)/python -m tests.benchmarks.redis_workers
 	$(BIN)/python -m tests.benchmarks.sizing
