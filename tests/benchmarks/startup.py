@@ -1,9 +1,9 @@
 """What the add-on costs before the first page: CPU time and memory of a crawl that has just begun.
 
-Run as ``python tests/benchmarks/startup.py [--rounds N]``. Each crawl is a process of its own,
-which is measured when its spider has opened. The ways follow each other in each round; figures are
-medians over the rounds with the least and the most, and the differences are medians of the
-differences to Scrapy alone in the same round.
+Run as ``python tests/benchmarks/startup.py [--rounds N]``. Each crawl is a process of its own, and
+measured when its spider has opened. The ways follow each other in each round; figures are medians
+over the rounds with the least and the most, and the differences are medians of the differences to
+Scrapy alone in the same round.
 """
 
 from __future__ import annotations
