@@ -15,7 +15,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 
 from scrapy_simhash.fingerprint.rule import REASONS
 from scrapy_simhash.report import words
-from scrapy_simhash.report.chart import distance_bars, time_chart
+from scrapy_simhash.report.chart import distance_bars, top
 from scrapy_simhash.report.clusters import Cluster
 from scrapy_simhash.report.dedup_log import LogLine
 from scrapy_simhash.report.difference import Piece, differences
@@ -90,6 +90,7 @@ def render(figures: Figures) -> str:
     _, all_hosts = figures.hosts.rest(0)
     walls, templates = _walls_and_templates(figures)
     number_of_hosts, other_hosts = figures.hosts.rest(HOSTS, by=2)
+    columns = figures.timeline.columns()
     return _template().render(
         figures=figures,
         k=k,
@@ -99,7 +100,8 @@ def render(figures: Figures) -> str:
         other_hosts=other_hosts,
         other_host_count=number_of_hosts,
         totals=all_hosts,
-        chart=time_chart(figures.timeline.runs()),
+        columns=columns,
+        top=top(columns),
         distances=distance_bars(figures.distances, k),
         doubtful=[
             ("Far from their originals",
