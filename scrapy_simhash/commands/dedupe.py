@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import csv
 import io
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import check_writable, progress, write_file
@@ -39,7 +36,7 @@ PAGES are .jsonl (also .jl, .ndjson) with "html", "html_base64" or "text" and "u
 folders of these; also packed (.gz, .xz, .bz2). The command judges them in their order,
 with the settings of this project, as a crawl does: it keeps the first of near-duplicates.
 
-    scrapy simhash dedupe items.jsonl --kept kept.txt --clusters clusters.csv
+    scrapy simhash dedupe items.jsonl --kept kept.txt --clusters clusters.jsonl
     scrapy simhash dedupe crawl-2026-01.warc.gz --verdicts verdicts.jsonl
 
 With --index it compares them with the pages of that index, and adds what it keeps, so
@@ -47,8 +44,8 @@ that a new crawl knows the pages of an earlier one.
 
     scrapy simhash dedupe items.jsonl --index redis://localhost/0
 
-With --state, an interrupted run goes on where it was, with the same result. Pages that
-cannot be compared (too short, nothing to read) are kept.
+An interrupted run with --index is simply run again. Pages that cannot be compared (too
+short, nothing to read) are kept. SIMHASH_PROCESSES says how many processes work.
 
 exit status: 0, done; 2, something given cannot be used; 130, interrupted.
 """
@@ -63,7 +60,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--clusters",
         metavar="FILE",
-        help="write which pages repeat which: .jsonl or .csv, the largest cluster first",
+        help="write a line of JSON for each page that others repeat, the largest cluster first",
     )
     parser.add_argument(
         "--verdicts", metavar="FILE", help="write a line of JSON for each page, in their order"
@@ -73,20 +70,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help="the index to compare with and to fill, or the path of a file (default: in memory)",
     )
-    parser.add_argument(
-        "--state", metavar="FILE", help="keep analyses in a file, to go on after a stop"
-    )
     for name, default in (("key", "url, id"), ("html", "html, html_base64"), ("text", "text")):
         parser.add_argument(
             f"--{name}-field", metavar="NAME", help=f"the field of a line ({default})"
         )
-    parser.add_argument(
-        "--processes",
-        type=int,
-        default=os.cpu_count() or 1,
-        metavar="N",
-        help="worker processes; 0 for a thread of this one (%(default)s)",
-    )
     add_json_option(parser)
 
 
@@ -107,10 +94,9 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         kept = stack.enter_context(_Lines(options.kept))
         total = sum(file.stat().st_size for file in files)
         bar = stack.enter_context(progress("reading", total, "B"))
-        limits = Limits(options.processes, own.timeout, own.max_body_size)
+        limits = Limits(own.processes, own.timeout, own.max_body_size)
         pages = _pages(options.pages, _fields(options, own), bar.update)
-        state = Path(options.state) if options.state else None
-        analysed = analyses(pages, own.recipe, limits, state)
+        analysed = analyses(pages, own.recipe, limits)
         stack.enter_context(contextlib.closing(analysed))
         result = _Result()
         for decision in decide(analysed, NearDuplicateDetector(own.recipe, index), own.scope):
@@ -123,20 +109,16 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         kept.keep()
         clusters = result.clusters()
         if options.clusters:
-            write_file(options.clusters, _clusters(options.clusters, clusters))
+            write_file(options.clusters, _clusters(clusters))
         found = {**result.counts, "clusters": len(clusters), "index": len(index)}
     show(options, _lines(found, clusters), found)
 
 
 def _check(options: argparse.Namespace) -> None:
-    for path in (options.kept, options.clusters, options.verdicts, options.state):
+    for path in (options.kept, options.clusters, options.verdicts):
         if path:
             check_writable(path)
     check_json(options)
-    if options.clusters and Path(options.clusters).suffix not in (".jsonl", ".csv"):
-        raise UsageError(f"--clusters {options.clusters}: the name must end with .jsonl or .csv")
-    if options.processes < 0:
-        raise UsageError("--processes is a whole number of at least 0")
 
 
 def _fields(options: argparse.Namespace, own: FilterSettings) -> Fields:
@@ -231,19 +213,13 @@ def _plain(decision: Decision) -> dict[str, Any]:
     return {name: getattr(decision, name) for name in names}
 
 
-def _clusters(path: str, clusters: Iterable[tuple[str, list[tuple[int, str]]]]) -> bytes:
-    text = io.StringIO()
-    if path.endswith(".csv"):
-        table = csv.writer(text, lineterminator="\n")
-        table.writerow(("original", "copy", "distance"))
-        for original, copies in clusters:
-            table.writerows((original, key, distance) for distance, key in copies)
-    else:
-        for original, copies in clusters:
-            listed = [{"key": key, "distance": distance} for distance, key in copies]
-            cluster = {"original": original, "size": len(copies) + 1, "copies": listed}
-            text.write(json.dumps(cluster) + "\n")
-    return text.getvalue().encode("utf-8", "backslashreplace")
+def _clusters(clusters: Iterable[tuple[str, list[tuple[int, str]]]]) -> bytes:
+    text = ""
+    for original, copies in clusters:
+        listed = [{"key": key, "distance": distance} for distance, key in copies]
+        cluster = {"original": original, "size": len(copies) + 1, "copies": listed}
+        text += json.dumps(cluster) + "\n"
+    return text.encode()
 
 
 def _lines(found: dict[str, int], clusters: list[tuple[str, list[tuple[int, str]]]]) -> list[str]:
