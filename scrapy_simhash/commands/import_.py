@@ -5,10 +5,8 @@ from __future__ import annotations
 import argparse
 import contextlib
 import itertools
-import signal
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,10 +49,10 @@ A fingerprint that is text is hexadecimal unless --decimal; a number in JSON is 
 is. Numbers below zero, as from Java, stand for their bits.
 
 exit status: 0, all of it is in the index; 2, something given cannot be used; 130,
-interrupted, between two pages.
+interrupted.
 """
 
-# Pages that are added at a time; Ctrl-C waits for them.
+# Pages that are added at a time.
 _BATCH = 2048
 
 
@@ -135,33 +133,8 @@ def _index(url: str, spec: IndexSpec) -> Iterator[Index]:
 
 def _add(index: Index, entries: Iterator[Entry], total: int) -> int:
     added = 0
-    with progress("importing", total) as bar, _between_batches() as stop_if_asked:
+    with progress("importing", total) as bar:
         while batch := list(itertools.islice(entries, _BATCH)):
             added += index.put(batch)
             bar.update(len(batch))
-            stop_if_asked()
     return added
-
-
-@contextlib.contextmanager
-def _between_batches() -> Iterator[Callable[[], None]]:
-    """Put Ctrl-C off until the function that this yields is called."""
-    signals: list[object] = []
-
-    def stop_if_asked() -> None:
-        if signals:
-            sys.stderr.write("\n")
-            raise KeyboardInterrupt
-
-    def note(*signalled: object) -> None:
-        signals.append(signalled)
-
-    try:
-        before = signal.signal(signal.SIGINT, note)
-    except ValueError:  # not the main thread, where no signal comes
-        yield stop_if_asked
-        return
-    try:
-        yield stop_if_asked
-    finally:
-        signal.signal(signal.SIGINT, before)

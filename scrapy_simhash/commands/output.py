@@ -33,12 +33,12 @@ def progress(label: str, total: float | None, unit: str = " pages") -> tqdm[Any]
     )
 
 
-def aligned(rows: Sequence[Sequence[str]], right: bool = False) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]], left: int | None = None) -> list[str]:
     """Return the lines of a table.
 
     Args:
         rows: cells of text, the same number in each.
-        right: put all columns but the first to the right.
+        left: how many columns stand to the left, the others to the right; all by default.
     """
     from scrapy_simhash.report.difference import pad, width
 
@@ -46,7 +46,7 @@ def aligned(rows: Sequence[Sequence[str]], right: bool = False) -> list[str]:
     lines = []
     for row in rows:
         cells = [
-            pad("", size - width(cell)) + cell if right and place else pad(cell, size)
+            pad(cell, size) if left is None or place < left else pad("", size - width(cell)) + cell
             for place, (cell, size) in enumerate(zip(row, widths, strict=True))
         ]
         lines.append("  ".join(cells).rstrip())

@@ -46,7 +46,7 @@ a running crawl keeps those that it knows. --export writes rules for
 duplicate-url-discarder, and prints those that its format cannot express like the lines
 of a robots.txt.
 
-exit status: 0; 1, there is none; 2, something given cannot be used.
+exit status: 0, done; 1, there is none; 2, something given cannot be used.
 """
 
 _MARKS = {"pin": "pinned", "forbid": "forbidden", "unmark": "none"}

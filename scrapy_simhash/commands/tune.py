@@ -206,7 +206,7 @@ def _report(recipe: Recipe, pairs: list[Candidate], answers: Answers, target: fl
         share, interval = f"{one.precision:.3f}", f"{one.low:.3f}-{one.high:.3f}"
         shown = (share, interval) if one.pairs else ("-", "-")
         rows.append((f"{one.distance}{mark}", *shown, f"{one.pairs:,}", f"{one.answered:,}"))
-    lines = [*aligned(rows, right=True), "* the distance that the settings have now", ""]
+    lines = [*aligned(rows, left=1), "* the distance that the settings have now", ""]
     best = suggest(estimates, target)
     if best is None:
         return [
