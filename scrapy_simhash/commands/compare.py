@@ -15,13 +15,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import aligned
-from scrapy_simhash.commands.stores import (
-    add_json_option,
-    add_recipe_option,
-    check_json,
-    chosen_recipe,
-    show,
-)
+from scrapy_simhash.commands.stores import add_shared_options, chosen_recipe, show
 
 if TYPE_CHECKING:
     from email.message import Message
@@ -75,8 +69,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="show features, weights, sums, bits and block values of both",
     )
-    add_recipe_option(parser)
-    add_json_option(parser)
+    add_shared_options(parser, "recipe", "json")
 
 
 @dataclass(frozen=True)
@@ -95,7 +88,6 @@ class _Side:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     """Get the two, judge them, and show the result."""
-    check_json(options)
     if options.a == options.b == "-":
         raise UsageError("only one of the two can come from standard input")
     recipe = chosen_recipe(options.recipe, settings)

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import io
 import json
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import check_writable, progress, write_file
-from scrapy_simhash.commands.stores import (
-    add_json_option,
-    check_json,
-    index_url,
-    show,
-    usage_errors,
-)
+from scrapy_simhash.commands.output import check_writable, progress, whole_file, write_file
+from scrapy_simhash.commands.stores import add_shared_options, index_url, show, usage_errors
 from scrapy_simhash.report.words import count
 
 if TYPE_CHECKING:
@@ -74,7 +68,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             f"--{name}-field", metavar="NAME", help=f"the field of a line ({default})"
         )
-    add_json_option(parser)
+    add_shared_options(parser, "json")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
@@ -90,8 +84,10 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         own = FilterSettings.from_settings(settings)
         files = [file for path in options.pages for file in page_files(Path(path))]
         index = stack.enter_context(contextlib.closing(_index(options, settings, own)))
-        verdicts = stack.enter_context(_Lines(options.verdicts))
-        kept = stack.enter_context(_Lines(options.kept))
+        verdicts, kept = (
+            stack.enter_context(whole_file(path)) if path else None
+            for path in (options.verdicts, options.kept)
+        )
         total = sum(file.stat().st_size for file in files)
         bar = stack.enter_context(progress("reading", total, "B"))
         limits = Limits(own.processes, own.timeout, own.max_body_size)
@@ -101,12 +97,11 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         result = _Result()
         for decision in decide(analysed, NearDuplicateDetector(own.recipe, index), own.scope):
             result.add(decision)
-            verdicts.write(json.dumps(_plain(decision)))
-            if decision.kept:
-                kept.write(decision.key)
+            if verdicts:
+                verdicts.write(json.dumps(asdict(decision)).encode() + b"\n")
+            if kept and decision.kept:
+                kept.write(decision.key.encode("utf-8", "backslashreplace") + b"\n")
             bar.set_postfix(result.shown, refresh=False)
-        verdicts.keep()
-        kept.keep()
         clusters = result.clusters()
         if options.clusters:
             write_file(options.clusters, _clusters(clusters))
@@ -118,7 +113,6 @@ def _check(options: argparse.Namespace) -> None:
     for path in (options.kept, options.clusters, options.verdicts):
         if path:
             check_writable(path)
-    check_json(options)
 
 
 def _fields(options: argparse.Namespace, own: FilterSettings) -> Fields:
@@ -178,39 +172,6 @@ class _Result:
         """Return originals with their copies and distances, the largest cluster first."""
         ordered = [(original, sorted(copies)) for original, copies in self._copies.items()]
         return sorted(ordered, key=lambda cluster: (-len(cluster[1]), cluster[0]))
-
-
-class _Lines:
-    """A file that is written line by line, and is there once it is whole."""
-
-    def __init__(self, path: str | None) -> None:
-        self._path = path
-
-    def __enter__(self) -> _Lines:
-        self._file: io.TextIOWrapper | None = None
-        if self._path:
-            self._part = Path(f"{self._path}.part")
-            self._file = self._part.open("w", encoding="utf-8", errors="backslashreplace")
-        return self
-
-    def __exit__(self, *about: object) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._part.unlink(missing_ok=True)
-
-    def write(self, line: str) -> None:
-        if self._file is not None:
-            self._file.write(line + "\n")
-
-    def keep(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._part.replace(str(self._path))
-
-
-def _plain(decision: Decision) -> dict[str, Any]:
-    names = ("key", "kept", "verdict", "original", "distance", "reason")
-    return {name: getattr(decision, name) for name in names}
 
 
 def _clusters(clusters: Iterable[tuple[str, list[tuple[int, str]]]]) -> bytes:

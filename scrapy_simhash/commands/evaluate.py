@@ -12,13 +12,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import aligned, progress
-from scrapy_simhash.commands.stores import (
-    add_json_option,
-    check_json,
-    chosen_recipe,
-    show,
-    usage_errors,
-)
+from scrapy_simhash.commands.stores import add_shared_options, chosen_recipe, show, usage_errors
 
 if TYPE_CHECKING:
     from scrapy_simhash.fingerprint.recipe import Recipe
@@ -83,7 +77,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="name up to N wrong drops, false pairs and missed pairs of each",
     )
-    add_json_option(parser)
+    add_shared_options(parser, "json")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
@@ -93,7 +87,6 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
 
     if options.show < 0:
         raise UsageError("--show is a whole number of at least 0")
-    check_json(options)
     recipes = [chosen_recipe(name, settings) for name in dict.fromkeys(options.recipe or [None])]
     with usage_errors():
         for recipe in recipes:

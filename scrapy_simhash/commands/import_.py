@@ -15,10 +15,7 @@ from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import progress
 from scrapy_simhash.commands.stores import (
-    add_index_option,
-    add_json_option,
-    add_recipe_option,
-    check_json,
+    add_shared_options,
     chosen_recipe,
     needed_index_url,
     show,
@@ -59,8 +56,6 @@ _BATCH = 2048
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("file", metavar="FILE", help="the file to read")
-    add_index_option(parser)
-    add_recipe_option(parser)
     parser.add_argument(
         "--key", default="url", metavar="COLUMN", help="the column that names a page (url)"
     )
@@ -70,14 +65,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--decimal", action="store_true", help="fingerprints that are text are decimal"
     )
-    add_json_option(parser)
+    add_shared_options(parser, "index", "recipe", "json")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Read, check, add."""
     from scrapy_simhash.offline.transfer import check, read_entries, read_header
 
-    check_json(options)
     path = Path(options.file)
     with usage_errors():
         spec = read_header(path)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from scrapy.exceptions import UsageError
 
@@ -64,17 +65,25 @@ def check_writable(path: str) -> None:
         raise UsageError(f"{path}: the folder {folder} cannot be written")
 
 
+@contextlib.contextmanager
+def whole_file(path: str) -> Iterator[IO[bytes]]:
+    """Open a file that replaces another when it is whole, and else leaves nothing."""
+    folder = Path(path).absolute().parent
+    with tempfile.TemporaryDirectory(prefix=".simhash-", dir=folder) as beside:
+        whole = Path(beside) / "whole"
+        with whole.open("wb") as file:
+            yield file
+        whole.replace(path)
+
+
 def write_file(path: str, data: bytes) -> None:
     """Write a file that is there whole or not at all.
 
     Raises:
         UsageError: it cannot be written.
     """
-    folder = Path(path).absolute().parent
     try:
-        with tempfile.TemporaryDirectory(prefix=".simhash-", dir=folder) as beside:
-            whole = Path(beside) / "whole"
-            whole.write_bytes(data)
-            whole.replace(path)
+        with whole_file(path) as file:
+            file.write(data)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None

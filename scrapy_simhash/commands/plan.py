@@ -10,13 +10,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import aligned
-from scrapy_simhash.commands.stores import (
-    add_json_option,
-    add_recipe_option,
-    check_json,
-    chosen_recipe,
-    show,
-)
+from scrapy_simhash.commands.stores import add_shared_options, chosen_recipe, show
 from scrapy_simhash.report.words import count, size
 
 if TYPE_CHECKING:
@@ -64,13 +58,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pages", required=True, metavar="N", help="pages that are kept: 300000, 300k or 50M"
     )
-    add_recipe_option(parser)
-    add_json_option(parser)
+    add_shared_options(parser, "recipe", "json")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Multiply, and print."""
-    check_json(options)
     pages = _number(options.pages)
     recipe = chosen_recipe(options.recipe, settings)
     each = dict(zip(_STORES, _BYTES[recipe.bits], strict=True))

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import check_writable, progress, write_file
-from scrapy_simhash.commands.selection import add_host_option, is_get, keys_of, of_hosts
+from scrapy_simhash.commands.output import check_writable, write_file
+from scrapy_simhash.commands.selection import is_get, keys_of, of_hosts
 from scrapy_simhash.commands.stores import (
-    add_index_option,
-    add_log_option,
+    add_shared_options,
     log_lines,
     log_paths,
     needed_index_url,
     opened,
+    watched,
 )
 from scrapy_simhash.report.words import count
 
@@ -50,15 +50,13 @@ exit status: 0, written; 1, there is none; 2, something given cannot be used.
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("pages", nargs="*", metavar="URL", help="a page that was forgotten")
-    add_host_option(parser, "pages dropped because of forgotten ones")
     parser.add_argument(
         "--pattern",
         action="append",
         metavar="SIGNATURE",
         help="addresses that were spared because of this signature, or of all (may be repeated)",
     )
-    add_log_option(parser)
-    add_index_option(parser)
+    add_shared_options(parser, "host", "log", "index")
     parser.add_argument("--output", "-O", metavar="FILE", help="instead of standard output")
     parser.add_argument(
         "--json",
@@ -130,12 +128,7 @@ def _forgotten(
         ]
         chosen = [entry for entry in keys if not wanted or entry[2] in wanted]
         asked = {key for _, *both in chosen for key in both}
-        there = set()
-        with progress("looking", len(index)) as bar:
-            for entry in index:
-                bar.update()
-                if entry.key in asked:
-                    there.add(entry.key)
+        there = {entry.key for entry in watched(index, "looking") if entry.key in asked}
     return [line for line, own, original in chosen if not there & {own, original}]
 
 

@@ -15,7 +15,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import aligned, check_writable, progress
-from scrapy_simhash.commands.stores import add_recipe_option, chosen_recipe, usage_errors
+from scrapy_simhash.commands.stores import add_shared_options, chosen_recipe, usage_errors
 
 if TYPE_CHECKING:
     from scrapy_simhash.fingerprint.recipe import Recipe
@@ -47,7 +47,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("pages", metavar="PAGES", help="pages of your crawl")
     parser.add_argument("--labels", metavar="FILE", help="where answers are read and kept")
-    add_recipe_option(parser)
+    add_shared_options(parser, "recipe")
     parser.add_argument(
         "--each",
         type=int,

@@ -104,7 +104,6 @@ def test_near_pairs_are_ruled_on_as_in_a_crawl() -> None:
     assert result.like_headed == Score(found=1, false=0, labelled=1)
     assert result.kinds == {"edits": Matched(0, 1), "mirror": Matched(1, 1)}
     assert result.negatives == {"template": Matched(0, 1)}
-    assert result.reasons["like-headings"] == 1
     assert [(p.a, p.b, p.reason) for p in result.missed] == [(A, SIBLING, "other-heading")]
     assert result.skipped == {"empty": 1}
     assert (result.file_order.dropped, result.file_order.wrong) == (1, 0)
@@ -121,7 +120,6 @@ def test_texts_are_judged_by_distance() -> None:
     documents = [Document("a", text=article(1)), Document("b", text=edited(article(1), 2))]
     result = evaluate(Dataset("texts", documents, {("a", "b"): Pair("duplicate")}, {}), DEFAULT)
     assert result.score == Score(1, 0, 1)
-    assert result.reasons == {"distance": 1}
 
 
 def failing(page: str) -> str:
