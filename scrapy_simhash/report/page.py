@@ -23,7 +23,6 @@ from scrapy_simhash.report.figures import HOSTS, MIRRORS, Extremes, Figures, ori
 
 _COMPARED = 6000  # characters of a text that are compared
 _LONGEST_LINK = 2000
-_MIRROR = 0.5  # share of a host's pages that repeat another host's before it is called a mirror
 
 # Why a page was not compared, in words.
 SKIPPED = {
@@ -77,11 +76,6 @@ class Mirror:
     forth: float
     back: float
     share: float
-
-    @property
-    def is_likely(self) -> bool:
-        """The first host repeats so much of the second that it is likely to be its mirror."""
-        return self.share >= _MIRROR
 
 
 def render(figures: Figures) -> str:
