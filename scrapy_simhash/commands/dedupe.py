@@ -101,7 +101,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
                 verdicts.write(json.dumps(asdict(decision)).encode() + b"\n")
             if kept and decision.kept:
                 kept.write(decision.key.encode("utf-8", "backslashreplace") + b"\n")
-            bar.set_postfix(result.shown, refresh=False)
+            bar.set_postfix(duplicates=result.counts["duplicates"], refresh=False)
         clusters = result.clusters()
         if options.clusters:
             write_file(options.clusters, _clusters(clusters))
@@ -162,11 +162,6 @@ class _Result:
         if decision.original is not None:
             distance = decision.distance or 0
             self._copies.setdefault(decision.original, []).append((distance, decision.key))
-
-    @property
-    def shown(self) -> dict[str, int]:
-        """The counts that the terminal shows while the command works."""
-        return {name: self.counts[name] for name in ("pages", "duplicates")}
 
     def clusters(self) -> list[tuple[str, list[tuple[int, str]]]]:
         """Return originals with their copies and distances, the largest cluster first."""
