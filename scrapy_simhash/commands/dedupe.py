@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -39,7 +40,8 @@ that a new crawl knows the pages of an earlier one.
     scrapy simhash dedupe items.jsonl --index redis://localhost/0
 
 An interrupted run with --index is simply run again. Pages that cannot be compared (too
-short, nothing to read) are kept. SIMHASH_PROCESSES says how many processes work.
+short, nothing to read) are kept. SIMHASH_PROCESSES says how many processes work, and
+SIMHASH_ITEM_HTML_FIELD and SIMHASH_ITEM_TEXT_FIELD, which fields have the page.
 
 exit status: 0, done; 2, something given cannot be used; 130, interrupted.
 """
@@ -64,10 +66,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help="the index to compare with and to fill, or the path of a file (default: in memory)",
     )
-    for name, default in (("key", "url, id"), ("html", "html, html_base64"), ("text", "text")):
-        parser.add_argument(
-            f"--{name}-field", metavar="NAME", help=f"the field of a line ({default})"
-        )
+    parser.add_argument(
+        "--key-field", metavar="NAME", help="the field of a line that names its page (url, id)"
+    )
     add_shared_options(parser, "json")
 
 
@@ -78,7 +79,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     from scrapy_simhash.offline.pages import page_files
     from scrapy_simhash.settings import FilterSettings
 
-    _check(options)
+    for path in filter(None, (options.kept, options.clusters, options.verdicts)):
+        check_writable(path)
     with contextlib.ExitStack() as stack:
         stack.enter_context(usage_errors())
         own = FilterSettings.from_settings(settings)
@@ -91,7 +93,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         total = sum(file.stat().st_size for file in files)
         bar = stack.enter_context(progress("reading", total, "B"))
         limits = Limits(own.processes, own.timeout, own.max_body_size)
-        pages = _pages(options.pages, _fields(options, own), bar.update)
+        pages = _pages(options.pages, _fields(options.key_field, own), bar.update)
         analysed = analyses(pages, own.recipe, limits)
         stack.enter_context(contextlib.closing(analysed))
         result = _Result()
@@ -101,29 +103,22 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
                 verdicts.write(json.dumps(asdict(decision)).encode() + b"\n")
             if kept and decision.kept:
                 kept.write(decision.key.encode("utf-8", "backslashreplace") + b"\n")
-            bar.set_postfix(duplicates=result.counts["duplicates"], refresh=False)
+            bar.set_postfix(duplicates=result.verdicts["duplicate"], refresh=False)
         clusters = result.clusters()
         if options.clusters:
             write_file(options.clusters, _clusters(clusters))
-        found = {**result.counts, "clusters": len(clusters), "index": len(index)}
+        found = {**result.counts(), "clusters": len(clusters), "index": len(index)}
     show(options, _lines(found, clusters), found)
 
 
-def _check(options: argparse.Namespace) -> None:
-    for path in (options.kept, options.clusters, options.verdicts):
-        if path:
-            check_writable(path)
-
-
-def _fields(options: argparse.Namespace, own: FilterSettings) -> Fields:
+def _fields(key: str | None, own: FilterSettings) -> Fields:
     from scrapy_simhash.offline.pages import Fields
 
     default = Fields()
-    html = options.html_field or own.item_html_field
-    text = options.text_field or own.item_text_field
+    html, text = own.item_html_field, own.item_text_field
     return Fields(
-        key=(options.key_field,) if options.key_field else default.key,
-        html=(html,) if html else () if options.text_field else default.html,
+        key=(key,) if key else default.key,
+        html=(html,) if html else () if text else default.html,
         text=(text,) if text else default.text,
     )
 
@@ -150,18 +145,25 @@ class _Result:
     """The decisions so far."""
 
     def __init__(self) -> None:
-        self.counts = {"pages": 0, "kept": 0, "duplicates": 0, "revisits": 0, "skipped": 0}
+        self.verdicts: Counter[str] = Counter()
+        self.kept = 0
         self._copies: dict[str, list[tuple[int, str]]] = {}
 
     def add(self, decision: Decision) -> None:
-        names = {"duplicate": "duplicates", "revisit": "revisits", "skipped": "skipped"}
-        self.counts["pages"] += 1
-        self.counts["kept"] += decision.kept
-        if decision.verdict in names:
-            self.counts[names[decision.verdict]] += 1
+        self.verdicts[decision.verdict] += 1
+        self.kept += decision.kept
         if decision.original is not None:
             distance = decision.distance or 0
             self._copies.setdefault(decision.original, []).append((distance, decision.key))
+
+    def counts(self) -> dict[str, int]:
+        return {
+            "pages": self.verdicts.total(),
+            "kept": self.kept,
+            "duplicates": self.verdicts["duplicate"],
+            "revisits": self.verdicts["revisit"],
+            "skipped": self.verdicts["skipped"],
+        }
 
     def clusters(self) -> list[tuple[str, list[tuple[int, str]]]]:
         """Return originals with their copies and distances, the largest cluster first."""

@@ -147,8 +147,8 @@ def test_fields_of_items_can_be_named(tmp_path: Path) -> None:
     path = tmp_path / "items.jsonl"
     rows = [{"link": "a", "body": ONE}, {"link": "b", "body": edited(ONE, 1)}]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    options = ["--key-field", "link", "--text-field", "body"]
-    assert kept(path, *options, folder=tmp_path) == ["a"]
+    settings = {"SIMHASH_ITEM_TEXT_FIELD": "body"}
+    assert kept(path, "--key-field", "link", folder=tmp_path, **settings) == ["a"]
 
 
 def test_a_page_that_is_there_twice_is_kept_once(tmp_path: Path) -> None:
