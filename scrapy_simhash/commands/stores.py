@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 # The settings that say what a recipe does.
 _OF_RECIPES = tuple(f"SIMHASH_{name}" for name in ("DISTANCE", "EXTRACTOR", "MIN_LENGTH", "SEED"))
 
-
 _OPTIONS: dict[str, dict[str, Any]] = {
     "index": {
         "metavar": "URL",
