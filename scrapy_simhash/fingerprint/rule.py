@@ -101,7 +101,7 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
     if headings_alike(a, b, kin):
         if size < SHORT_TEXT and 3 * distance > 2 * k:
             return Ruling(False, "short")
-        if kin is not Kinship.HOST or share >= 0.25:
+        if kin is Kinship.NONE or share >= 0.25:
             return Ruling(True, "like-headings")
         whole = _around(a, b) <= PAGES_ALIKE and _like_length(a, b)
         return Ruling(True, "whole-page") if whole else Ruling(False, "part-of-page")
