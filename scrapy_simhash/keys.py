@@ -15,7 +15,7 @@ Scope = Literal["global", "domain", "host"]
 SCOPES: tuple[Scope, ...] = ("global", "domain", "host")
 
 _CANONICAL = re.compile(
-    r"https?://[a-z0-9.-]{1,255}(?::[0-9]{1,5})?(?:/(?!\.)[A-Za-z0-9_.~-]{0,999}){1,99}"
+    r"https?://[a-z0-9.-]{1,255}(?::[1-9][0-9]{0,4})?(?:/(?!\.)[A-Za-z0-9_.~-]{0,999}){1,99}"
 )
 
 

@@ -43,6 +43,7 @@ def test_scope_separates_by_domain_or_host(url: str, domain: str, host: str) -> 
     st.from_regex(r"\Ahttps?://[a-zA-Z0-9.-]{1,20}(:[0-9]{1,5})?/[A-Za-z0-9/_.~%?&=;+#-]{0,40}\Z")
 )
 @example("http://a.example:80/a/../b//c/./d.html")
+@example("http://a.example:080/")
 @example("http://a.example/%7Euser/?b=2&a=1")
 def test_key_is_the_canonical_url_whatever_way_it_is_found(url: str) -> None:
     try:

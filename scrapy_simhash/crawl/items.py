@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from itemadapter import ItemAdapter
-from scrapy import signals
+from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 
 from scrapy_simhash.analysis.page import Body, text_body
@@ -38,8 +38,8 @@ class Items:
         connect(self._item_done, signal=signals.item_dropped)
         connect(self._item_failed, signal=signals.item_error)
 
-    async def let_through(self, item: Any) -> Any:
-        """Return the item.
+    async def let_through(self, item: Any, spider: Spider | None = None) -> Any:
+        """Return the item; Scrapy 2.13 hands over the spider, too.
 
         Raises:
             NearDuplicateItem: its text repeats an item or page seen before.
