@@ -16,15 +16,26 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from scrapy_simhash.analysis.page import analyse_html
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import Entry, IndexSpec, open_index
 from scrapy_simhash.index.neighbours import bit_count, packed_words
-from tests.benchmarks.layout_recall import DATA, real_fingerprints
+from scrapy_simhash.offline.datasets import read_pages
+from tests.benchmarks.bands import DATA
 from tests.benchmarks.redis_measuring import Table, blocks_of, count, need_redis
 from tests.servers import redis_server
 
 ORDERS = 3
+
+
+def real_fingerprints(recipe: Recipe) -> list[Fingerprint]:
+    found = {}
+    for page in read_pages(DATA / "docs-html"):
+        fingerprint = analyse_html(page.html or "", recipe).fingerprint
+        if fingerprint is not None:
+            found[fingerprint.value] = fingerprint
+    return list(found.values())
 
 
 def made(number: int, recipe: Recipe) -> Iterator[Entry]:
