@@ -155,17 +155,17 @@ class FilterSettings:
 
     @property
     def has_items(self) -> bool:
-        """Whether items are compared."""
+        """True if items are compared."""
         return bool(self.item_text_field or self.item_html_field)
 
     @property
     def is_local(self) -> bool:
-        """Whether the index is on this machine."""
+        """True if the index is on this machine."""
         return self.index_url.startswith(("memory:", "sqlite:"))
 
     @property
     def survives(self) -> bool:
-        """Whether the index outlives the crawl."""
+        """True if the index outlives the crawl."""
         return not self.index_url.startswith("memory:")
 
     def index_spec(self, spider: str = "") -> IndexSpec:
@@ -358,7 +358,7 @@ def index_url_from_settings(settings: BaseSettings) -> str:
     url = _text(settings, "SIMHASH_INDEX_URL")
     if url is not None:
         return url
-    # What the scheduler shares, the index shares.
+    # Crawlers that share a scheduler share the index, too.
     if uses_scrapy_redis(settings):
         return _scrapy_redis_url(settings)
     # As Scrapy's own dupefilter: what was seen lasts as long as the job does.
@@ -375,7 +375,7 @@ def uses_scrapy_redis(settings: BaseSettings) -> bool:
     return bool(name.startswith("scrapy_redis."))
 
 
-# What a URL calls the values of ssl_cert_reqs; redis-py itself also takes the module's.
+# The words of a URL for the values of ssl_cert_reqs; redis-py also takes the module's.
 _CERT_REQS = {
     None: "none",
     ssl.CERT_NONE: "none",

@@ -34,7 +34,7 @@ from scrapy_simhash.url_patterns.walls import Walls
 logger = logging.getLogger(__name__)
 
 EXCHANGE_SECONDS = 5.0
-# What a deferred request's priority is lowered by: more than any project's own priorities.
+# The priority of a deferred request is lowered by more than any project's own priorities.
 DEFERRED = 1_000_000
 # Batches of rows that are read at a time, and addresses that are remembered of each kind.
 _BATCHES = 100
@@ -120,7 +120,7 @@ class Sparing:
         Raises:
             SparedPage: it is not sent.
         """
-        # What Scrapy has not counted the depth of may be the beginning of a crawl.
+        # A request without a depth may be the beginning of a crawl.
         if not request.meta.get("depth") or not self._may_spare(request) or self._is_away:
             return
         forecast = self._learner.forecast(request.url)
@@ -199,7 +199,7 @@ class Sparing:
             )
             self._count("walls")
 
-    # What is said.
+    # Messages.
 
     def _count(self, name: str) -> None:
         assert self._crawler.stats is not None
@@ -260,7 +260,7 @@ class Sparing:
                     if len(changed) < BATCH:
                         break
             except Exception as error:  # noqa: BLE001 - sparing is no reason to end a crawl
-                # What could not be sent is left in the list.
+                # Rows that could not be sent are left in the list.
                 table.put_back(rows)
                 if not self._store_is_away:
                     logger.warning("Nothing is spared while address patterns are away: %s", error)

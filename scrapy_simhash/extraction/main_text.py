@@ -235,7 +235,7 @@ def _area(page: Page, outline: Outline, blocks: list[Block]) -> int:
             weight *= DOUBT
         sums[_together(place, alone, outline)] += weight
     weights = outline.sums((place, weight**POWER) for place, weight in sums.items())
-    # Those with more than half of it are in each other; the last of them is the innermost.
+    # Elements with more than half of the weight lie in each other; the last one is the innermost.
     area = max(place for place, weight in enumerate(weights) if weight > weights[0] / 2)
     sizes = outline.sums((block.place, block.size) for block in blocks)
     while area and outline.elements[area].tag in ("li", "td"):

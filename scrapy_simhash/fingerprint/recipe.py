@@ -37,7 +37,7 @@ _VERSIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What a recipe makes of a text.
+    """The result of a recipe for one text.
 
     Attributes:
         fingerprint: None where the text is too short to be compared.

@@ -108,7 +108,7 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
     fills = size >= LONG_TEXT and share >= 0.5
     if fills and 2 * distance <= k:
         return Ruling(True, "long-text")
-    # Where no name tells two publications apart, a longer text has to make up for it.
+    # A longer text is needed if no name tells the two publications apart.
     names_a_heading = size >= (SHORT_TEXT if a.site and b.site else MIDDLE_TEXT) and (
         a.backed or b.backed
     )

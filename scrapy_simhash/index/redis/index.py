@@ -78,7 +78,7 @@ class RedisIndex(Index):
         self._session = Session(url, spec)
         self._client = self._session.client
         self._flooded = 0
-        # Where the rows begin that can be squeezed.
+        # Rows that can be squeezed begin here.
         self._unsqueezed: list[int] = []
 
     # Claims.
@@ -91,7 +91,7 @@ class RedisIndex(Index):
         answers: dict[int, Claim] = {}
 
         def claim() -> list[Claim]:
-            # What was judged in a log that was lost plays no part.
+            # Judgements in a log that was lost play no part.
             claimants = [Claimant(arrival) for arrival in arrivals]
             waiting = [number for number in range(len(claimants)) if number not in answers]
             attempts = 0

@@ -31,7 +31,7 @@ _MOST_BYTES = 1 << 24
 
 
 class Row(NamedTuple):
-    """What is known of an entry."""
+    """The fields of an entry."""
 
     key: str
     scope: str

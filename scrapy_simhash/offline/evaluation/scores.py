@@ -86,7 +86,7 @@ class WrongPair:
 
 @dataclass(frozen=True, slots=True)
 class CrawlLoss:
-    """What a crawl of the set drops.
+    """The drops of a crawl of the set.
 
     Attributes:
         dropped: pages.
