@@ -17,7 +17,7 @@ lint: $(VENV)/installed-lint
 	$(BIN)/mypy
 
 docs: $(VENV)/installed-docs
-	$(BIN)/sphinx-build -W -b html docs out/docs
+	$(BIN)/sphinx-build -W -n --keep-going -b html docs out/docs
 
 # A choice of them, in minutes; FULL=1 takes everything, and hours.
 bench: $(VENV)/installed-bench
@@ -29,17 +29,16 @@ bench: $(VENV)/installed-bench
 ifdef FULL
 	$(BIN)/python -m tests.benchmarks.growth --pages 1000000
 	$(BIN)/python tests/benchmarks/docs_crawl.py
-	$(BIN)/python tests/benchmarks/layout_recall.py
+	$(BIN)/python tests/benchmarks/bands.py
 	$(BIN)/python tests/benchmarks/recipes.py --full
 	$(BIN)/python tests/benchmarks/false_drops.py
 	$(BIN)/python tests/benchmarks/min_length.py
 	$(BIN)/python -m tests.benchmarks.verdict
-	$(BIN)/python -m tests.benchmarks.bodies
 	$(BIN)/python -m tests.benchmarks.redis_race
 	$(BIN)/python -m tests.benchmarks.redis_memory --full
 	$(BIN)/python -m tests.benchmarks.redis_speed --full
 	$(BIN)/python -m tests.benchmarks.redis_recall --full
-	$(BIN)/python -m tests.benchmarks.redis_expiry
+	$(BIN)/python -m tests.benchmarks.redis_scripts
 	$(BIN)/python -m tests.benchmarks.redis_restarts --full
 	$(BIN)/python -m tests.benchmarks.redis_workers
 	$(BIN)/python -m tests.benchmarks.sizing

@@ -9,6 +9,5 @@ release = installed_version("scrapy-simhash")
 extensions = ["myst_parser"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
-exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = f"scrapy-simhash {release}"

@@ -16,7 +16,7 @@ class NearDuplicateDownloaderMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         if not is_enabled(crawler.settings):
             raise NotConfigured
-        # Where the filter is switched off, nothing heavy is imported.
+        # A filter that is switched off imports nothing heavy.
         from scrapy_simhash.crawl.pages import Pages
 
         self._pages = Pages(crawler)

@@ -1,4 +1,4 @@
-"""What the plugin raises into Scrapy."""
+"""Exceptions that the plugin raises into Scrapy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What names a page in the index, and which pages are compared with each other."""
+"""The key that names a page in the index, and the scope in which pages are compared."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class NearDuplicatePipeline:
     def __init__(self, crawler: Crawler) -> None:
         if not is_enabled(crawler.settings):
             raise NotConfigured
-        # Where the filter is switched off, nothing heavy is imported.
+        # A filter that is switched off imports nothing heavy.
         from scrapy_simhash.crawl.filter import CrawlFilter
         from scrapy_simhash.crawl.items import Items
 

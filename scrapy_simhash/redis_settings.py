@@ -17,7 +17,7 @@ def uses_scrapy_redis(settings: BaseSettings) -> bool:
     return bool(name.startswith("scrapy_redis."))
 
 
-# What a URL calls the values of ssl_cert_reqs; redis-py itself also takes the module's.
+# The words of a URL for the values of ssl_cert_reqs; redis-py also takes the module's.
 _CERT_REQS = {
     None: "none",
     ssl.CERT_NONE: "none",

@@ -155,17 +155,17 @@ class FilterSettings:
 
     @property
     def has_items(self) -> bool:
-        """Whether items are compared."""
+        """True if items are compared."""
         return bool(self.item_text_field or self.item_html_field)
 
     @property
     def is_local(self) -> bool:
-        """Whether the index is on this machine."""
+        """True if the index is on this machine."""
         return self.index_url.startswith(("memory:", "sqlite:"))
 
     @property
     def survives(self) -> bool:
-        """Whether the index outlives the crawl."""
+        """True if the index outlives the crawl."""
         return not self.index_url.startswith("memory:")
 
     def index_spec(self, spider: str = "") -> IndexSpec:
@@ -358,7 +358,7 @@ def index_url_from_settings(settings: BaseSettings) -> str:
     url = _text(settings, "SIMHASH_INDEX_URL")
     if url is not None:
         return url
-    # What the scheduler shares, the index shares.
+    # Crawlers that share a scheduler share the index, too.
     if uses_scrapy_redis(settings):
         return scrapy_redis_url(settings)
     # As Scrapy's own dupefilter: what was seen lasts as long as the job does.

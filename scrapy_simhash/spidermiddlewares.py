@@ -22,7 +22,7 @@ class NearDuplicateSpiderMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         if not is_enabled(crawler.settings):
             raise NotConfigured
-        # Where the filter is switched off, nothing heavy is imported.
+        # A filter that is switched off imports nothing heavy.
         from scrapy_simhash.crawl.outputs import Outputs
 
         self._outputs = Outputs(crawler)

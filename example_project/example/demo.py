@@ -154,7 +154,7 @@ def main() -> int:
 
 
 def _kind(site: Newsroom, dropped: str, original: str) -> str:
-    # Where the original came second, the page that it repeats says how they differ.
+    # If the original came second, the page that it repeats says how they differ.
     kinds = [site.pages[dropped].kind, site.pages[original].kind]
     named = [NEAR_DUPLICATES[kind] for kind in kinds if kind in NEAR_DUPLICATES]
     return named[0] if named else kinds[0]

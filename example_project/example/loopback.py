@@ -16,7 +16,7 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Answer:
-    """What the server sends for one address."""
+    """The answer of the server for one address."""
 
     body: bytes = b""
     content_type: str = "text/html"

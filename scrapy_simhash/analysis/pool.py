@@ -66,7 +66,7 @@ class WorkerPool:
 
     @property
     def is_busy(self) -> bool:
-        """Whether worker processes have pages that they have not answered."""
+        """True if worker processes have pages that they have not answered."""
         return any(worker.load for worker in self._workers)
 
     async def analyse(self, body: Body) -> PageAnalysis:

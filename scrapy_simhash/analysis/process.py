@@ -122,7 +122,7 @@ class WorkerProcess(asyncio.Protocol):
 
     @property
     def ready(self) -> bool:
-        """Whether the child can take a page."""
+        """True if the child can take a page."""
         return (
             self._transport is not None
             and len(self._jobs) < AHEAD
@@ -131,7 +131,7 @@ class WorkerProcess(asyncio.Protocol):
 
     @property
     def worn_out(self) -> bool:
-        """Whether the child has answered as many pages as one process may."""
+        """True if the child has answered as many pages as one process may."""
         return self._pages >= PAGES_PER_PROCESS and not self._jobs
 
     def send(self, job: Job) -> None:

@@ -17,6 +17,8 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
+from scrapy_simhash.commands.output import check_writable
+
 SUBCOMMANDS = (
     "compare",
     "explain",
@@ -98,6 +100,9 @@ class SimhashCommand(ScrapyCommand):
         try:
             if args:
                 raise UsageError(f"unrecognized arguments: {' '.join(args)}")
+            # Before the work, which may take hours.
+            if isinstance(file := getattr(opts, "json", None), str) and file != "-":
+                check_writable(file)
             self.exitcode = _load(opts.subcommand).run(opts, self.settings) or 0
         except UsageError as error:
             self._end(2, f"scrapy simhash {opts.subcommand}: error: {error}")

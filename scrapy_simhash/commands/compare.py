@@ -15,15 +15,11 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import aligned
-from scrapy_simhash.commands.stores import (
-    add_json_option,
-    add_recipe_option,
-    check_json,
-    chosen_recipe,
-    show,
-)
+from scrapy_simhash.commands.stores import add_shared_options, chosen_recipe, show
 
 if TYPE_CHECKING:
+    from email.message import Message
+
     from scrapy_simhash.analysis.page import PageAnalysis
     from scrapy_simhash.extraction.extractor import Extraction
     from scrapy_simhash.fingerprint.recipe import Recipe
@@ -43,8 +39,7 @@ are plain texts, and an argument that is no file is the text itself.
 
 The command judges pages as a crawl with the settings of this project does, and says
 which sentence of the rule decided. Texts of --text may have any length. Jaccard is the
-share of the recipe's features that both texts have; cosine compares their words,
-weighted by TF-IDF.
+share of the recipe's features that both texts have.
 
 exit status: 0, near-duplicates; 1, not; 2, something given cannot be used.
 """
@@ -74,8 +69,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="show features, weights, sums, bits and block values of both",
     )
-    add_recipe_option(parser)
-    add_json_option(parser)
+    add_shared_options(parser, "recipe", "json")
 
 
 @dataclass(frozen=True)
@@ -94,7 +88,6 @@ class _Side:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     """Get the two, judge them, and show the result."""
-    check_json(options)
     if options.a == options.b == "-":
         raise UsageError("only one of the two can come from standard input")
     recipe = chosen_recipe(options.recipe, settings)
@@ -109,11 +102,15 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
 
 
 def _side(name: str, as_text: bool, recipe: Recipe, settings: BaseSettings) -> _Side:
+    from scrapy.http import Headers
+
     from scrapy_simhash.keys import page_key
 
     if name.startswith(("http://", "https://")):
         body, headers, url = _fetched(name, settings)
-        return _page(name, page_key(url), body, recipe, headers=headers, url=url)
+        charset = headers.get_content_charset()
+        told = {"headers": Headers(headers.items()), "url": url}
+        return _page(name, page_key(url), body, recipe, charset, **told)
     if name == "-":
         body = sys.stdin.buffer.read()
     elif _is_file(name):
@@ -135,7 +132,9 @@ def _text(name: str, text: str, recipe: Recipe) -> _Side:
     return _Side(name, name, Extraction(text), analyse_text(text, replace(recipe, min_length=1)))
 
 
-def _page(name: str, key: str, body: bytes, recipe: Recipe, **told: Any) -> _Side:
+def _page(
+    name: str, key: str, body: bytes, recipe: Recipe, charset: str | None = None, **told: Any
+) -> _Side:
     """Analyse a page, unless a crawl would not."""
     from scrapy.http import HtmlResponse, TextResponse
     from scrapy.responsetypes import responsetypes
@@ -149,17 +148,8 @@ def _page(name: str, key: str, body: bytes, recipe: Recipe, **told: Any) -> _Sid
     is_saved = kind is TextResponse and "url" not in told
     if not issubclass(kind, HtmlResponse) and not is_saved:
         return _Side(name, key, Extraction(""), PageAnalysis(None, reason="not_html"))
-    charset = _charset(told.get("headers"))
     extraction = extract(decode_html(body, charset), recipe.extractor)
     return _Side(name, key, extraction, analyse_extraction(extraction, recipe))
-
-
-def _charset(headers: Any) -> str | None:
-    from email.message import Message
-
-    message = Message()
-    message["Content-Type"] = "" if headers is None else headers.get("Content-Type", b"").decode()
-    return message.get_content_charset()
 
 
 def _is_file(name: str) -> bool:
@@ -169,12 +159,10 @@ def _is_file(name: str) -> bool:
     return False
 
 
-def _fetched(url: str, settings: BaseSettings) -> tuple[bytes, Any, str]:
+def _fetched(url: str, settings: BaseSettings) -> tuple[bytes, Message, str]:
     import http.client
     import urllib.error
     import urllib.request
-
-    from scrapy.http import Headers
 
     agent = settings.get("USER_AGENT") or "scrapy-simhash"
     most = settings.getint("SIMHASH_MAX_BODY_SIZE", _MOST)
@@ -182,7 +170,7 @@ def _fetched(url: str, settings: BaseSettings) -> tuple[bytes, Any, str]:
         request = urllib.request.Request(url, headers={"User-Agent": agent})  # noqa: S310 (checked)
         with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310
             body = answer.read(most + 1)
-            headers, final = Headers(answer.headers.items()), answer.geturl()
+            headers, final = answer.headers, answer.geturl()
     except urllib.error.HTTPError as error:
         raise UsageError(f"{url}: status {error.code}") from None
     except (OSError, ValueError, http.client.HTTPException) as error:
@@ -211,8 +199,8 @@ def _found(
     one: _Side, other: _Side, recipe: Recipe, ruling: Ruling | None, distance: int | None
 ) -> dict[str, Any]:
     from scrapy_simhash.fingerprint.rule import REASONS
-    from scrapy_simhash.offline.similarity import jaccard, tfidf_cosine
 
+    features, others = set(recipe.features(one.text)), set(recipe.features(other.text))
     return {
         "pages": [_plain(one), _plain(other)],
         "recipe": recipe.identity,
@@ -222,8 +210,7 @@ def _found(
         "near_duplicates": ruling is not None and ruling.is_copy,
         "reason": ruling.reason if ruling else None,
         "because": REASONS[ruling.reason] if ruling else None,
-        "jaccard": jaccard(recipe.features(one.text), recipe.features(other.text)),
-        "cosine": tfidf_cosine(one.text, other.text),
+        "jaccard": len(features & others) / max(len(features | others), 1),
     }
 
 
@@ -262,10 +249,7 @@ def _lines(one: _Side, other: _Side, found: dict[str, Any], recipe: Recipe) -> l
     lines += ["", f"distance  {apart}: {paint(verdict, '1', colour)}"]
     if found["because"]:
         lines.append(f"because   {found['because']} ({found['reason']})")
-    lines += [
-        f"Jaccard   {found['jaccard']:.3f}, of the features of the recipe {recipe.name}",
-        f"cosine    {found['cosine']:.3f}, of the words, by TF-IDF",
-    ]
+    lines.append(f"Jaccard   {found['jaccard']:.3f}, of the features of the recipe {recipe.name}")
     for letter, page in zip("AB", found["pages"], strict=True):
         if page["reason"]:
             lines.append(f"{letter} has no fingerprint: {_REASONS[page['reason']]}")
@@ -278,32 +262,19 @@ def _lines(one: _Side, other: _Side, found: dict[str, Any], recipe: Recipe) -> l
     return [*lines, "", *changes.lines(columns, _CHANGES, colour)]
 
 
-def _rows(one: dict[str, Any], other: dict[str, Any]) -> list[tuple[str, ...]]:
+def _rows(*pages: dict[str, Any]) -> list[tuple[str, ...]]:
     """Return the facts of both pages, side by side."""
-
-    def row(name: str, key: str) -> tuple[str, ...]:
-        return name, _short(str(one[key] or "-"), 40), _short(str(other[key] or "-"), 40)
-
-    def headings(page: dict[str, Any]) -> str:
-        return _short(" | ".join(page["headings"]) or "-", 40)
-
-    def bytes_of(page: dict[str, Any]) -> str:
-        if page["text_bytes"] is None:
-            return "-"
-        return f"about {page['text_bytes']:,} of {page['page_bytes']:,} bytes"
-
-    sizes = [f"{page['characters']:,} characters" for page in (one, other)]
-    rows: list[tuple[str, ...]] = [("main text", *sizes)]
-    if one["text_bytes"] or other["text_bytes"]:
-        thin = ["no" if page["thin"] else "yes" for page in (one, other)]
+    rows = [("main text", *(f"{page['characters']:,} characters" for page in pages))]
+    if any(page["text_bytes"] for page in pages):
+        sizes = ((page["text_bytes"] or 0, page["page_bytes"] or 0) for page in pages)
         rows += [
-            ("of what it shows", bytes_of(one), bytes_of(other)),
-            ("main text stands out", *thin),
-            row("title", "title"),
-            ("h1", headings(one), headings(other)),
+            ("of what it shows", *(f"about {text:,} of {all_:,} bytes" for text, all_ in sizes)),
+            ("main text stands out", *("no" if page["thin"] else "yes" for page in pages)),
+            ("title", *(_short(page["title"] or "-", 40) for page in pages)),
+            ("h1", *(_short(" | ".join(page["headings"]) or "-", 40) for page in pages)),
         ]
     for part in range(4):
-        prints = [str(page["fingerprint"] or "")[16 * part :][:16] for page in (one, other)]
+        prints = [str(page["fingerprint"] or "")[16 * part :][:16] for page in pages]
         rows += [("fingerprint" if part == 0 else "", *prints)] if any(prints) else []
     return rows
 

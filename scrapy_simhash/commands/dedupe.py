@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import csv
-import io
 import json
-import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import check_writable, progress, write_file
-from scrapy_simhash.commands.stores import (
-    add_json_option,
-    check_json,
-    index_url,
-    show,
-    usage_errors,
-)
+from scrapy_simhash.commands.output import check_writable, progress, whole_file, write_file
+from scrapy_simhash.commands.stores import add_shared_options, index_url, show, usage_errors
 from scrapy_simhash.report.words import count
 
 if TYPE_CHECKING:
@@ -39,7 +31,7 @@ PAGES are .jsonl (also .jl, .ndjson) with "html", "html_base64" or "text" and "u
 folders of these; also packed (.gz, .xz, .bz2). The command judges them in their order,
 with the settings of this project, as a crawl does: it keeps the first of near-duplicates.
 
-    scrapy simhash dedupe items.jsonl --kept kept.txt --clusters clusters.csv
+    scrapy simhash dedupe items.jsonl --kept kept.txt --clusters clusters.jsonl
     scrapy simhash dedupe crawl-2026-01.warc.gz --verdicts verdicts.jsonl
 
 With --index it compares them with the pages of that index, and adds what it keeps, so
@@ -47,8 +39,9 @@ that a new crawl knows the pages of an earlier one.
 
     scrapy simhash dedupe items.jsonl --index redis://localhost/0
 
-With --state, an interrupted run goes on where it was, with the same result. Pages that
-cannot be compared (too short, nothing to read) are kept.
+An interrupted run with --index is simply run again. Pages that cannot be compared (too
+short, nothing to read) are kept. SIMHASH_PROCESSES says how many processes work, and
+SIMHASH_ITEM_HTML_FIELD and SIMHASH_ITEM_TEXT_FIELD, which fields have the page.
 
 exit status: 0, done; 2, something given cannot be used; 130, interrupted.
 """
@@ -63,7 +56,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--clusters",
         metavar="FILE",
-        help="write which pages repeat which: .jsonl or .csv, the largest cluster first",
+        help="write a line of JSON for each page that others repeat, the largest cluster first",
     )
     parser.add_argument(
         "--verdicts", metavar="FILE", help="write a line of JSON for each page, in their order"
@@ -74,20 +67,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="the index to compare with and to fill, or the path of a file (default: in memory)",
     )
     parser.add_argument(
-        "--state", metavar="FILE", help="keep analyses in a file, to go on after a stop"
+        "--key-field", metavar="NAME", help="the field of a line that names its page (url, id)"
     )
-    for name, default in (("key", "url, id"), ("html", "html, html_base64"), ("text", "text")):
-        parser.add_argument(
-            f"--{name}-field", metavar="NAME", help=f"the field of a line ({default})"
-        )
-    parser.add_argument(
-        "--processes",
-        type=int,
-        default=os.cpu_count() or 1,
-        metavar="N",
-        help="worker processes; 0 for a thread of this one (%(default)s)",
-    )
-    add_json_option(parser)
+    add_shared_options(parser, "json")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
@@ -97,57 +79,46 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     from scrapy_simhash.offline.pages import page_files
     from scrapy_simhash.settings import FilterSettings
 
-    _check(options)
+    for path in filter(None, (options.kept, options.clusters, options.verdicts)):
+        check_writable(path)
     with contextlib.ExitStack() as stack:
         stack.enter_context(usage_errors())
         own = FilterSettings.from_settings(settings)
         files = [file for path in options.pages for file in page_files(Path(path))]
         index = stack.enter_context(contextlib.closing(_index(options, settings, own)))
-        verdicts = stack.enter_context(_Lines(options.verdicts))
-        kept = stack.enter_context(_Lines(options.kept))
+        verdicts, kept = (
+            stack.enter_context(whole_file(path)) if path else None
+            for path in (options.verdicts, options.kept)
+        )
         total = sum(file.stat().st_size for file in files)
         bar = stack.enter_context(progress("reading", total, "B"))
-        limits = Limits(options.processes, own.timeout, own.max_body_size)
-        pages = _pages(options.pages, _fields(options, own), bar.update)
-        state = Path(options.state) if options.state else None
-        analysed = analyses(pages, own.recipe, limits, state)
+        limits = Limits(own.processes, own.timeout, own.max_body_size)
+        pages = _pages(options.pages, _fields(options.key_field, own), bar.update)
+        analysed = analyses(pages, own.recipe, limits)
         stack.enter_context(contextlib.closing(analysed))
         result = _Result()
         for decision in decide(analysed, NearDuplicateDetector(own.recipe, index), own.scope):
             result.add(decision)
-            verdicts.write(json.dumps(_plain(decision)))
-            if decision.kept:
-                kept.write(decision.key)
-            bar.set_postfix(result.shown, refresh=False)
-        verdicts.keep()
-        kept.keep()
+            if verdicts:
+                verdicts.write(json.dumps(asdict(decision)).encode() + b"\n")
+            if kept and decision.kept:
+                kept.write(decision.key.encode("utf-8", "backslashreplace") + b"\n")
+            bar.set_postfix(duplicates=result.verdicts["duplicate"], refresh=False)
         clusters = result.clusters()
         if options.clusters:
-            write_file(options.clusters, _clusters(options.clusters, clusters))
-        found = {**result.counts, "clusters": len(clusters), "index": len(index)}
+            write_file(options.clusters, _clusters(clusters))
+        found = {**result.counts(), "clusters": len(clusters), "index": len(index)}
     show(options, _lines(found, clusters), found)
 
 
-def _check(options: argparse.Namespace) -> None:
-    for path in (options.kept, options.clusters, options.verdicts, options.state):
-        if path:
-            check_writable(path)
-    check_json(options)
-    if options.clusters and Path(options.clusters).suffix not in (".jsonl", ".csv"):
-        raise UsageError(f"--clusters {options.clusters}: the name must end with .jsonl or .csv")
-    if options.processes < 0:
-        raise UsageError("--processes is a whole number of at least 0")
-
-
-def _fields(options: argparse.Namespace, own: FilterSettings) -> Fields:
+def _fields(key: str | None, own: FilterSettings) -> Fields:
     from scrapy_simhash.offline.pages import Fields
 
     default = Fields()
-    html = options.html_field or own.item_html_field
-    text = options.text_field or own.item_text_field
+    html, text = own.item_html_field, own.item_text_field
     return Fields(
-        key=(options.key_field,) if options.key_field else default.key,
-        html=(html,) if html else () if options.text_field else default.html,
+        key=(key,) if key else default.key,
+        html=(html,) if html else () if text else default.html,
         text=(text,) if text else default.text,
     )
 
@@ -174,23 +145,25 @@ class _Result:
     """The decisions so far."""
 
     def __init__(self) -> None:
-        self.counts = {"pages": 0, "kept": 0, "duplicates": 0, "revisits": 0, "skipped": 0}
+        self.verdicts: Counter[str] = Counter()
+        self.kept = 0
         self._copies: dict[str, list[tuple[int, str]]] = {}
 
     def add(self, decision: Decision) -> None:
-        names = {"duplicate": "duplicates", "revisit": "revisits", "skipped": "skipped"}
-        self.counts["pages"] += 1
-        self.counts["kept"] += decision.kept
-        if decision.verdict in names:
-            self.counts[names[decision.verdict]] += 1
+        self.verdicts[decision.verdict] += 1
+        self.kept += decision.kept
         if decision.original is not None:
             distance = decision.distance or 0
             self._copies.setdefault(decision.original, []).append((distance, decision.key))
 
-    @property
-    def shown(self) -> dict[str, int]:
-        """The counts that the terminal shows while the command works."""
-        return {name: self.counts[name] for name in ("pages", "duplicates")}
+    def counts(self) -> dict[str, int]:
+        return {
+            "pages": self.verdicts.total(),
+            "kept": self.kept,
+            "duplicates": self.verdicts["duplicate"],
+            "revisits": self.verdicts["revisit"],
+            "skipped": self.verdicts["skipped"],
+        }
 
     def clusters(self) -> list[tuple[str, list[tuple[int, str]]]]:
         """Return originals with their copies and distances, the largest cluster first."""
@@ -198,52 +171,13 @@ class _Result:
         return sorted(ordered, key=lambda cluster: (-len(cluster[1]), cluster[0]))
 
 
-class _Lines:
-    """A file that is written line by line, and is there once it is whole."""
-
-    def __init__(self, path: str | None) -> None:
-        self._path = path
-
-    def __enter__(self) -> _Lines:
-        self._file: io.TextIOWrapper | None = None
-        if self._path:
-            self._part = Path(f"{self._path}.part")
-            self._file = self._part.open("w", encoding="utf-8", errors="backslashreplace")
-        return self
-
-    def __exit__(self, *about: object) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._part.unlink(missing_ok=True)
-
-    def write(self, line: str) -> None:
-        if self._file is not None:
-            self._file.write(line + "\n")
-
-    def keep(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._part.replace(str(self._path))
-
-
-def _plain(decision: Decision) -> dict[str, Any]:
-    names = ("key", "kept", "verdict", "original", "distance", "reason")
-    return {name: getattr(decision, name) for name in names}
-
-
-def _clusters(path: str, clusters: Iterable[tuple[str, list[tuple[int, str]]]]) -> bytes:
-    text = io.StringIO()
-    if path.endswith(".csv"):
-        table = csv.writer(text, lineterminator="\n")
-        table.writerow(("original", "copy", "distance"))
-        for original, copies in clusters:
-            table.writerows((original, key, distance) for distance, key in copies)
-    else:
-        for original, copies in clusters:
-            listed = [{"key": key, "distance": distance} for distance, key in copies]
-            cluster = {"original": original, "size": len(copies) + 1, "copies": listed}
-            text.write(json.dumps(cluster) + "\n")
-    return text.getvalue().encode("utf-8", "backslashreplace")
+def _clusters(clusters: Iterable[tuple[str, list[tuple[int, str]]]]) -> bytes:
+    text = ""
+    for original, copies in clusters:
+        listed = [{"key": key, "distance": distance} for distance, key in copies]
+        cluster = {"original": original, "size": len(copies) + 1, "copies": listed}
+        text += json.dumps(cluster) + "\n"
+    return text.encode()
 
 
 def _lines(found: dict[str, int], clusters: list[tuple[str, list[tuple[int, str]]]]) -> list[str]:

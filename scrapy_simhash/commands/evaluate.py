@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import sys
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
+from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import check_writable, progress, write_file
-from scrapy_simhash.commands.stores import chosen_recipe, usage_errors
+from scrapy_simhash.commands.output import aligned, progress
+from scrapy_simhash.commands.stores import add_shared_options, chosen_recipe, show, usage_errors
 
 if TYPE_CHECKING:
     from scrapy_simhash.fingerprint.recipe import Recipe
@@ -34,6 +34,7 @@ it is replayed in the order of the file and in five random ones.
 
     scrapy simhash evaluate sets/news
     scrapy simhash evaluate sets/* --recipe default --recipe classic --show 10
+    scrapy simhash evaluate sets/news -s SIMHASH_DISTANCE=40
 
 In a project, its SIMHASH_... settings say what is measured, unless --recipe does.
 
@@ -44,6 +45,14 @@ distinct pages; shuffled, the same in random orders.
 
 exit status: 0, measured; 2, something given cannot be used; 130, interrupted.
 """
+
+_QUALITY = (
+    *("set", "recipe", "k", "pages", "skipped", "precision", "recall", "like-headed"),
+    *("found", "missed", "false", "dropped", "wrong/1000", "shuffled"),
+)
+_KINDS = ("set", "recipe", "kind", "label", "copies", "of", "share")
+_PAIRS = ("a", "b", "kind", "reason", "distance")
+_LISTED = 20  # wrong pairs of each sort in the JSON
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -56,12 +65,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="measure this recipe (may be repeated)",
     )
     parser.add_argument(
-        "--distance", type=int, metavar="K", help="the distance, instead of the recipe's"
-    )
-    parser.add_argument(
-        "--extractor", metavar="NAME", help="the extractor, instead of the recipe's"
-    )
-    parser.add_argument(
         "--kind-column",
         default="kind",
         metavar="NAME",
@@ -69,100 +72,95 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--show",
-        type=_count,
+        type=int,
         default=0,
         metavar="N",
         help="name up to N wrong drops, false pairs and missed pairs of each",
     )
-    parser.add_argument(
-        "--json", metavar="FILE", help="write all results as JSON; - for standard output"
-    )
-    parser.add_argument(
-        "--processes",
-        type=_positive,
-        default=os.cpu_count() or 1,
-        metavar="N",
-        help="processes that extract and fingerprint (default: %(default)s)",
-    )
+    add_shared_options(parser, "json")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Measure, and print and write what was asked for."""
+    from scrapy_simhash.extraction.extractor import load_extractor
     from scrapy_simhash.offline.datasets import read_dataset
 
-    if options.json not in (None, "-"):
-        check_writable(options.json)
-    recipes = _recipes(options, settings)
+    if options.show < 0:
+        raise UsageError("--show is a whole number of at least 0")
+    recipes = [chosen_recipe(name, settings) for name in dict.fromkeys(options.recipe or [None])]
     with usage_errors():
+        for recipe in recipes:
+            load_extractor(recipe.extractor)
         datasets = [read_dataset(folder, options.kind_column) for folder in options.datasets]
-    results = [_evaluated(dataset, recipe, options) for dataset in datasets for recipe in recipes]
-    if options.json != "-":
-        _print(results, options)
-    if options.json is not None:
-        _write(results, options.json)
+    listed = max(options.show, _LISTED)
+    results = [_evaluated(dataset, recipe, listed) for dataset in datasets for recipe in recipes]
+    lines = tables(results)
+    for result in results if options.show else ():
+        lines += wrong_pairs(result)
+    lines += ["", *dict.fromkeys(f"{result.name}: {result.method}" for result in results)]
+    show(options, lines, {"results": [_plain(result) for result in results]})
 
 
-def _evaluated(dataset: Dataset, recipe: Recipe, options: argparse.Namespace) -> Result:
+def _evaluated(dataset: Dataset, recipe: Recipe, listed: int) -> Result:
     from scrapy_simhash.offline.evaluation import evaluate
 
     with progress(dataset.name, len(dataset.documents)) as bar:
         return evaluate(
             dataset,
             recipe,
-            processes=options.processes,
+            processes=os.cpu_count() or 1,
             progress=bar.update,
-            listed=max(options.show, 20),
+            listed=listed,
         )
 
 
-def _recipes(options: argparse.Namespace, settings: BaseSettings) -> list[Recipe]:
-    from scrapy_simhash.extraction.extractor import load_extractor
-
-    given = {"distance": options.distance, "extractor": options.extractor}
-    changes = {name: value for name, value in given.items() if value is not None}
-    names = dict.fromkeys(options.recipe or [None])
-    with usage_errors():
-        recipes = [replace(chosen_recipe(name, settings), **changes) for name in names]
-        for recipe in recipes:
-            load_extractor(recipe.extractor)
-    return recipes
-
-
-def _print(results: list[Result], options: argparse.Namespace) -> None:
-    from scrapy_simhash.offline.evaluation.table import tables, wrong_pairs
-
-    parts = [tables(results)]
-    if options.show:
-        parts += [pairs for r in results if (pairs := wrong_pairs(r))]
-    parts.append("\n".join(dict.fromkeys(f"{r.name}: {r.method}" for r in results)))
-    sys.stdout.write("\n\n".join(parts) + "\n")
-    sys.stdout.flush()
+def tables(results: Sequence[Result]) -> list[str]:
+    """Return a table of quality, and one of kinds where the labels name any."""
+    quality = [
+        (
+            *(r.dataset, r.name, r.distance, r.documents, sum(r.skipped.values())),
+            *map(_share, (r.score.precision, r.score.recall, r.like_headed.recall)),
+            *(r.score.found, r.score.labelled - r.score.found, r.score.false),
+            *(int(r.file_order.dropped), f"{r.file_order.wrong_per_thousand:.2f}"),
+            f"{r.shuffled.wrong_per_thousand:.2f}",
+        )
+        for r in results
+    ]
+    kinds = [
+        (r.dataset, r.name, kind, label, m.matched, m.pairs, _share(m.matched / m.pairs))
+        for r in results
+        for label, counts in (("duplicate", r.kinds), ("negative", r.negatives))
+        for kind, m in counts.items()
+    ]
+    return [*_table(_QUALITY, quality, 2), *(["", *_table(_KINDS, kinds, 4)] if kinds else [])]
 
 
-def _write(results: list[Result], path: str) -> None:
-    from scrapy_simhash.offline.evaluation.table import plain
-
-    text = json.dumps({"results": plain(results)}, indent=1) + "\n"
-    if path == "-":
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    else:
-        write_file(path, text.encode())
-
-
-def _count(text: str) -> int:
-    return _whole(text, 0)
+def wrong_pairs(result: Result) -> Iterator[str]:
+    """Yield tables of the pairs that were judged wrongly, as far as the result names them."""
+    for what, pairs in (
+        ("wrong drops", result.wrong_drops),
+        ("false pairs", result.false),
+        ("missed pairs", result.missed),
+    ):
+        if pairs:
+            rows = [(p.a, p.b, p.kind, p.reason, p.distance) for p in pairs]
+            yield from ("", f"{result.dataset}, {result.name}: {what}")
+            yield from _table(_PAIRS, rows, 4)
 
 
-def _positive(text: str) -> int:
-    return _whole(text, 1)
+def _table(head: Sequence[str], rows: Iterable[Sequence[object]], left: int) -> list[str]:
+    cells = [["–" if cell is None else str(cell) for cell in row] for row in rows]
+    return aligned([head, *cells], left=left)
 
 
-def _whole(text: str, least: int) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = least - 1
-    if number < least:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {least}")
-    return number
+def _share(value: float | None) -> str | None:
+    # Rounded down: 1.0000 is for what is without any fault.
+    return None if value is None else f"{int(value * 10_000) / 10_000:.4f}"
+
+
+def _plain(result: Result) -> dict[str, Any]:
+    values = asdict(result)
+    for name in ("score", "like_headed"):
+        score = getattr(result, name)
+        values[name] |= {"precision": score.precision, "recall": score.recall}
+    return values

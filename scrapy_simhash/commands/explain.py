@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import aligned, progress
+from scrapy_simhash.commands.output import aligned
 from scrapy_simhash.commands.selection import keys_of
 from scrapy_simhash.commands.stores import (
-    add_index_option,
-    add_json_option,
-    add_log_option,
-    check_json,
+    add_shared_options,
     index_url,
     log_lines,
     log_paths,
     opened,
     show,
+    watched,
 )
 from scrapy_simhash.report.words import count, moment
 
@@ -52,14 +50,11 @@ _LOGGED = ("time", "verdict", "reason", "action", "original", "near", "distance"
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("page", metavar="URL", help="the address of a page, or its key")
-    add_index_option(parser)
-    add_log_option(parser)
-    add_json_option(parser)
+    add_shared_options(parser, "index", "log", "json")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     """Look the page up, and show what is known."""
-    check_json(options)
     url, logs = index_url(options, settings), log_paths(options, settings)
     if url is None and not logs:
         raise UsageError("name the index with --index URL, or a dedup log with --log FILE")
@@ -133,13 +128,8 @@ def _add_index(
 
 def _find(index: Index, keys: Iterable[str]) -> list[Entry]:
     """Return the entries of some keys; an index finds pages by blocks, not by key."""
-    found, wanted = [], set(keys)
-    with progress("looking", len(index)) as bar:
-        for entry in index:
-            bar.update()
-            if entry.key in wanted:
-                found.append(entry)
-    return found
+    wanted = set(keys)
+    return [entry for entry in watched(index, "looking") if entry.key in wanted]
 
 
 def _near(index: Index, entry: Entry) -> tuple[list[dict[str, Any]], list[str]]:

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, cast
 
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import check_writable, progress
+from scrapy_simhash.commands.output import check_writable, whole_file
 from scrapy_simhash.commands.stores import (
-    add_index_option,
-    add_json_option,
-    check_json,
+    add_shared_options,
     needed_index_url,
     opened,
     show,
     usage_errors,
+    watched,
 )
 from scrapy_simhash.report.words import count
-
-if TYPE_CHECKING:
-    from scrapy_simhash.index import Entry, Index
 
 SUMMARY = "Write an index to a file"
 
@@ -46,8 +40,7 @@ exit status: 0, written; 2, something given cannot be used; 130, interrupted.
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("file", metavar="FILE", help="the file to write")
-    add_index_option(parser)
-    add_json_option(parser)
+    add_shared_options(parser, "index", "json")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
@@ -56,28 +49,17 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
 
     path = Path(options.file)
     check_writable(options.file)
-    check_json(options)
     url = needed_index_url(options, settings)
-    beside = path.absolute().parent
-    folder = tempfile.TemporaryDirectory(prefix=".simhash-", dir=beside)
-    with usage_errors(), folder, opened(url) as index:
-        whole = Path(folder.name) / "whole"
-        with _writing(whole, packed=path.suffix == ".gz") as file:
-            pages, in_progress = write(file, index.spec, _watched(index))
-        whole.replace(path)
+    with usage_errors(), opened(url) as index, whole_file(options.file) as whole:
+        file = _packed(whole) if path.suffix == ".gz" else whole
+        pages, in_progress = write(file, index.spec, watched(index, "exporting"))
+        file.close()
     lines = [f"{path}: {count(pages, 'page')}"]
     if in_progress:
         lines.append(f"left out: {count(in_progress, 'page')} in progress")
     show(options, lines, {"file": str(path), "pages": pages, "in_progress": in_progress})
 
 
-def _writing(path: Path, *, packed: bool) -> IO[bytes]:
+def _packed(file: IO[bytes]) -> IO[bytes]:
     # The fastest level, because keys and fingerprints gain little by more.
-    return cast("IO[bytes]", gzip.open(path, "wb", 1)) if packed else path.open("wb")
-
-
-def _watched(index: Index) -> Iterator[Entry]:
-    with progress("exporting", len(index)) as bar:
-        for entry in index:
-            bar.update()
-            yield entry
+    return cast("IO[bytes]", gzip.open(file, "wb", 1))

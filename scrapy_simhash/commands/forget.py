@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import progress
-from scrapy_simhash.commands.selection import add_host_option, given_moment, keys_of, of_hosts
+from scrapy_simhash.commands.selection import given_moment, keys_of, of_hosts
 from scrapy_simhash.commands.stores import (
-    add_index_option,
-    add_json_option,
-    check_json,
+    add_shared_options,
     needed_index_url,
     opened,
     show,
+    watched,
 )
 from scrapy_simhash.report.words import count
 
@@ -48,7 +46,6 @@ _SHOWN = 5
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("pages", nargs="*", metavar="URL", help="the address, or key, of a page")
-    add_host_option(parser, "pages")
     parser.add_argument(
         "--before",
         metavar="DATE",
@@ -56,15 +53,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--dry-run", action="store_true", help="only say how many there are")
-    add_index_option(parser)
-    add_json_option(parser)
+    add_shared_options(parser, "host", "index", "json")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     """Count, ask, delete."""
     if not (options.pages or options.host or options.before):
         raise UsageError("name the pages to forget: give URLs, --host or --before")
-    check_json(options)
     url = needed_index_url(options, settings)
     with opened(url, read_only=options.dry_run) as index:
         total = len(index)
@@ -90,12 +85,10 @@ def _matching(options: argparse.Namespace, index: Index) -> list[str]:
     is_of_host = of_hosts(options.host)
     before = given_moment(options.before) if options.before else float("inf")
     keys = []
-    with progress("looking", len(index)) as bar:
-        for entry in index:
-            bar.update()
-            named = not names or entry.key in names
-            if named and entry.time < before and is_of_host(entry.key):
-                keys.append(entry.key)
+    for entry in watched(index, "looking"):
+        named = not names or entry.key in names
+        if named and entry.time < before and is_of_host(entry.key):
+            keys.append(entry.key)
     return keys
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import argparse
 import contextlib
 import itertools
-import signal
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,10 +15,7 @@ from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import progress
 from scrapy_simhash.commands.stores import (
-    add_index_option,
-    add_json_option,
-    add_recipe_option,
-    check_json,
+    add_shared_options,
     chosen_recipe,
     needed_index_url,
     show,
@@ -51,18 +46,16 @@ A fingerprint that is text is hexadecimal unless --decimal; a number in JSON is 
 is. Numbers below zero, as from Java, stand for their bits.
 
 exit status: 0, all of it is in the index; 2, something given cannot be used; 130,
-interrupted, between two pages.
+interrupted.
 """
 
-# Pages that are added at a time; Ctrl-C waits for them.
+# Pages that are added at a time.
 _BATCH = 2048
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("file", metavar="FILE", help="the file to read")
-    add_index_option(parser)
-    add_recipe_option(parser)
     parser.add_argument(
         "--key", default="url", metavar="COLUMN", help="the column that names a page (url)"
     )
@@ -72,14 +65,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--decimal", action="store_true", help="fingerprints that are text are decimal"
     )
-    add_json_option(parser)
+    add_shared_options(parser, "index", "recipe", "json")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Read, check, add."""
     from scrapy_simhash.offline.transfer import check, read_entries, read_header
 
-    check_json(options)
     path = Path(options.file)
     with usage_errors():
         spec = read_header(path)
@@ -135,33 +127,8 @@ def _index(url: str, spec: IndexSpec) -> Iterator[Index]:
 
 def _add(index: Index, entries: Iterator[Entry], total: int) -> int:
     added = 0
-    with progress("importing", total) as bar, _between_batches() as stop_if_asked:
+    with progress("importing", total) as bar:
         while batch := list(itertools.islice(entries, _BATCH)):
             added += index.put(batch)
             bar.update(len(batch))
-            stop_if_asked()
     return added
-
-
-@contextlib.contextmanager
-def _between_batches() -> Iterator[Callable[[], None]]:
-    """Put Ctrl-C off until the function that this yields is called."""
-    signals: list[object] = []
-
-    def stop_if_asked() -> None:
-        if signals:
-            sys.stderr.write("\n")
-            raise KeyboardInterrupt
-
-    def note(*signalled: object) -> None:
-        signals.append(signalled)
-
-    try:
-        before = signal.signal(signal.SIGINT, note)
-    except ValueError:  # not the main thread, where no signal comes
-        yield stop_if_asked
-        return
-    try:
-        yield stop_if_asked
-    finally:
-        signal.signal(signal.SIGINT, before)

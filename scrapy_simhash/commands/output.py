@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from scrapy.exceptions import UsageError
 
@@ -33,12 +34,12 @@ def progress(label: str, total: float | None, unit: str = " pages") -> tqdm[Any]
     )
 
 
-def aligned(rows: Sequence[Sequence[str]], right: bool = False) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]], left: int | None = None) -> list[str]:
     """Return the lines of a table.
 
     Args:
         rows: cells of text, the same number in each.
-        right: put all columns but the first to the right.
+        left: how many columns stand to the left, the others to the right; all by default.
     """
     from scrapy_simhash.report.difference import pad, width
 
@@ -46,7 +47,7 @@ def aligned(rows: Sequence[Sequence[str]], right: bool = False) -> list[str]:
     lines = []
     for row in rows:
         cells = [
-            pad("", size - width(cell)) + cell if right and place else pad(cell, size)
+            pad(cell, size) if left is None or place < left else pad("", size - width(cell)) + cell
             for place, (cell, size) in enumerate(zip(row, widths, strict=True))
         ]
         lines.append("  ".join(cells).rstrip())
@@ -64,17 +65,25 @@ def check_writable(path: str) -> None:
         raise UsageError(f"{path}: the folder {folder} cannot be written")
 
 
+@contextlib.contextmanager
+def whole_file(path: str) -> Iterator[IO[bytes]]:
+    """Open a file that replaces another when it is whole, and else leaves nothing."""
+    folder = Path(path).absolute().parent
+    with tempfile.TemporaryDirectory(prefix=".simhash-", dir=folder) as beside:
+        whole = Path(beside) / "whole"
+        with whole.open("wb") as file:
+            yield file
+        whole.replace(path)
+
+
 def write_file(path: str, data: bytes) -> None:
     """Write a file that is there whole or not at all.
 
     Raises:
         UsageError: it cannot be written.
     """
-    folder = Path(path).absolute().parent
     try:
-        with tempfile.TemporaryDirectory(prefix=".simhash-", dir=folder) as beside:
-            whole = Path(beside) / "whole"
-            whole.write_bytes(data)
-            whole.replace(path)
+        with whole_file(path) as file:
+            file.write(data)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None

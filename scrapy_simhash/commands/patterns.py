@@ -13,11 +13,9 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import check_writable, write_file
-from scrapy_simhash.commands.selection import add_host_option, of_hosts
+from scrapy_simhash.commands.selection import of_hosts
 from scrapy_simhash.commands.stores import (
-    add_index_option,
-    add_json_option,
-    check_json,
+    add_shared_options,
     needed_index_url,
     opened,
     show,
@@ -46,7 +44,7 @@ a running crawl keeps those that it knows. --export writes rules for
 duplicate-url-discarder, and prints those that its format cannot express like the lines
 of a robots.txt.
 
-exit status: 0; 1, there is none; 2, something given cannot be used.
+exit status: 0, done; 1, there is none; 2, something given cannot be used.
 """
 
 _MARKS = {"pin": "pinned", "forbid": "forbidden", "unmark": "none"}
@@ -54,7 +52,6 @@ _MARKS = {"pin": "pinned", "forbid": "forbidden", "unmark": "none"}
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_host_option(parser, "patterns")
     parser.add_argument("--all", action="store_true", help="signatures that are no patterns too")
     for name, text in (
         ("pin", "make it a pattern"),
@@ -67,13 +64,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--export", metavar="FILE", help="write rules as JSON; - for standard output"
     )
-    add_index_option(parser)
-    add_json_option(parser)
+    add_shared_options(parser, "host", "index", "json")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     """Change rows, or list them."""
-    check_json(options)
     if options.export not in (None, "-"):
         check_writable(options.export)
     with _opened(needed_index_url(options, settings)) as store:

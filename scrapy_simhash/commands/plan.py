@@ -1,23 +1,20 @@
-"""`scrapy simhash plan`: the size of an index of many pages."""
+"""`scrapy simhash plan`: the size of an index of many pages, from measured bytes a page."""
 
 from __future__ import annotations
 
 import argparse
 import re
-from typing import Any
+from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import aligned
-from scrapy_simhash.commands.stores import (
-    add_json_option,
-    add_recipe_option,
-    check_json,
-    chosen_recipe,
-    show,
-)
+from scrapy_simhash.commands.stores import add_shared_options, chosen_recipe, show
 from scrapy_simhash.report.words import count, size
+
+if TYPE_CHECKING:
+    from scrapy_simhash.fingerprint.recipe import Recipe
 
 SUMMARY = "Predict the size of an index, and its false drops"
 
@@ -35,9 +32,25 @@ how pages of one site fare.
 exit status: 0, shown; 2, something given cannot be used.
 """
 
+# ``python -m tests.benchmarks.sizing`` measures bytes a page, by the bits of a fingerprint.
+_STORES = ("RAM, memory://", "RAM, sqlite://", "file, sqlite://", "Redis", "Redis, buckets=local")
+_BYTES = {
+    64: (190, 90, 135, 125, 70),
+    128: (470, 325, 230, 240, 160),
+    256: (490, 330, 245, 280, 185),
+}
+# ``python tests/benchmarks/false_drops.py`` measures the probability that two unrelated pages of
+# different sites are within the distance, by features, bits and distance.
+_UNRELATED_MATCH = {
+    ("words 2 sqrt", 64, 3): 9.4e-15,
+    ("characters 5 binary", 64, 3): 3e-14,
+    ("characters 5 binary", 64, 8): 2e-9,
+    ("characters 5 binary", 128, 22): 2e-12,
+    ("characters 5 binary", 256, 48): 7e-16,
+    ("characters 5 binary", 256, 56): 4e-13,
+}
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9}
-# Positions in the log have four bytes.
-_MOST = (1 << 32) - 1
+_MOST = (1 << 32) - 1  # positions in the log have four bytes
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -45,41 +58,41 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pages", required=True, metavar="N", help="pages that are kept: 300000, 300k or 50M"
     )
-    add_recipe_option(parser)
-    add_json_option(parser)
+    add_shared_options(parser, "recipe", "json")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Multiply, and print."""
-    from scrapy_simhash.offline.sizing import bytes_of, false_drops
-
-    check_json(options)
     pages = _number(options.pages)
     recipe = chosen_recipe(options.recipe, settings)
-    sizes, wrong = bytes_of(recipe, pages), false_drops(recipe, pages)
-    found: dict[str, Any] = {
+    each = dict(zip(_STORES, _BYTES[recipe.bits], strict=True))
+    wrong = _false_drops(recipe, pages)
+    found = {
         "pages": pages,
         "recipe": recipe.name,
         "bits": recipe.bits,
         "distance": recipe.distance,
-        "bytes": sizes,
+        "bytes": {store: number * pages for store, number in each.items()},
         "false_drops": wrong,
     }
-    expected = (
-        "not measured" if wrong is None else f"{wrong:,.0f}" if wrong >= 10 else f"{wrong:.2g}"
-    )
     rows = [("", "in all", "a page")]
-    rows += [(store, size(total), size(total / pages)) for store, total in sizes.items()]
-    rows.append(("false drops", expected, ""))
+    rows += [(store, size(number * pages), size(number)) for store, number in each.items()]
+    rows.append(("false drops", "not measured" if wrong is None else f"{wrong:.2g}", ""))
     head = (
         f"{count(pages, 'page')}, recipe {recipe.name}: {recipe.bits} bits, k = {recipe.distance}"
     )
-    show(options, [head, "", *aligned(rows, right=True)], found)
+    show(options, [head, "", *aligned(rows, left=1)], found)
+
+
+def _false_drops(recipe: Recipe, pages: int) -> float | None:
+    features = f"{recipe.spec.kind} {recipe.spec.n} {recipe.spec.weights}"
+    rate = _UNRELATED_MATCH.get((features, recipe.bits, recipe.distance))
+    # Each page meets those before it.
+    return None if rate is None else rate * pages * pages / 2
 
 
 def _number(text: str) -> int:
-    plain = text.lower().replace(",", "").replace("_", "")
-    found = re.fullmatch(r"(\d{1,20}(?:\.\d{1,20})?)([kmgb]?)", plain)
+    found = re.fullmatch(r"(\d{1,20}(?:\.\d{1,20})?)([kmgb]?)", text.lower())
     number = round(float(found[1]) * _UNITS[found[2]]) if found else 0
     if not 1 <= number <= _MOST:
         raise UsageError(f"--pages {text}: it must be like 300000, 300k or 50M, at most {_MOST:,}")

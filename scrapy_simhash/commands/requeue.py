@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import check_writable, progress, write_file
-from scrapy_simhash.commands.selection import add_host_option, is_get, keys_of, of_hosts
+from scrapy_simhash.commands.output import check_writable, write_file
+from scrapy_simhash.commands.selection import is_get, keys_of, of_hosts
 from scrapy_simhash.commands.stores import (
-    add_index_option,
-    add_log_option,
+    add_shared_options,
     log_lines,
     log_paths,
     needed_index_url,
     opened,
+    watched,
 )
 from scrapy_simhash.report.words import count
 
@@ -50,21 +49,14 @@ exit status: 0, written; 1, there is none; 2, something given cannot be used.
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("pages", nargs="*", metavar="URL", help="a page that was forgotten")
-    add_host_option(parser, "pages dropped because of forgotten ones")
     parser.add_argument(
         "--pattern",
         action="append",
         metavar="SIGNATURE",
         help="addresses that were spared because of this signature, or of all (may be repeated)",
     )
-    add_log_option(parser)
-    add_index_option(parser)
+    add_shared_options(parser, "host", "log", "index")
     parser.add_argument("--output", "-O", metavar="FILE", help="instead of standard output")
-    parser.add_argument(
-        "--json",
-        action="store_true",
-        help="write JSON lines, with url, key, original and distance",
-    )
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
@@ -84,26 +76,25 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         were = "was" if left_out == 1 else "were"
         pages = count(left_out, "page")
         sys.stderr.write(f"{pages} {were} not asked for with GET and cannot be written as a URL\n")
-    _write(options, written)
+    _write(options.output, [line.url for line in written])
     return 0 if written else 1
 
 
 def _requeue_spared(options: argparse.Namespace, paths: list[str]) -> int:
     """Write the addresses that were spared and have not come in since."""
     is_of_host = of_hosts(options.host)
-    spared: dict[str, SparedLine] = {}
+    spared: dict[str, None] = {}
     wanted = None if "all" in options.pattern else set(options.pattern)
 
     def note(line: SparedLine) -> None:
         name = line.host + line.signature
         if (wanted is None or name in wanted) and is_of_host(line.url):
-            spared[line.url] = line
+            spared[line.url] = None
 
     for line in log_lines(paths, spared=note):
         spared.pop(line.url, None)
-    urls = [{"url": url, "signature": s.host + s.signature} for url, s in spared.items()]
-    _write_lines(options, urls)
-    return 0 if urls else 1
+    _write(options.output, list(spared))
+    return 0 if spared else 1
 
 
 def _dropped(paths: list[str]) -> list[LogLine]:
@@ -130,27 +121,15 @@ def _forgotten(
         ]
         chosen = [entry for entry in keys if not wanted or entry[2] in wanted]
         asked = {key for _, *both in chosen for key in both}
-        there = set()
-        with progress("looking", len(index)) as bar:
-            for entry in index:
-                bar.update()
-                if entry.key in asked:
-                    there.add(entry.key)
+        there = {entry.key for entry in watched(index, "looking") if entry.key in asked}
     return [line for line, own, original in chosen if not there & {own, original}]
 
 
-def _write(options: argparse.Namespace, lines: list[LogLine]) -> None:
-    names = ("url", "key", "original", "distance")
-    _write_lines(options, [{name: getattr(line, name) for name in names} for line in lines])
-
-
-def _write_lines(options: argparse.Namespace, lines: list[dict[str, Any]]) -> None:
-    text = "".join(
-        json.dumps(line) + "\n" if options.json else f"{line['url']}\n" for line in lines
-    )
-    if options.output:
-        write_file(options.output, text.encode())
-        sys.stderr.write(f"{options.output}: {count(len(lines), 'URL')}\n")
+def _write(path: str | None, urls: list[str]) -> None:
+    text = "".join(f"{url}\n" for url in urls)
+    if path:
+        write_file(path, text.encode())
+        sys.stderr.write(f"{path}: {count(len(urls), 'URL')}\n")
     else:
         sys.stdout.write(text)
         sys.stdout.flush()

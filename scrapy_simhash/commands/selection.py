@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
@@ -13,16 +12,6 @@ from scrapy.exceptions import UsageError
 # The method and digest before the URL, in the key of a page that was not asked for with GET.
 _METHOD = re.compile("[A-Z]+ [0-9a-f]{16} ")
 _UNITS = {"d": "days", "h": "hours", "m": "minutes"}
-
-
-def add_host_option(parser: argparse.ArgumentParser, what: str) -> None:
-    """Declare ``--host``."""
-    parser.add_argument(
-        "--host",
-        action="append",
-        metavar="HOST",
-        help=f"{what} of this host, with its port if it has one (may be repeated)",
-    )
 
 
 def keys_of(page: str) -> list[str]:

@@ -9,9 +9,7 @@ from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import aligned
 from scrapy_simhash.commands.stores import (
-    add_index_option,
-    add_json_option,
-    check_json,
+    add_shared_options,
     needed_index_url,
     opened,
     recipe_of,
@@ -35,13 +33,11 @@ exit status: 0, shown; 2, there is no index, or it cannot be used.
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_index_option(parser)
-    add_json_option(parser)
+    add_shared_options(parser, "index", "json")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Count, and print."""
-    check_json(options)
     with opened(needed_index_url(options, settings)) as index:
         census, spec = index.census(), index.spec
         first = next(iter(index), None)

@@ -14,48 +14,43 @@ from urllib.parse import quote
 from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
-from scrapy_simhash.commands.output import check_writable, write_file
+from scrapy_simhash.commands.output import progress, write_file
 
 if TYPE_CHECKING:
     from scrapy_simhash.fingerprint.recipe import Recipe
-    from scrapy_simhash.index import Index
+    from scrapy_simhash.index import Entry, Index
     from scrapy_simhash.report.dedup_log import LogLine, SparedLine
 
 # The settings that say what a recipe does.
 _OF_RECIPES = tuple(f"SIMHASH_{name}" for name in ("DISTANCE", "EXTRACTOR", "MIN_LENGTH", "SEED"))
 
-
-def add_index_option(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--index``."""
-    parser.add_argument(
-        "--index",
-        metavar="URL",
-        help="the index: a URL as in SIMHASH_INDEX_URL, instead of that setting, or a file's path",
-    )
-
-
-def add_json_option(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--json``."""
-    parser.add_argument(
-        "--json", metavar="FILE", help="write the result as JSON; - for standard output"
-    )
-
-
-def add_log_option(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--log``."""
-    parser.add_argument(
-        "--log",
-        action="append",
-        metavar="FILE",
-        help="a dedup log, instead of SIMHASH_LOG (may be repeated)",
-    )
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "index": {
+        "metavar": "URL",
+        "help": "the index, instead of SIMHASH_INDEX_URL: a URL, or the path of a file",
+    },
+    "host": {
+        "action": "append",
+        "metavar": "HOST",
+        "help": "of this host only, with its port if it has one (may be repeated)",
+    },
+    "json": {"metavar": "FILE", "help": "write the result as JSON; - for standard output"},
+    "log": {
+        "action": "append",
+        "metavar": "FILE",
+        "help": "a dedup log, instead of SIMHASH_LOG (may be repeated)",
+    },
+    "recipe": {
+        "metavar": "NAME",
+        "help": "the recipe, instead of the project's (SIMHASH_RECIPE)",
+    },
+}
 
 
-def add_recipe_option(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--recipe``."""
-    parser.add_argument(
-        "--recipe", metavar="NAME", help="the recipe, instead of the project's (SIMHASH_RECIPE)"
-    )
+def add_shared_options(parser: argparse.ArgumentParser, *names: str) -> None:
+    """Declare some of ``--index``, ``--host``, ``--json``, ``--log`` and ``--recipe``."""
+    for name in names:
+        parser.add_argument(f"--{name}", **_OPTIONS[name])
 
 
 def chosen_recipe(name: str | None, settings: BaseSettings) -> Recipe:
@@ -136,6 +131,14 @@ def usage_errors() -> Iterator[None]:
         raise UsageError(f"{error.filename}: {error.strerror or error}") from None
 
 
+def watched(index: Index, label: str) -> Iterator[Entry]:
+    """Yield the entries of an index, and show how far the reading is."""
+    with progress(label, len(index)) as bar:
+        for entry in index:
+            bar.update()
+            yield entry
+
+
 def log_paths(options: argparse.Namespace, settings: BaseSettings) -> list[str]:
     """Return the dedup logs that are meant, none if there is none."""
     if options.log:
@@ -153,7 +156,6 @@ def log_lines(
         paths: of the logs.
         spared: called with each line of a request that was spared.
     """
-    from scrapy_simhash.commands.output import progress
     from scrapy_simhash.report.dedup_log import log_files, read_log
 
     with usage_errors():
@@ -178,12 +180,6 @@ def recipe_of(identity: str, settings: BaseSettings) -> Recipe | None:
         if recipe.identity == identity:
             return recipe
     return None
-
-
-def check_json(options: argparse.Namespace) -> None:
-    """Raise a UsageError if the file for JSON cannot be written, before the work begins."""
-    if options.json not in (None, "-"):
-        check_writable(options.json)
 
 
 def show(options: argparse.Namespace, lines: Sequence[str], found: dict[str, Any]) -> None:

@@ -37,8 +37,8 @@ class Outputs:
         try:
             async for output in result:
                 if isinstance(output, Request):
-                    # What asks for its own page again, in spite of the dupefilter, has not got it:
-                    # it was told to wait, or to prove that it is no robot.
+                    # A callback that asks for its own page again, in spite of the dupefilter, has
+                    # not got it: it was told to wait, or to prove that it is no robot.
                     if key is not None and output.dont_filter:
                         asks_again = asks_again or request_key(output, output.url) == key
                     if self._filter.sparing is not None:

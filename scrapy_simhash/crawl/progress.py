@@ -120,7 +120,7 @@ class Progress:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is in progress, and nothing settled that was not taken."""
+        """True if nothing is in progress, and nothing is settled that was not taken."""
         return not self._parts and not self._settled
 
     def take_settled(self) -> Settled:

@@ -119,7 +119,7 @@ def _may_be_kept(name: object) -> bool:
     # The address of a proxy may hold a password.
     if not isinstance(name, str) or name == "proxy":
         return False
-    # Of the filter's own entries, those that a spider sets.
+    # A spider sets these of the filter's own entries.
     return not name.startswith("simhash") or name in ("simhash_key", "simhash_action")
 
 

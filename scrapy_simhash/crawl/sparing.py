@@ -23,7 +23,6 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy_simhash.detector import Verdict
 from scrapy_simhash.exceptions import SparedPage
 from scrapy_simhash.index import open_patterns
-from scrapy_simhash.index.contract import StoreError
 from scrapy_simhash.keys import page_key
 from scrapy_simhash.report.dedup_log import host_of
 from scrapy_simhash.report.words import count, size
@@ -35,7 +34,7 @@ from scrapy_simhash.url_patterns.walls import Walls
 logger = logging.getLogger(__name__)
 
 EXCHANGE_SECONDS = 5.0
-# What a deferred request's priority is lowered by: more than any project's own priorities.
+# The priority of a deferred request is lowered by more than any project's own priorities.
 DEFERRED = 1_000_000
 # Batches of rows that are read at a time, and addresses that are remembered of each kind.
 _BATCHES = 100
@@ -121,7 +120,7 @@ class Sparing:
         Raises:
             SparedPage: it is not sent.
         """
-        # What Scrapy has not counted the depth of may be the beginning of a crawl.
+        # A request without a depth may be the beginning of a crawl.
         if not request.meta.get("depth") or not self._may_spare(request) or self._is_away:
             return
         forecast = self._learner.forecast(request.url)
@@ -200,7 +199,7 @@ class Sparing:
             )
             self._count("walls")
 
-    # What is said.
+    # Messages.
 
     def _count(self, name: str) -> None:
         assert self._crawler.stats is not None
@@ -260,8 +259,8 @@ class Sparing:
                     table.read(changed)
                     if len(changed) < BATCH:
                         break
-            except (StoreError, ValueError) as error:
-                # What could not be sent is left in the list.
+            except Exception as error:  # noqa: BLE001 - sparing is no reason to end a crawl
+                # Rows that could not be sent are left in the list.
                 table.put_back(rows)
                 if not self._store_is_away:
                     logger.warning("Nothing is spared while address patterns are away: %s", error)

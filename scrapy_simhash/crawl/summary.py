@@ -1,6 +1,6 @@
-"""What a crawl says about its pages.
+"""A crawl reports on its pages.
 
-That is a line for each in the dedup log, a line each minute in the crawl's log, and a summary at
+It writes a line for each in the dedup log, a line each minute in the crawl's log, and a summary at
 the end.
 """
 
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 SECONDS_BETWEEN_LINES = 60.0
 
 _HOSTS = 10
-# What becomes of pages and items, in the words of the summary; all else are reasons to skip.
+# The outcomes of pages and items in the words of the summary; all else are reasons to skip.
 _OUTCOMES = {
     "unique": "kept",
     "revisit": "kept, seen before",
@@ -204,7 +204,7 @@ class Summary:
         for host, (pages, repeated, skipped, length) in rows:
             kept = pages - repeated - skipped
             numbers = "".join(f" {n:>9,.0f}" for n in (pages, kept, repeated, skipped))
-            # Of a long name the end says more.
+            # The end of a long name says more.
             name = host if len(host) <= 40 else "…" + host[-39:]
             lines.append(f"{name:<40}{numbers} {size(length):>10}")
         return lines

@@ -43,7 +43,7 @@ ADOPTED = "simhash_adopted"
 
 @dataclass(frozen=True, slots=True)
 class _Round:
-    """What the index is told and asked in one round.
+    """The keys and questions for the index in one round.
 
     Attributes:
         settled: keys to be released and confirmed.

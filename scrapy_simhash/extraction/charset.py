@@ -27,7 +27,7 @@ _HANGUL = frozenset(
     "이다는의에가을를은고하지한기로사도자서어리인대시수나있그일해장아들만정보과원것라전스부상제여주공으구동위성"
     "연게면마조안교비적할용국생문트세드니무모우진경화오때관소신발까와요되않습없년같계실산내당말못"
 )
-# What is frequent in running text; as the codecs overlap, this, not validity, tells them apart.
+# Frequent characters of running text. They tell codecs apart, because valid bytes overlap.
 _FREQUENT = {
     "gb18030": _SIMPLIFIED | _TRADITIONAL,
     "big5hkscs": _TRADITIONAL,
@@ -35,12 +35,12 @@ _FREQUENT = {
     "euc_jp": _KANA,
     "cp949": _HANGUL,
 }
-# Of the letters of running text a third or more are in these sets, of misread text below a tenth.
+# A third or more of the letters of running text are in these sets, and of misread text a tenth.
 _LIKELY = 0.2
 _MAX_ERRORS = 0.02
 _SAMPLE_BYTES = 16_384
 _ASCII_RUN = re.compile(rb"(?<=[\x00-\x7f])[\x00-\x7f]{16,}")
-# What servers send for pages that they know nothing about, and what browsers read those as.
+# Servers declare it for pages that they know nothing about; browsers read those as this one.
 _DEFAULT = "cp1252"
 # Scripts without Latin letters. Which of the Latin charsets it is, no guess tells well.
 _SINGLE_BYTE = ["cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "cp874"]

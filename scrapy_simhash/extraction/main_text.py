@@ -3,7 +3,8 @@
 Each line weighs as many bytes as it has; lines that stand in one element together add up, and each
 sum is raised to a power, so that running text outweighs as much text in many small boxes. From
 the body the search goes down while one element holds most of the weight, and then up again while
-elements beside it are made alike: sections, posts, answers. All lines there are the main text, so
+elements beside it are made alike (sections, posts, answers), or the one around it has many lines
+of its own. All lines there are the main text, so
 a paragraph more or less moves nothing.
 
 What tags and names tell against an element counts only if little enough goes by it. The search
@@ -13,7 +14,7 @@ never recurses, so depth does it no harm.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from scrapy_simhash.extraction.page import Page, single_spaced
@@ -57,6 +58,9 @@ ALIKE_BYTES = 80
 ALIKE_LEVELS = 6
 #: Elements beside a place count if they have such a share of its weight.
 ALIKE_SHARE = 0.25
+#: An element that holds such a share of a part's text in lines of its own goes on beyond the part:
+#: behind "read more" stands the rest of what began before it.
+OWN_SHARE = 0.25
 
 #: Less is no main text; nor is less than the second that is a small share of what the page shows.
 THIN_BYTES = 150
@@ -231,7 +235,7 @@ def _area(page: Page, outline: Outline, blocks: list[Block]) -> int:
             weight *= DOUBT
         sums[_together(place, alone, outline)] += weight
     weights = outline.sums((place, weight**POWER) for place, weight in sums.items())
-    # Those with more than half of it are in each other; the last of them is the innermost.
+    # Elements with more than half of the weight lie in each other; the last one is the innermost.
     area = max(place for place, weight in enumerate(weights) if weight > weights[0] / 2)
     sizes = outline.sums((block.place, block.size) for block in blocks)
     while area and outline.elements[area].tag in ("li", "td"):
@@ -241,7 +245,7 @@ def _area(page: Page, outline: Outline, blocks: list[Block]) -> int:
         while wider and not outline.holds_heading(wider):
             wider = outline.parents[wider]
         area = wider or area
-    return _with_alike(area, outline, sizes, weights)
+    return _whole(area, outline, sizes, weights, sums)
 
 
 def _together(place: int, alone: set[int], outline: Outline) -> int:
@@ -268,8 +272,18 @@ def _alone(blocks: list[Block]) -> set[int]:
     return once - again
 
 
-def _with_alike(area: int, outline: Outline, sizes: list[float], weights: list[float]) -> int:
-    """Return the element around an area and all the elements beside it that are made alike."""
+def _whole(
+    area: int,
+    outline: Outline,
+    sizes: list[float],
+    weights: list[float],
+    own: Mapping[int, float],
+) -> int:
+    """Return the element around an area and what belongs to it.
+
+    That is all the elements beside it that are made alike, and the lines that the element around it
+    has of its own, if they are many.
+    """
     children: dict[int, list[int]] = defaultdict(list)
     for place in range(1, len(outline.parents)):
         if sizes[place] >= ALIKE_BYTES:
@@ -285,7 +299,8 @@ def _with_alike(area: int, outline: Outline, sizes: list[float], weights: list[f
             if other != place and _manner(outline.elements[other]) == made
         )
         levels -= 1
-        if alike > 0 and alike >= ALIKE_SHARE * weights[place]:
+        goes_on = own.get(parent, 0) >= OWN_SHARE * sizes[place]
+        if goes_on or (alike > 0 and alike >= ALIKE_SHARE * weights[place]):
             area = parent
             levels = ALIKE_LEVELS
         place = parent

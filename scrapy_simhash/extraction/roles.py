@@ -1,4 +1,4 @@
-"""What the tag and the names of an element tell about the text in it.
+"""Roles of elements: their tag and their names tell something about the text in them.
 
 A role is one bit, so that an element carries those of all that it stands in. Tags are strong
 evidence, names of classes and ids are weak; whether either is believed depends on how much of the

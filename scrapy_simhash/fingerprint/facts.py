@@ -54,7 +54,7 @@ _SHORTEST_WORD = 4  # letters; shorter ones stand in any text
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a page shows beside its main text, in 24 bytes.
+    """Facts about a page beside its main text, in 24 bytes.
 
     A hash of a heading is keyed with the recipe's seed; 0 means that there is no such heading.
     Lengths are those of the normalised text in UTF-8 bytes, rounded to steps of an eighth of an

@@ -17,7 +17,7 @@ from scrapy_simhash.fingerprint.simhash import Floats
 KINDS = ("characters", "words", "keywords", "pypi")
 WEIGHTS = ("binary", "sqrt", "frequency", "tfidf")
 
-# Those of jieba.analyse, which would take 0.4 s and a second copy of the tables to import.
+# The stop words of jieba.analyse, which would take 0.4 s and a second copy of the tables to import.
 _STOP_WORDS = frozenset(
     "the of is and to in that we for an are by be as on with can if from which you it this then at "
     "have all not one has or".split()
@@ -26,7 +26,7 @@ _STOP_WORDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class FeatureSpec:
-    """Which features a text has, and what each one weighs.
+    """The kind of features of a text, and their weights.
 
     Attributes:
         kind: ``characters``: n-grams of the normalised text. ``words``: n-grams of its words

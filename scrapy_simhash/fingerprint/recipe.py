@@ -31,12 +31,13 @@ _VERSIONS = {
     **dict.fromkeys(("characters", "words", "keywords", "pypi"), 1),
     "main": 1,
     "text": 1,
+    "facts": 1,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What a recipe makes of a text.
+    """The result of a recipe for one text.
 
     Attributes:
         fingerprint: None where the text is too short to be compared.
@@ -124,9 +125,9 @@ class Recipe:
 
     @property
     def identity(self) -> str:
-        """One line that names every choice that changes a fingerprint.
+        """One line that names every choice that changes a fingerprint, its blocks or the facts.
 
-        Two recipes with the same identity give the same fingerprints. The seed stands in it as a
+        Two recipes with the same identity give the same ones. The seed stands in it as a
         keyed digest of 4 bytes, enough to tell two seeds apart.
         """
         seed = "none"
@@ -136,7 +137,8 @@ class Recipe:
         return (
             f"{_versioned('simhash')} bits={self.bits} extractor={_versioned(self.extractor)} "
             f"features={_versioned(self.spec.kind)} n={self.spec.n} weights={self.spec.weights} "
-            f"hash={_versioned(self.hash)} seed={seed} blocks={kind}/{BLOCKS_VERSION}:{numbers}"
+            f"hash={_versioned(self.hash)} seed={seed} blocks={kind}/{BLOCKS_VERSION}:{numbers} "
+            f"{_versioned('facts')}"
         )
 
     def features(self, text: str) -> dict[str, float]:

@@ -101,14 +101,14 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
     if headings_alike(a, b, kin):
         if size < SHORT_TEXT and 3 * distance > 2 * k:
             return Ruling(False, "short")
-        if kin is not Kinship.HOST or share >= 0.25:
+        if kin is Kinship.NONE or share >= 0.25:
             return Ruling(True, "like-headings")
         whole = _around(a, b) <= PAGES_ALIKE and _like_length(a, b)
         return Ruling(True, "whole-page") if whole else Ruling(False, "part-of-page")
     fills = size >= LONG_TEXT and share >= 0.5
     if fills and 2 * distance <= k:
         return Ruling(True, "long-text")
-    # Where no name tells two publications apart, a longer text has to make up for it.
+    # A longer text is needed if no name tells the two publications apart.
     names_a_heading = size >= (SHORT_TEXT if a.site and b.site else MIDDLE_TEXT) and (
         a.backed or b.backed
     )

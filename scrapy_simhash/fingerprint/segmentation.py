@@ -34,7 +34,7 @@ _RUN = re.compile(
     rf"(?P<cjk>[{_HAN}{_KANA}]+)|(?P<unspaced>[{_UNSPACED}]+)|{_OTHER}+(?:[{_MARKS}]+{_OTHER}*)*"
 )
 _IS_KANA = re.compile(f"[{_KANA}]")
-# What both engines know as Han; older jieba cuts anything else into single characters, as here.
+# Both engines know these characters as Han; older jieba cuts anything else one by one, as here.
 _KNOWN_HAN = re.compile("[\u4e00-\u9fd5]+|.")
 
 _loading = threading.Lock()

@@ -78,7 +78,7 @@ def fingerprint_from_sums(sums: Sequence[float] | Floats) -> int:
 
 
 class Sums(NamedTuple):
-    """What a fingerprint and its block values are made of.
+    """The parts from which a fingerprint and its block values are made.
 
     Attributes:
         values: V, float64, shape (bits,), the most significant bit first.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from scrapy_simhash.index.contract import (
@@ -153,11 +152,7 @@ def _split(url: str) -> SplitResult:
 
 
 def _is_redis(parts: SplitResult) -> bool:
-    if parts.scheme.split("+")[0] not in ("redis", "rediss", "unix"):
-        return False
-    if find_spec("redis") is None:
-        raise ValueError(f"{parts.scheme}:// needs redis-py: pip install 'scrapy-simhash[redis]'")
-    return True
+    return parts.scheme.split("+")[0] in ("redis", "rediss", "unix")
 
 
 def _path(url: str, parts: SplitResult) -> str:
@@ -170,5 +165,8 @@ def _path(url: str, parts: SplitResult) -> str:
 
 def _unknown(url: str) -> ValueError:
     """Return the error for a URL of no known form, without what may be a password."""
-    shown = f"{url.partition(':')[0]}:…" if "@" in url else url
+    # In any other place there may be a password, if the user forgot a slash or an "@".
+    is_plain = url.startswith(("memory:", "sqlite:")) and "@" not in url
+    scheme, slashes, _ = url.partition("://")
+    shown = url if is_plain else f"{scheme}:…" if slashes and ":" not in scheme else "…"
     return ValueError(f"no index at {shown!r}: the URL must be {_URLS}")

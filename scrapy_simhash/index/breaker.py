@@ -29,12 +29,12 @@ class Breaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether the store failed when it was last asked."""
+        """True if the store failed when it was last asked."""
         return self._retry_at is not None
 
     @property
     def is_due(self) -> bool:
-        """Whether the store can be asked: it is not away, or was left alone long enough."""
+        """True if the store can be asked: it is not away, or was left alone long enough."""
         return self._retry_at is None or time.monotonic() >= self._retry_at
 
     def retry(self) -> None:

@@ -1,9 +1,8 @@
 """The contract of the index: every back end promises what stands here.
 
-An index holds the fingerprints of *originals*. The log, the ordered list of admitted entries, is
-the only place where a page is admitted; buckets are derived from it and only find candidates. A
-claim is compared exactly with whatever was admitted since its crawler last looked, so no race
-admits two near-duplicates, however stale a crawler's view is.
+An index holds the fingerprints of *originals*. A page is admitted in the log alone; buckets only
+find candidates. A claim is compared exactly with whatever was admitted since its crawler last
+looked, so no race admits two near-duplicates, however stale a crawler's view is.
 
 The life of an entry, each line one atomic act::
 
@@ -67,12 +66,7 @@ class StoreUnavailable(StoreError):
 
 
 class Ruling(NamedTuple):
-    """The judgement over a page that is near another by distance.
-
-    Attributes:
-        is_copy: whether it repeats the other page.
-        reason: short stable name of the sentence of the rule that decided.
-    """
+    """The judgement over a page, and a short stable name of the sentence that decided."""
 
     is_copy: bool
     reason: str
@@ -198,8 +192,7 @@ class Claim:
         matches: living entries that the page repeats, nearest first, then oldest; at least one for
             a duplicate, none for an original. A store that is asked over a network may leave out
             some once one is found. A revisit's own entry is among them.
-        near: living entries within the distance that were judged to be other pages, in the same
-            order.
+        near: living entries within the distance that were judged to be other pages, in that order.
     """
 
     outcome: Outcome
@@ -209,16 +202,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """An entry within the distance of a fingerprint, not judged.
-
-    Attributes:
-        entry: its position in the log.
-        key: its key.
-        distance: Hamming distance in bits.
-        facts: what the judge gets of it.
-        time: when it was admitted, in whole seconds since the Unix epoch.
-        provisional: whether its page is still in progress.
-    """
+    """An entry within the distance of a fingerprint, not judged; its fields are as in a match."""
 
     entry: int
     key: str
@@ -230,12 +214,7 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class Orphan:
-    """A page that the caller has adopted, and crawls again.
-
-    Attributes:
-        key: the key of the entry, which is leased to the caller.
-        request: the text given with its claim.
-    """
+    """A page that the caller has adopted, and crawls again by the request given with its claim."""
 
     key: str
     request: str
@@ -256,16 +235,7 @@ class Unsettled:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One original, as it stands in the log.
-
-    Attributes:
-        key: its key, as the store keeps it.
-        fingerprint: its fingerprint with the block values.
-        scope: its scope.
-        facts: at most 24 bytes.
-        time: when it was admitted, in whole seconds since the Unix epoch.
-        provisional: whether its page is still in progress.
-    """
+    """One original, as it stands in the log; its fields are as in an arrival and in a match."""
 
     key: str
     fingerprint: Fingerprint

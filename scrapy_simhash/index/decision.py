@@ -113,7 +113,7 @@ class Decision:
 
     @property
     def open_near(self) -> list[Near]:
-        """What is near the pages whose claim is open."""
+        """The entries near the pages whose claim is open."""
         return [near for near, claim in zip(self._near, self.claims, strict=True) if claim is None]
 
     def settle(self, records: Mapping[int, Record]) -> None:

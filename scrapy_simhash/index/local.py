@@ -57,7 +57,7 @@ class LocalIndex(Index):
         self._name = name
         self._lock = threading.RLock()
         self._seen = 0
-        # Where the entries are that this crawler has in progress.
+        # The positions of the entries that this crawler has in progress.
         self._open: dict[str, set[int]] = {}
 
     # Claims.

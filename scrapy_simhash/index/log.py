@@ -43,7 +43,7 @@ class Record(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What RAM holds of an entry: its fingerprint and block values as bytes."""
+    """The part of an entry that RAM holds: its fingerprint and block values as bytes."""
 
     position: int
     scope: str
@@ -52,7 +52,7 @@ class Row(NamedTuple):
 
 
 class Log(Protocol):
-    """What :class:`~.local.LocalIndex` asks of a store.
+    """A store, as :class:`~.local.LocalIndex` sees it.
 
     A read sees what was committed, and inside a transaction also what was written there. Writes
     happen inside a transaction only. Positions grow, and none is used twice.

@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class CaughtUp:
-    """What happened since :meth:`Outage.catch_up` was last called.
+    """The events since :meth:`Outage.catch_up` was last called.
 
     Attributes:
         let_through: pages that became originals without the store.
@@ -113,7 +113,7 @@ class Outage(Index):
 
     @property
     def away(self) -> bool:
-        """Whether the store failed when it was last asked."""
+        """True if the store failed when it was last asked."""
         return self._breaker.is_open
 
     @property

@@ -1,4 +1,4 @@
-"""From an operator's own pages and a few answers to a distance and a minimum length.
+"""From an operator's own pages and a few answers to a distance.
 
 A crawl has no labels. So pairs are drawn at every distance, a person says of each whether the
 two are near-duplicates, and the answers, weighted by how many pairs there are at each distance,
@@ -8,8 +8,9 @@ say how many of the drops would be right: a stratified sample (Cochran, "Samplin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from scrapy_simhash.offline.evaluation.pairs import Fingerprints
 BAND = 4
 _DRAWS = 4000
 
+#: By the numbers of two documents, the lesser first: whether they are near-duplicates.
+Answers: TypeAlias = dict[tuple[int, int], bool]
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -28,13 +32,11 @@ class Candidate:
     Attributes:
         documents: their numbers, the lesser first.
         distance: in bits.
-        length: characters of the shorter one's normalised text.
         least: the least k with which the rule calls them copies; at least the distance.
     """
 
     documents: tuple[int, int]
     distance: int
-    length: int
     least: int
 
 
@@ -44,7 +46,6 @@ class Estimate:
 
     Attributes:
         distance: k.
-        min_length: shorter texts are left out.
         pairs: the number of pairs within k.
         answered: the number of these that were judged.
         precision: the median of what the answers allow.
@@ -53,7 +54,6 @@ class Estimate:
     """
 
     distance: int
-    min_length: int
     pairs: int
     answered: int
     precision: float
@@ -63,7 +63,6 @@ class Estimate:
 
 def candidates(
     fingerprints: Sequence[Fingerprint],
-    lengths: Sequence[int],
     farthest: int,
     is_copy: Callable[[int, int, int, int], bool],
 ) -> list[Candidate]:
@@ -71,7 +70,6 @@ def candidates(
 
     Args:
         fingerprints: of one width, at least one.
-        lengths: characters of each normalised text.
         farthest: the greatest k, in bits.
         is_copy: the rule: two documents, their distance and k. A greater k never parts a pair.
     """
@@ -80,7 +78,7 @@ def candidates(
     for (a, b), distance in near:
         for k in range(distance, farthest + 1):
             if is_copy(a, b, distance, k):
-                found.append(Candidate((a, b), distance, min(lengths[a], lengths[b]), k))
+                found.append(Candidate((a, b), distance, k))
                 break
     return found
 
@@ -98,25 +96,19 @@ def draw(pairs: Iterable[Candidate], each: int, seed: int = 0) -> list[Candidate
     return drawn
 
 
-def estimate(
-    pairs: Sequence[Candidate],
-    answers: Mapping[tuple[int, int], bool],
-    distance: int,
-    min_length: int,
-) -> Estimate:
-    """Estimate the precision at a distance and minimum length.
+def estimate(pairs: Sequence[Candidate], answers: Answers, distance: int) -> Estimate:
+    """Estimate the precision at a distance.
 
     Among the pairs of a band that were not judged, the share of near-duplicates has the posterior
     of the answers under Jeffreys' prior, Beta(1/2 + yes, 1/2 + no).
 
     Args:
         pairs: all pairs up to the greatest distance of interest.
-        answers: by the two numbers; True for near-duplicates.
+        answers: to some of them.
         distance: k.
-        min_length: characters of the normalised text.
     """
     random = np.random.default_rng(0)
-    matched = [pair for pair in pairs if pair.least <= distance and pair.length >= min_length]
+    matched = [pair for pair in pairs if pair.least <= distance]
     right = np.zeros(_DRAWS)
     answered = 0
     for band in sorted({pair.distance // BAND for pair in matched}):
@@ -128,7 +120,7 @@ def estimate(
         right += yes + random.binomial(len(here) - len(judged), share)
     shares = right / max(len(matched), 1)
     low, median, high = map(float, np.percentile(shares, (5, 50, 95)))
-    return Estimate(distance, min_length, len(matched), answered, median, low, high)
+    return Estimate(distance, len(matched), answered, median, low, high)
 
 
 def suggest(estimates: Iterable[Estimate], target: float) -> Estimate | None:

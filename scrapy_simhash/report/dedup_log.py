@@ -15,7 +15,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -113,7 +113,7 @@ class LogLine:
 
     def to_json(self) -> str:
         """Return the line, without its end."""
-        return _json({name: getattr(self, name) for name in _KINDS})
+        return _json({name: getattr(self, name) for name in _KINDS[LogLine]})
 
 
 def _json(values: dict[str, Any]) -> str:
@@ -130,11 +130,14 @@ _KINDS_OF_NAMES: dict[str, tuple[type, ...]] = {
     "int | None": (int, _NONE),
     "str": (str,),
     "str | None": (str, _NONE),
+    "dict[str, str | int | float | None]": (dict,),
 }
-_KINDS = {field.name: _KINDS_OF_NAMES[str(field.type)] for field in fields(LogLine)}
+_KINDS: dict[type, dict[str, tuple[type, ...]]] = {
+    kind: {field.name: _KINDS_OF_NAMES[str(field.type)] for field in fields(kind)}
+    for kind in (LogLine, CrawlStart, SparedLine)
+}
 _NUMBERS = (float, int)
 _PLAIN = (str, int, float, _NONE)
-_OF_SPARED = ("url", "host", "signature")
 _MOST = 1e14  # above any time, size or duration
 
 
@@ -147,18 +150,13 @@ def parse_line(text: str | bytes) -> LogLine | CrawlStart | SparedLine:
     values = json.loads(text)
     if not isinstance(values, dict):
         raise ValueError("not an object")
-    if values.get("what") == "crawl":
-        return _parse_start(values)
     if values.get("what") == "spared":
-        return SparedLine(_time_of(values), *(_text_of(values, name) for name in _OF_SPARED))
-    given: dict[str, Any] = {}
-    for name, kinds in _KINDS.items():
-        value: Any = values.get(name)
-        # The type itself: true and false are no numbers here.
-        if type(value) not in kinds or (type(value) in _NUMBERS and not 0 <= value < _MOST):
-            raise ValueError(f"{name} cannot be {value!r:.50}")
-        given[name] = value
-    line = LogLine(**given)
+        return SparedLine(**_fields_of(SparedLine, values))
+    if values.get("what") == "crawl":
+        start = CrawlStart(**_fields_of(CrawlStart, values))
+        settings = {name: v for name, v in start.settings.items() if type(v) in _PLAIN}
+        return replace(start, settings=settings)
+    line = LogLine(**_fields_of(LogLine, values))
     if line.what not in WHAT or line.verdict not in VERDICTS:
         raise ValueError("neither a page nor an item that was judged")
     if line.verdict == "duplicate" and (line.original is None or line.distance is None):
@@ -166,27 +164,15 @@ def parse_line(text: str | bytes) -> LogLine | CrawlStart | SparedLine:
     return line
 
 
-def _parse_start(values: dict[str, Any]) -> CrawlStart:
-    time = _time_of(values)
-    spider, settings = values.get("spider"), values.get("settings")
-    if not isinstance(spider, str) or not isinstance(settings, dict):
-        raise ValueError("a crawl of no spider, or without settings")
-    plain = {name: value for name, value in settings.items() if type(value) in _PLAIN}
-    return CrawlStart(time, spider, plain)
-
-
-def _time_of(values: dict[str, Any]) -> float:
-    time: Any = values.get("time")
-    if type(time) not in _NUMBERS or not 0 <= time < _MOST:
-        raise ValueError(f"time cannot be {time!r:.50}")
-    return float(time)
-
-
-def _text_of(values: dict[str, Any], name: str) -> str:
-    text = values.get(name)
-    if not isinstance(text, str):
-        raise ValueError(f"{name} cannot be {text!r:.50}")
-    return text
+def _fields_of(kind: type, values: dict[str, Any]) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    for name, kinds in _KINDS[kind].items():
+        value: Any = values.get(name)
+        # The type itself: true and false are no numbers here.
+        if type(value) not in kinds or (type(value) in _NUMBERS and not 0 <= value < _MOST):
+            raise ValueError(f"{name} cannot be {value!r:.50}")
+        given[name] = value
+    return given
 
 
 def host_of(url: str) -> str:

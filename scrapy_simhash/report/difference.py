@@ -147,22 +147,7 @@ def _changed_blocks(before: list[str], after: list[str]) -> list[list[int]]:
             blocks[-1][1::2] = i2, j2
         else:
             blocks.append([i1, i2, j1, j2])
-    for block in blocks:
-        _align(block, before, after)
     return blocks
-
-
-def _align(block: list[int], before: list[str], after: list[str]) -> None:
-    """Move an insertion or a removal on by a token where that says the same.
-
-    So it begins after the end of a sentence, and not with the end of the one before.
-    """
-    i1, i2, j1, j2 = block
-    if i2 == len(before) or j2 == len(after) or (i1 < i2 and j1 < j2):
-        return
-    first = before[i1] if i1 < i2 else after[j1]
-    if first.strip() == before[i2].strip() == after[j2].strip():
-        block[:] = i1 + 1, i2 + 1, j1 + 1, j2 + 1
 
 
 def _clipped(tokens: Iterable[str], columns: int) -> list[str]:

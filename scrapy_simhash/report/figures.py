@@ -253,8 +253,8 @@ def plain(figures: Figures) -> dict[str, Any]:
         "clusters": [cluster.plain() for cluster in figures.clusters],
         "walls": [cluster.plain() for cluster in figures.walls],
         "timeline": [
-            {"start": run.start, "seconds": run.width, "kept_repeated_skipped": run.bars}
-            for run in figures.timeline.runs()
+            {"start": c.start, "seconds": c.seconds, "kept_repeated_skipped": c.counts}
+            for c in figures.timeline.columns()
         ],
     }  # fmt: skip
 

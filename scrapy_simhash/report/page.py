@@ -15,7 +15,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 
 from scrapy_simhash.fingerprint.rule import REASONS
 from scrapy_simhash.report import words
-from scrapy_simhash.report.chart import distance_bars, time_chart
+from scrapy_simhash.report.chart import distance_bars, top
 from scrapy_simhash.report.clusters import Cluster
 from scrapy_simhash.report.dedup_log import LogLine
 from scrapy_simhash.report.difference import Piece, differences
@@ -23,7 +23,6 @@ from scrapy_simhash.report.figures import HOSTS, MIRRORS, Extremes, Figures, ori
 
 _COMPARED = 6000  # characters of a text that are compared
 _LONGEST_LINK = 2000
-_MIRROR = 0.5  # share of a host's pages that repeat another host's before it is called a mirror
 
 # Why a page was not compared, in words.
 SKIPPED = {
@@ -78,11 +77,6 @@ class Mirror:
     back: float
     share: float
 
-    @property
-    def is_likely(self) -> bool:
-        """The first host repeats so much of the second that it is likely to be its mirror."""
-        return self.share >= _MIRROR
-
 
 def render(figures: Figures) -> str:
     """Return the report of a log's figures as an HTML document."""
@@ -90,6 +84,7 @@ def render(figures: Figures) -> str:
     _, all_hosts = figures.hosts.rest(0)
     walls, templates = _walls_and_templates(figures)
     number_of_hosts, other_hosts = figures.hosts.rest(HOSTS, by=2)
+    columns = figures.timeline.columns()
     return _template().render(
         figures=figures,
         k=k,
@@ -99,7 +94,8 @@ def render(figures: Figures) -> str:
         other_hosts=other_hosts,
         other_host_count=number_of_hosts,
         totals=all_hosts,
-        chart=time_chart(figures.timeline.runs()),
+        columns=columns,
+        top=top(columns),
         distances=distance_bars(figures.distances, k),
         doubtful=[
             ("Far from their originals",

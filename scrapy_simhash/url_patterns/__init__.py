@@ -1,1 +1,1 @@
-"""What addresses tell before a download; pure code, without Scrapy and without a network."""
+"""Addresses tell of copies before a download; pure code, without Scrapy or a network."""

@@ -21,18 +21,30 @@ MOST_PARAMETERS = 24
 #: What stands for the segments of a path that is too deep, such as those of a loop of links.
 DEEPER = "**"
 #: What stands for any value of a kind. A literal value is escaped, and is never one of these.
-STARS = {"word": "*", "number": "{number}", "date": "{date}", "token": "{token}", "url": "{url}"}
+STARS = {
+    "name": "{name}",
+    "word": "*",
+    "number": "{number}",
+    "date": "{date}",
+    "token": "{token}",
+    "url": "{url}",
+}
+#: Different values after which a place is starred, by their kind; other kinds are starred at once.
+#: The operations of a program, which are keywords, are more than six and fewer than these.
+MANY_VALUES = {"name": 24, "word": 6, "number": 6}
 _ALL_STARS = frozenset(STARS.values())
 
 _HOST = re.compile(r"[\w.:%\[\]-]{1,260}")
 _SAFE = ":.,~@!$()'_-"
 _UNSAFE = re.compile(r"[^A-Za-z0-9:.,~@!$()'_-]")
-_PREFIX = re.compile(r"[^\W\d][\w%.-]{0,31}:(?=.)")
+# The namespaces of a wiki that tell kinds of pages apart have capitals, or another script.
+_PREFIX = re.compile(r"[A-Z%][\w%.-]{0,31}:(?=.)")
 _SUFFIX = re.compile(r"(?<=.)\.[A-Za-z][A-Za-z0-9]{0,5}$")
 _KINDS = re.compile(
     r"""(?P<date>(?:19|20)\d\d[-.](?:0?[1-9]|1[0-2])(?:[-.][0-3]?\d(?:[T_].{1,20})?)?
         |[0-3]?\d[-.](?:0?[1-9]|1[0-2])[-.](?:19|20)\d\d)
     |(?P<number>[-+]?\d[\d.,]{0,30})
+    |(?P<name>(?-i:[a-z]{1,20}(?:_[a-z]{1,20})?))
     |(?P<token>(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{16,}
         |[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}
         |(?=\D*\d\D*\d)(?=[^a-zA-Z]*[a-zA-Z])[A-Za-z0-9]{22,})""",
@@ -50,8 +62,9 @@ class Shape(NamedTuple):
     """The form of one value.
 
     Attributes:
-        kind: ``word`` or ``number``; ``anything`` for dates, tokens and URLs, which are starred at
-            once; ``star`` and ``fixed`` for the marks of a signature.
+        kind: ``number``; ``name`` for a word of lower-case letters, which may be a keyword such as
+            ``login``; ``word`` for other text; ``anything`` for dates, tokens and URLs, which are
+            starred at once; ``star`` and ``fixed`` for the marks of a signature.
         star: the text that stands for every value of this form: a prefix such as ``Talk:`` and a
             suffix such as ``.html`` are parts of it.
     """
@@ -172,5 +185,7 @@ def shape(value: str) -> Shape:
         kind = "token"
     else:
         kind = (found.lastgroup if (found := _KINDS.fullmatch(stem)) else None) or "word"
+        if kind == "name" and (prefix or suffix):
+            kind = "word"  # the name of a file or a page is no keyword
     star = f"{prefix}{STARS[kind]}{suffix}"
-    return Shape(kind if kind in ("word", "number") else ANYTHING, star)
+    return Shape(kind if kind in MANY_VALUES else ANYTHING, star)

@@ -14,7 +14,7 @@ _Z_95_ONE_SIDED = 1.644854
 
 @dataclass
 class Estimate:
-    """What was spared, and how many distinct pages among it.
+    """The number of spared requests, and of distinct pages among them.
 
     Attributes:
         spared: addresses that were not fetched.

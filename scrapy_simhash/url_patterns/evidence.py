@@ -19,7 +19,7 @@ ORIGINALS = 4
 
 
 class Evidence:
-    """What the copies of the signatures met last were like.
+    """The copies of the signatures that were met last.
 
     Args:
         most: signatures that are kept.

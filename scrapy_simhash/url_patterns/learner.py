@@ -1,4 +1,4 @@
-"""What addresses tell before a download, learned from the pages of the crawl.
+"""Learns from the pages of a crawl which addresses lead to copies.
 
 In a REPL::
 
@@ -51,7 +51,7 @@ class Limits:
 
 
 class Forecast(NamedTuple):
-    """What an address tells.
+    """The forecast for an address.
 
     Attributes:
         url: the address.

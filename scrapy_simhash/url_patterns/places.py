@@ -11,14 +11,13 @@ from __future__ import annotations
 from scrapy_simhash.url_patterns.address import (
     ANYTHING,
     FIXED,
+    MANY_VALUES,
     STAR,
     Address,
     in_brackets,
     shape,
 )
 
-#: Different values of one shape after which a place is starred.
-MANY_VALUES = 6
 #: A value of a starred place keeps its name from 30 addresses and 1/25 of the place's on.
 FREQUENT = 30
 FREQUENT_SHARE = 0.04
@@ -115,7 +114,11 @@ class Places:
             self.starred_values.append(value)
             return star
         name = hash((place, star))
-        known = self._learn_value(name, value) if self._learning else self._places.get(name)
+        known: str | Starred | None
+        if self._learning:
+            known = self._learn_value(name, value, MANY_VALUES[kind])
+        else:
+            known = self._places.get(name)
         if not isinstance(known, Starred):
             return value
         if value in known.frequent:
@@ -123,12 +126,12 @@ class Places:
         self.starred_values.append(value)
         return star
 
-    def _learn_value(self, name: int, value: str) -> str | Starred:
+    def _learn_value(self, name: int, value: str, many: int) -> str | Starred:
         known = self._places.get(name, "\n")
         if isinstance(known, Starred):
             known.count(value)
         elif f"\n{value}\n" not in known:
-            if known.count("\n") > MANY_VALUES:
+            if known.count("\n") > many:
                 return self._star(name)
             known = self._places[name] = f"{known}{value}\n"
         return known

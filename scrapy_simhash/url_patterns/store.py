@@ -1,4 +1,4 @@
-"""Where crawlers pool the counts of signatures: the contract, and an implementation in memory.
+"""Crawlers pool the counts of signatures here: the contract, and an implementation in memory.
 
 A store adds up what crawlers send and says what has changed. It knows nothing of addresses. The
 implementations in SQLite and Redis stand beside the stores of the index.
@@ -20,7 +20,7 @@ MARKS = ("", "pinned", "forbidden")
 
 
 class Row(NamedTuple):
-    """What is known of one signature, or what is added to it.
+    """The counts of one signature, or the counts that are added to it.
 
     Attributes:
         host: of the addresses, with the port if they name one.

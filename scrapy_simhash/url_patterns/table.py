@@ -35,8 +35,15 @@ def unpack(packed: int) -> Counts:
     """Return the counts that :func:`pack` made a number of."""
     if not packed:
         return NOTHING
-    *shifts, last = _SHIFTS
-    return Counts._make([*(packed >> shift & _MOST for shift in shifts), packed >> last])
+    # Written out, because a look-up does little else.
+    return Counts(
+        packed & _MOST,
+        packed >> 24 & _MOST,
+        packed >> 48 & _MOST,
+        packed >> 72 & _MOST,
+        packed >> 96 & _MOST,
+        packed >> 120,
+    )
 
 
 class HostTable:

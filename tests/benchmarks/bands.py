@@ -1,6 +1,6 @@
 """How many near pairs share a band, and how many unrelated pages do, for several layouts.
 
-    python tests/benchmarks/bands.py [--layouts bands:16x4,bands:24x4] [--extractor prose]
+    python tests/benchmarks/bands.py [--layouts bands:16x4,bands:24x4] [--extractor main]
 
 The sets of ../shared/data, and near-duplicates made of the pages of articles-html. A near pair
 is two pages of a set whose fingerprints differ in at least one bit and at most k, by a full scan;

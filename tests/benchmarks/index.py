@@ -48,7 +48,7 @@ Page = tuple[str, Fingerprint]
 Claimer = Callable[[list[Page]], list[object]]
 
 
-BANDS = 24
+BANDS = 20
 SURVIVES = 0.7
 FACTS = bytes(range(24))
 

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from scrapy_simhash.fingerprint.blocks import Slices
 from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.index import IndexSpec
 from tests import servers
 from tests.servers import Cluster, RedisServer
 
@@ -19,58 +21,46 @@ Page = tuple[str, Fingerprint]
 
 NEAR = 0.3
 CLASSIC, DEFAULT = (64, 3), (256, 48)
-_BATCH = 10_000
+SLICES, BANDS = Slices(64), 20
+# Bytes of facts that the rule of the default recipes keeps of a page, about.
+FACTS = 20
 # As varied as words in addresses are: what is stored of a key may be compressed.
 _SYLLABLES = [consonant + vowel for consonant in "bcdfghklmnprstvw" for vowel in "aeiou"]
 
 
-def pages(
-    bits: int,
-    distance: int,
-    count: int,
-    *,
-    seed: int = 1,
-    skew_width: int = 0,
-    near: float = NEAR,
-) -> Iterator[Page]:
-    """Random fingerprints with exponential margins, three in ten of them near an earlier one.
+def blocks_of(value: int, bits: int, chance: np.random.Generator) -> bytes:
+    """Return the slices of a narrow fingerprint; of a wide one random bands."""
+    if bits == 64:
+        return SLICES.of(value)
+    return chance.bytes(4 * BANDS)
 
-    Near pages differ from it in up to the distance, mostly in bits with small margins.
+
+def pages(
+    bits: int, distance: int, count: int, *, seed: int = 1, near: float = NEAR
+) -> Iterator[Page]:
+    """Random fingerprints, three in ten of them near an earlier one.
+
+    Near pages differ from it in up to the distance; of the bands of a wide one, half are the same.
 
     Args:
         bits: of a fingerprint.
         distance: the greatest distance of near pages.
         count: how many pages.
         seed: the same seed gives the same pages; the keys have it in them.
-        skew_width: if given, bits are ones more often than zeros, such that a bucket addressed
-            by this many bits has on average 20 times the candidates that it would have.
         near: another share of near pages.
     """
     random = np.random.default_rng(seed)
-    # The chance p of a one: a pair agrees in a bit with p^2 + (1 - p)^2.
-    one = 0.5 + np.sqrt((20 ** (1 / skew_width) - 1) / 4) if skew_width else 0.5
     earlier: list[Fingerprint] = []
-    number = 0
-    for start in range(0, count, _BATCH):
-        size = min(_BATCH, count - start)
-        margins = random.exponential(size=(size, bits)).astype(np.float32)
-        if skew_width:
-            packed = np.packbits(random.random((size, bits), np.float32) < one, axis=1).tobytes()
+    for number in range(1, count + 1):
+        if random.random() < near and earlier:
+            page = near_page(earlier[random.integers(len(earlier))], distance, random)
         else:
-            packed = random.bytes(size * bits // 8)
-        is_near = random.random(size) < near
-        flips = random.integers(0, distance, size, endpoint=True)
-        syllables = random.integers(len(_SYLLABLES), size=(size, 12))
-        for i in range(size):
-            number += 1
-            if is_near[i] and earlier:
-                page = _near(earlier[random.integers(len(earlier))], int(flips[i]), random)
-            else:
-                value = int.from_bytes(packed[i * bits // 8 : (i + 1) * bits // 8], "big")
-                page = Fingerprint(value, bits, margins[i])
-                if i < 1000:
-                    earlier.append(page)
-            yield _address(seed, number, [_SYLLABLES[j] for j in syllables[i]]), page
+            value = int.from_bytes(random.bytes(bits // 8), "big")
+            page = Fingerprint(value, bits, blocks_of(value, bits, random))
+            if len(earlier) < 1000:
+                earlier.append(page)
+        parts = [_SYLLABLES[j] for j in random.integers(len(_SYLLABLES), size=12)]
+        yield _address(seed, number, parts), page
 
 
 def _address(seed: int, number: int, parts: list[str]) -> str:
@@ -78,12 +68,23 @@ def _address(seed: int, number: int, parts: list[str]) -> str:
     return f"https://www.example.com/{seed}/{first}/{second}-{third}-{number}.html"
 
 
-def _near(page: Fingerprint, flips: int, random: np.random.Generator) -> Fingerprint:
+def near_page(page: Fingerprint, distance: int, random: np.random.Generator) -> Fingerprint:
+    """Return a page that differs in up to so many bits, and in half of its bands."""
     value = page.value
-    assert page.margins is not None
-    for position in np.argsort(page.margins * random.exponential(size=page.bits))[:flips]:
-        value ^= 1 << page.bits - 1 - int(position)
-    return Fingerprint(value, page.bits, page.margins)
+    for position in random.permutation(page.bits)[: random.integers(0, distance, endpoint=True)]:
+        value ^= 1 << int(position)
+    if page.bits == 64:
+        return Fingerprint(value, 64, SLICES.of(value))
+    own = np.frombuffer(page.blocks, "<u4")
+    other = np.frombuffer(blocks_of(value, page.bits, random), "<u4")
+    mixed = np.where(random.permutation(BANDS) < BANDS // 2, own, other)
+    return Fingerprint(value, page.bits, mixed.tobytes())
+
+
+def spec_of(bits: int, distance: int, **changed: Any) -> IndexSpec:
+    """Return how the benchmarks open an index."""
+    blocks = SLICES.count if bits == 64 else BANDS
+    return IndexSpec("benchmark", bits, distance, blocks, **changed)
 
 
 def batches(items: Iterable[Any], size: int) -> Iterator[list[Any]]:

@@ -1,4 +1,4 @@
-"""Who becomes an original when six workers claim near-duplicates at the same moment.
+"""Who becomes an original when six crawlers claim near-duplicates at the same moment.
 
     python -m tests.benchmarks.redis_race [--clusters 4000] [--only "redis;naive"]
 
@@ -19,9 +19,19 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from tests import servers
-from tests.benchmarks.redis_measuring import CLASSIC, DEFAULT, Table, batches, need_redis
+from tests.benchmarks.redis_measuring import (
+    CLASSIC,
+    DEFAULT,
+    SLICES,
+    Table,
+    batches,
+    blocks_of,
+    need_redis,
+)
 from tests.benchmarks.redis_rivals import Claimer, NaiveSets, Ours
 
 PROCESSES = 6
@@ -31,6 +41,7 @@ RACES = {
     "redis 256/48": (DEFAULT, 1),
     "redis, batches": (CLASSIC, 8),
     "redis, local": (CLASSIC, 1),
+    "redis 256/48, local, batches": (DEFAULT, 8),
     "redis, local, batches": (CLASSIC, 8),
     "rediss": (CLASSIC, 1),
     "unix": (CLASSIC, 1),
@@ -65,8 +76,11 @@ def claimer(way: str, url: str, bits: int, distance: int) -> Claimer:
 
 def member(cluster: int, number: int, bits: int) -> Fingerprint:
     """The page of a process in a cluster: one bit from the centre."""
-    value = random.Random(cluster).getrandbits(bits)
-    return Fingerprint(value ^ 1 << (number * 7 + cluster) % bits, bits)
+    chance = np.random.default_rng(cluster)
+    value = int.from_bytes(chance.bytes(bits // 8), "big")
+    blocks = blocks_of(value, bits, chance)
+    value ^= 1 << (number * 7 + cluster) % bits
+    return Fingerprint(value, bits, SLICES.of(value) if bits == 64 else blocks)
 
 
 def race(way: str, url: str, clusters: int, number: int, start: Any, results: Any) -> None:
@@ -74,15 +88,15 @@ def race(way: str, url: str, clusters: int, number: int, start: Any, results: An
     order = random.Random(number)
     admitted = []
     try:
-        worker = claimer(way, url, bits, distance)
+        crawler = claimer(way, url, bits, distance)
         for batch in batches(range(clusters), size):
             order.shuffle(batch)
             pages = [(f"{i}/{number}", member(i, number, bits)) for i in batch]
             start.wait()
-            new = worker.claim(pages)
+            new = crawler.claim(pages)
             admitted += [i for i, is_new in zip(batch, new, strict=True) if is_new]
         start.wait()
-        worker.close()
+        crawler.close()
         results.put(admitted)
     except BaseException as error:
         start.abort()
@@ -94,23 +108,23 @@ def run(way: str, url: str, clusters: int) -> tuple[Counter[int], float]:
     """Return how often each cluster was admitted, and the seconds it took."""
     spawn = multiprocessing.get_context("spawn")
     start, results = spawn.Barrier(PROCESSES, timeout=60), spawn.Queue()
-    workers = [
+    crawlers = [
         spawn.Process(target=race, args=(way, url, clusters, number, start, results))
         for number in range(PROCESSES)
     ]
     began = time.monotonic()
-    for worker in workers:
-        worker.start()
+    for crawler in crawlers:
+        crawler.start()
     found: Counter[int] = Counter()
     failures = []
-    for _ in workers:
+    for _ in crawlers:
         admitted = results.get(timeout=600)
         if isinstance(admitted, str):
             failures.append(admitted)
         else:
             found.update(admitted)
-    for worker in workers:
-        worker.join()
+    for crawler in crawlers:
+        crawler.join()
     if failures:
         raise RuntimeError("; ".join(sorted(set(failures))))
     return found, time.monotonic() - began

@@ -18,9 +18,20 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+import numpy as np
+
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index import Arrival, Index, Outcome, StoreUnavailable, index_from_url
-from tests.benchmarks.redis_measuring import CLASSIC, DEFAULT, Table, batches, count, need_redis
+from scrapy_simhash.index import Arrival, Index, Outcome, StoreUnavailable, open_index
+from tests.benchmarks.redis_measuring import (
+    CLASSIC,
+    DEFAULT,
+    Table,
+    batches,
+    blocks_of,
+    count,
+    need_redis,
+    spec_of,
+)
 from tests.servers import RedisServer, redis_server
 
 BATCH = 64
@@ -62,7 +73,9 @@ def again(act: Callable[[], T]) -> T:
 
 
 def fingerprint(number: int, bits: int) -> Fingerprint:
-    return Fingerprint(random.Random(number).getrandbits(bits), bits)
+    chance = np.random.default_rng(number)
+    value = int.from_bytes(chance.bytes(bits // 8), "big")
+    return Fingerprint(value, bits, blocks_of(value, bits, chance))
 
 
 def lost(index: Index, numbers: Iterable[int], bits: int) -> set[int]:
@@ -86,13 +99,7 @@ def run(
     """Return how many restarts there were, pages lost, calls that failed, seconds of loading."""
     options = ("--appendonly yes", f"--appendfsync {fsync}")
     with redis_server(*options) as server:
-        index = index_from_url(
-            f"{server.url}?{query}".rstrip("?"),
-            recipe="benchmark",
-            bits=bits,
-            distance=distance,
-            expected_pages=claims,
-        )
+        index = open_index(f"{server.url}?{query}".rstrip("?"), spec_of(bits, distance))
         crasher = Crasher(server)
         failed = restarts = 0
         missing: set[int] = set()

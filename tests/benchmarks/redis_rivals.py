@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import time
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -10,8 +11,8 @@ from typing import Any, Protocol
 import redis
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index import Arrival, Entry, Outcome, index_from_url
-from tests.benchmarks.redis_measuring import Page
+from scrapy_simhash.index import Arrival, Entry, Outcome, open_index
+from tests.benchmarks.redis_measuring import FACTS, Page, spec_of
 
 _CONFIRMED_AT_ONCE = 32
 
@@ -29,23 +30,19 @@ class Claimer(Protocol):
 class Ours:
     """The index; originals are confirmed in batches, as a crawl does it.
 
-    Args:
-        options: of :func:`index_from_url`.
+    Pages carry facts and requests, as those of a crawl.
     """
 
-    def __init__(self, url: str, bits: int, distance: int, **options: Any) -> None:
-        self.index = index_from_url(
-            url, recipe="benchmark", bits=bits, distance=distance, **options
-        )
+    def __init__(self, url: str, bits: int, distance: int) -> None:
+        # What is measured is the server, also where the machine is busy with other things.
+        url += f"{'&' if '?' in url else '?'}socket_timeout=30"
+        self.index = open_index(url, spec_of(bits, distance))
         self._provisional: list[str] = []
 
     def claim(self, pages: Sequence[Page]) -> list[bool]:
-        if len(pages) == 1:
-            claims = [self.index.claim(*pages[0], request=_request(pages[0]))]
-        else:
-            claims = self.index.claim_all(
-                [Arrival(*page, request=_request(page)) for page in pages]
-            )
+        claims = self.index.claim_all(
+            [Arrival(key, own, facts=_facts(key), request=_request(key)) for key, own in pages]
+        )
         admitted = [claim.outcome is Outcome.ORIGINAL for claim in claims]
         self._provisional += [key for (key, _), new in zip(pages, admitted, strict=True) if new]
         if len(self._provisional) >= _CONFIRMED_AT_ONCE:
@@ -53,9 +50,9 @@ class Ours:
         return admitted
 
     def fill(self, pages: Sequence[Page]) -> None:
-        """Put in pages of which none is near another, without looking: as an import does it."""
-        now = time.time()
-        self.index.restore([Entry(key, own, "", now, False) for key, own in pages])
+        """Put in pages of which none is near another, as an import does it."""
+        now = int(time.time())
+        self.index.put([Entry(key, own, "", _facts(key), now) for key, own in pages])
 
     def confirm(self) -> None:
         self.index.confirm(self._provisional)
@@ -150,5 +147,9 @@ class Datasketch:
             self._lsh.keys._redis.close()
 
 
-def _request(page: Page) -> str:
-    return '{"url": "' + page[0] + '", "method": "GET", "callback": "parse"}'
+def _facts(key: str) -> bytes:
+    return hashlib.blake2b(key.encode(), digest_size=FACTS).digest()
+
+
+def _request(key: str) -> str:
+    return '{"url": "' + key + '", "method": "GET", "callback": "parse"}'

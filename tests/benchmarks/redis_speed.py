@@ -7,8 +7,7 @@ page by page, one in calls of 32 pages, 8 clients in threads, 6 in processes. Th
 pages are near-duplicates; originals are confirmed in batches. `server us` is the CPU time of
 redis-server per page, `client us` that of the clients; p50 and p99 are what a call takes in
 microseconds; `bytes` what an original holds in Redis after the filling (its key is an address).
-Naive: a SET for each block value, read and then write. Skewed: on average 20 times the candidates
-in a bucket.
+Naive: a SET for each block value, read and then write.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from typing import Any
 
 import numpy as np
 
-from scrapy_simhash.fingerprint.blocks import plan_layout
 from tests.benchmarks.redis_measuring import (
     Page,
     Table,
@@ -54,17 +52,14 @@ class Way:
     bits: int
     distance: int
     options: str | None
-    skewed: bool = False
 
-    def claimer(self, url: str, size: int) -> Ours | NaiveSets:
+    def claimer(self, url: str) -> Ours | NaiveSets:
         if self.options is None:
             return NaiveSets(url)
-        return Ours(url + self.options, self.bits, self.distance, expected_pages=size)
+        return Ours(url + self.options, self.bits, self.distance)
 
-    def pages(self, number: int, seed: int, size: int) -> list[Page]:
-        width = plan_layout(self.bits, self.distance, size).width if self.skewed else 0
-        found = pages(self.bits, self.distance, number, seed=seed, skew_width=width)
-        return list(found)
+    def pages(self, number: int, seed: int) -> list[Page]:
+        return list(pages(self.bits, self.distance, number, seed=seed))
 
 
 WAYS = {
@@ -73,19 +68,16 @@ WAYS = {
     "local 64/3": Way(64, 3, "?buckets=local"),
     "redis 256/48": Way(256, 48, ""),
     "local 256/48": Way(256, 48, "?buckets=local"),
-    "naive, skewed": Way(64, 3, None, True),
-    "redis 64/3, skewed": Way(64, 3, "", True),
-    "redis 256/48, skewed": Way(256, 48, "", True),
 }
 
 
 def client(
-    way: Way, url: str, size: int, mode: str, seed: int, wait: Callable[[], Any]
+    way: Way, url: str, mode: str, seed: int, wait: Callable[[], Any]
 ) -> tuple[list[float], float]:
     """Claim, and return the microseconds of each call, and the CPU time of all in seconds."""
     per_call = 32 if "32" in mode else 1
-    calls = list(batches(way.pages(per_call * (CALLS[mode] + WARM_UP), seed, size), per_call))
-    claimer = way.claimer(url, size)
+    calls = list(batches(way.pages(per_call * (CALLS[mode] + WARM_UP), seed), per_call))
+    claimer = way.claimer(url)
     for call in calls[:WARM_UP]:
         claimer.claim(call)
     wait()
@@ -100,9 +92,9 @@ def client(
     return times, cpu
 
 
-def in_process(way: Way, url: str, size: int, mode: str, seed: int, barrier: Any, out: Any) -> None:
+def in_process(way: Way, url: str, mode: str, seed: int, barrier: Any, out: Any) -> None:
     try:
-        out.put(client(way, url, size, mode, seed, barrier.wait))
+        out.put(client(way, url, mode, seed, barrier.wait))
     except BaseException as error:
         barrier.abort()
         out.put(f"{type(error).__name__}: {error}")
@@ -110,7 +102,7 @@ def in_process(way: Way, url: str, size: int, mode: str, seed: int, barrier: Any
 
 
 def run(
-    way: Way, server: RedisServer, size: int, mode: str, seed: int
+    way: Way, server: RedisServer, mode: str, seed: int
 ) -> tuple[float, float, float, float, float]:
     """Return claims per second, microseconds of server and client, p50 and p99 of a call."""
     clients = 8 if "threads" in mode else 6 if "processes" in mode else 1
@@ -118,21 +110,21 @@ def run(
     spawn = multiprocessing.get_context("spawn")
     barrier: Any = (threading if threads else spawn).Barrier(clients + 1, timeout=600)
     out: Any = spawn.Queue()
-    workers = [
+    crawlers = [
         (threading.Thread if threads else spawn.Process)(
-            target=in_process, args=(way, server.url, size, mode, seed + i, barrier, out)
+            target=in_process, args=(way, server.url, mode, seed + i, barrier, out)
         )
         for i in range(clients)
     ]
-    for worker in workers:
-        worker.start()
+    for crawler in crawlers:
+        crawler.start()
     barrier.wait()
     start, cpu = time.perf_counter(), cpu_seconds(server)
     barrier.wait()
     seconds, cpu = time.perf_counter() - start, cpu_seconds(server) - cpu
-    results = [out.get(timeout=600) for _ in workers]
-    for worker in workers:
-        worker.join()
+    results = [out.get(timeout=600) for _ in crawlers]
+    for crawler in crawlers:
+        crawler.join()
     if failures := [failure for failure in results if isinstance(failure, str)]:
         raise RuntimeError("; ".join(failures))
     flat = np.concatenate([times for times, _ in results])
@@ -148,6 +140,7 @@ def main() -> None:
     parser.add_argument("--full", action="store_true", help="100k, 1M and 10M pages")
     parser.add_argument("--sizes", help="numbers of pages, separated by commas")
     parser.add_argument("--only", default=";".join(WAYS), help="ways, separated by ;")
+    parser.add_argument("--calls", default=";".join(CALLS), help="some of the calls, the same way")
     options = parser.parse_args()
     need_redis()
     chosen = options.sizes or ("100000,1000000,10000000" if options.full else "100000")
@@ -156,23 +149,22 @@ def main() -> None:
         *("speed / naive", "server us / naive", "bytes"),
     )
     for size in map(int, chosen.split(",")):
-        naive: dict[tuple[str, bool], tuple[float, ...]] = {}
+        naive: dict[str, tuple[float, ...]] = {}
         for name in options.only.split(";"):
             way = WAYS[name]
             with redis_server() as server:
                 empty = server.used_memory
-                filler = way.claimer(server.url, size)
-                width = plan_layout(way.bits, way.distance, size).width if way.skewed else 0
-                originals = pages(way.bits, way.distance, size, skew_width=width, near=0.0)
+                filler = way.claimer(server.url)
+                originals = pages(way.bits, way.distance, size, near=0.0)
                 for batch in batches(originals, 256):
                     filler.fill(batch)
                 filler.close()
                 each = (server.used_memory - empty) / size
-                for number, mode in enumerate(CALLS, 1):
-                    found = run(way, server, size, mode, 100 * number)
+                for number, mode in enumerate(options.calls.split(";"), 1):
+                    found = run(way, server, mode, 100 * number)
                     if way.options is None:
-                        naive[mode, way.skewed] = found
-                    beside = naive.get((mode, way.skewed)) if way.bits == 64 else None
+                        naive[mode] = found
+                    beside = naive.get(mode) if way.bits == 64 else None
                     table.row(
                         name,
                         count(size),

@@ -3,7 +3,7 @@
     python -m tests.benchmarks.sizing [--pages 200000] [--bits 256] [--redis URL]
 
 Pages have random fingerprints, block values and facts, and addresses of 60 characters. The figures
-go into ``scrapy_simhash/offline/sizing.py``. RAM is the growth of the process, a file its size with
+go into ``scrapy_simhash/commands/plan.py``. RAM is the growth of the process, a file its size with
 its journal, Redis the growth of ``used_memory``. Redis is measured with the server of the URL, or
 with one that is started for it; with neither, it is left out.
 """

@@ -10,6 +10,7 @@ counts for nothing.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import os
 import subprocess
@@ -85,7 +86,9 @@ def run_spider(url: str, pages: int, spare: str, depth_first: bool, report: str)
             spared = crawler.stats.get_value("simhash/spared/skipped", 0)
             if self.seen + spared >= pages and self.seen + spared < 10**9:
                 self.seen = 10**9
-                self.crawler.engine.close_spider(self.crawler.spider, "enough")
+                self.end = asyncio.ensure_future(
+                    self.crawler.engine.close_spider_async(reason="enough")
+                )
             return response
 
     settings = {

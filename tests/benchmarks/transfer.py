@@ -17,30 +17,20 @@ import tempfile
 import time
 from pathlib import Path
 
+from scrapy_simhash.detector import spec_of
 from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index import Entry, index_from_url
-from tests.benchmarks.redis_measuring import Table, batches, count, need_redis, pages
+from scrapy_simhash.index import Entry, open_index
+from tests.benchmarks.redis_measuring import Table, count, need_redis, pages
 from tests.servers import Cluster, RedisServer, cluster, redis_server
 
 
 def fill(url: str, recipe_name: str, size: int) -> None:
     recipe = named_recipe(recipe_name)
-    index = index_from_url(
-        url,
-        recipe=recipe.identity,
-        bits=recipe.bits,
-        distance=recipe.distance,
-        expected_pages=size,
-    )
+    index = open_index(url, spec_of(recipe))
     found = pages(recipe.bits, recipe.distance, size)
-    for number, batch in enumerate(batches(found, 2000)):
-        index.restore(
-            [
-                Entry(key, Fingerprint(own.value, own.bits), "", 1_700_000_000.0 + number, False)
-                for key, own in batch
-            ]
-        )
+    index.put(
+        Entry(key, own, time=1_700_000_000 + number) for number, (key, own) in enumerate(found)
+    )
     index.close()
 
 

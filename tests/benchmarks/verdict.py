@@ -22,6 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from scrapy_simhash.commands.evaluate import wrong_pairs
 from scrapy_simhash.extraction.extractor import Extraction, extract
 from scrapy_simhash.fingerprint.facts import facts_of
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
@@ -31,7 +32,6 @@ from scrapy_simhash.offline.datasets import Dataset, read_dataset
 from scrapy_simhash.offline.evaluation import key_of
 from scrapy_simhash.offline.evaluation.pairs import Fingerprints
 from scrapy_simhash.offline.evaluation.scores import Near, Result, scored
-from scrapy_simhash.offline.evaluation.table import wrong_pairs
 from tests.benchmarks.kinds import DUPLICATES, make_kinds
 from tests.benchmarks.rivals import MinHashLSH, PypiSimhash
 
@@ -163,7 +163,7 @@ def main() -> int:
         pages = read(read_dataset(options.data / name), default)
         for _, result in results(pages, tried, options.show):
             rows.append(row(result))
-            wrong += [wrong_pairs(result)] if options.show else []
+            wrong += wrong_pairs(result) if options.show else []
     head = ("set (distinct)", "method", "wrong drops in 1,000", "drops", "false pairs")
     show((*head, "precision", "recall", "like-headed"), rows)
     if not options.no_made:

@@ -12,7 +12,6 @@ import pytest
 from simhash import Simhash as PypiSimhash
 
 from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.offline.similarity import jaccard, tfidf_cosine
 from tests.commands.running import simhash
 from tests.pages import article, edited, html
 
@@ -44,7 +43,6 @@ def test_near_duplicates_are_told_from_others(pages: dict[str, Path], capsys: An
     assert found["near_duplicates"] is True
     assert 0 < found["distance"] <= found["k"] == 48
     assert 0.7 < found["jaccard"] < 1
-    assert 0.9 < found["cosine"] < 1
     status, found = compared(capsys, pages["one"], pages["other"])
     assert status == 1
     assert found["near_duplicates"] is False
@@ -176,13 +174,3 @@ def test_wrong_use_is_one_line(
     error = capsys.readouterr().err
     assert says in error
     assert error.count("\n") == 1
-
-
-def test_likeness_is_one_of_the_same_and_nothing_of_strangers() -> None:
-    assert jaccard({"a", "b"}, {"b", "c"}) == pytest.approx(1 / 3)
-    assert jaccard((), ()) == 0
-    assert tfidf_cosine("One two THREE", "three two one") == pytest.approx(1)
-    assert tfidf_cosine("one two", "three four") == 0
-    assert tfidf_cosine("", "three") == 0
-    # The word that only one has counts for more than the one that both have.
-    assert tfidf_cosine("a b", "a c") == pytest.approx(1 / (1 + (1 + 0.405465) ** 2))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
 import json
 import lzma
 import signal
@@ -17,10 +15,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.index import open_existing
-from scrapy_simhash.offline import dedupe as offline
-from scrapy_simhash.offline.pages import read_pages
 from tests.commands.running import simhash
 from tests.pages import article, edited, html
 
@@ -63,24 +58,24 @@ def items(tmp_path: Path) -> Path:
 
 def kept(*arguments: object, folder: Path, **more: Any) -> list[str]:
     written = ("--kept", folder / "kept")
-    status = simhash("dedupe", "--processes", 0, *arguments, *written, **more)
+    more = {"SIMHASH_PROCESSES": 0} | more
+    status = simhash("dedupe", *arguments, *written, settings=more)
     assert status == 0
     return (folder / "kept").read_text().splitlines()
 
 
 def test_the_first_of_near_duplicates_is_kept(items: Path, tmp_path: Path, capsys: Any) -> None:
-    assert kept(items, "--processes", 2, folder=tmp_path) == KEPT
+    assert kept(items, folder=tmp_path, SIMHASH_PROCESSES=2) == KEPT
     out = capsys.readouterr().out
     assert "6 pages: 3 to keep, 3 repeat another, in 2 clusters" in out
     assert "1 of those to keep could not be compared" in out
     assert "2 copies of http://a.example/1" in out
 
 
-def test_verdicts_and_clusters_are_written(items: Path, tmp_path: Path, capsys: Any) -> None:
-    files = {name: tmp_path / name for name in ("v.jsonl", "c.jsonl", "c.csv")}
-    dedupe = ("dedupe", "--processes", 0, items)
-    simhash(*dedupe, "--verdicts", files["v.jsonl"], "--clusters", files["c.jsonl"])
-    simhash(*dedupe, "--clusters", files["c.csv"], "--json", "-")
+def test_verdicts_and_clusters_are_written(items: Path, tmp_path: Path) -> None:
+    files = {name: tmp_path / name for name in ("v.jsonl", "c.jsonl", "found.json")}
+    written = ("--verdicts", files["v.jsonl"], "--clusters", files["c.jsonl"])
+    simhash("dedupe", items, *written, "--json", files["found.json"])
     verdicts = [json.loads(line) for line in files["v.jsonl"].read_text().splitlines()]
     assert [v["key"] for v in verdicts] == list(PAGES)
     assert [v["verdict"] for v in verdicts] == [
@@ -93,9 +88,7 @@ def test_verdicts_and_clusters_are_written(items: Path, tmp_path: Path, capsys: 
     distances = [copy["distance"] for copy in first["copies"]]
     assert distances == sorted(distances)
     assert second["copies"] == [{"key": "http://m.example/2", "distance": 0}]
-    rows = list(csv.DictReader(io.StringIO(files["c.csv"].read_text())))
-    assert [row["original"] for row in rows] == ["http://a.example/1"] * 2 + ["http://a.example/2"]
-    found = json.loads(capsys.readouterr().out.partition("\n{")[2].join(("{", "")))
+    found = json.loads(files["found.json"].read_text())
     assert (found["pages"], found["kept"], found["clusters"]) == (6, 3, 2)
 
 
@@ -154,8 +147,8 @@ def test_fields_of_items_can_be_named(tmp_path: Path) -> None:
     path = tmp_path / "items.jsonl"
     rows = [{"link": "a", "body": ONE}, {"link": "b", "body": edited(ONE, 1)}]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    options = ["--key-field", "link", "--text-field", "body"]
-    assert kept(path, *options, folder=tmp_path) == ["a"]
+    settings = {"SIMHASH_ITEM_TEXT_FIELD": "body"}
+    assert kept(path, "--key-field", "link", folder=tmp_path, **settings) == ["a"]
 
 
 def test_a_page_that_is_there_twice_is_kept_once(tmp_path: Path) -> None:
@@ -186,84 +179,28 @@ def test_an_index_is_filled_and_knows_its_pages_afterwards(
 
 def test_the_index_of_the_settings_is_left_alone(items: Path, tmp_path: Path) -> None:
     settings = {"SIMHASH_INDEX_URL": f"sqlite:///{tmp_path}/crawl.sqlite"}
-    kept(items, folder=tmp_path, settings=settings)
+    kept(items, folder=tmp_path, **settings)
     assert not (tmp_path / "crawl.sqlite").exists()
-
-
-@pytest.mark.parametrize("cut", [0, 30])
-def test_analyses_are_not_made_again(
-    cut: int, items: Path, tmp_path: Path, monkeypatch: Any
-) -> None:
-    """A run that was killed goes on where it was, with the same result."""
-    state = tmp_path / "state"
-    first = tmp_path / "first.jsonl"
-    kept(items, "--state", state, "--verdicts", first, folder=tmp_path)
-    lines = state.read_bytes().splitlines(keepends=True)
-    assert len(lines) == 1 + len(PAGES)
-    # Four analyses, and half of the fifth.
-    state.write_bytes(b"".join(lines[:5]) + lines[5][:cut])
-    made = []
-    analyse = offline.analyse_all
-
-    def counted(bodies: Any, *given: Any, **more: Any) -> Any:
-        made.extend(bodies := list(bodies))
-        return analyse(bodies, *given, **more)
-
-    monkeypatch.setattr(offline, "analyse_all", counted)
-    second = tmp_path / "second.jsonl"
-    kept(items, "--state", state, "--verdicts", second, folder=tmp_path)
-    assert [body.data for body in made] == list(PAGES.values())[4:]
-    assert second.read_bytes() == first.read_bytes()
-    assert state.read_bytes() == b"".join(lines)
-
-
-def test_a_state_of_other_pages_or_another_recipe_is_refused(
-    items: Path, tmp_path: Path, capsys: Any
-) -> None:
-    state = tmp_path / "state"
-    kept(items, "--state", state, folder=tmp_path)
-    before = state.read_bytes()
-    items.write_bytes(feed(dict(list(PAGES.items())[1:])))
-    assert simhash("dedupe", items, "--state", state) == 2
-    assert "another one now" in capsys.readouterr().err
-    compact = {"SIMHASH_RECIPE": "compact"}
-    assert simhash("dedupe", items, "--state", state, settings=compact) == 2
-    assert "not analyses of this recipe" in capsys.readouterr().err
-    assert state.read_bytes() == before
-
-
-def test_analyses_survive_the_file(items: Path, tmp_path: Path) -> None:
-    recipe, limits = named_recipe("default"), offline.Limits(0, 10, 10**6)
-    state = tmp_path / "state"
-    first = list(offline.analyses(read_pages(items), recipe, limits, state))
-    again = list(offline.analyses(read_pages(items), recipe, limits, state))
-    assert again == first
-    assert [a.fingerprint and a.fingerprint.blocks for _, a in again] == [
-        a.fingerprint and a.fingerprint.blocks for _, a in first
-    ]
-    assert any(analysis.facts for _, analysis in again)
 
 
 def test_an_interrupted_run_leaves_no_half_written_file(tmp_path: Path) -> None:
     (tmp_path / "items.jsonl").write_bytes(
-        feed({f"http://a.example/{n}": html(article(n, 2000)) for n in range(300)})
+        feed({f"http://a.example/{n}": html(article(n, 2000)) for n in range(1500)})
     )
     command = [sys.executable, "-m", "scrapy", "simhash", "dedupe", "items.jsonl"]
-    command += ["--kept", "kept", "--state", "state", "--index", "i.sqlite", "--processes", "1"]
+    command += ["--kept", "kept", "--index", "i.sqlite"]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    state = tmp_path / "state"
-    while not state.exists() or state.stat().st_size < 60_000:
+    while not any(part.stat().st_size for part in tmp_path.glob(".simhash-*/whole")):
         assert process.poll() is None
         time.sleep(0.005)
     process.send_signal(signal.SIGINT)
     assert "interrupted" in process.communicate(timeout=30)[1]
     assert process.returncode == 130
-    left = {file.name for file in tmp_path.iterdir()}
-    assert left == {"items.jsonl", "state", "i.sqlite"}
+    assert {file.name for file in tmp_path.iterdir()} == {"items.jsonl", "i.sqlite"}
     items = tmp_path / "items.jsonl"
-    resumed = kept(items, "--state", state, "--index", tmp_path / "i.sqlite", folder=tmp_path)
-    assert resumed == kept(items, "--state", state, folder=tmp_path)
-    assert len(resumed) > 100
+    again = kept(items, "--index", tmp_path / "i.sqlite", folder=tmp_path)
+    assert again == kept(items, folder=tmp_path)
+    assert len(again) > 100
 
 
 def test_the_same_pages_are_kept_as_in_a_crawl_in_the_same_order(
@@ -301,9 +238,7 @@ def test_the_same_pages_are_kept_as_in_a_crawl_in_the_same_order(
         (["BROKEN"], "line 1: not a JSON object"),
         (["EMPTY"], "line 1: it has no html or html_base64 or text, but url, title"),
         (["BAD"], "line 1: 'http://[' is no address"),
-        (["PAGES", "--clusters", "x.txt"], ".jsonl or .csv"),
         (["PAGES", "--kept", "/nowhere/at/all"], "no folder"),
-        (["PAGES", "--processes", "-1"], "--processes"),
         (["PAGES", "--index", "redis://127.0.0.1:1/0"], "cannot use"),
     ],
 )
@@ -320,7 +255,7 @@ def test_wrong_use_is_one_line(
     known["EMPTY"].write_text('{"url": "a", "title": "b"}\n')
     before = set(tmp_path.iterdir())
     given = [known.get(argument, argument) for argument in arguments]
-    assert simhash("dedupe", "--processes", 0, *given) == 2
+    assert simhash("dedupe", *given) == 2
     error = capsys.readouterr().err
     assert says in error
     assert error.count("\n") == 1

@@ -32,7 +32,7 @@ def dataset(tmp_path: Path) -> Path:
 
 
 def evaluate(*arguments: object, settings: dict[str, Any] | None = None) -> int:
-    return simhash("evaluate", "--processes", 1, *arguments, settings=settings)
+    return simhash("evaluate", *arguments, settings=settings)
 
 
 def test_recipes_stand_side_by_side(dataset: Path, capsys: Any) -> None:
@@ -62,7 +62,7 @@ def test_settings_of_the_project_say_what_is_measured(dataset: Path, capsys: Any
     assert evaluate(dataset, "--json", "-", settings=settings) == 0
     (result,) = json.loads(capsys.readouterr().out)["results"]
     assert (result["name"], result["distance"]) == ("compact", 20)
-    assert evaluate(dataset, "--json", "-", "--distance", 21, settings=settings) == 0
+    assert evaluate(dataset, "--json", "-", "-s", "SIMHASH_DISTANCE=21", settings=settings) == 0
     (result,) = json.loads(capsys.readouterr().out)["results"]
     assert (result["name"], result["distance"]) == ("compact", 21)
     assert evaluate(dataset, "--json", "-", "-s", "SIMHASH_RECIPE=classic") == 0
@@ -90,13 +90,12 @@ def test_json_file_is_replaced_whole(dataset: Path, tmp_path: Path) -> None:
 def test_file_that_cannot_be_written_leaves_the_old_one(
     dataset: Path, tmp_path: Path, monkeypatch: Any, capsys: Any
 ) -> None:
-    def full(self: Path, data: bytes) -> int:
-        self.write_text("half of it")
+    def full(self: Path, path: Path) -> None:
         raise OSError(28, "No space left on device")
 
     written = tmp_path / "results.json"
     written.write_text("old")
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(Path, "replace", full)
     assert evaluate(dataset, "--json", written) == 2
     assert capsys.readouterr().err.endswith("results.json: No space left on device\n")
     assert written.read_text() == "old"
@@ -106,8 +105,11 @@ def test_file_that_cannot_be_written_leaves_the_old_one(
 BAD: dict[str, tuple[list[object], str]] = {
     "no such folder": (["/no/where"], "/no/where: there is no such folder"),
     "no such recipe": (["SET", "--recipe", "best"], "unknown recipe 'best'"),
-    "distance too large": (["SET", "--distance", 65], "between 0 and 64"),
-    "no such extractor": (["SET", "--extractor", "a.b"], "no extractor 'a.b'"),
+    "distance too large": (
+        ["SET", "-s", "SIMHASH_RECIPE=classic", "-s", "SIMHASH_DISTANCE=65"],
+        "between 0 and 16",
+    ),
+    "no such extractor": (["SET", "-s", "SIMHASH_EXTRACTOR=a.b"], "no extractor 'a.b'"),
     "no such option": (["SET", "--bogus"], "unrecognized arguments: --bogus"),
     "no folder for the JSON": (["SET", "--json", "/no/x.json"], "there is no folder /no"),
     "JSON into a folder": (["SET", "--json", "SET"], "it is a folder"),
@@ -126,7 +128,7 @@ def test_bad_input_is_one_line_and_status_2(dataset: Path, capsys: Any, argument
     assert printed.out == ""
 
 
-@pytest.mark.parametrize("arguments", [["--processes", "0"], ["--show", "-1"], ["--distance", "x"]])
+@pytest.mark.parametrize("arguments", [["--show", "x"]])
 def test_bad_number_is_refused(dataset: Path, arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as end:
         evaluate(dataset, *arguments)
@@ -157,7 +159,7 @@ def test_ctrl_c_ends_all_processes_and_leaves_no_file(tmp_path: Path) -> None:
     lines = [json.dumps({"id": str(n), "html": article(n)}) for n in range(2000)]
     (folder / "docs.jsonl").write_text("\n".join(lines))
     (folder / "pairs.tsv").write_text("a\tb\tlabel\n")
-    arguments = "evaluate set --extractor slow.extract --processes 2 --json out.json".split()
+    arguments = "evaluate set -s SIMHASH_EXTRACTOR=slow.extract --json out.json".split()
     with subprocess.Popen(
         [sys.executable, "-m", "scrapy", "simhash", *arguments],
         cwd=tmp_path,

@@ -69,7 +69,7 @@ def test_nothing_is_shown_where_there_is_no_terminal(tmp_path: Path, capsys: Any
 def test_tables_are_aligned_by_columns_of_the_terminal() -> None:
     rows = [("", "all"), ("中文", "1"), ("a", "12")]
     assert aligned(rows) == ["      all", "中文  1", "a     12"]
-    assert aligned(rows, right=True) == ["      all", "中文    1", "a      12"]
+    assert aligned(rows, left=1) == ["      all", "中文    1", "a      12"]
 
 
 @pytest.mark.parametrize("name", SUBCOMMANDS)

@@ -96,7 +96,7 @@ def test_ctrl_c_leaves_the_old_report(log: Path, monkeypatch: Any, capsys: Any) 
         self.write_text("half of it")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Path, "write_bytes", interrupted)
+    monkeypatch.setattr(Path, "replace", interrupted)
     assert simhash("report", log) == 130
     assert capsys.readouterr().err == "scrapy simhash report: interrupted\n"
     assert report.read_text() == "old"

@@ -87,6 +87,16 @@ def test_an_article_split_by_an_advertisement_is_mended() -> None:
     assert set(texts) <= set(lines_of(html))
 
 
+def test_an_article_that_goes_on_behind_read_more_is_whole() -> None:
+    """Lines that stand beside a part, in the element around it, belong to the text."""
+    texts = paragraphs(12, 9)
+    html = (
+        f"<body><div class=story>{tagged(texts[:3])}<div id=more>{tagged(texts[3:])}</div></div>"
+        f"<div class=bottom><p>{article(7, words=15)}</p></div></body>"
+    )
+    assert lines_of(html) == texts
+
+
 def test_parts_are_alike_by_their_first_class() -> None:
     """Steps of one guide go together, though the first is marked and others are wrapped."""
     first, *texts = [tagged(paragraphs(seed, 2)) for seed in range(20, 24)]

@@ -100,11 +100,13 @@ def test_the_same_wall_on_one_site_is_kept_once(checked: Callable[..., object], 
     assert checked(page(WALLS[wall], "Blue mug"), "http://shop.test/c")[0] == "unique"
 
 
-def test_soft_404_that_shows_the_address_is_kept_once(checked: Callable[..., object]) -> None:
-    for number, verdict in enumerate(("unique", "duplicate", "duplicate")):
-        path = f"/{'deeper/' * number}page"
-        wall = page(f"<p>There is no {path} here. Request 4f3a{number}c2b1a0d9e8f7.</p>")
-        assert checked(wall, "http://shop.test" + path)[0] == verdict  # type: ignore[index]
+def test_a_short_notice_repeats_only_one_with_the_same_title(
+    checked: Callable[..., object],
+) -> None:
+    notice = "<html><title>{}</title><body><p>We are moving house.</p></body></html>"
+    assert checked(notice.format("Moved"), "http://a.test/1")[0] == "unique"  # type: ignore[index]
+    assert checked(notice.format("Shop"), "http://b.test/1")[0] == "unique"  # type: ignore[index]
+    assert checked(notice.format("Moved"), "http://b.test/2") == ("duplicate", "http://a.test/1")
 
 
 def test_pages_drawn_by_a_script_are_told_apart_by_their_data(

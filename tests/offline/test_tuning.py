@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,12 +14,12 @@ from scrapy_simhash.offline.tuning import Candidate, candidates, draw, estimate,
 @given(st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=12), st.integers(0, 40))
 def test_candidates_are_those_of_a_full_scan(values: list[int], farthest: int) -> None:
     prints = [Fingerprint(v, 64) for v in values]
-    found = candidates(prints, range(len(values)), farthest, lambda *asked: True)
+    found = candidates(prints, farthest, lambda *asked: True)
     assert all(pair.least == pair.distance for pair in found)
     distances = [pair.distance for pair in found]
     assert distances == sorted(distances)
-    assert sorted((*pair.documents, pair.distance, pair.length) for pair in found) == [
-        (i, j, hamming_distance(values[i], values[j]), i)
+    assert sorted((*pair.documents, pair.distance) for pair in found) == [
+        (i, j, hamming_distance(values[i], values[j]))
         for i in range(len(values))
         for j in range(i + 1, len(values))
         if hamming_distance(values[i], values[j]) <= farthest
@@ -29,18 +28,18 @@ def test_candidates_are_those_of_a_full_scan(values: list[int], farthest: int) -
 
 def test_pairs_count_from_the_k_with_which_the_rule_calls_them_copies() -> None:
     prints = [Fingerprint(v, 64) for v in (0, 1, 3)]
-    found = candidates(prints, [9, 9, 9], 8, lambda a, b, distance, k: (a, b) != (0, 2) and k >= 4)
+    found = candidates(prints, 8, lambda a, b, distance, k: (a, b) != (0, 2) and k >= 4)
     assert [(pair.documents, pair.distance, pair.least) for pair in found] == [
         ((0, 1), 1, 4),
         ((1, 2), 1, 4),
     ]
-    assert [estimate(found, {}, k, 1).pairs for k in (3, 4)] == [0, 2]
+    assert [estimate(found, {}, k).pairs for k in (3, 4)] == [0, 2]
 
 
 def made(near: int, far: int) -> tuple[list[Candidate], dict[tuple[int, int], bool]]:
     """So many true pairs at distance 2, and so many false ones at distance 30."""
-    pairs = [Candidate((n, n + 1), 2, 500, 2) for n in range(0, 2 * near, 2)]
-    pairs += [Candidate((n, n + 1), 30, 50, 30) for n in range(10_000, 10_000 + 2 * far, 2)]
+    pairs = [Candidate((n, n + 1), 2, 2) for n in range(0, 2 * near, 2)]
+    pairs += [Candidate((n, n + 1), 30, 30) for n in range(10_000, 10_000 + 2 * far, 2)]
     return pairs, {p.documents: p.distance == 2 for p in pairs}
 
 
@@ -48,10 +47,10 @@ def test_estimate_weighs_answers_by_the_pairs_they_stand_for() -> None:
     pairs, truth = made(900, 100)
     answers = {p.documents: truth[p.documents] for p in draw(pairs, 20)}
     assert len(answers) == 40
-    within = estimate(pairs, answers, 30, 1)
+    within = estimate(pairs, answers, 30)
     assert within.low < 0.9 < within.high
     assert within.pairs == 1000
-    assert estimate(pairs, answers, 10, 1).low > 0.85
+    assert estimate(pairs, answers, 10).low > 0.85
 
 
 def test_estimate_is_sure_of_more_with_more_answers() -> None:
@@ -59,7 +58,7 @@ def test_estimate_is_sure_of_more_with_more_answers() -> None:
     widths = []
     for each in (5, 50, 500):
         drawn = {p.documents: truth[p.documents] for p in draw(pairs, each)}
-        one = estimate(pairs, drawn, 30, 1)
+        one = estimate(pairs, drawn, 30)
         widths.append(one.high - one.low)
     assert widths == sorted(widths, reverse=True)
 
@@ -68,23 +67,23 @@ def test_interval_holds_the_truth_about_as_often_as_it_says() -> None:
     chance = random.Random(1)
     held = 0
     for _ in range(60):
-        pairs = [Candidate((n, n + 1), n % 40, 200, n % 40) for n in range(1000)]
+        pairs = [Candidate((n, n + 1), n % 40, n % 40) for n in range(1000)]
         truth = {p.documents: chance.random() < 1 - p.distance / 60 for p in pairs}
         drawn = draw(pairs, 12, seed=chance.randrange(10**6))
         answers = {p.documents: truth[p.documents] for p in drawn}
-        one = estimate(pairs, answers, 39, 1)
+        one = estimate(pairs, answers, 39)
         held += one.low <= sum(truth.values()) / len(truth) <= one.high
     assert held >= 46  # 54 are expected; fewer than 46 come by chance once in a thousand
 
 
 def test_suggestion_is_the_widest_that_is_surely_right() -> None:
     pairs, truth = made(300, 300)
-    estimates = [estimate(pairs, truth, k, length) for k in (2, 30) for length in (1, 100)]
+    estimates = [estimate(pairs, truth, k) for k in (1, 2, 30)]
     best = suggest(estimates, 0.95)
     assert best is not None
-    assert (best.distance, best.min_length) in ((2, 1), (2, 100), (30, 100))
+    assert best.distance == 2
     assert best.low >= 0.95
-    assert suggest([estimate(pairs, {}, 2, 1)], 0.5) is None
+    assert suggest([estimate(pairs, {}, 2)], 0.5) is None
 
 
 def test_draw_takes_the_nearest_first_and_repeats_itself() -> None:
@@ -96,11 +95,4 @@ def test_draw_takes_the_nearest_first_and_repeats_itself() -> None:
 
 
 def test_no_pair_within_the_distance_gives_no_precision() -> None:
-    assert estimate([], {}, 10, 1).pairs == 0
-
-
-@pytest.mark.parametrize("distance", [3, 7])
-def test_shorter_texts_are_left_out(distance: int) -> None:
-    pairs, truth = made(10, 10)
-    assert estimate(pairs, truth, 30, 100).pairs == 10
-    assert estimate(pairs, truth, distance, 501).pairs == 0
+    assert estimate([], {}, 10).pairs == 0

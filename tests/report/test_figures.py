@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.report.dedup_log import CrawlStart, LogLine
 from scrapy_simhash.report.figures import Figures, plain, read_figures
-from scrapy_simhash.report.timeline import Run, Timeline
+from scrapy_simhash.report.timeline import Timeline
 from tests.report.lines import copy, line
 
 HOSTS = [f"host{number}.example" for number in range(4)]
@@ -71,7 +71,7 @@ def test_figures_are_those_of_the_lines(tmp_path_factory: Any, lines: list[LogLi
         assert cluster["copies"] == len(own) == originals[cluster["original"]]
         distances = [each.distance for each in own]
         assert (cluster["nearest"], cluster["farthest"]) == (min(distances), max(distances))
-    bars = [bar for run in got["timeline"] for bar in run["kept_repeated_skipped"]]
+    bars = [column["kept_repeated_skipped"] for column in got["timeline"]]
     sums = [sum(column) for column in zip(*bars, strict=True)] if bars else [0, 0, 0]
     skipped = sum(each.verdict == "skipped" for each in lines)
     assert sums == [len(lines) - len(copies) - skipped, len(copies), skipped]
@@ -162,49 +162,14 @@ def test_memory_does_not_grow_with_hosts_originals_reasons_or_distances() -> Non
     assert figures.hosts.rest(0)[1][0] == 2000
 
 
-def counted(runs: list[Run]) -> int:
-    return sum(sum(bar) for run in runs for bar in run.bars)
-
-
-@given(
-    st.lists(st.floats(0, 4e9), min_size=1, max_size=80),
-    st.integers(1, 70),
-    st.sampled_from([8, 4096]),
-)
-def test_timeline_counts_everything_in_its_place(times: list[float], bars: int, bins: int) -> None:
+@given(st.lists(st.floats(0, 4e9), min_size=1, max_size=80))
+def test_timeline_counts_everything_in_its_place(times: list[float]) -> None:
     timeline = Timeline()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("scrapy_simhash.report.timeline._BINS", bins)
-        for time in times:
-            timeline.add(time, 1)
-    assert len(timeline._bins) <= bins
-    runs = timeline.runs(bars)
-    assert counted(runs) == len(times)
-    assert len(runs) <= 6
-    assert sum(len(run.bars) for run in runs) <= bars + len(runs)
-    # The last bar of a run may reach over the pause behind it, into the next run.
-    starts = [*(run.start for run in runs[1:]), float("inf")]
-    for run, following in zip(runs, starts, strict=True):
-        end = min(run.start + run.width * len(run.bars), following)
-        inside = sum(run.start <= time < end for time in times)
-        assert inside == counted([run])
-
-
-def test_timeline_leaves_pauses_out() -> None:
-    timeline = Timeline()
-    for start in (0, 86_400, 7 * 86_400):
-        for second in range(600):
-            timeline.add(start + second, 0)
-    runs = timeline.runs()
-    assert [run.start for run in runs] == [0, 86_400, 7 * 86_400]
-    assert {run.width for run in runs} == {30}
-    assert {len(run.bars) for run in runs} == {20}
-
-
-def test_timeline_of_a_long_crawl_is_bounded() -> None:
-    timeline = Timeline()
-    for second in range(0, 30 * 86_400, 97):
-        timeline.add(second, 0)
-    assert len(timeline._bins) <= 4096
-    [run] = timeline.runs()
-    assert len(run.bars) <= 61
+    for time in times:
+        timeline.add(time, 1)
+    columns = timeline.columns()
+    assert len(columns) <= 120
+    for column in columns:
+        inside = sum(column.start <= time < column.start + column.seconds for time in times)
+        assert column.counts == [0, inside, 0]
+    assert sum(column.counts[1] for column in columns) == len(times)

@@ -71,8 +71,10 @@ def test_a_path_that_never_ends_has_one_end() -> None:
         ("0a9f723c-812b-d126-97d5-5d2213e05bd2", "{token}"),
         ("kJ8sLq0ZtR5xVb7Nm2Pw9c", "{token}"),
         ("x" * 60, "{token}"),
-        ("internationalization", "*"),
-        ("deadbeef", "*"),
+        ("internationalization", "{name}"),
+        ("export_raw", "{name}"),
+        ("deadbeef", "{name}"),
+        ("part0:story", "*"),
     ],
 )
 def test_a_value_has_the_star_of_its_kind(value: str, star: str) -> None:

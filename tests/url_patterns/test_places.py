@@ -1,7 +1,14 @@
 from __future__ import annotations
 
-from scrapy_simhash.url_patterns.address import Address, read_address, read_signature
-from scrapy_simhash.url_patterns.places import FREQUENT, MANY_VALUES, Places
+from scrapy_simhash.url_patterns.address import (
+    MANY_VALUES,
+    Address,
+    read_address,
+    read_signature,
+)
+from scrapy_simhash.url_patterns.places import FREQUENT, Places
+
+MANY = MANY_VALUES["word"]
 
 
 def address(url: str) -> Address:
@@ -22,25 +29,25 @@ def titles(number: int) -> list[str]:
 
 
 def test_a_place_with_few_values_keeps_them() -> None:
-    places = learned(*titles(MANY_VALUES))
+    places = learned(*titles(MANY))
     assert places.signature(address(titles(1)[0])) == "/index.php?action=edit&title=Story_0"
 
 
 def test_a_place_with_many_values_is_starred() -> None:
-    places = learned(*titles(MANY_VALUES + 1))
+    places = learned(*titles(MANY + 1))
     signature = places.signature(address("/index.php?title=Never_seen&action=edit"))
     assert signature == "/index.php?action=edit&title=*"
     assert places.newly_starred
 
 
 def test_values_of_another_form_are_another_place() -> None:
-    places = learned(*titles(MANY_VALUES + 1))
+    places = learned(*titles(MANY + 1))
     for value in ("Talk:Story", "12", "a.html"):
         assert value in places.signature(address(f"/index.php?title={value}&action=edit"))
 
 
 def test_another_combination_of_parameters_is_another_signature() -> None:
-    places = learned(*titles(MANY_VALUES + 1))
+    places = learned(*titles(MANY + 1))
     assert places.signature(address("/index.php?title=A")) != places.signature(
         address("/index.php?title=A&action=edit")
     )
@@ -53,7 +60,7 @@ def test_sessions_are_starred_at_once() -> None:
 
 
 def test_a_frequent_value_of_a_starred_place_keeps_its_name() -> None:
-    places = learned(*titles(MANY_VALUES + 1))
+    places = learned(*titles(MANY + 1))
     login = address("/index.php?title=Login&action=edit")
     for _ in range(FREQUENT):
         places.learn(login)
@@ -67,7 +74,7 @@ def test_rare_values_do_not_become_frequent_by_their_number() -> None:
 
 
 def test_a_signature_that_was_read_stars_its_places() -> None:
-    source = learned(*titles(MANY_VALUES + 1))
+    source = learned(*titles(MANY + 1))
     other = Places()
     other.learn(read_signature(source.signature(address(titles(1)[0]))))
     other.learn(read_signature("/index.php?action=edit&title=[Login]"))
@@ -85,6 +92,12 @@ def test_an_address_cannot_pretend_to_be_starred() -> None:
 
 
 def test_starred_values_are_told() -> None:
-    places = learned(*titles(MANY_VALUES + 1))
+    places = learned(*titles(MANY + 1))
     places.signature(address("/index.php?title=New&action=edit"))
     assert places.starred_values == ["New"]
+
+
+def test_keywords_keep_their_names_longer() -> None:
+    keywords = "edit login index media recent diff search history raw info".split()
+    places = learned(*(f"/doku.php?do={keyword}" for keyword in keywords))
+    assert places.signature(address("/doku.php?do=login")) == "/doku.php?do=login"

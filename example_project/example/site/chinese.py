@@ -1,4 +1,4 @@
-"""What the Chinese-language publishers write about: people, places and sentences, all made up."""
+"""Subjects of the Chinese-language publishers: people, places and sentences, all made up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the English-language publishers write about: people, places and sentences, all made up."""
+"""Subjects of the English-language publishers: people, places and sentences, all made up."""
 
 from __future__ import annotations
 
@@ -141,10 +141,10 @@ RULES: Rules = {
 }
 
 ABOUT = ["hero", "rival", "place", "body", "thing", "event", "creature"]
-"""What stays the same through one article."""
+"""These words stay the same through one article."""
 
 EDITED = ["quality", "day", "season", "month", "number", "food"]
-"""What a later revision of an article changes."""
+"""A later revision of an article changes these words."""
 
 ADS = [
     "Advertisement: Sallowfield umbrellas keep the upper town dry, now with free delivery.",

@@ -1,4 +1,4 @@
-"""What a crawl of the newsroom did, held against what the generator knows."""
+"""Compares a crawl of the newsroom with what the generator knows."""
 
 from __future__ import annotations
 

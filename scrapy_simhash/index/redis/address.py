@@ -21,7 +21,7 @@ _BUCKETS = ("redis", "local")
 
 @dataclass(frozen=True)
 class Address:
-    """Where an index is, and how it is kept.
+    """The place of an index, and how it is kept.
 
     Attributes:
         shown: the URL without user, password and options, for messages.

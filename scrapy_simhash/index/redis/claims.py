@@ -20,7 +20,7 @@ from scrapy_simhash.index.contract import (
     Outcome,
     StoreDamaged,
 )
-from scrapy_simhash.index.neighbours import bit_count, packed_words
+from scrapy_simhash.index.neighbours import bit_count, packed_words, scoped
 from scrapy_simhash.index.redis.finders import Sought
 from scrapy_simhash.index.redis.rows import ROWS, Row, read_lease, read_row, read_rows
 
@@ -153,51 +153,46 @@ def _mask(generation: str) -> int:
     return int(generation[: _CHECK // 4], 16)
 
 
-def in_scope(fingerprint: int, bits: int, scope: str) -> int:
+def in_colours(fingerprint: int, bits: int, scope: str) -> int:
     """Return a fingerprint with the bits flipped that a scope flips.
 
     So the fingerprints of different scopes are never near. Done twice, it is undone.
     """
-    return fingerprint ^ int.from_bytes(_colours(scope, bits // 8), "big")
+    if not scope:
+        return fingerprint
+    colours = hashlib.blake2b(scope.encode(), digest_size=bits // 8).digest()
+    return fingerprint ^ int.from_bytes(colours, "big")
 
 
 def sought(fingerprints: Sequence[tuple[Fingerprint, str]]) -> Sought:
     """Return what finders look for, given fingerprints and their scopes."""
     values = [
-        in_scope(fingerprint.value, fingerprint.bits, scope).to_bytes(fingerprint.bits // 8, "big")
+        in_colours(fingerprint.value, fingerprint.bits, scope).to_bytes(
+            fingerprint.bits // 8, "big"
+        )
         for fingerprint, scope in fingerprints
     ]
-    blocks = np.frombuffer(b"".join([f.blocks for f, _ in fingerprints]), "<u4")
-    shaped = blocks.reshape(len(fingerprints), -1)
-    if any(scope for _, scope in fingerprints):
-        shaped = shaped ^ np.array([block_mask(scope) for _, scope in fingerprints])[:, None]
-    return Sought(values, shaped)
-
-
-def block_mask(scope: str) -> np.uint32:
-    """Return what a scope's block values are XORed with, so that its buckets are its own."""
-    return np.frombuffer(_colours(scope, 4), "<u4")[0]
-
-
-def _colours(scope: str, size: int) -> bytes:
-    if not scope:
-        return bytes(size)
-    return hashlib.blake2b(scope.encode("utf-8", "surrogatepass"), digest_size=size).digest()
+    count = len(fingerprints[0][0].blocks) // 4
+    return Sought(values, scoped([(scope, f.blocks) for f, scope in fingerprints], count))
 
 
 def _packed(positions: set[int]) -> bytes:
     return b"".join([position.to_bytes(4, "big") for position in sorted(positions)])
 
 
-def mates(fingerprints: Sequence[bytes], bits: int, distance: int) -> list[bytes]:
-    """Return for each fingerprint those before it that are near it: number, distance, ..."""
-    words = packed_words(fingerprints, bits)
-    found = [b""] * len(words)
-    if len(words) > 1:
+def mates(pages: Sought, arrivals: Sequence[Arrival], distance: int) -> list[bytes]:
+    """Return for each page those before it that are near it: number, distance, ...
+
+    The highest bit of a number tells that the page has the same key.
+    """
+    found = [b""] * len(arrivals)
+    if len(arrivals) > 1:
+        words = packed_words(pages.fingerprints, 8 * len(pages.fingerprints[0]))
         distances = np.zeros((len(words), len(words)), np.uint16)
         for column in words.T:
             distances += bit_count(column[:, None] ^ column)
         later, earlier = np.nonzero(np.tril(distances <= distance, -1))
         for one, other in zip(later.tolist(), earlier.tolist(), strict=True):
-            found[one] += struct.pack(">HH", other, distances[one, other])
+            is_own = arrivals[one].key == arrivals[other].key
+            found[one] += struct.pack(">HH", other | is_own << 15, distances[one, other])
     return found

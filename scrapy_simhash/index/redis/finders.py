@@ -46,7 +46,7 @@ class Sought(NamedTuple):
 
 
 class Finder(Protocol):
-    """What an index asks of the one side of the seam.
+    """One side of the seam, as an index sees it.
 
     Attributes:
         flooded: look-ups in RAM that met more entries in a bucket than are read.

@@ -14,7 +14,7 @@ from scrapy_simhash.index.redis.scripts import Geometry
 from scrapy_simhash.url_patterns.counts import Counts
 from scrapy_simhash.url_patterns.store import BATCH, MOST_ROWS, Row
 
-# Of host and signature in the name of a row, and of the parts of its value.
+# It stands between host and signature in a row's name, and between the parts of its value.
 _BETWEEN = "\n"
 
 

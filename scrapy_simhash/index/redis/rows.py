@@ -31,7 +31,7 @@ _MOST_BYTES = 1 << 24
 
 
 class Row(NamedTuple):
-    """What is known of an entry."""
+    """The fields of an entry."""
 
     key: str
     scope: str
@@ -53,8 +53,8 @@ class Lease(NamedTuple):
 
 def pack_row(row: Row) -> bytes:
     """Return a row as it is stored."""
-    scope = row.scope.encode("utf-8", "surrogatepass")
-    key = row.key.encode("utf-8", "surrogatepass")
+    scope = row.scope.encode()
+    key = row.key.encode()
     return _ROW.pack(len(row.facts), len(scope), int(row.time)) + row.facts + scope + key
 
 
@@ -70,8 +70,8 @@ def read_row(packed: bytes) -> Row:
         if end > len(packed):
             raise ValueError("it is cut off")
         return Row(
-            packed[end:].decode("utf-8", "surrogatepass"),
-            packed[end - scope : end].decode("utf-8", "surrogatepass"),
+            packed[end:].decode(),
+            packed[end - scope : end].decode(),
             packed[_ROW.size : end - scope],
             float(time),
         )

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scrapy_simhash.index.contract import StoreDamaged, StoreUnavailable
-from scrapy_simhash.index.redis.claims import block_mask
+from scrapy_simhash.index.neighbours import in_scope
 from scrapy_simhash.index.redis.client import KEYS, Client, number_in
 from scrapy_simhash.index.redis.finders import AnotherLog, Uint32s
 from scrapy_simhash.index.redis.rows import ROWS, Row, read_lease, read_row, read_rows
@@ -94,7 +94,7 @@ class Scan:
                     last = min(first + _WINDOW, end)
                     window = buckets.read_blocks(self._client, self._generation, first, last)
                 values = window[stored.position - first]
-            yield stored, (values ^ block_mask(stored.row.scope)).astype("<u4").tobytes()
+            yield stored, in_scope(values, stored.row.scope).astype("<u4").tobytes()
 
     def _ends(self) -> tuple[int, int, int]:
         state, leases = self._client.all(

@@ -70,8 +70,9 @@ def script(name: str, geometry: Geometry) -> tuple[str, str]:
         # A bucket keeps more entries than are read, so that it is told when there are too many.
         "PAGE_LIMIT": BUCKET_LIMIT + 128,
         "BUCKET_LIMIT": BUCKET_LIMIT,
-        # A call ends soon after so many comparisons, which take some milliseconds.
-        "MOST_COMPARED": 1000,
+        "FEW": 32,
+        # A call ends soon after so many comparisons, which take a millisecond or two.
+        "MOST_EFFORT": 500,
     }
     finder = "buckets" if geometry.in_redis else "news"
     lines = [f"local {', '.join(constants)} = {', '.join(map(str, constants.values()))}"]

@@ -86,7 +86,7 @@ class WrongPair:
 
 @dataclass(frozen=True, slots=True)
 class CrawlLoss:
-    """What a crawl of the set drops.
+    """The drops of a crawl of the set.
 
     Attributes:
         dropped: pages.
@@ -122,7 +122,6 @@ class Result:
         shuffled: the mean of crawls in several random orders.
         kinds: by kind, how many of the labelled duplicates are found.
         negatives: by kind, how many of the known negatives are taken for copies.
-        reasons: how many pairs each reason made copies, or kept.
         false: pairs that are taken for copies and should not, the nearest first.
         missed: labelled duplicates that are not found, the nearest first.
         wrong_drops: of the crawl in the order of the file.
@@ -140,7 +139,6 @@ class Result:
     shuffled: CrawlLoss
     kinds: dict[str, Matched]
     negatives: dict[str, Matched]
-    reasons: dict[str, int]
     false: list[WrongPair]
     missed: list[WrongPair]
     wrong_drops: list[WrongPair]
@@ -212,7 +210,6 @@ def scored(
         shuffled=_shuffled(len(ids), copies, truth),
         kinds=_matched(duplicates, copies),
         negatives=_matched(negatives, copies),
-        reasons=_counted(near),
         false=[named(*pair) for pair in false[:listed]],
         missed=[named(*pair) for pair in missed[:listed]],
         wrong_drops=[named(drop.page, drop.original) for drop in wrong[:listed]],
@@ -242,11 +239,4 @@ def _matched(
         if kind is not None:
             old = counts.get(kind, Matched(0, 0))
             counts[kind] = Matched(old.matched + (pair in copies), old.pairs + 1)
-    return dict(sorted(counts.items()))
-
-
-def _counted(near: Iterable[Near]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for one in near:
-        counts[one.ruling.reason] = counts.get(one.ruling.reason, 0) + 1
     return dict(sorted(counts.items()))

@@ -55,7 +55,9 @@ def test_a_server_with_an_unknown_certificate_is_refused(redis_servers):
         ("redis+sentinel://h:1/s?sentinel_tiemout=1", "tiemout"),
         ("redis+cluster://h:1?socket_timeuot=1", "socket_timeuot"),
         ("reddis://:secret@h:1/0", "reddis:…"),
-        ("user:secret@h:1", "user:…"),
+        ("user:secret@h:1", "no index at '…'"),
+        ("reddis://user:secret", "reddis:…"),
+        ("redis//user:secret", "no index at '…'"),
         ("redis://:secret/more@h:1/0", "%2F"),
         ("redis://:secret#more@h:1/0", "%23"),
         ("redis://:secret?more@h:1/0", "%3F"),
@@ -129,5 +131,5 @@ def test_the_name_in_a_certificate_is_checked_unless_the_url_says_not_to():
 
 def test_a_server_whose_certificate_has_another_name_is_refused(redis_servers):
     url = redis_servers.tls.url.replace("127.0.0.1", "localhost")
-    with pytest.raises(StoreError, match="(?i)hostname|certificate"), opened(url):
+    with pytest.raises(StoreError, match=r"(?i)hostname|certificate"), opened(url):
         pass

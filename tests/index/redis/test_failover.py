@@ -38,7 +38,10 @@ def test_after_a_failover_that_lost_the_last_writes_the_index_goes_on(opened):
         for value in kept:
             assert keep(index, value ^ 1, "other") is Outcome.DUPLICATE
         outcomes = [
-            [keep(crawler, value ^ bit, f"{value}{bit}") for bit, crawler in ((1, index), (2, other))]
+            [
+                keep(crawler, value ^ bit, f"{value}{bit}")
+                for bit, crawler in ((1, index), (2, other))
+            ]
             for value in lost
         ]
         assert outcomes == [[Outcome.ORIGINAL, Outcome.DUPLICATE]] * len(lost)

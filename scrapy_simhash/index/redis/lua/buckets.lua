@@ -72,29 +72,27 @@ local function split(block)
   if highs > 0 then changed[name_of(block, 2 * (2 ^ depth + turn) + 1)] = concat(high) end
 end
 
--- Note the positions of the entries of a bucket as candidates, of a flooded one the newest.
+-- Note the positions of the entries of a bucket as candidates: those among the newest of its page.
+-- Where one bucket is flooded, most are, with the same entries, so fewer of the others are read.
+local noted
 local function note(candidates, content, tag)
-  local places, count = {}, 0
+  local window = noted < BUCKET_LIMIT and BUCKET_LIMIT or FEW
+  local first = math.max(#content - window * ENTRY, 0) + 1
   local at = find(content, tag, 1, true)
+  if at < first and at % ENTRY == 1 then
+    flooded = flooded + 1
+  end
+  if at < first then at = find(content, tag, first, true) end
   while at do
     if at % ENTRY == 1 then
-      count = count + 1
-      places[count] = at
+      noted = noted + 1
+      local a, b, c = byte(content, at + 3, at + 5)
+      -- The bits of a position that an entry lacks may be any.
+      for position = a * 65536 + b * 256 + c, finish - 1, 16777216 do
+        candidates[position] = ENTRY > 6 and sub(content, at + 6, at + 5 + WIDTH)
+      end
     end
     at = find(content, tag, at + 1, true)
-  end
-  local first = 1
-  if count > BUCKET_LIMIT then
-    flooded = flooded + 1
-    first = count - BUCKET_LIMIT + 1
-  end
-  for i = first, count do
-    local place = places[i]
-    local a, b, c = byte(content, place + 3, place + 5)
-    -- The bits of a position that an entry lacks may be any.
-    for position = a * 65536 + b * 256 + c, finish - 1, 16777216 do
-      candidates[position] = ENTRY > 6 and sub(content, place + 6, place + 5 + WIDTH)
-    end
   end
 end
 
@@ -110,12 +108,15 @@ local function look_at(at)
       content = page_of(names[j])
     end
     contents[j] = content
+    -- Strings of Lua cost about as much as a comparison for each half kilobyte.
+    effort = effort + (content and #content / 512 or 0)
   end
 end
 
 -- Return the distances of the entries near a page, by position; nothing if there is none.
 local function near_ones(fingerprint, at)
   local candidates, near, own = nil, nil, nil
+  noted = 0
   look_at(at)
   for j = 1, BLOCKS do
     if contents[j] and find(contents[j], tags[j], 1, true) then

@@ -2,10 +2,10 @@
 -- ARGV: see the finder up to 4; now, end of the leases, their heads (see entries.lua); then for each
 --   page: record, row, request or '', positions judged to be other pages, positions judged to be
 --   copies and expired, the pages before it in this call that are near it (number and distance,
---   2 + 2 bytes each), two arguments of the finder.
+--   2 + 2 bytes each; the highest bit is set where the key is the same), two arguments of the finder.
 -- Returns {answers, rows, flooded look-ups, lesson}: the answer of a page is its position if it was
--- admitted; {} if the page has to claim again, because the script has compared enough, or because
--- a page before it in this call has no answer yet that may change its own; else what is near and not
+-- admitted; {} if the page has to claim again, because the script has done enough, or because
+-- a page before it in this call that may change its answer has none yet; else what is near and not
 -- yet judged, or no more as it was judged; see answers.lua. An own entry that is provisional is
 -- leased to the caller on the way. The lesson is the finder's.
 --# keys
@@ -37,18 +37,22 @@ end
 -- Pages without an answer, by number; the expired entries that such pages may replace.
 local is_open, contested = {}, {}
 
--- Add the pages before a page in this call to what is near it; return whether it has to wait.
+-- Add the pages before a page in this call to what is near it. Return whether one is without an
+-- answer, and so may become an original yet; and whether such a one has the same key.
 local function add_mates(mates, near)
+  local waits, waits_for_own = false, false
   for i = 1, #mates, 4 do
     local a, b, c, d = byte(mates, i, i + 3)
-    local mate = a * 256 + b + 1
-    if is_open[mate] then return true end
+    local mate = a % 128 * 256 + b + 1
+    if is_open[mate] then waits, waits_for_own = true, waits_for_own or a > 127 end
     if admitted[mate] then near[admitted[mate]] = c * 256 + d end
   end
-  return false
+  return waits, waits_for_own
 end
 
 local function claim(at, near)
+  local waits, waits_for_own = add_mates(ARGV[at + 5], near)
+  if waits_for_own then return {} end
   local row, request = ARGV[at + 1], ARGV[at + 2]
   local others, copies, replaced, answer = set_of(ARGV[at + 3]), set_of(ARGV[at + 4]), {}, {}
   for position in pairs(near) do
@@ -71,7 +75,7 @@ local function claim(at, near)
       end
     end
   end
-  if #answer > 0 then return answer end
+  if #answer > 0 or waits then return answer end
   for _, position in ipairs(replaced) do bury(position) end
   local position = finish + #records
   records[#records + 1] = ARGV[at]
@@ -82,9 +86,8 @@ end
 
 for at = FIRST, #ARGV, STRIDE do
   local number, answer = #answers + 1, {}
-  if compared <= MOST_COMPARED or number == 1 then
-    local near = near_ones(sub(ARGV[at], 1, WIDTH), at + 6) or {}
-    if not add_mates(ARGV[at + 5], near) then answer = claim(at, near) end
+  if effort <= MOST_EFFORT or number == 1 then
+    answer = claim(at, near_ones(sub(ARGV[at], 1, WIDTH), at + 6) or {})
   end
   answers[number] = answer
   admitted[number] = type(answer) == 'number' and answer or nil

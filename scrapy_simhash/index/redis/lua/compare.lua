@@ -2,8 +2,8 @@
 local distance = tonumber(ARGV[2])
 local ones
 local bxor = bit.bxor
--- Comparisons so far; look-ups that met more entries in a bucket than are read.
-local compared, flooded = 0, 0
+-- What was done so far, in comparisons, of which a call ends soon after MOST_EFFORT; look-ups that met more entries in a bucket than are read.
+local effort, flooded = 0, 0
 
 -- Return the bytes of a fingerprint, as `apart` takes it.
 local function bytes_of(fingerprint)
@@ -17,7 +17,7 @@ end
 -- Return the distance to the fingerprint after a place of a text, nothing if it is too far.
 local function apart(own, text, at)
   local total = 0
-  compared = compared + 1
+  effort = effort + 1
   for j = 1, WIDTH, 4 do
     local a, b, c, d = byte(text, at + j, at + j + 3)
     total = total + ones[bxor(a, own[j])] + ones[bxor(b, own[j + 1])] +

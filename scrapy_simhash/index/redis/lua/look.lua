@@ -15,7 +15,7 @@ end
 local answers = {}
 for at = FIRST, #ARGV, STRIDE do
   local answer = {}
-  if compared <= MOST_COMPARED or at == FIRST then
+  if effort <= MOST_EFFORT or at == FIRST then
     for position, d in pairs(near_ones(ARGV[at], at + 1) or {}) do
       local lease = lease_of(position)
       if lease or not is_dead(position) then tell(answer, position, d, lease) end

@@ -10,7 +10,7 @@ local function refusal()
     return {'another'}
   end
   local pages = (#ARGV - FIRST + 1) / STRIDE
-  return seen and (finish - seen) * pages > MOST_COMPARED and {'behind'}
+  return seen and (finish - seen) * pages > MOST_EFFORT and {'behind'}
 end
 
 local function look_at() end

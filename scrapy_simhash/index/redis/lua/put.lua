@@ -1,7 +1,7 @@
 -- Append confirmed entries, whatever is near.
 -- ARGV: generation, distance, the caller's level, ''; then for each: record, row, two arguments of
 --   the finder.
--- Returns the position of the first.
+-- Returns the position of the first, and how many were put before the script had done enough.
 --# keys
 local FIRST, STRIDE = 5, 4
 --# compare
@@ -14,6 +14,7 @@ end
 
 local confirmed = {}
 for at = FIRST, #ARGV, STRIDE do
+  if effort > MOST_EFFORT then break end
   local position = finish + #records
   look_at(at + 2)
   records[#records + 1] = ARGV[at]
@@ -24,4 +25,4 @@ end
 save_entries()
 append_rows(confirmed)
 append()
-return {finish}
+return {finish, #records}

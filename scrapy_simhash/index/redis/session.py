@@ -1,0 +1,146 @@
+"""One crawler's use of an index in Redis: its name in the leases, and the log that it looks at."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import secrets
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from scrapy_simhash.index.contract import (
+    IndexSpec,
+    StoreDamaged,
+    StoreUnavailable,
+    spider_mark,
+)
+from scrapy_simhash.index.redis.address import parse_address
+from scrapy_simhash.index.redis.client import Client
+from scrapy_simhash.index.redis.finders import AnotherLog, Finder, LogInRam, RedisBuckets
+from scrapy_simhash.index.redis.header import open_header
+from scrapy_simhash.index.redis.rows import HEAD
+from scrapy_simhash.index.redis.scripts import Geometry
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class Session:
+    """A crawler's use of an index.
+
+    Args:
+        url: where the index is.
+        spec: how it is opened.
+
+    Attributes:
+        client: what talks to Redis.
+        geometry: how the index is laid out.
+        generation: which of the logs under this name it is.
+        finder: finds what is near.
+        name: the crawler's in the leases, 8 bytes.
+        own: positions of the provisional entries that it claimed or adopted, by key.
+    """
+
+    finder: Finder
+
+    def __init__(self, url: str, spec: IndexSpec) -> None:
+        self._spec = spec
+        self._address = parse_address(url)
+        self._mark = spider_mark(spec.spider)
+        self.geometry = Geometry(spec.bits, spec.blocks, self._address.buckets == "redis")
+        self.client = Client(self._address, self._mark, self.geometry)
+        self.generation = ""
+        self._closed = False
+        self._enlist()
+        try:
+            self.begin()
+            self._warn_of_eviction()
+        except BaseException:
+            self.client.close()
+            raise
+
+    def _enlist(self) -> None:
+        """Be a crawler of one's own."""
+        self._lock = threading.RLock()
+        self._pid = os.getpid()
+        self.name = secrets.token_bytes(8)
+        self.own: dict[str, set[int]] = {}
+
+    def begin(self) -> None:
+        """Read or make the header, and look at its log from the beginning."""
+        generation = open_header(self.client, self._address, self._spec)
+        if generation != self.generation:
+            self.own.clear()
+        self.generation = generation
+        self.finder = (
+            RedisBuckets(self.geometry)
+            if self.geometry.in_redis
+            else LogInRam(self.client, generation, self.geometry, self._spec.distance)
+        )
+
+    def _warn_of_eviction(self) -> None:
+        policy = self.client.setting("maxmemory-policy")
+        if policy not in (None, "noeviction") and self.client.setting("maxmemory") != "0":
+            logger.warning(
+                "maxmemory-policy of %s is %s: when its memory is full, Redis deletes parts of the "
+                "index, and pages are crawled twice; set it to noeviction",
+                self._address.shown,
+                policy,
+            )
+
+    @contextlib.contextmanager
+    def use(self) -> Iterator[None]:
+        """Let one thread at a time through, if the index is open."""
+        if self._pid != os.getpid():
+            # The parent's claims, connection and lock are the parent's.
+            self.client.start_anew()
+            self._enlist()
+        with self._lock:
+            if self._closed:
+                raise StoreUnavailable(f"the index at {self._address.shown} is closed")
+            yield
+
+    def on_its_log(self, act: Callable[[], T]) -> T:
+        """Do what may find the log to be another than before; then once more, on that one."""
+        with self.use():
+            try:
+                return act()
+            except AnotherLog:
+                self.begin()
+            try:
+                return act()
+            except AnotherLog:
+                raise StoreDamaged(f"{self.client.where} is damaged: its log changes") from None
+
+    def run(self, script: str, *arguments: Any) -> Any:
+        """Run a script on the log.
+
+        Raises:
+            AnotherLog: it is another one by now.
+        """
+        answer = self.client.run(script, self.generation, *arguments)
+        if answer is None:
+            raise AnotherLog
+        return answer
+
+    def refused(self, answer: Sequence[Any]) -> bool:
+        """Return whether a script did nothing, and have the finder learn from its reason."""
+        is_refusal = bool(answer) and isinstance(answer[0], bytes)
+        if is_refusal:
+            self.finder.refused(*answer)
+        return is_refusal
+
+    def leases(self, now: float | None) -> tuple[float, str, bytes]:
+        """Return the time, when leases end that begin then, and what stands before their rows."""
+        at = self.client.time() if now is None else now
+        ends = at + self._spec.lease
+        return at, repr(ends), HEAD.pack(ends, self.name, self._mark, 0)
+
+    def close(self) -> None:
+        """Close the connections."""
+        if not self._closed:
+            self._closed = True
+            self.client.close()

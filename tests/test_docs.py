@@ -1,0 +1,318 @@
+"""README and documentation name everything there is, and nothing that there is not."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from dataclasses import fields
+from io import StringIO
+from itertools import chain
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from scrapy_simhash import exceptions, signals
+from scrapy_simhash.analysis.page import SkipReason
+from scrapy_simhash.commands import SUBCOMMANDS, _load
+from scrapy_simhash.crawl.pages import _as_meta
+from scrapy_simhash.detector import Kind, Verdict
+from scrapy_simhash.extraction.extractor import EXTRACTORS
+from scrapy_simhash.fingerprint.recipe import RECIPES
+from scrapy_simhash.fingerprint.rule import REASONS
+from scrapy_simhash.report.dedup_log import LogLine, SparedLine
+from scrapy_simhash.settings import DEFAULTS, Spare
+from tests.commands.running import simhash
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text("utf-8")
+PAGES = {path.stem: path.read_text("utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
+ALL = "\n".join([README, *PAGES.values()])
+TREES = {
+    path: ast.parse(path.read_text("utf-8")) for path in (ROOT / "scrapy_simhash").rglob("*.py")
+}
+MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
+
+
+def rows(page: str) -> list[list[str]]:
+    """The cells of all table rows of a page, without heads and rulers."""
+    found = re.findall(r"^\| (.*) \|$", re.sub(r"^\|.*\|\n\| -.*$", "", page, flags=re.M), re.M)
+    return [re.split(r"(?<!\\) \| ", row) for row in found]
+
+
+def section(page: str, title: str) -> str:
+    return re.split(r"^##? .*$", page.split(f"\n## {title}\n")[1], maxsplit=1, flags=re.M)[0]
+
+
+def blocks(page: str, language: str) -> list[str]:
+    found = re.findall(r"^```(\S*)\n(.*?)^```$", page, re.M | re.S)
+    return [text for name, text in found if name == language]
+
+
+def calls(files: str, *names: str) -> Iterator[ast.Call]:
+    """The calls of functions and methods of these names in some files of the package."""
+    trees = (tree for path, tree in TREES.items() if path.match(f"scrapy_simhash/{files}"))
+    for node in chain.from_iterable(map(ast.walk, trees)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in names:
+            yield node
+
+
+def functions(file: str, name: str) -> Iterator[ast.FunctionDef]:
+    for node in ast.walk(TREES[ROOT / "scrapy_simhash" / file]):
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            yield node
+
+
+def text_of(node: ast.AST | None) -> str | None:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def rulings(is_copy: bool) -> set[str]:
+    """The reasons with which the rule finds a copy, or another page."""
+    found = set()
+    for call in chain(calls("fingerprint/rule.py", "Ruling"), calls("index/contract.py", "Ruling")):
+        outcome, reason = call.args
+        if isinstance(outcome, ast.Constant) and outcome.value is is_copy:
+            found.add(text_of(reason) or "")
+    return found - {""}
+
+
+def counted() -> set[str]:
+    """The stats that the code counts."""
+    names = {text_of(call.args[0]) for call in calls("crawl/[!s]*.py", "count", "_count")}
+    names |= {text_of(call.args[0]) for call in calls("crawl/filter.py", "set_value")}
+    # What sparing says of itself stands under a name of its own.
+    spared = {text_of(call.args[0]) for call in calls("crawl/sparing.py", "_count")}
+    tell = next(iter(functions("crawl/sparing.py", "_tell_stats")))
+    for node in ast.walk(tell):
+        if isinstance(node, ast.Dict):
+            spared |= set(map(text_of, node.keys))
+    names |= {f"spared/{name}" for name in spared if name}
+    found = {name.removeprefix("simhash/") for name in names if name}
+    found |= set(get_args(Kind))
+    found |= {f"skipped/{reason}" for reason in get_args(SkipReason)}
+    found |= {f"duplicate/{reason}" for reason in rulings(True)}
+    return found | {f"near_kept/{reason}" for reason in rulings(False)}
+
+
+def key_of_meta(node: ast.AST) -> ast.AST | None:
+    """The key in ``x.meta[key]``, ``x.meta.get(key)`` and ``key in x.meta``."""
+    match node:
+        case ast.Subscript(value=ast.Attribute(attr="meta"), slice=key):
+            return key
+        case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="meta")), args=[key, *_]):
+            return key
+        case ast.Compare(left=key, comparators=[ast.Attribute(attr="meta")]):
+            return key
+    return None
+
+
+def meta_keys() -> set[str]:
+    """The keys of the plugin that the code reads from or writes into a request's meta."""
+    found: set[str] = set()
+    for tree in TREES.values():
+        names = {
+            target.id: text_of(node.value)
+            for node in tree.body
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+        for node in ast.walk(tree):
+            key = key_of_meta(node)
+            name = names.get(key.id) if isinstance(key, ast.Name) else text_of(key)
+            if name and "simhash" in name:
+                found.add(name)
+    return found
+
+
+def test_every_setting_is_described_and_no_other_is_named() -> None:
+    assert {row[0].strip("`") for row in rows(PAGES["settings"])} >= set(DEFAULTS)
+    assert set(re.findall(r"SIMHASH_[A-Z_]+", ALL)) == set(DEFAULTS)
+
+
+def test_defaults_of_settings_are_those_of_the_code() -> None:
+    said = {row[0].strip("`"): row[1] for row in rows(PAGES["settings"])}
+    for name, default in DEFAULTS.items():
+        if default is None:
+            assert "`" not in said[name], name
+        else:
+            assert ast.literal_eval(said[name].strip("`")) == default, name
+
+
+def test_stats_are_those_of_the_code() -> None:
+    described = {row[0].strip("`").removeprefix("simhash/") for row in rows(PAGES["stats"])}
+    assert described == counted()
+    assert set(re.findall(r"simhash/([\w/-]+)`", ALL)) <= counted()
+
+
+def test_each_sentence_of_the_rule_is_explained_in_the_words_of_the_code() -> None:
+    assert rulings(True) | rulings(False) == set(REASONS)
+    said = {row[0].strip("`").rpartition("/")[2]: row[1] for row in rows(PAGES["stats"])}
+    for reason, words in REASONS.items():
+        assert said[reason].startswith(words), reason
+
+
+def test_meta_keys_are_those_of_the_code() -> None:
+    page = PAGES["meta"].split("dict for each response")[0]
+    assert {row[0].strip("`") for row in rows(page)} == meta_keys()
+
+
+def test_entries_of_the_verdict_in_meta_are_those_of_the_code() -> None:
+    page = PAGES["meta"].split("dict for each response")[1]
+    assert {row[0].strip("`") for row in rows(page)} == {*_as_meta(Verdict("unique", "")), "follow"}
+
+
+def test_signals_and_exceptions_are_those_of_the_code() -> None:
+    sent = {name for name in vars(signals) if name.islower() and name not in ("annotations",)}
+    sent = {name for name in sent if not name.startswith("_")}
+    raised = {name for name, value in vars(exceptions).items() if _is_ours(value)}
+    assert set(re.findall(r"^`(?:scrapy_simhash\.signals\.)?(\w+)`$", PAGES["signals"], re.M)) == (
+        sent | raised
+    )
+
+
+def _is_ours(value: object) -> bool:
+    return isinstance(value, type) and value.__module__ == exceptions.__name__
+
+
+def test_fields_of_the_dedup_log_are_those_of_the_code() -> None:
+    assert [row[0].strip("`") for row in rows(PAGES["dedup-log"])] == [
+        field.name for field in fields(LogLine)
+    ]
+    for field in fields(SparedLine):
+        assert f"`{field.name}`" in PAGES["dedup-log"]
+
+
+@pytest.mark.parametrize("name", [*RECIPES, *EXTRACTORS])
+def test_recipes_and_extractors_are_described(name: str) -> None:
+    assert name in {row[0].strip("`") for row in rows(PAGES["settings"])}
+
+
+def test_recipes_and_extractors_that_are_described_exist() -> None:
+    tables = section(PAGES["settings"], "Recipes") + section(PAGES["settings"], "Extractors")
+    given = {row[0].strip("`") for row in rows(tables)}
+    assert given == {*RECIPES, *EXTRACTORS, "package.module.function"}
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_bits_and_distance_of_recipes_are_those_of_the_code(name: str) -> None:
+    said = {row[0].strip("`"): row[2:3] for row in rows(PAGES["settings"])}
+    assert said[name] == [f"{RECIPES[name].bits}, {RECIPES[name].distance}"]
+
+
+def test_commands_are_those_of_the_code() -> None:
+    cells = [row[0].strip("`").split() for row in rows(PAGES["commands"])]
+    described = {cell[2] for cell in cells if cell[0] == "scrapy"}
+    assert described == set(SUBCOMMANDS)
+    assert set(re.findall(r"scrapy simhash ([a-z]+)", ALL)) == set(SUBCOMMANDS)
+
+
+def test_options_of_commands_exist() -> None:
+    for line in re.findall(r"scrapy simhash ([a-z]+ [^`\n]*)", ALL):
+        name, *rest = line.split(" #")[0].split()
+        parser = argparse.ArgumentParser()
+        _load(name).add_options(parser)
+        known = {*parser._option_string_actions, "--help", "-s"}
+        assert {word for word in rest if re.match(r"--?[a-z]", word)} <= known, line
+
+
+def test_options_of_the_index_url_are_those_of_the_code() -> None:
+    path = ROOT / "scrapy_simhash" / "index" / "redis" / "address.py"
+    taken = {
+        text_of(call.args[0])
+        for call in ast.walk(TREES[path])
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "query.pop" and call.args[1:]
+    }
+    taken.discard("decode_responses")
+    cells = [row[0].strip("`") for row in rows(PAGES["sharing"])]
+    assert {cell.partition("=")[0] for cell in cells if re.match(r"\w+=", cell)} == taken
+
+
+def test_make_targets_and_benchmarks_exist() -> None:
+    for target in re.findall(r"(?:^|`)make (\w+)", ALL, re.M):
+        assert f"\n{target}:" in MAKEFILE
+    for name in re.findall(r"tests[/.]benchmarks[/.](\w+)", ALL + MAKEFILE):
+        assert (ROOT / "tests" / "benchmarks" / f"{name}.py").is_file(), name
+
+
+def test_files_that_are_named_exist() -> None:
+    for path in re.findall(r"(?:example_project|scrapy_simhash|docs)/[\w/-]+\.\w+", ALL):
+        assert (ROOT / path).is_file(), path
+    for page in PAGES.values():
+        for link in re.findall(r"\]\(([\w-]+)\.md", page):
+            assert link in PAGES
+
+
+def test_the_choices_of_sparing_are_those_of_the_code() -> None:
+    told = {row[0].strip('`"') for row in rows(PAGES["sparing"])}
+    assert told == set(get_args(Spare))
+
+
+def test_every_page_is_in_the_table_of_contents() -> None:
+    listed = "\n".join(blocks(PAGES["index"], "{toctree}"))
+    assert set(re.findall(r"^([\w-]+)$", listed, re.M)) | {"index"} == set(PAGES)
+
+
+def test_the_readme_has_at_most_200_lines() -> None:
+    assert len(README.splitlines()) <= 200
+
+
+def test_numbers_have_a_digit_before_the_point() -> None:
+    prose = re.sub(r"```.*?```|`[^`\n]*`", "", ALL, flags=re.S)
+    assert re.findall(r"(?<![\w.…])\.\d[\w.]*", prose) == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_python_in_the_documentation_is_python(page: str) -> None:
+    for code in blocks(PAGES[page], "python"):
+        compile(code, f"docs/{page}.md", "exec")
+
+
+@pytest.mark.parametrize("code", blocks(PAGES["without-scrapy"], "python"))
+def test_what_is_shown_without_scrapy_prints_what_it_says(code: str) -> None:
+    output = StringIO()
+    with redirect_stdout(output):
+        exec(compile(code, "docs/without-scrapy.md", "exec"), {})
+    expected = re.findall(r"^ *print\(.*\)  # (.*)$", code, re.M)
+    assert expected
+    for line, said in zip(output.getvalue().splitlines(), expected, strict=True):
+        assert line == said
+
+
+CLASSICS = [
+    (command, printed)
+    for part in PAGES["classics"].split("\n## ")[1:]
+    for command in re.findall(r"^(scrapy simhash compare .*)$", part, re.M)
+    for printed in [blocks(part, "")]
+]
+
+
+@pytest.mark.parametrize(("command", "printed"), CLASSICS)
+def test_the_classics_are_reproduced_as_shown(
+    command: str, printed: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    simhash(*shlex.split(command)[2:])
+    output = capsys.readouterr().out
+    assert printed
+    for shown in printed:
+        assert shown.rstrip("\n") in output
+
+
+def test_the_log_in_the_readme_is_that_of_the_crawl() -> None:
+    before, after = (block.splitlines() for block in blocks(README, "")[:2])
+    for shown in (before, after):
+        command = [sys.executable, "-m", *shlex.split(shown[0].removeprefix("$ "))]
+        result = subprocess.run(
+            command, cwd=ROOT / "example_project", capture_output=True, text=True, check=True
+        )
+        for line in shown[1:]:
+            said = re.sub(r"^(DEBUG|INFO): ", "", line)
+            # Which of two copies comes first is chance.
+            assert said == "..." or " repeats " in said or said in result.stderr, line
