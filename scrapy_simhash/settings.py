@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import os
 import re
-import ssl
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import quote
 
 from scrapy.settings import BaseSettings
 from scrapy.utils.job import job_dir
 
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.keys import SCOPES, Scope
+from scrapy_simhash.redis_settings import scrapy_redis_url, uses_scrapy_redis
 
 if TYPE_CHECKING:
     from scrapy_simhash.fingerprint.recipe import Recipe
@@ -360,63 +360,9 @@ def index_url_from_settings(settings: BaseSettings) -> str:
         return url
     # Crawlers that share a scheduler share the index, too.
     if uses_scrapy_redis(settings):
-        return _scrapy_redis_url(settings)
+        return scrapy_redis_url(settings)
     # As Scrapy's own dupefilter: what was seen lasts as long as the job does.
     folder = job_dir(settings)
     if folder is None:
         return "memory://"
     return "sqlite:///" + quote(str(Path(folder).absolute() / "simhash.sqlite"))
-
-
-def uses_scrapy_redis(settings: BaseSettings) -> bool:
-    """Return whether scrapy-redis is the scheduler."""
-    scheduler = settings.get("SCHEDULER")
-    name = scheduler if isinstance(scheduler, str) else getattr(scheduler, "__module__", "")
-    return bool(name.startswith("scrapy_redis."))
-
-
-# The words of a URL for the values of ssl_cert_reqs; redis-py also takes the module's.
-_CERT_REQS = {
-    None: "none",
-    ssl.CERT_NONE: "none",
-    ssl.CERT_OPTIONAL: "optional",
-    ssl.CERT_REQUIRED: "required",
-}
-
-
-def _scrapy_redis_url(settings: BaseSettings) -> str:
-    """Return the URL of the Redis that scrapy-redis uses, by the settings that it reads."""
-    params = dict(settings.getdict("REDIS_PARAMS"))
-    for name in ("url", "host", "port", "db"):
-        if value := settings.get(f"REDIS_{name.upper()}"):
-            params[name] = value
-    user, password = (quote(str(params.get(name) or ""), "") for name in ("username", "password"))
-    database = params.get("db") or 0
-    # As redis-py, what the URL says goes before what is said beside it.
-    try:
-        parts = urlsplit(str(params.get("url") or ""))
-    except ValueError:
-        # Its own message may hold the password.
-        raise SettingError("REDIS_URL is not the URL of a Redis") from None
-    query = dict(parse_qsl(parts.query, keep_blank_values=True))
-    for name, value in params.items():
-        if name == "ssl_cert_reqs":
-            query.setdefault(name, _CERT_REQS.get(value, str(value)))
-        elif name.startswith("ssl_") and value is not None:
-            query.setdefault(name, str(value))
-    login, _, place = parts.netloc.rpartition("@")
-    own_user, _, own_password = login.partition(":")
-    user, password = own_user or user, own_password or password
-    scheme, path = parts.scheme, parts.path
-    if not scheme and params.get("unix_socket_path"):
-        scheme, path = "unix", quote(str(params["unix_socket_path"]))
-    elif not scheme:
-        scheme = "rediss" if params.get("ssl") else "redis"
-        host = str(params.get("host") or "localhost")
-        place = f"{f'[{host}]' if ':' in host else host}:{params.get('port') or 6379}"
-    if scheme == "unix":
-        query.setdefault("db", str(database))
-    elif not path.strip("/") and "db" not in query:
-        path = f"/{database}"
-    login = f"{user}:{password}@" if user or password else ""
-    return f"{scheme}://{login}{place}{path}{'?' if query else ''}{urlencode(query)}"

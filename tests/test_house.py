@@ -52,12 +52,13 @@ ROOMS = {
     },
 }
 DOORS = {"addon", "downloadermiddlewares", "pipelines", "spidermiddlewares"}
+SETTINGS = {"settings", "redis_settings"}
 SCRAPY = {"doors", "commands", "crawl", "exceptions", "settings"}
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
 def room(name: str) -> str:
-    return "doors" if name in DOORS else name
+    return "doors" if name in DOORS else "settings" if name in SETTINGS else name
 
 
 def imports(path: Path) -> set[str]:

@@ -123,6 +123,16 @@ def test_spec_of_the_index_has_what_the_settings_say() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "value"),
+    [("REDIS_URL", "redis://[s3cret"), ("REDIS_PARAMS", "s3cret"), ("REDIS_PARAMS", 3)],
+)
+def test_unusable_setting_of_scrapy_redis_is_named_without_its_value(name: str, value: Any) -> None:
+    with pytest.raises(SettingError, match=name) as caught:
+        read(SCHEDULER="scrapy_redis.scheduler.Scheduler", **{name: value})
+    assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("its_settings", "url"),
     [
         ({}, "redis://localhost:6379/0"),

@@ -114,6 +114,8 @@ class Upkeep:
         self._adopted: set[str] = set()
         self._renewed = time.monotonic()
         self._adopts_at = 0.0
+        # Since when the store is away, by the monotonic clock.
+        self._away_since: float | None = None
         self._idle: tuple[_Round, Future[_Answers]] | None = None
         self._was_busy = False
 
@@ -132,7 +134,8 @@ class Upkeep:
             try:
                 assert self._crawler.engine is not None
                 self._progress.end_lost(self._crawler.engine.downloader.active)
-                answers = await self._do(self._round())
+                # Whoever ends the upkeep does not end a round in the middle.
+                answers = await asyncio.shield(self._do(self._round()))
                 each_round()
                 failed = answers.failed
             except Exception:  # a crawl needs upkeep, whatever happened once
@@ -228,13 +231,24 @@ class Upkeep:
                 index.renew(round_.renewed)
             answers.caught_up = index.catch_up(at_once=round_.at_once)
             if round_.entries:
-                answers.unsettled = index.unsettled(round_.entries)
+                answers.unsettled = self._unsettled(round_.entries)
             if round_.adopts:
                 answers.orphans = index.orphans()
         except Exception as error:  # noqa: BLE001 - it is tried again, and a crawl needs upkeep
             logger.error("The index does not take what was delivered: %r", error)
             answers.failed = True
         return answers
+
+    def _unsettled(self, entries: list[int]) -> Unsettled:
+        unsettled = self._index.unsettled(entries)
+        if not self._index.away:
+            self._away_since = None
+        elif self._away_since is None:
+            self._away_since = time.monotonic()
+        elif time.monotonic() - self._away_since > self._lease:
+            # Nobody could renew a lease meanwhile, so all of them have run out.
+            return Unsettled(frozenset(), unsettled.provisional | unsettled.gone)
+        return unsettled
 
     def _act_on(self, round_: _Round, answers: _Answers) -> bool:
         """Crawl again what must be; return whether there is anything."""

@@ -1,7 +1,7 @@
 """Crawls real pages from loopback, without the filter and with it: CPU, speed, loop lag, memory.
 
 Run as ``python tests/benchmarks/crawl.py [--full] [--only FILTERS] [--spider NAME] [--requests N]
-[--pages N] [--rounds N] [--json FILE]``.
+[--pages N] [--rounds N] [--json FILE] [--instructions]``.
 One process serves the pages of articles-html and of one release of docs-html at full speed; each
 crawl is a process of its own. The crawls of a round follow each other, so that a ratio compares
 neighbours; figures are medians over the rounds, with the least and the most. The first pages are
@@ -10,7 +10,8 @@ not measured: they start the worker process and fill caches. The data is read fr
 
 On a machine that does other things as well, pages/s say more about those than about the filter; CPU
 time says how much work there is, though caches that others use make it larger, too. The last column
-tells what others took.
+tells what others took. With ``--instructions``, valgrind counts those that the crawl's process
+carries out for a page, which nothing else on the machine changes; it takes fifty times as long.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
+from scrapy_simhash.extraction.extractor import Extraction
+
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data"
 RELEASE = "bookworm"
@@ -47,6 +50,7 @@ FILTERS: dict[str, dict[str, Any]] = {
     "in a thread": {"SIMHASH_PROCESSES": 0},
     "2 processes": {"SIMHASH_PROCESSES": 2},
     "sqlite": {"SIMHASH_INDEX_URL": "sqlite:///{folder}/index.sqlite"},
+    "light extractor": {"SIMHASH_EXTRACTOR": "tests.benchmarks.crawl.light"},
     "trafilatura": {"SIMHASH_EXTRACTOR": "trafilatura"},
     "trafilatura, 1 process": {"SIMHASH_EXTRACTOR": "trafilatura", "SIMHASH_PROCESSES": 1},
 }
@@ -101,6 +105,12 @@ def read_pages() -> Iterator[tuple[bytes, str]]:
                     yield base64.b64decode(page["html_base64"]), "text/html"
 
 
+def light(html: str | bytes) -> Extraction:
+    """Take the end of a page as its text: so the workers wait for the crawl, not it for them."""
+    text = html if isinstance(html, str) else html.decode("utf-8", "replace")
+    return Extraction(text[-3000:], shown=text[-3000:], title=text[:100])
+
+
 class _Server(asyncio.Protocol):
     """Answers ``GET /<number>`` with what is ready to be sent."""
 
@@ -149,23 +159,10 @@ def serving() -> Iterator[tuple[int, int, int]]:
 
 def run(case: Case, port: int, count: int, server: int, profile: Path | None = None) -> Run:
     """Crawl in a process of its own; ``profile`` is a file for a cProfile of its event loop."""
-    spider, name, concurrent = case
     with tempfile.TemporaryDirectory() as folder:
-        order = {
-            "spider": spider,
-            "settings": {
-                key: value.format(folder=folder) if isinstance(value, str) else value
-                for key, value in FILTERS[name].items()
-            },
-            "server": server,
-            "concurrent": concurrent,
-            "port": port,
-            "count": count,
-            "folder": folder,
-            "profile": str(profile) if profile else None,
-        }
+        order = _order(case, port, count, server, folder, profile)
         done = subprocess.run(
-            [sys.executable, __file__, "--order", json.dumps(order)],
+            [sys.executable, __file__, "--order", order],
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             capture_output=True,
             text=True,
@@ -174,6 +171,48 @@ def run(case: Case, port: int, count: int, server: int, profile: Path | None = N
         if done.returncode or not report.exists():
             raise RuntimeError(f"the crawl failed:\n{done.stderr[-4000:]}")
         return Run(**json.loads(report.read_text()))
+
+
+def instructions(case: Case, port: int, server: int) -> float:
+    """Return the instructions of the crawl's process for each page, by valgrind's callgrind."""
+    found = []
+    for count in (WARM_UP + 20, WARM_UP + 170):
+        with tempfile.TemporaryDirectory() as folder:
+            command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out"]
+            command += [sys.executable, __file__, "--order"]
+            command.append(_order(case, port, count, server, folder))
+            done = subprocess.run(
+                command,
+                env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "0"},
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+        found.append(int(done.stderr.rpartition("Collected : ")[2].split()[0]))
+    return (found[1] - found[0]) / 150
+
+
+def _order(
+    case: Case, port: int, count: int, server: int, folder: str, profile: Path | None = None
+) -> str:
+    """Return what a crawl's process is told."""
+    spider, name, concurrent = case
+    settings = {
+        key: value.format(folder=folder) if isinstance(value, str) else value
+        for key, value in FILTERS[name].items()
+    }
+    return json.dumps(
+        {
+            "spider": spider,
+            "settings": settings,
+            "server": server,
+            "concurrent": concurrent,
+            "port": port,
+            "count": count,
+            "folder": folder,
+            "profile": str(profile) if profile else None,
+        }
+    )
 
 
 def _children() -> list[int]:
@@ -391,6 +430,7 @@ def main() -> None:
     parser.add_argument("--pages", type=int, help="of each crawl; 500, with --full all")
     parser.add_argument("--rounds", type=int, help="how often each; 2, with --full 3")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every run as JSON too")
+    parser.add_argument("--instructions", action="store_true", help="count them, by valgrind")
     parser.add_argument("--order", help=argparse.SUPPRESS)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -410,6 +450,11 @@ def main() -> None:
             and case[1] in chosen
             and case[2] == (options.requests or case[2])
         ]
+        if options.instructions:
+            for case in cases:
+                number = instructions(case, port, server)
+                print(*case, f"{number / 1e6:.2f} million instructions a page", flush=True)
+            return None
         count = min(count, options.pages or (count if options.full else SHORT_PAGES))
         rounds = options.rounds or (3 if options.full else 2)
         runs: dict[Case, list[Run]] = {case: [] for case in cases}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
@@ -13,6 +14,7 @@ import pytest
 from scrapy import Request
 
 from scrapy_simhash.analysis.page import Body, analyse_body
+from scrapy_simhash.crawl.filter import CrawlFilter
 from scrapy_simhash.crawl.requests import request_to_json
 from scrapy_simhash.detector import spec_of
 from scrapy_simhash.fingerprint.recipe import named_recipe
@@ -165,6 +167,23 @@ def test_crawl_stays_while_its_copies_wait_on_another_spiders_page(
     assert paths(crawled) == ["/0/copy"]
 
 
+def test_copies_that_wait_on_another_spiders_page_outlive_a_stop_of_their_job(
+    crawl: Any, articles: Any, url: str, opened: Opened, tmp_path: Path
+) -> None:
+    class Stopped(Pages):
+        async def start(self) -> AsyncIterator[Any]:
+            yield Request(self.base + "/0/copy")
+            await asyncio.sleep(0.4)
+            self.stopping = asyncio.ensure_future(CrawlFilter.of(self.crawler)._stop())
+
+    shop = opened("shop")
+    claim(shop, articles, 0, "x")
+    settings = {"SIMHASH_INDEX_URL": url, "SIMHASH_LEASE": 5, "JOBDIR": str(tmp_path / "job")}
+    assert crawl(Stopped, settings=settings, site=articles, paths=[]).stat("dropped") == 1
+    shop.release([f"{articles.url}/0"])
+    assert paths(crawl(Pages, settings=settings, site=articles, paths=[])) == ["/0/copy"]
+
+
 def test_crawl_takes_the_place_of_a_spider_that_dies_with_the_original_of_a_copy(
     crawl: Any, articles: Any, url: str, opened: Opened
 ) -> None:
@@ -192,6 +211,7 @@ def test_adopted_page_that_takes_longer_than_its_lease_is_given_to_nobody_else(
     crawled = crawl(Pages, settings=settings, site=articles, paths=[])
     assert paths(crawled) == ["/1"]
     assert found == []
+    assert (articles.hits["/0"], articles.hits["/1"]) == (1, 1)
 
 
 def test_page_that_a_middleware_asks_for_again_keeps_its_place(

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from scrapy_simhash.crawl import claims as claims_module
 from scrapy_simhash.crawl.claims import BATCH, BATCH_ON_LOOP, Claims
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import (
@@ -90,6 +91,31 @@ def test_pages_that_ask_in_one_turn_of_the_loop_claim_together(on_loop: bool) ->
     kinds = [claim.outcome for claim in found]
     assert kinds == [Outcome.ORIGINAL] * 100 + [Outcome.REVISIT] * 50
     assert index.closed
+
+
+@pytest.mark.parametrize("on_loop", [True, False])
+def test_page_waits_a_moment_for_others_that_are_on_their_way(on_loop: bool) -> None:
+    """And for no others; nor for more than go together."""
+    index = Counting()
+
+    async def work(claims: Claims) -> None:
+        for number in range(3):
+            tasks.append(asyncio.ensure_future(claims.claim(arrival(number))))
+            await asyncio.sleep(0.001)
+        await asyncio.gather(*tasks)
+        most = BATCH_ON_LOOP if on_loop else BATCH
+        start = time.monotonic()
+        await asyncio.gather(*(claims.claim(arrival(n)) for n in range(3, 3 + most)))
+        assert time.monotonic() - start < claims_module.PATIENCE + 0.3
+
+    tasks: list[Any] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(claims_module, "PATIENCE", 0.5)
+        with_claims(index, work, on_loop=on_loop, more_to_come=True)
+    assert index.sizes == [3, BATCH_ON_LOOP if on_loop else BATCH]
+    index, tasks = Counting(), []
+    with_claims(index, work, on_loop=on_loop, more_to_come=False)
+    assert index.sizes[:3] == [1, 1, 1]
 
 
 def test_pages_that_come_while_a_thread_asks_claim_together_after_it() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
@@ -21,6 +22,8 @@ from scrapy_simhash.index.outage import CaughtUp
 
 class Calls:
     """An index that notes what it is told, and can fail."""
+
+    away = False
 
     def __init__(self) -> None:
         self.told: list[tuple[str, Any]] = []
@@ -137,6 +140,36 @@ def test_crawl_stays_while_copies_wait(crawl: Crawl) -> None:
     assert crawl.upkeep.stays_open()
     assert [request.url for request in crawl.queue] == ["http://a.example/copy"]
     assert not crawl.upkeep.stays_open()
+
+
+def test_copies_are_crawled_when_their_store_is_away_for_longer_than_a_lease() -> None:
+    """Whoever has their original could not renew its lease either."""
+    crawl = Crawl(lease=0.05)
+    crawl.copies.wait(Request("http://a.example/copy"), 5)
+    crawl.index.answer = Unsettled(frozenset({5}), frozenset())
+    crawl.index.away = True
+    for _ in range(2):
+        assert crawl.upkeep.stays_open()
+    assert crawl.queue == []
+    time.sleep(0.06)
+    assert crawl.upkeep.stays_open()
+    assert len(crawl.queue) == 1
+    assert not crawl.upkeep.stays_open()
+
+
+def test_round_that_has_begun_is_finished_when_the_upkeep_ends(crawl: Crawl) -> None:
+    crawl.claims.is_late = True
+    crawl.progress.abandon("failed")
+    crawl.index.error = RuntimeError("a fault")
+
+    async def end_in_the_middle() -> None:
+        await crawl.rounds(5)
+        crawl.claims.catch_up()
+        await asyncio.sleep(0.01)
+
+    finished(end_in_the_middle())
+    assert crawl.index.told == [("release", ["failed"])]
+    assert crawl.progress.take_settled().failed == ["failed"]
 
 
 def test_crawl_stays_while_pages_of_an_outage_are_taken_to_the_store(crawl: Crawl) -> None:
