@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 from w3lib.url import canonicalize_url
 
-from scrapy_simhash.detector import analyse_html
+from scrapy_simhash.analysis.page import analyse_html
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from tests.benchmarks.redis_measuring import Table, need_redis
 from tests.servers import RedisServer, redis_server
@@ -81,7 +81,7 @@ class Pages:
         with lzma.open(DATA, "rt", encoding="utf-8") as lines:
             for page in map(json.loads, lines):
                 url = page["url"].replace("https://", "http://", 1)
-                found = analyse_html(page["html"], recipe, url).fingerprint
+                found = analyse_html(page["html"], recipe).fingerprint
                 # A page that is never compared is near nothing.
                 value = found.to_bytes() if found else random.Random(url).randbytes(32)
                 self.keys.append(canonicalize_url(url))
