@@ -25,7 +25,7 @@ __all__ = ["PageFailed", "PageTimeout", "WorkerPool", "analyse_all"]
 
 # Bytes that the remembered analyses may take; one has up to a kilobyte, and its excerpt up to four
 # bytes a character.
-REMEMBERED_BYTES = 20_000_000
+REMEMBERED_BYTES = 12_000_000
 WATCH_SECONDS = 0.5
 # Pages that :func:`analyse_all` has analysed ahead, for each process.
 _AHEAD = 16

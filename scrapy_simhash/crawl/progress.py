@@ -99,8 +99,7 @@ class Progress:
 
     def abandon(self, key: str) -> None:
         """Note that nothing comes of a key of which this crawl is the owner."""
-        if key not in self._parts:
-            self._settled.failed.append(key)
+        self._settled.failed.append(key)
 
     def end_lost(self, active: Collection[Request]) -> None:
         """End the pages that a middleware after ours turned down, or asked for again.
@@ -126,11 +125,11 @@ class Progress:
     def take_settled(self) -> Settled:
         """Return the keys that were settled since this was last called.
 
-        A failed page that is in progress again is not among them.
+        A key that failed is among them though it is in progress again: the index may hold it with
+        two texts, and confirming the one that failed would cost the copies that wait on it.
         """
         settled, self._settled = self._settled, Settled()
-        failed = [key for key in settled.failed if key not in self._parts]
-        return Settled(failed, settled.delivered)
+        return settled
 
     def put_back(self, settled: Settled) -> None:
         """Have keys returned once more, because the index did not take them."""

@@ -425,8 +425,16 @@ def test_disabled_filter_does_nothing(crawl: Any, twins: Any) -> None:
     assert [item["judged"] for item in crawled.items] == [False, False]
 
 
-def test_page_whose_callback_asks_for_it_again_is_no_original(crawl: Any, site: Any) -> None:
-    """Answers that put the crawl off are all alike, and each stands for another page."""
+@pytest.mark.parametrize("seconds", [0.01, 0.3])
+def test_page_whose_callback_asks_for_it_again_is_no_original(
+    crawl: Any, site: Any, monkeypatch: Any, seconds: float
+) -> None:
+    """Answers that put the crawl off are all alike, and each stands for another page.
+
+    Whether the index is told that the first answer failed before the second comes, or while it is
+    in progress.
+    """
+    monkeypatch.setattr("scrapy_simhash.crawl.upkeep.ROUND_SECONDS", seconds)
     asked = set()
 
     def at_second_asking(text: str) -> Any:
@@ -438,11 +446,13 @@ def test_page_whose_callback_asks_for_it_again_is_no_original(crawl: Any, site: 
         return answer
 
     class Patient(Pages):
-        def parse(self, response: Any) -> Any:
+        async def parse(self, response: Any) -> Any:
             if "Wait" in response.text:
                 yield response.request.replace(dont_filter=True)
             else:
-                yield from super().parse(response)
+                await asyncio.sleep(0.5)
+                for item in super().parse(response):
+                    yield item
 
     site.pages = {f"/{number}": at_second_asking(article(number)) for number in range(3)}
     crawled = crawl(Patient, site=site, paths=["/0", "/1", "/2"])
