@@ -124,7 +124,7 @@ class FilterSettings:
             SettingError: one line that names the setting and says what it may be.
         """
         _refuse_unknown(settings)
-        log_path = _log_path(settings)
+        log_path = log_path_from_settings(settings)
         recipe = recipe_from_settings(settings)
         log_text = _number(settings, "SIMHASH_LOG_TEXT", int, 0)
         return cls(
@@ -139,7 +139,7 @@ class FilterSettings:
                 "SIMHASH_ON_UNAVAILABLE",
             ),
             outage_pages=_number(settings, "SIMHASH_OUTAGE_PAGES", int, 0),
-            max_body_size=_number(settings, "SIMHASH_MAX_BODY_SIZE", int, 1),
+            max_body_size=max_body_size_from_settings(settings),
             timeout=_number(settings, "SIMHASH_TIMEOUT", float, 0.1),
             processes=_processes(settings, recipe),
             spare=_one_of(_get(settings, "SIMHASH_SPARE"), get_args(Spare), "SIMHASH_SPARE"),
@@ -328,7 +328,21 @@ def recipe_from_settings(settings: BaseSettings) -> Recipe:
     return recipe
 
 
-def _log_path(settings: BaseSettings) -> Path | None:
+def max_body_size_from_settings(settings: BaseSettings) -> int:
+    """Return the bytes that a page may have to be compared.
+
+    Raises:
+        SettingError: SIMHASH_MAX_BODY_SIZE is no whole number of at least 1.
+    """
+    return _number(settings, "SIMHASH_MAX_BODY_SIZE", int, 1)
+
+
+def log_path_from_settings(settings: BaseSettings) -> Path | None:
+    """Return where the dedup log is; None for no log.
+
+    Raises:
+        SettingError: SIMHASH_LOG is no path of a file that can be written.
+    """
     value = _get(settings, "SIMHASH_LOG")
     if not value:
         return None

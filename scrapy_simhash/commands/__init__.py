@@ -1,6 +1,10 @@
 """`scrapy simhash SUBCOMMAND`: each subcommand is a module of this package.
 
-Scrapy imports this one for every command that it runs, so the subcommands are imported when one
+The docstring of such a module is its help: a line that says what it does, and an explanation with
+an example. Its ``add_options(parser)`` declares the arguments; its ``run(options, settings)`` does
+the work, and returns the exit status if that is not 0.
+
+Scrapy imports this module for every command that it runs, so the subcommands are imported when one
 of them is asked for, and what takes long to import when it runs.
 """
 
@@ -11,20 +15,16 @@ import os
 import sys
 from importlib import import_module
 from keyword import iskeyword
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
-from scrapy.settings import BaseSettings
-
-from scrapy_simhash.commands.output import check_writable
 
 SUBCOMMANDS = (
     "compare",
     "explain",
     "stats",
     "dedupe",
-    "plan",
     "export",
     "import",
     "forget",
@@ -36,28 +36,6 @@ SUBCOMMANDS = (
 )
 
 _INTERRUPTED = 130  # 128 + SIGINT, as shells have it
-
-
-class Subcommand(Protocol):
-    """A module of a subcommand defines these.
-
-    Attributes:
-        SUMMARY: one line.
-        DESCRIPTION: says what it does, with an example; shown as it is.
-    """
-
-    SUMMARY: str
-    DESCRIPTION: str
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the arguments."""
-
-    def run(self, options: argparse.Namespace, settings: BaseSettings) -> int | None:
-        """Do it; return the exit status, if it is not 0.
-
-        Raises:
-            UsageError: one line about what was given and cannot be used.
-        """
 
 
 class SimhashCommand(ScrapyCommand):
@@ -88,36 +66,37 @@ class SimhashCommand(ScrapyCommand):
             module = _load(name)
             subparser = subparsers.add_parser(
                 name,
-                help=module.SUMMARY,
-                description=f"{module.SUMMARY}.\n\n{module.DESCRIPTION}",
+                help=(module.__doc__ or name).split("\n")[0].rstrip("."),
+                description=module.__doc__,
                 formatter_class=argparse.RawDescriptionHelpFormatter,
             )
             module.add_options(subparser)
             super().add_options(subparser)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:  # noqa: D102
-        assert self.settings is not None
+        from scrapy_simhash.index.contract import StoreError
+
         try:
             if args:
                 raise UsageError(f"unrecognized arguments: {' '.join(args)}")
-            # Before the work, which may take hours.
-            if isinstance(file := getattr(opts, "json", None), str) and file != "-":
-                check_writable(file)
             self.exitcode = _load(opts.subcommand).run(opts, self.settings) or 0
-        except UsageError as error:
-            self._end(2, f"scrapy simhash {opts.subcommand}: error: {error}")
-        except KeyboardInterrupt:
-            self._end(_INTERRUPTED, f"scrapy simhash {opts.subcommand}: interrupted")
         except BrokenPipeError:
             # Whoever read the output has seen enough; nothing more can be flushed at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             self.exitcode = 1
+        except KeyboardInterrupt:
+            self._end(opts, _INTERRUPTED, "interrupted")
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            self._end(opts, 2, f"error: {where}{error.strerror or error}")
+        except (UsageError, StoreError, ValueError) as error:
+            # Settings, URLs and files that cannot be used raise ValueError with one line.
+            self._end(opts, 2, f"error: {error}")
 
-    def _end(self, exitcode: int, message: str) -> None:
-        sys.stderr.write(message + "\n")
+    def _end(self, opts: argparse.Namespace, exitcode: int, message: str) -> None:
+        sys.stderr.write(f"scrapy simhash {opts.subcommand}: {message}\n")
         self.exitcode = exitcode
 
 
-def _load(name: str) -> Subcommand:
-    module: Any = import_module(f"{__name__}.{name}{'_' * iskeyword(name)}")
-    return module  # type: ignore[no-any-return]
+def _load(name: str) -> Any:
+    return import_module(f"{__name__}.{name}{'_' * iskeyword(name)}")

@@ -1,4 +1,18 @@
-"""`scrapy simhash compare`: two pages, judged as a crawl judges them, and what differs."""
+"""Tell whether two pages are near-duplicates, and show what differs.
+
+A and B are addresses, HTML or .txt files. With --text, files are plain texts, and an
+argument that is no file is the text itself.
+
+    scrapy simhash compare http://www.example.com/a http://mirror.example.org/a
+    scrapy simhash compare saved.html http://www.example.com/a
+    scrapy simhash compare --text "one text" "another text"
+    scrapy simhash compare --text --recipe pypi --steps "How are you?" "How old are you?"
+
+The command judges pages as a crawl with the settings of this project does, and says
+which sentence of the rule decided. Texts of --text may have any length.
+
+exit status: 0, near-duplicates; 1, not; 2, something given cannot be used.
+"""
 
 from __future__ import annotations
 
@@ -14,42 +28,21 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import aligned
-from scrapy_simhash.commands.stores import add_shared_options, chosen_recipe, show
+from scrapy_simhash.commands.comparison import about, sentence, side_by_side
+from scrapy_simhash.commands.output import say
+from scrapy_simhash.commands.stores import add_shared_options, chosen_recipe
 
 if TYPE_CHECKING:
-    from email.message import Message
-
-    from scrapy_simhash.analysis.page import PageAnalysis
+    from scrapy_simhash.analysis.page import PageAnalysis, SkipReason
     from scrapy_simhash.extraction.extractor import Extraction
     from scrapy_simhash.fingerprint.recipe import Recipe
     from scrapy_simhash.fingerprint.simhash import Fingerprint
-    from scrapy_simhash.index import Ruling
-
-SUMMARY = "Tell whether two pages are near-duplicates, and show what differs"
-
-DESCRIPTION = """\
-A and B are addresses, HTML or .txt files, or - for standard input. With --text, files
-are plain texts, and an argument that is no file is the text itself.
-
-    scrapy simhash compare http://www.example.com/a http://mirror.example.org/a
-    scrapy simhash compare saved.html http://www.example.com/a
-    scrapy simhash compare --text "one text" "another text"
-    scrapy simhash compare --text --recipe pypi --steps "How are you?" "How old are you?"
-
-The command judges pages as a crawl with the settings of this project does, and says
-which sentence of the rule decided. Texts of --text may have any length. Jaccard is the
-share of the recipe's features that both texts have.
-
-exit status: 0, near-duplicates; 1, not; 2, something given cannot be used.
-"""
 
 _CHANGES = 40  # lines
 _LONGEST = 60_000  # characters of a text that are compared word by word
 _FEATURES = 40  # that --steps shows
 _SUMS = 8  # that --steps shows in a line
 _SECONDS = 20.0
-_MOST = 4 << 20  # bytes
 
 _REASONS = {
     "empty": "there is nothing to read",
@@ -61,15 +54,15 @@ _REASONS = {
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("a", metavar="A", help="address, file, text, or -")
-    parser.add_argument("b", metavar="B", help="address, file, text, or -")
+    parser.add_argument("a", metavar="A", help="address, file, or text")
+    parser.add_argument("b", metavar="B", help="address, file, or text")
     parser.add_argument("--text", action="store_true", help="compare texts instead of pages")
     parser.add_argument(
         "--steps",
         action="store_true",
         help="show features, weights, sums, bits and block values of both",
     )
-    add_shared_options(parser, "recipe", "json")
+    add_shared_options(parser, "recipe")
 
 
 @dataclass(frozen=True)
@@ -88,195 +81,147 @@ class _Side:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     """Get the two, judge them, and show the result."""
-    if options.a == options.b == "-":
-        raise UsageError("only one of the two can come from standard input")
+    from scrapy_simhash.fingerprint.rule import Rule
+    from scrapy_simhash.fingerprint.simhash import hamming_distance
+    from scrapy_simhash.report.difference import paint
+
     recipe = chosen_recipe(options.recipe, settings)
     one, other = (_side(name, options.text, recipe, settings) for name in (options.a, options.b))
-    ruling, distance = _ruling(one, other, recipe)
-    found = _found(one, other, recipe, ruling, distance)
-    lines = _lines(one, other, found, recipe)
+    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    lines = [f"A  {one.name}", f"B  {other.name}", ""]
+    lines += side_by_side(("A", "B"), _known(one), _known(other))
+    apart, ruling = "not compared", None
+    prints = one.analysis.fingerprint, other.analysis.fingerprint
+    if prints[0] and prints[1]:
+        distance = hamming_distance(prints[0].value, prints[1].value)
+        apart = f"{distance} of {recipe.bits} bits (k = {recipe.distance})"
+        if distance <= recipe.distance:
+            pages = (other.key, other.analysis.facts, one.key, one.analysis.facts)
+            ruling = Rule(recipe.distance)(*pages, distance)
+    is_copy = ruling is not None and ruling.is_copy
+    verdict = paint("near-duplicates" if is_copy else "not near-duplicates", "1", colour)
+    lines += ["", f"distance  {apart}: {verdict}"]
+    if ruling:
+        lines.append(f"because   {sentence(ruling.reason)}")
+    for letter, side in (("A", one), ("B", other)):
+        if side.analysis.reason:
+            lines.append(f"{letter} has no fingerprint: {_REASONS[side.analysis.reason]}")
+        elif len(side.text) < recipe.min_length:
+            lines.append(f"{letter} is shorter than {recipe.min_length}: a crawl skips such texts")
+    lines += ["", *_changes(one.text, other.text, colour)]
     if options.steps:
         lines += _steps_of_both(one, other, recipe)
-    show(options, lines, found)
-    return 0 if found["near_duplicates"] else 1
+    say(lines)
+    return 0 if is_copy else 1
 
 
 def _side(name: str, as_text: bool, recipe: Recipe, settings: BaseSettings) -> _Side:
-    from scrapy.http import Headers
+    from scrapy_simhash.settings import max_body_size_from_settings
 
-    from scrapy_simhash.keys import page_key
-
+    most = max_body_size_from_settings(settings)
     if name.startswith(("http://", "https://")):
-        body, headers, url = _fetched(name, settings)
-        charset = headers.get_content_charset()
-        told = {"headers": Headers(headers.items()), "url": url}
-        return _page(name, page_key(url), body, recipe, charset, **told)
-    if name == "-":
-        body = sys.stdin.buffer.read()
-    elif _is_file(name):
+        return _fetched(name, recipe, most, settings["USER_AGENT"])
+    if _is_file(name):
         body = Path(name).read_bytes()
-    elif as_text:
-        return _text(_short(name), name, recipe)
-    else:
+        if as_text or name.endswith(".txt"):
+            return _text(name, body.decode(errors="replace"), recipe)
+        return _page(name, name, body, recipe, most, filename=name)
+    if not as_text:
         raise UsageError(f"{name}: no such file (for a text, give --text)")
-    if as_text or name.endswith(".txt"):
-        return _text(name, body.decode(errors="replace"), recipe)
-    return _page(name, name, body, recipe, filename=None if name == "-" else name)
+    return _text(_short(name), name, recipe)
+
+
+def _is_file(name: str) -> bool:
+    # A text may be longer than any name of a file.
+    with contextlib.suppress(OSError, ValueError):
+        return Path(name).exists()
+    return False
 
 
 def _text(name: str, text: str, recipe: Recipe) -> _Side:
-    """Fingerprint a text of any length."""
     from scrapy_simhash.analysis.page import analyse_text
     from scrapy_simhash.extraction.extractor import Extraction
 
     return _Side(name, name, Extraction(text), analyse_text(text, replace(recipe, min_length=1)))
 
 
-def _page(
-    name: str, key: str, body: bytes, recipe: Recipe, charset: str | None = None, **told: Any
-) -> _Side:
-    """Analyse a page, unless a crawl would not."""
+def _page(name: str, key: str, body: bytes, recipe: Recipe, most: int, **told: Any) -> _Side:
+    """Analyse a page, unless a crawl would not.
+
+    Args:
+        name: of the page.
+        key: of the page.
+        body: its bytes.
+        recipe: names the extractor.
+        most: bytes that a page may have.
+        told: by the server, or by the name of the file.
+    """
     from scrapy.http import HtmlResponse, TextResponse
     from scrapy.responsetypes import responsetypes
+    from w3lib.encoding import http_content_type_encoding
 
     from scrapy_simhash.analysis.page import PageAnalysis, analyse_extraction
-    from scrapy_simhash.extraction.charset import decode_html
-    from scrapy_simhash.extraction.extractor import Extraction, extract
+    from scrapy_simhash.extraction.extractor import Extraction, decode_html, extract
 
     kind = responsetypes.from_args(body=body[:5000], **told)
     # A saved page says less of itself than a server does.
     is_saved = kind is TextResponse and "url" not in told
+    reason: SkipReason | None = None
     if not issubclass(kind, HtmlResponse) and not is_saved:
-        return _Side(name, key, Extraction(""), PageAnalysis(None, reason="not_html"))
+        reason = "not_html"
+    elif len(body) > most:
+        reason = "too_large"
+    if reason:
+        return _Side(name, key, Extraction(""), PageAnalysis(None, reason=reason))
+    content_type = told["headers"].get("Content-Type", b"") if "headers" in told else b""
+    charset = http_content_type_encoding(content_type.decode("latin-1"))
     extraction = extract(decode_html(body, charset), recipe.extractor)
     return _Side(name, key, extraction, analyse_extraction(extraction, recipe))
 
 
-def _is_file(name: str) -> bool:
-    # A text may be longer than any name of a file.
-    with contextlib.suppress(OSError, ValueError):
-        return Path(name).is_file()
-    return False
-
-
-def _fetched(url: str, settings: BaseSettings) -> tuple[bytes, Message, str]:
+def _fetched(url: str, recipe: Recipe, most: int, agent: str) -> _Side:
     import http.client
     import urllib.error
     import urllib.request
 
-    agent = settings.get("USER_AGENT") or "scrapy-simhash"
-    most = settings.getint("SIMHASH_MAX_BODY_SIZE", _MOST)
+    from scrapy.http import Headers
+
+    from scrapy_simhash.keys import page_key
+
     try:
         request = urllib.request.Request(url, headers={"User-Agent": agent})  # noqa: S310 (checked)
         with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310
-            body = answer.read(most + 1)
-            headers, final = answer.headers, answer.geturl()
+            body, headers, final = answer.read(most + 1), answer.headers, answer.geturl()
     except urllib.error.HTTPError as error:
         raise UsageError(f"{url}: status {error.code}") from None
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise UsageError(f"{url}: {getattr(error, 'reason', error)}") from None
-    if len(body) > most:
-        raise UsageError(f"{url}: larger than SIMHASH_MAX_BODY_SIZE, {most:,} bytes")
-    return body, headers, final
+    told = {"headers": Headers(headers.items()), "url": final}
+    return _page(url, page_key(final), body, recipe, most, **told)
 
 
-def _ruling(one: _Side, other: _Side, recipe: Recipe) -> tuple[Ruling | None, int | None]:
-    """Return what the rule says of the two if they are near, and how far apart they are."""
-    from scrapy_simhash.fingerprint.rule import Rule
-    from scrapy_simhash.fingerprint.simhash import hamming_distance
-
-    first, second = one.analysis.fingerprint, other.analysis.fingerprint
-    if first is None or second is None:
-        return None, None
-    distance = hamming_distance(first.value, second.value)
-    if distance > recipe.distance:
-        return None, distance
-    pages = (other.key, other.analysis.facts, one.key, one.analysis.facts)
-    return Rule(recipe.distance)(*pages, distance), distance
+def _known(side: _Side) -> dict[str, str]:
+    known = about(side.analysis.facts)
+    if known:
+        known["title"] = _short(side.extraction.title or "-", 40)
+        known["h1"] = _short(" | ".join(side.extraction.headings) or "-", 40)
+    known["characters"] = f"{len(side.text):,}"
+    if side.analysis.fingerprint:
+        digits = str(side.analysis.fingerprint)
+        known["fingerprint"] = "\n".join(digits[n : n + 16] for n in range(0, len(digits), 16))
+    return known
 
 
-def _found(
-    one: _Side, other: _Side, recipe: Recipe, ruling: Ruling | None, distance: int | None
-) -> dict[str, Any]:
-    from scrapy_simhash.fingerprint.rule import REASONS
+def _changes(one: str, other: str, colour: bool) -> list[str]:
+    """Return the words in which two texts differ."""
+    from scrapy_simhash.report.difference import differences
 
-    features, others = set(recipe.features(one.text)), set(recipe.features(other.text))
-    return {
-        "pages": [_plain(one), _plain(other)],
-        "recipe": recipe.identity,
-        "bits": recipe.bits,
-        "k": recipe.distance,
-        "distance": distance,
-        "near_duplicates": ruling is not None and ruling.is_copy,
-        "reason": ruling.reason if ruling else None,
-        "because": REASONS[ruling.reason] if ruling else None,
-        "jaccard": len(features & others) / max(len(features | others), 1),
-    }
-
-
-def _plain(side: _Side) -> dict[str, Any]:
-    from scrapy_simhash.fingerprint.facts import Facts
-
-    own, facts = side.analysis.fingerprint, side.analysis.facts
-    known = Facts.from_bytes(facts) if facts else None
-    return {
-        "name": side.name,
-        "characters": len(side.text),
-        "fingerprint": str(own) if own else None,
-        "reason": side.analysis.reason,
-        "title": side.extraction.title or None,
-        "headings": list(side.extraction.headings),
-        "text_bytes": round(known.text_bytes) if known else None,
-        "page_bytes": round(known.page_bytes) if known else None,
-        "thin": side.extraction.thin,
-    }
-
-
-def _lines(one: _Side, other: _Side, found: dict[str, Any], recipe: Recipe) -> list[str]:
-    from scrapy_simhash.report.difference import differences, paint
-
-    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    columns = min(shutil.get_terminal_size().columns, 120)
-    lines = [
-        *(f"{letter}  {side.name}" for letter, side in (("A", one), ("B", other))),
-        "",
-        *aligned([("", "A", "B"), *_rows(*found["pages"])]),
-    ]
-    verdict = "near-duplicates" if found["near_duplicates"] else "not near-duplicates"
-    apart = "not compared"
-    if found["distance"] is not None:
-        apart = f"{found['distance']} of {recipe.bits} bits (k = {recipe.distance})"
-    lines += ["", f"distance  {apart}: {paint(verdict, '1', colour)}"]
-    if found["because"]:
-        lines.append(f"because   {found['because']} ({found['reason']})")
-    lines.append(f"Jaccard   {found['jaccard']:.3f}, of the features of the recipe {recipe.name}")
-    for letter, page in zip("AB", found["pages"], strict=True):
-        if page["reason"]:
-            lines.append(f"{letter} has no fingerprint: {_REASONS[page['reason']]}")
-        elif page["characters"] < recipe.min_length:
-            lines.append(f"{letter} is shorter than {recipe.min_length}: a crawl skips such texts")
-    texts = [" ".join(side.text.split()) for side in (one, other)]
+    texts = [" ".join(text.split()) for text in (one, other)]
     if texts[0] == texts[1]:
-        return [*lines, "", "The two texts are the same."]
+        return ["The two texts are the same."]
+    columns = min(shutil.get_terminal_size().columns, 120)
     changes = differences(texts[0][:_LONGEST], texts[1][:_LONGEST])
-    return [*lines, "", *changes.lines(columns, _CHANGES, colour)]
-
-
-def _rows(*pages: dict[str, Any]) -> list[tuple[str, ...]]:
-    """Return the facts of both pages, side by side."""
-    rows = [("main text", *(f"{page['characters']:,} characters" for page in pages))]
-    if any(page["text_bytes"] for page in pages):
-        sizes = ((page["text_bytes"] or 0, page["page_bytes"] or 0) for page in pages)
-        rows += [
-            ("of what it shows", *(f"about {text:,} of {all_:,} bytes" for text, all_ in sizes)),
-            ("main text stands out", *("no" if page["thin"] else "yes" for page in pages)),
-            ("title", *(_short(page["title"] or "-", 40) for page in pages)),
-            ("h1", *(_short(" | ".join(page["headings"]) or "-", 40) for page in pages)),
-        ]
-    for part in range(4):
-        prints = [str(page["fingerprint"] or "")[16 * part :][:16] for page in pages]
-        rows += [("fingerprint" if part == 0 else "", *prints)] if any(prints) else []
-    return rows
+    return changes.lines(columns, _CHANGES, colour)
 
 
 def _steps_of_both(one: _Side, other: _Side, recipe: Recipe) -> list[str]:

@@ -1,27 +1,5 @@
-"""`scrapy simhash evaluate`: precision and recall on labelled pages."""
+"""Measure precision and recall on labelled pages.
 
-from __future__ import annotations
-
-import argparse
-import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
-
-from scrapy.exceptions import UsageError
-from scrapy.settings import BaseSettings
-
-from scrapy_simhash.commands.output import aligned, progress
-from scrapy_simhash.commands.stores import add_shared_options, chosen_recipe, show, usage_errors
-
-if TYPE_CHECKING:
-    from scrapy_simhash.fingerprint.recipe import Recipe
-    from scrapy_simhash.offline.datasets import Dataset
-    from scrapy_simhash.offline.evaluation import Result
-
-SUMMARY = "Measure precision and recall on labelled pages"
-
-DESCRIPTION = """\
 A DATASET is a folder with docs.jsonl or docs.jsonl.xz: one JSON object a line,
 with "id", one of "html", "html_base64" and "text", and "url" where known; and
 with pairs.tsv: columns a, b, label, and kind where known, separated by tabs. A
@@ -46,12 +24,28 @@ distinct pages; shuffled, the same in random orders.
 exit status: 0, measured; 2, something given cannot be used; 130, interrupted.
 """
 
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, astuple
+from typing import TYPE_CHECKING, Any
+
+from scrapy.settings import BaseSettings
+
+from scrapy_simhash.commands.output import aligned, progress, show
+from scrapy_simhash.commands.stores import add_shared_options, chosen_recipe
+
+if TYPE_CHECKING:
+    from scrapy_simhash.offline.evaluation import Result
+
 _QUALITY = (
     *("set", "recipe", "k", "pages", "skipped", "precision", "recall", "like-headed"),
     *("found", "missed", "false", "dropped", "wrong/1000", "shuffled"),
 )
 _KINDS = ("set", "recipe", "kind", "label", "copies", "of", "share")
-_PAIRS = ("a", "b", "kind", "reason", "distance")
+_PAIRS = ("a", "b", "distance", "reason", "kind")
 _LISTED = 20  # wrong pairs of each sort in the JSON
 
 
@@ -81,37 +75,28 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
-    """Measure, and print and write what was asked for."""
-    from scrapy_simhash.extraction.extractor import load_extractor
+    """Measure, and print."""
     from scrapy_simhash.offline.datasets import read_dataset
-
-    if options.show < 0:
-        raise UsageError("--show is a whole number of at least 0")
-    recipes = [chosen_recipe(name, settings) for name in dict.fromkeys(options.recipe or [None])]
-    with usage_errors():
-        for recipe in recipes:
-            load_extractor(recipe.extractor)
-        datasets = [read_dataset(folder, options.kind_column) for folder in options.datasets]
-    listed = max(options.show, _LISTED)
-    results = [_evaluated(dataset, recipe, listed) for dataset in datasets for recipe in recipes]
-    lines = tables(results)
-    for result in results if options.show else ():
-        lines += wrong_pairs(result)
-    lines += ["", *dict.fromkeys(f"{result.name}: {result.method}" for result in results)]
-    show(options, lines, {"results": [_plain(result) for result in results]})
-
-
-def _evaluated(dataset: Dataset, recipe: Recipe, listed: int) -> Result:
     from scrapy_simhash.offline.evaluation import evaluate
 
-    with progress(dataset.name, len(dataset.documents)) as bar:
-        return evaluate(
-            dataset,
-            recipe,
-            processes=os.cpu_count() or 1,
-            progress=bar.update,
-            listed=listed,
-        )
+    recipes = [chosen_recipe(name, settings) for name in dict.fromkeys(options.recipe or [None])]
+    datasets = [read_dataset(folder, options.kind_column) for folder in options.datasets]
+    results = []
+    for dataset in datasets:
+        for recipe in recipes:
+            with progress(dataset.name, len(dataset.documents)) as bar:
+                measured = evaluate(
+                    dataset,
+                    recipe,
+                    processes=os.cpu_count() or 1,
+                    progress=bar.update,
+                    listed=options.show if options.show > 0 else _LISTED,
+                )
+            results.append(measured)
+    lines = tables(results)
+    for result in results if options.show > 0 else ():
+        lines += wrong_pairs(result)
+    show(options, lines, {"results": [_plain(result) for result in results]})
 
 
 def tables(results: Sequence[Result]) -> list[str]:
@@ -143,9 +128,9 @@ def wrong_pairs(result: Result) -> Iterator[str]:
         ("missed pairs", result.missed),
     ):
         if pairs:
-            rows = [(p.a, p.b, p.kind, p.reason, p.distance) for p in pairs]
+            rows = [astuple(pair) for pair in pairs]
             yield from ("", f"{result.dataset}, {result.name}: {what}")
-            yield from _table(_PAIRS, rows, 4)
+            yield from _table(_PAIRS, rows, 2)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[object]], left: int) -> list[str]:

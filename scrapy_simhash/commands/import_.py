@@ -1,34 +1,5 @@
-"""`scrapy simhash import`: the pages of another index, or fingerprints made elsewhere."""
+"""Add the pages of an exported index, or fingerprints made elsewhere.
 
-from __future__ import annotations
-
-import argparse
-import contextlib
-import itertools
-import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from scrapy.exceptions import UsageError
-from scrapy.settings import BaseSettings
-
-from scrapy_simhash.commands.output import progress
-from scrapy_simhash.commands.stores import (
-    add_shared_options,
-    chosen_recipe,
-    needed_index_url,
-    show,
-    usage_errors,
-)
-from scrapy_simhash.report.words import count
-
-if TYPE_CHECKING:
-    from scrapy_simhash.index import Entry, Index, IndexSpec
-
-SUMMARY = "Add the pages of an exported index, or fingerprints made elsewhere"
-
-DESCRIPTION = """\
 FILE is what "scrapy simhash export" wrote. The command reads and checks all of it, and
 then adds its pages, confirmed, in their order. It makes the index if there is none. A
 page that is there with the same fingerprint is passed over, so an import that was
@@ -49,6 +20,27 @@ exit status: 0, all of it is in the index; 2, something given cannot be used; 13
 interrupted.
 """
 
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrapy.exceptions import UsageError
+from scrapy.settings import BaseSettings
+
+from scrapy_simhash.commands.output import progress, say
+from scrapy_simhash.commands.stores import add_shared_options, chosen_recipe, needed_index_url
+from scrapy_simhash.report.words import count
+
+if TYPE_CHECKING:
+    from scrapy_simhash.index import Entry, Index, IndexSpec
+
 # Pages that are added at a time.
 _BATCH = 2048
 
@@ -65,7 +57,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--decimal", action="store_true", help="fingerprints that are text are decimal"
     )
-    add_shared_options(parser, "index", "recipe", "json")
+    add_shared_options(parser, "index", "recipe")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
@@ -73,38 +65,42 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     from scrapy_simhash.offline.transfer import check, read_entries, read_header
 
     path = Path(options.file)
-    with usage_errors():
-        spec = read_header(path)
-        if spec is None:
-            spec, entries, total = _foreign(options, settings, path)
-        else:
-            if options.recipe or options.fingerprint:
-                raise UsageError(f"{path} is an exported index: leave out --recipe and the columns")
-            total = check(path)
-            entries = read_entries(path, spec)
-        with _index(needed_index_url(options, settings), spec) as index:
-            before = len(index)
-            added = _add(index, entries, total)
-            after = len(index)
-    line = (
-        f"{count(added, 'page')} added, {total - added:,} were there; the index has {after:,} now"
-    )
-    show(options, [line], {"read": total, "added": added, "before": before, "after": after})
+    spec = read_header(path)
+    if spec is None:
+        spec, entries, total = _foreign(options, settings, path)
+    elif options.recipe or options.fingerprint:
+        raise UsageError(f"{path} is an exported index: leave out --recipe and the columns")
+    else:
+        total, entries = check(path), read_entries(path, spec)
+    with _index(needed_index_url(options, settings), spec) as index:
+        added = 0
+        with progress("importing", total) as bar:
+            while batch := list(itertools.islice(entries, _BATCH)):
+                added += index.put(batch)
+                bar.update(len(batch))
+        pages = f"{count(added, 'page')} added, {total - added:,} were there"
+        say([f"{pages}; the index has {len(index):,} now"])
 
 
 def _foreign(
     options: argparse.Namespace, settings: BaseSettings, path: Path
 ) -> tuple[IndexSpec, Iterator[Entry], int]:
     from scrapy_simhash.detector import spec_of
-    from scrapy_simhash.offline.transfer import Columns, read_foreign
+    from scrapy_simhash.offline.transfer import read_foreign
 
     recipe = chosen_recipe(options.recipe, settings)
-    base = 10 if options.decimal else 16
-    columns = Columns(options.key, options.fingerprint or "fingerprint", base)
-    now = time.time()
+    read = partial(
+        read_foreign,
+        path,
+        recipe,
+        time.time(),
+        key=options.key,
+        fingerprint=options.fingerprint or "fingerprint",
+        base=10 if options.decimal else 16,
+    )
     # All of it is read once before anything is added.
-    total = sum(1 for _ in read_foreign(path, columns, recipe, now))
-    return spec_of(recipe), read_foreign(path, columns, recipe, now), total
+    total = sum(1 for _ in read())
+    return spec_of(recipe), read(), total
 
 
 @contextlib.contextmanager
@@ -123,12 +119,3 @@ def _index(url: str, spec: IndexSpec) -> Iterator[Index]:
                 "their fingerprints cannot be compared; use another index"
             )
         yield index
-
-
-def _add(index: Index, entries: Iterator[Entry], total: int) -> int:
-    added = 0
-    with progress("importing", total) as bar:
-        while batch := list(itertools.islice(entries, _BATCH)):
-            added += index.put(batch)
-            bar.update(len(batch))
-    return added

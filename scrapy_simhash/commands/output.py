@@ -1,12 +1,14 @@
-"""The progress that subcommands show, their tables, and the files that they write."""
+"""The progress, tables and results that subcommands show, and the files that they write."""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
+import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -54,6 +56,17 @@ def aligned(rows: Sequence[Sequence[str]], left: int | None = None) -> list[str]
     return lines
 
 
+def say(lines: Iterable[str]) -> None:
+    """Print lines."""
+    sys.stdout.writelines(f"{line}\n" for line in lines)
+    sys.stdout.flush()
+
+
+def show(options: argparse.Namespace, lines: Iterable[str], found: dict[str, Any]) -> None:
+    """Print lines, or what was found as JSON if that is asked for."""
+    say([json.dumps(found, indent=1)] if options.json else lines)
+
+
 def check_writable(path: str) -> None:
     """Raise a UsageError unless a file can be made there: before the work, not after it."""
     folder = Path(path).absolute().parent
@@ -68,22 +81,10 @@ def check_writable(path: str) -> None:
 @contextlib.contextmanager
 def whole_file(path: str) -> Iterator[IO[bytes]]:
     """Open a file that replaces another when it is whole, and else leaves nothing."""
+    check_writable(path)
     folder = Path(path).absolute().parent
     with tempfile.TemporaryDirectory(prefix=".simhash-", dir=folder) as beside:
         whole = Path(beside) / "whole"
         with whole.open("wb") as file:
             yield file
         whole.replace(path)
-
-
-def write_file(path: str, data: bytes) -> None:
-    """Write a file that is there whole or not at all.
-
-    Raises:
-        UsageError: it cannot be written.
-    """
-    try:
-        with whole_file(path) as file:
-            file.write(data)
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from None

@@ -1,35 +1,5 @@
-"""`scrapy simhash patterns`: what the addresses of an index's pages tell before a download."""
+"""List address patterns whose pages are copies; pin, forbid, forget or export them.
 
-from __future__ import annotations
-
-import argparse
-import contextlib
-import json
-import sys
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
-
-from scrapy.exceptions import UsageError
-from scrapy.settings import BaseSettings
-
-from scrapy_simhash.commands.output import check_writable, write_file
-from scrapy_simhash.commands.selection import of_hosts
-from scrapy_simhash.commands.stores import (
-    add_shared_options,
-    needed_index_url,
-    opened,
-    show,
-    usage_errors,
-)
-from scrapy_simhash.report.words import count, size
-
-if TYPE_CHECKING:
-    from scrapy_simhash.url_patterns.learner import Learner
-    from scrapy_simhash.url_patterns.store import PatternStore, Row
-
-SUMMARY = "List address patterns whose pages are copies; pin, forbid, forget or export them"
-
-DESCRIPTION = """\
 Addresses whose pages were copies again and again make a pattern: a host, a path and
 parameters, with stars for values that differ. SIMHASH_SPARE says what a crawl does
 with requests that fit one. The command lists patterns, and with --all every signature:
@@ -46,6 +16,27 @@ of a robots.txt.
 
 exit status: 0, done; 1, there is none; 2, something given cannot be used.
 """
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from scrapy.exceptions import UsageError
+from scrapy.settings import BaseSettings
+
+from scrapy_simhash.commands.output import check_writable, show, whole_file
+from scrapy_simhash.commands.selection import of_hosts
+from scrapy_simhash.commands.stores import add_shared_options, needed_index_url, opened
+from scrapy_simhash.report.words import count, size
+
+if TYPE_CHECKING:
+    from scrapy_simhash.url_patterns.learner import Learner
+    from scrapy_simhash.url_patterns.store import PatternStore, Row
 
 _MARKS = {"pin": "pinned", "forbid": "forbidden", "unmark": "none"}
 
@@ -97,7 +88,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
 def _opened(url: str) -> Iterator[PatternStore]:
     from scrapy_simhash.index import open_patterns
 
-    with opened(url), usage_errors(), contextlib.closing(open_patterns(url)) as store:
+    with opened(url), contextlib.closing(open_patterns(url)) as store:
         yield store
 
 
@@ -129,12 +120,11 @@ def _read(store: PatternStore) -> tuple[Learner, dict[tuple[str, str], str]]:
 
     table = PatternTable(most_hosts=10**6, most_of_host=10**6, most=10**6)
     read: list[Row] = []
-    with usage_errors():
-        rows, since = store.changes()
-        while rows:
-            table.read(rows)
-            read += rows
-            rows, since = store.changes(since)
+    rows, since = store.changes()
+    while rows:
+        table.read(rows)
+        read += rows
+        rows, since = store.changes(since)
     present = {
         (row.host, table.of(row.host).present(row.signature)): row.example
         for row in read
@@ -172,7 +162,8 @@ def _export(file: str, rows: list[Row]) -> None:
     if file == "-":
         sys.stdout.write(text)
     else:
-        write_file(file, text.encode())
+        with whole_file(file) as whole:
+            whole.write(text.encode())
     out = sys.stderr if file == "-" else sys.stdout
     host = ""
     for row in sorted(rest, key=lambda row: row.host):

@@ -1,22 +1,5 @@
-"""`scrapy simhash report`: the dedup log as a page to look at."""
+"""Show what a crawl kept and dropped, from its dedup log.
 
-from __future__ import annotations
-
-import argparse
-import json
-import sys
-from pathlib import Path
-
-from scrapy.exceptions import UsageError
-from scrapy.settings import BaseSettings
-
-from scrapy_simhash.commands.output import check_writable, progress, write_file
-from scrapy_simhash.commands.stores import usage_errors
-from scrapy_simhash.report.words import count, percent
-
-SUMMARY = "Show what a crawl kept and dropped, from its dedup log"
-
-DESCRIPTION = """\
 A LOG is what a crawl writes with the setting SIMHASH_LOG; rotated files beside it
 (LOG.1, LOG.2 ...) are read too. Without LOG, the command reads the project's. The
 report is one HTML file that needs no network: the doubtful drops with what differs,
@@ -32,20 +15,31 @@ exit status: 0, done (also for an empty log); 2, something given cannot be used;
 130, interrupted.
 """
 
-_DEFAULT = "simhash-report.html"
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from scrapy.exceptions import UsageError
+from scrapy.settings import BaseSettings
+
+from scrapy_simhash.commands.output import check_writable, progress, say, whole_file
+from scrapy_simhash.commands.stores import add_shared_options, log_paths
+from scrapy_simhash.report.words import count, percent
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("logs", nargs="*", metavar="LOG", help="dedup log")
     parser.add_argument(
-        "-o", "--output", metavar="FILE", help=f"where the report goes (default: {_DEFAULT})"
+        "-o",
+        "--output",
+        metavar="FILE",
+        default="simhash-report.html",
+        help="where the report goes (simhash-report.html)",
     )
-    parser.add_argument(
-        "--json",
-        action="store_true",
-        help="print the figures as JSON, and write the report only with -o",
-    )
+    add_shared_options(parser, "json")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
@@ -54,31 +48,30 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     from scrapy_simhash.report.figures import plain, read_figures
     from scrapy_simhash.report.page import render
 
-    logs = options.logs or ([settings.get("SIMHASH_LOG")] if settings.get("SIMHASH_LOG") else [])
+    logs = log_paths(options.logs, settings)
     if not logs:
         raise UsageError("name a dedup log, which a crawl writes with -s SIMHASH_LOG=dedup.jsonl")
-    output = options.output or (None if options.json else _DEFAULT)
-    if output:
-        check_writable(output)
-    with usage_errors():
-        files = log_files(logs)
-        if output and Path(output).resolve() in files:
-            raise UsageError(f"-o {output}: it is the log itself")
-        # The log is read twice.
-        total = 2 * sum(file.stat().st_size for file in files)
-        with progress("reading", total, "B") as bar:
-            figures = read_figures(logs, bar.update)
+    files = log_files(logs)
+    output = Path(options.output).absolute()
+    if output.resolve() in files:
+        raise UsageError(f"-o {options.output}: it is the log itself")
+    if not options.json:
+        check_writable(options.output)
+    # The log is read twice.
+    total = 2 * sum(file.stat().st_size for file in files)
+    with progress("reading", total, "B") as bar:
+        figures = read_figures(logs, bar.update)
     if figures.unreadable and not figures.judged:
         raise UsageError(f"{', '.join(map(str, logs))}: no line of it is one of a dedup log")
-    if output:
-        write_file(output, render(figures).encode("utf-8", "replace"))
     if options.json:
-        sys.stdout.write(json.dumps(plain(figures), indent=1) + "\n")
+        say([json.dumps(plain(figures), indent=1)])
         return
+    with whole_file(options.output) as file:
+        file.write(render(figures).encode("utf-8", "replace"))
     repeated = figures.count("duplicate")
-    sys.stdout.write(
-        f"{count(figures.judged)} judged, {count(repeated, 'near-duplicate')} "
-        f"({percent(repeated, figures.judged)}): {Path(str(output)).absolute().as_uri()}\n"
+    share = f"{count(repeated, 'near-duplicate')} ({percent(repeated, figures.judged)})"
+    say(
+        [f"{count(figures.judged)} judged, {share}: {output.as_uri()}"]
         if figures.judged
-        else f"the log is empty, and so is the report: {output}\n"
+        else [f"the log is empty, and so is the report: {options.output}"]
     )

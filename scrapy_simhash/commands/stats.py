@@ -1,27 +1,7 @@
-"""`scrapy simhash stats`: the pages of an index, and its size."""
+"""Show the pages of an index, and its size.
 
-from __future__ import annotations
-
-import argparse
-from typing import Any
-
-from scrapy.settings import BaseSettings
-
-from scrapy_simhash.commands.output import aligned
-from scrapy_simhash.commands.stores import (
-    add_shared_options,
-    needed_index_url,
-    opened,
-    recipe_of,
-    show,
-)
-from scrapy_simhash.report.words import moment, size
-
-SUMMARY = "Show the pages of an index, and its size"
-
-DESCRIPTION = """\
     scrapy simhash stats --index redis://localhost/0
-    scrapy simhash stats --index /var/lib/crawl/pages.sqlite --json -
+    scrapy simhash stats --index /var/lib/crawl/pages.sqlite --json
 
 Counts are exact. Sizes of a large index in Redis come from a sample of its keys, so that
 no call to the server is a large one. Pages in progress are those whose callback has not
@@ -29,6 +9,16 @@ finished; a crawler that was killed leaves some until their leases run out.
 
 exit status: 0, shown; 2, there is no index, or it cannot be used.
 """
+
+from __future__ import annotations
+
+import argparse
+
+from scrapy.settings import BaseSettings
+
+from scrapy_simhash.commands.output import aligned, show
+from scrapy_simhash.commands.stores import add_shared_options, needed_index_url, opened
+from scrapy_simhash.report.words import moment, size
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -41,36 +31,27 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     with opened(needed_index_url(options, settings)) as index:
         census, spec = index.census(), index.spec
         first = next(iter(index), None)
-    recipe = recipe_of(spec.recipe, settings)
+    total = sum(census.sizes.values())
     found = {
         "pages": census.pages,
         "in_progress": census.provisional,
         "oldest": first.time if first else None,
-        "recipe": recipe.name if recipe else None,
-        "identity": spec.recipe,
+        "recipe": spec.recipe,
         "bits": spec.bits,
         "distance": spec.distance,
         "blocks": spec.blocks,
         "bytes": census.sizes,
-        "bytes_in_all": sum(census.sizes.values()),
+        "bytes_in_all": total,
     }
-    show(options, _lines(found), found)
-
-
-def _lines(found: dict[str, Any]) -> list[str]:
-    pages, total = found["pages"], found["bytes_in_all"]
-    rows = [("pages", f"{pages:,}"), ("in progress", f"{found['in_progress']:,}")]
-    if found["oldest"] is not None:
-        rows.append(("oldest", f"{moment(found['oldest'])} UTC"))
-    rows.append(("recipe", f"{found['recipe'] or 'one of your own'}: {found['identity']}"))
-    rows.append(("distance", f"{found['distance']} of {found['bits']} bits"))
-    rows.append(("found by", f"{found['blocks']} block values a page"))
-    if total:
-        each = f", {size(total / pages)} a page" if pages else ""
-        rows.append(("size", size(total) + each))
-        rows += [("", f"{size(part)} {name}") for name, part in found["bytes"].items()]
-        if pages:
-            rows.append(("at 10 times", f"about {size(10 * total)} for {10 * pages:,} pages"))
-    else:
-        rows.append(("size", "the server does not tell"))
-    return aligned(rows)
+    each = f", {size(total / census.pages)} a page" if census.pages else ""
+    rows = [
+        ("pages", f"{census.pages:,}"),
+        ("in progress", f"{census.provisional:,}"),
+        ("oldest", f"{moment(first.time)} UTC" if first else "-"),
+        ("recipe", spec.recipe),
+        ("distance", f"{spec.distance} of {spec.bits} bits"),
+        ("found by", f"{spec.blocks} block values a page"),
+        ("size", size(total) + each if total else "the server does not tell"),
+        *(("", f"{size(part)} {name}") for name, part in census.sizes.items()),
+    ]
+    show(options, aligned(rows), found)

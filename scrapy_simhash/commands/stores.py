@@ -1,11 +1,9 @@
-"""The parts that subcommands share: index, log, recipe, and results on the terminal or as JSON."""
+"""The index, the dedup log and the recipe that an operator means."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import json
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,15 +12,12 @@ from urllib.parse import quote
 from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
-from scrapy_simhash.commands.output import progress, write_file
+from scrapy_simhash.commands.output import progress
 
 if TYPE_CHECKING:
     from scrapy_simhash.fingerprint.recipe import Recipe
     from scrapy_simhash.index import Entry, Index
     from scrapy_simhash.report.dedup_log import LogLine, SparedLine
-
-# The settings that say what a recipe does.
-_OF_RECIPES = tuple(f"SIMHASH_{name}" for name in ("DISTANCE", "EXTRACTOR", "MIN_LENGTH", "SEED"))
 
 _OPTIONS: dict[str, dict[str, Any]] = {
     "index": {
@@ -34,7 +29,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "HOST",
         "help": "of this host only, with its port if it has one (may be repeated)",
     },
-    "json": {"metavar": "FILE", "help": "write the result as JSON; - for standard output"},
+    "json": {"action": "store_true", "help": "print the result as JSON"},
     "log": {
         "action": "append",
         "metavar": "FILE",
@@ -60,38 +55,30 @@ def chosen_recipe(name: str | None, settings: BaseSettings) -> Recipe:
     change the named recipe too.
 
     Raises:
-        UsageError: there is no such recipe, or a setting does not fit.
+        SettingError: there is no such recipe, or a setting does not fit.
     """
     from scrapy_simhash.settings import recipe_from_settings
 
     if name is not None:
-        own = BaseSettings({"SIMHASH_RECIPE": name})
-        for setting in _OF_RECIPES:
-            if (settings.getpriority(setting) or 0) >= SETTINGS_PRIORITIES["cmdline"]:
-                own.set(setting, settings.get(setting))
-        settings = own
-    with usage_errors():
-        return recipe_from_settings(settings)
+        given = SETTINGS_PRIORITIES["cmdline"]
+        own = {key: settings[key] for key in settings if (settings.getpriority(key) or 0) >= given}
+        settings = BaseSettings(own | {"SIMHASH_RECIPE": name})
+    return recipe_from_settings(settings)
 
 
 def index_url(options: argparse.Namespace, settings: BaseSettings) -> str | None:
     """Return the URL of the index that is meant; None if none is named."""
     from scrapy_simhash.settings import index_url_from_settings
 
-    if options.index:
-        if "://" in options.index:
-            return _patient(options.index)
-        return "sqlite:///" + quote(str(Path(options.index).absolute()))
-    with usage_errors():
-        url = index_url_from_settings(settings)
-    return None if url.startswith("memory:") else _patient(url)
-
-
-def _patient(url: str) -> str:
-    # A crawl does not wait for a slow Redis; an operator does.
-    if "socket_timeout=" in url or not url.startswith(("redis", "unix")):
-        return url
-    return f"{url}{'&' if '?' in url else '?'}socket_timeout=30"
+    url: str = options.index or index_url_from_settings(settings)
+    if options.index and "://" not in url:
+        url = "sqlite:///" + quote(str(Path(url).absolute()))
+    if url.startswith("memory:") and not options.index:
+        return None
+    if url.startswith(("redis", "unix")) and "socket_timeout=" not in url:
+        # A crawl does not wait for a slow Redis; an operator does.
+        url += f"{'&' if '?' in url else '?'}socket_timeout=30"
+    return url
 
 
 def needed_index_url(options: argparse.Namespace, settings: BaseSettings) -> str:
@@ -108,27 +95,11 @@ def needed_index_url(options: argparse.Namespace, settings: BaseSettings) -> str
 
 @contextlib.contextmanager
 def opened(url: str, *, read_only: bool = True) -> Iterator[Index]:
-    """Open an index that is there; what goes wrong with it is a UsageError."""
+    """Open an index that is there."""
     from scrapy_simhash.index import open_existing
 
-    with usage_errors(), contextlib.closing(open_existing(url, read_only=read_only)) as index:
+    with contextlib.closing(open_existing(url, read_only=read_only)) as index:
         yield index
-
-
-@contextlib.contextmanager
-def usage_errors() -> Iterator[None]:
-    """Make a UsageError of what goes wrong with an index, a setting or a file."""
-    from scrapy_simhash.index import StoreError
-
-    try:
-        yield
-    except (StoreError, ValueError) as error:
-        raise UsageError(str(error)) from None
-    except OSError as error:
-        # A pipe that nobody reads any more has no name, and is no mistake of the user's.
-        if error.filename is None:
-            raise
-        raise UsageError(f"{error.filename}: {error.strerror or error}") from None
 
 
 def watched(index: Index, label: str) -> Iterator[Entry]:
@@ -139,16 +110,18 @@ def watched(index: Index, label: str) -> Iterator[Entry]:
             yield entry
 
 
-def log_paths(options: argparse.Namespace, settings: BaseSettings) -> list[str]:
-    """Return the dedup logs that are meant, none if there is none."""
-    if options.log:
-        return list(options.log)
-    path = settings.get("SIMHASH_LOG")
-    return [str(path)] if path and Path(path).is_file() else []
+def log_paths(given: Sequence[str] | None, settings: BaseSettings) -> list[str | Path]:
+    """Return the dedup logs that are given, or that of the settings; none if there is none."""
+    from scrapy_simhash.settings import log_path_from_settings
+
+    if given:
+        return list(given)
+    path = log_path_from_settings(settings)
+    return [path] if path and path.is_file() else []
 
 
 def log_lines(
-    paths: Sequence[str], spared: Callable[[SparedLine], object] = lambda _: None
+    paths: Sequence[str | Path], spared: Callable[[SparedLine], object] = lambda _: None
 ) -> Iterator[LogLine]:
     """Yield the lines of dedup logs, and show how far the reading is.
 
@@ -158,38 +131,6 @@ def log_lines(
     """
     from scrapy_simhash.report.dedup_log import log_files, read_log
 
-    with usage_errors():
-        total = sum(file.stat().st_size for file in log_files(paths))
-        with progress("reading the log", total, "B") as bar:
-            yield from read_log(paths, spared=spared, passed=bar.update)
-
-
-def recipe_of(identity: str, settings: BaseSettings) -> Recipe | None:
-    """Return the recipe with an identity: that of the settings, or a named one; None if unknown."""
-    from itertools import product
-
-    from scrapy_simhash.extraction.extractor import EXTRACTORS
-    from scrapy_simhash.fingerprint.recipe import RECIPES, named_recipe
-
-    with contextlib.suppress(UsageError):
-        own = chosen_recipe(None, settings)
-        if own.identity == identity:
-            return own
-    for name, extractor in product(RECIPES, EXTRACTORS):
-        recipe = named_recipe(name, extractor=extractor)
-        if recipe.identity == identity:
-            return recipe
-    return None
-
-
-def show(options: argparse.Namespace, lines: Sequence[str], found: dict[str, Any]) -> None:
-    """Print lines, and write what was found as JSON if asked; the one or the other to stdout."""
-    if options.json != "-":
-        sys.stdout.write("\n".join(lines) + "\n")
-    if options.json is not None:
-        text = json.dumps(found, indent=1) + "\n"
-        if options.json == "-":
-            sys.stdout.write(text)
-        else:
-            write_file(options.json, text.encode())
-    sys.stdout.flush()
+    total = sum(file.stat().st_size for file in log_files(paths))
+    with progress("reading the log", total, "B") as bar:
+        yield from read_log(paths, spared=spared, passed=bar.update)

@@ -1,29 +1,5 @@
-"""`scrapy simhash tune`: the distance for an operator's own pages."""
+"""Find the distance for your own pages.
 
-from __future__ import annotations
-
-import argparse
-import itertools
-import os
-import shutil
-import sys
-import textwrap
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from scrapy.exceptions import UsageError
-from scrapy.settings import BaseSettings
-
-from scrapy_simhash.commands.output import aligned, check_writable, progress
-from scrapy_simhash.commands.stores import add_shared_options, chosen_recipe, usage_errors
-
-if TYPE_CHECKING:
-    from scrapy_simhash.fingerprint.recipe import Recipe
-    from scrapy_simhash.offline.tuning import Answers, Candidate
-
-SUMMARY = "Find the distance for your own pages"
-
-DESCRIPTION = """\
 PAGES are pages of your crawl: a file or folder that "scrapy simhash dedupe" reads, such
 as a feed of the example's pages spider; the first 3,000 are taken. The command draws
 pairs of them at every distance and shows both texts, the nearest pairs first; you say
@@ -38,6 +14,30 @@ later. Each of its lines is a pair and y or n, separated by tabs.
 exit status: 0, done; 2, something given cannot be used; 130, interrupted.
 """
 
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrapy.exceptions import UsageError
+from scrapy.settings import BaseSettings
+
+from scrapy_simhash.commands.output import aligned, check_writable, progress, say
+from scrapy_simhash.commands.stores import chosen_recipe
+
+if TYPE_CHECKING:
+    from scrapy_simhash.analysis.page import PageAnalysis
+    from scrapy_simhash.fingerprint.recipe import Recipe
+    from scrapy_simhash.offline.pages import SavedPage
+    from scrapy_simhash.offline.tuning import Answers, Candidate
+
 _PAGES = 3000
 _EXCERPT = 20_000  # characters of a text that are compared word by word
 _LINES = 4  # of each text that is shown
@@ -47,7 +47,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("pages", metavar="PAGES", help="pages of your crawl")
     parser.add_argument("--labels", metavar="FILE", help="where answers are read and kept")
-    add_shared_options(parser, "recipe")
     parser.add_argument(
         "--each",
         type=int,
@@ -66,7 +65,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Draw pairs, ask, and print what the answers say."""
-    from scrapy_simhash.offline.tuning import draw
+    from scrapy_simhash.offline.tuning import candidates, draw
 
     if options.each < 1:
         raise UsageError("--each is a whole number of at least 1")
@@ -74,53 +73,33 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         raise UsageError("--target is between 0 and 1")
     if options.labels:
         check_writable(options.labels)
-    recipe = chosen_recipe(options.recipe, settings)
-    names, texts, pairs = _candidates(options.pages, recipe)
+    recipe = chosen_recipe(None, settings)
+    pages = list(_compared(options.pages, recipe))
+    pairs = candidates(pages, _farthest(recipe))
     drawn = draw(pairs, options.each)
     if not drawn:
         raise UsageError(
-            f"{options.pages}: no two of its {len(names)} pages could be taken for copies"
+            f"{options.pages}: no two of its {len(pages)} pages could be taken for copies"
         )
-    answers = _read_labels(options.labels, names)
+    answers = _read_labels(options.labels, pages)
     if sys.stdin.isatty():
-        _ask(drawn, names, texts, answers, options.labels)
+        _ask(drawn, pages, answers, options.labels)
     elif not answers:
         raise UsageError("no terminal to ask at, and no answers in a file of --labels")
-    sys.stdout.write("\n".join(_report(recipe, pairs, answers, options.target)) + "\n")
+    say(_report(recipe, pairs, answers, options.target))
 
 
-def _candidates(path: str, recipe: Recipe) -> tuple[list[str], list[str], list[Candidate]]:
-    """Return the names and texts of the pages, and the pairs that may be taken for copies."""
-    from scrapy_simhash.analysis.page import analyse_extraction, analyse_text
-    from scrapy_simhash.extraction.extractor import Extraction, extract
-    from scrapy_simhash.fingerprint.rule import Rule
-    from scrapy_simhash.offline.pages import read_pages
-    from scrapy_simhash.offline.tuning import candidates
+def _compared(path: str, recipe: Recipe) -> Iterator[tuple[SavedPage, PageAnalysis]]:
+    """Yield the pages that have enough text, each with an excerpt of it."""
+    from scrapy_simhash.offline.pages import analysed, read_pages
 
-    names, keys, texts, facts, fingerprints = [], [], [], [], []
-    with progress("reading", _PAGES) as bar, usage_errors():
-        for page in itertools.islice(read_pages(path), _PAGES):
+    pages = itertools.islice(read_pages(path), _PAGES)
+    cores = os.cpu_count() or 1
+    with progress("reading", _PAGES) as bar:
+        for page, analysis in analysed(pages, recipe, processes=cores, excerpt_length=_EXCERPT):
             bar.update()
-            html = page.html
-            if html is None:
-                extraction = Extraction(page.text or "")
-                analysis = analyse_text(extraction.text, recipe)
-            else:
-                extraction = extract(html, recipe.extractor)
-                analysis = analyse_extraction(extraction, recipe)
             if analysis.fingerprint is not None:
-                names.append(page.name)
-                keys.append(page.key)
-                texts.append(" ".join(extraction.text.split())[:_EXCERPT])
-                facts.append(analysis.facts)
-                fingerprints.append(analysis.fingerprint)
-    if not fingerprints:
-        raise UsageError(f"{path}: none of its pages has enough text")
-
-    def is_copy(a: int, b: int, distance: int, k: int) -> bool:
-        return Rule(k)(keys[b], facts[b], keys[a], facts[a], distance).is_copy
-
-    return names, texts, candidates(fingerprints, _farthest(recipe), is_copy)
+                yield page, analysis
 
 
 def _farthest(recipe: Recipe) -> int:
@@ -128,37 +107,40 @@ def _farthest(recipe: Recipe) -> int:
 
 
 def _ask(
-    drawn: list[Candidate],
-    names: list[str],
-    texts: list[str],
+    drawn: Sequence[Candidate],
+    pages: Sequence[tuple[SavedPage, PageAnalysis]],
     answers: Answers,
     labels: str | None,
 ) -> None:
-    from scrapy_simhash.report.difference import differences, paint
-
     columns = min(shutil.get_terminal_size().columns, 120)
-    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     for number, pair in enumerate(drawn, 1):
         if pair.documents in answers:
             continue
-        sys.stdout.write(f"\n{number} of {len(drawn)}: {pair.distance} bits apart\n")
-        for document in pair.documents:
-            text = texts[document]
-            sys.stdout.write(f"  {paint(names[document], '1', colour)}\n")
-            shown = textwrap.wrap(text[: columns * _LINES], columns - 4)[:_LINES]
-            sys.stdout.writelines(f"    {line}\n" for line in shown)
-            sys.stdout.write(f"    ({len(text):,} characters)\n")
-        sys.stdout.write("  what differs\n")
-        changes = differences(*(texts[document] for document in pair.documents))
-        lines = changes.lines(columns - 4, 8, colour) or ["nothing"]
-        sys.stdout.writelines(f"    {line}\n" for line in lines)
+        say(["", f"{number} of {len(drawn)}: {pair.distance} bits apart"])
+        both = [pages[document] for document in pair.documents]
+        say(f"  {line}" for line in _shown(both, columns - 2))
         answer = _answer()
         if answer == "q":
             return
         if answer != "s":
             answers[pair.documents] = answer == "y"
             if labels is not None:
-                _keep(labels, [names[document] for document in pair.documents], answer)
+                with Path(labels).open("a", encoding="utf-8") as file:
+                    file.write("\t".join((*(page.name for page, _ in both), answer)) + "\n")
+
+
+def _shown(both: Sequence[tuple[SavedPage, PageAnalysis]], columns: int) -> Iterator[str]:
+    """Yield the beginnings of two texts, and what differs."""
+    from scrapy_simhash.report.difference import differences, paint
+
+    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    for page, analysis in both:
+        yield paint(page.name, "1", colour)
+        shown = textwrap.wrap(analysis.excerpt[: columns * _LINES], columns - 2)[:_LINES]
+        yield from (f"  {line}" for line in shown)
+    yield "what differs"
+    changes = differences(*(analysis.excerpt for _, analysis in both))
+    yield from (f"  {line}" for line in changes.lines(columns - 2, 8, colour) or ["nothing"])
 
 
 def _answer() -> str:
@@ -172,20 +154,13 @@ def _answer() -> str:
             return answer
 
 
-def _keep(path: str, names: list[str], answer: str) -> None:
-    with usage_errors(), Path(path).open("a", encoding="utf-8") as file:
-        file.write("\t".join((*names, answer)) + "\n")
-
-
-def _read_labels(path: str | None, names: list[str]) -> Answers:
+def _read_labels(path: str | None, pages: Sequence[tuple[SavedPage, PageAnalysis]]) -> Answers:
     """Return the answers of a file about pages that are there; none if there is no file."""
     if path is None or not Path(path).exists():
         return {}
-    number_of = {name: number for number, name in enumerate(names)}
+    number_of = {page.name: number for number, (page, _) in enumerate(pages)}
     answers = {}
-    with usage_errors():
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
         cells = line.split("\t")
         if len(cells) != 3 or cells[2] not in ("y", "n"):
             raise UsageError(f"{path}, line {number}: not two pages and y or n, but {line!r:.80}")

@@ -6,25 +6,27 @@ bytes as ``html_base64``, or a ``text`` without a page.
 
 from __future__ import annotations
 
-import json
+import contextlib
+import itertools
 from base64 import b64decode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from scrapy_simhash.analysis.page import Body, PageAnalysis, text_body
+from scrapy_simhash.analysis.pool import analyse_all
 from scrapy_simhash.extraction.charset import decode_html
+from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.keys import page_key, plain_key
-from scrapy_simhash.offline.packed import unpacked, unpacked_name
+from scrapy_simhash.offline.files import FileError, json_lines, unpacked, unpacked_name
 
-_LINES = (".jsonl", ".jl", ".ndjson")
-_HTML = (".html", ".htm", ".xhtml")
-_WARC = (".warc", ".warc.gz")
+_SUFFIXES = {
+    "lines": (".jsonl", ".jl", ".ndjson"),
+    "html": (".html", ".htm", ".xhtml"),
+    "warc": (".warc",),
+}
 _HTML_TYPES = ("text/html", "application/xhtml+xml")
-
-
-class PagesError(ValueError):
-    """Saved pages cannot be read; the message is one line that names the file and the line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,11 @@ class SavedPage:
     def html(self) -> str | None:
         """The decoded page; None if there is only a text."""
         return None if self.body is None else decode_html(self.body, self.declared)
+
+    @property
+    def to_analyse(self) -> Body:
+        """The page, or else the text, as the analysis takes it."""
+        return text_body(self.text or "") if self.body is None else Body(self.body, self.declared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +90,17 @@ def read_pages(
         passed: called with the number of bytes on the disk that were read since its last call.
 
     Raises:
-        PagesError: there is nothing that can be read. Lines are checked as they are reached.
+        FileError: there is nothing that can be read. Lines are checked as they are reached.
     """
     path = Path(path)
     for file in page_files(path):
         name = file.relative_to(path).as_posix() if path.is_dir() else file.name
         begun = 0
-        for page, read in _read(file, name, fields or Fields()):
-            passed(read - begun)
-            begun = read
-            yield page
+        with unpacked(file) as (lines, raw):
+            for page in _read(file, name, lines, raw, fields or Fields()):
+                passed(raw.tell() - begun)
+                begun = raw.tell()
+                yield page
         passed(file.stat().st_size - begun)
 
 
@@ -100,18 +108,18 @@ def page_files(path: Path) -> list[Path]:
     """Return the files with pages: a file itself, or all that are in a folder, in sorted order.
 
     Raises:
-        PagesError: there is none.
+        FileError: there is none.
     """
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.is_file() and _kind(file))
         if not files:
-            raise PagesError(f"{path}: it holds neither HTML, JSON lines nor WARC files")
+            raise FileError(f"{path}: it holds neither HTML, JSON lines nor WARC files")
         return files
     if not path.is_file():
-        raise PagesError(f"{path}: there is no such file or folder")
+        raise FileError(f"{path}: there is no such file or folder")
     if not _kind(path):
-        known = ", ".join((*_LINES, *_HTML, *_WARC))
-        raise PagesError(
+        known = ", ".join(suffix for suffixes in _SUFFIXES.values() for suffix in suffixes)
+        raise FileError(
             f"{path}: its kind is not known; known are folders, {known}, also with .gz, .xz, .bz2"
         )
     return [path]
@@ -119,72 +127,61 @@ def page_files(path: Path) -> list[Path]:
 
 def _kind(path: Path) -> str | None:
     name = unpacked_name(path)
-    for kind, suffixes in (("lines", _LINES), ("html", _HTML), ("warc", (".warc",))):
-        if name.endswith(suffixes):
-            return kind
-    return None
+    return next((kind for kind, suffixes in _SUFFIXES.items() if name.endswith(suffixes)), None)
 
 
-def _read(path: Path, name: str, fields: Fields) -> Iterator[tuple[SavedPage, int]]:
-    """Yield the pages of a file, each with the bytes that were read so far."""
-    with unpacked(path, PagesError) as (file, raw):
-        if _kind(path) == "html":
-            yield SavedPage(name, plain_key(name), body=file.read()), raw.tell()
-        elif _kind(path) == "warc":
-            # warcio itself unpacks .gz, record by record.
-            for page in _warc(path, raw if path.suffix.lower() == ".gz" else file):
-                yield page, raw.tell()
-        else:
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    yield _page(line, fields, f"{path}, line {number}"), raw.tell()
+def _read(
+    path: Path, name: str, file: IO[bytes], raw: IO[bytes], fields: Fields
+) -> Iterator[SavedPage]:
+    kind = _kind(path)
+    if kind == "html":
+        yield SavedPage(name, plain_key(name), body=file.read())
+    elif kind == "warc":
+        # warcio itself unpacks .gz, record by record.
+        yield from _warc(path, raw if path.suffix.lower() == ".gz" else file)
+    else:
+        for where, entry in json_lines(file, path):
+            yield _page(entry, fields, where)
 
 
-def _page(line: bytes, fields: Fields, where: str) -> SavedPage:
-    try:
-        entry = json.loads(line)
-    except (ValueError, RecursionError):
-        entry = None
-    if not isinstance(entry, dict):
-        raise PagesError(f"{where}: not a JSON object")
-    name = _first(entry, fields.key, where)
+def _page(entry: dict[str, Any], fields: Fields, where: str) -> SavedPage:
+    _, name = _first(entry, fields.key, where)
     if not name:
-        raise PagesError(f"{where}: no {' or '.join(fields.key)} names the page")
+        raise FileError(f"{where}: no {' or '.join(fields.key)} names the page")
     url = next((u for u in (entry.get("url"), name) if isinstance(u, str) and "://" in u), None)
     key = plain_key(name) if url is None else _key(url, where)
-    for html_field in fields.html:
-        html = _first(entry, (html_field,), where)
-        if html is not None and html_field != "html_base64":
-            body = html.encode("utf-8", "replace")
-            return SavedPage(name, key, url, body, "utf-8", line=entry)
-        if html is not None:
-            try:
-                return SavedPage(name, key, url, b64decode(html, validate=True), line=entry)
-            except ValueError:
-                raise PagesError(f"{where}: html_base64 is not base64") from None
-    text = _first(entry, fields.text, where)
-    if text is None:
+    html_field, html = _first(entry, fields.html, where)
+    if html_field == "html_base64":
+        try:
+            return SavedPage(name, key, url, b64decode(html, validate=True), line=entry)
+        except ValueError:
+            raise FileError(f"{where}: html_base64 is not base64") from None
+    if html_field:
+        return SavedPage(name, key, url, html.encode("utf-8", "replace"), "utf-8", line=entry)
+    text_field, text = _first(entry, fields.text, where)
+    if not text_field:
         there = ", ".join(list(entry)[:10])
         wanted = " or ".join((*fields.html, *fields.text))
-        raise PagesError(f"{where}: it has no {wanted}, but {there}")
+        raise FileError(f"{where}: it has no {wanted}, but {there}")
     return SavedPage(name, key, url, text=text, line=entry)
 
 
-def _first(entry: dict[str, Any], names: tuple[str, ...], where: str) -> str | None:
+def _first(entry: dict[str, Any], names: tuple[str, ...], where: str) -> tuple[str, str]:
+    """Return the first field of these that is there, and its text; two empty texts if none is."""
     for name in names:
         value = entry.get(name)
         if isinstance(value, str):
-            return value
+            return name, value
         if value is not None:
-            raise PagesError(f"{where}: {name} must be text, not {type(value).__name__}")
-    return None
+            raise FileError(f"{where}: {name} must be text, not {type(value).__name__}")
+    return "", ""
 
 
 def _key(url: str, where: str) -> str:
     try:
         return page_key(url)
     except ValueError as error:
-        raise PagesError(f"{where}: {url!r:.200} is no address ({error})") from None
+        raise FileError(f"{where}: {url!r:.200} is no address ({error})") from None
 
 
 def _warc(path: Path, file: IO[bytes]) -> Iterator[SavedPage]:
@@ -192,7 +189,7 @@ def _warc(path: Path, file: IO[bytes]) -> Iterator[SavedPage]:
         from warcio.archiveiterator import ArchiveIterator
         from warcio.exceptions import ArchiveLoadFailed
     except ImportError:
-        raise PagesError(
+        raise FileError(
             f"{path}: WARC files need warcio: pip install 'scrapy-simhash[warc]'"
         ) from None
     try:
@@ -208,4 +205,21 @@ def _warc(path: Path, file: IO[bytes]) -> Iterator[SavedPage]:
                 body = record.content_stream().read()
                 yield SavedPage(url, _key(url, str(path)), url, body, charset or None)
     except ArchiveLoadFailed as error:
-        raise PagesError(f"{path}: damaged ({error})") from None
+        raise FileError(f"{path}: damaged ({error})") from None
+
+
+def analysed(
+    pages: Iterable[SavedPage], recipe: Recipe, *, timeout: float = 60.0, **limits: Any
+) -> Generator[tuple[SavedPage, PageAnalysis], None, None]:
+    """Yield pages with their analyses, in their order.
+
+    Args:
+        pages: to be analysed.
+        recipe: names the extractor and everything after it.
+        timeout: seconds that a page may take; then it has no fingerprint.
+        limits: the other arguments of :func:`.analysis.pool.analyse_all`.
+    """
+    pages, same = itertools.tee(pages)
+    bodies = (page.to_analyse for page in pages)
+    with contextlib.closing(analyse_all(bodies, recipe, timeout=timeout, **limits)) as analyses:
+        yield from zip(same, analyses, strict=False)

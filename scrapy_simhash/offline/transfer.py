@@ -19,29 +19,24 @@ are in the order of their admission; pages in progress are left out.
 
 from __future__ import annotations
 
-import csv
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import Entry, IndexSpec
-from scrapy_simhash.offline.packed import unpacked, unpacked_name
+from scrapy_simhash.offline.files import FileError, json_lines, table, unpacked, unpacked_name
 
 FORMAT = "scrapy-simhash index"
 VERSION = 2
 
-# A line is a page; one that is longer than any page's would only fill the memory.
-_LONGEST_LINE = 1 << 20
-
-
-class TransferError(ValueError):
-    """A file holds no index, or not all of one; the message is one line that says where."""
+# The header of an index is shorter; another file may be one long line.
+_LONGEST_HEADER = 1 << 16
 
 
 def write(file: IO[bytes], spec: IndexSpec, entries: Iterable[Entry]) -> tuple[int, int]:
@@ -78,17 +73,17 @@ def read_header(path: Path) -> IndexSpec | None:
     """Return how an index for an exported file is opened, None if the file is no exported index.
 
     Raises:
-        TransferError: it cannot be read, or is of another version.
+        FileError: it cannot be read, or is of another version.
     """
-    with unpacked(path, TransferError) as (file, _):
+    with unpacked(path) as (file, _):
         try:
-            about = json.loads(file.readline(_LONGEST_LINE))
+            about = json.loads(file.readline(_LONGEST_HEADER))
         except (ValueError, RecursionError):
             return None
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         return None
     if about.get("version") != VERSION:
-        raise TransferError(
+        raise FileError(
             f"{path}: this scrapy-simhash reads version {VERSION} of the format, not "
             f"{about.get('version')!r:.20}, because an index of another version finds pages "
             "differently"
@@ -97,19 +92,19 @@ def read_header(path: Path) -> IndexSpec | None:
         bits, distance, blocks = (int(about[name]) for name in ("bits", "distance", "blocks"))
         return IndexSpec(str(about["recipe"]), bits, distance, blocks)
     except (KeyError, TypeError, ValueError):
-        raise TransferError(f"{path}, line 1: not the header of an index") from None
+        raise FileError(f"{path}, line 1: not the header of an index") from None
 
 
 def check(path: Path) -> int:
     """Read an exported index to its end; return how many pages it has.
 
     Raises:
-        TransferError: it is not whole.
+        FileError: it is not whole.
     """
     digest = blake2b(digest_size=16)
     count, last = -1, b""
-    with unpacked(path, TransferError) as (file, _):
-        while line := file.readline(_LONGEST_LINE):
+    with unpacked(path) as (file, _):
+        for line in file:
             if last:
                 digest.update(last)
                 count += 1
@@ -118,9 +113,9 @@ def check(path: Path) -> int:
         end = json.loads(last)
         promised = end["count"], end["checksum"]
     except (ValueError, KeyError, TypeError):
-        raise TransferError(f"{path}: its end is missing; export it again") from None
+        raise FileError(f"{path}: its end is missing; export it again") from None
     if promised != (count, f"blake2b:{digest.hexdigest()}"):
-        raise TransferError(
+        raise FileError(
             f"{path}: damaged: {count:,} pages do not give the count and checksum of its last line"
         )
     return count
@@ -130,17 +125,17 @@ def read_entries(path: Path, spec: IndexSpec) -> Iterator[Entry]:
     """Yield the pages of an exported index, which was checked before.
 
     Raises:
-        TransferError: a line is no page.
+        FileError: a line is no page.
     """
-    with unpacked(path, TransferError) as (file, _):
-        file.readline(_LONGEST_LINE)
-        for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), 2):
-            if line.startswith(b'{"count"'):
+    with unpacked(path) as (file, _):
+        for where, about in islice(json_lines(file, path), 1, None):
+            if "checksum" in about:
                 return
             try:
-                yield _entry(json.loads(line), spec)
-            except (ValueError, KeyError, TypeError, AttributeError):
-                raise TransferError(f"{path}, line {number}: not a page of an index") from None
+                entry = _entry(about, spec)
+            except (ValueError, KeyError, TypeError):
+                raise FileError(f"{where}: not a page of an index") from None
+            yield entry
 
 
 def _entry(about: dict[str, Any], spec: IndexSpec) -> Entry:
@@ -153,81 +148,55 @@ def _entry(about: dict[str, Any], spec: IndexSpec) -> Entry:
     return Entry(key, fingerprint, scope, facts, time)
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """The places of fingerprints that were made elsewhere.
-
-    Attributes:
-        key: the column, or field, that names the page.
-        fingerprint: the one with the fingerprint.
-        base: 16 or 10: how a fingerprint is written that is text.
-    """
-
-    key: str
-    fingerprint: str
-    base: int
-
-
-def read_foreign(path: Path, columns: Columns, recipe: Recipe, time: float) -> Iterator[Entry]:
-    """Yield what a CSV or JSON lines file has, as entries of a given time.
+def read_foreign(
+    path: Path, recipe: Recipe, time: float, *, key: str, fingerprint: str, base: int
+) -> Iterator[Entry]:
+    """Yield what a CSV, TSV or JSON lines file has, as entries of a given time.
 
     A negative number stands for its bits, as in languages whose integers are signed: -1 has all.
 
     Args:
         path: the file.
-        columns: of it.
         recipe: that made the fingerprints, and whose block values the fingerprint alone gives.
         time: in seconds since 1970.
+        key: the column, or field, that names the page.
+        fingerprint: the one with the fingerprint.
+        base: 16 or 10: how a fingerprint is written that is text.
 
     Raises:
-        TransferError: a line has no key or fingerprint, or the recipe's block values cannot be
-            made of the fingerprint alone.
+        FileError: a line has no key or fingerprint, or the recipe's block values cannot be made
+            of the fingerprint alone.
     """
     try:
         recipe.restored(0)
     except ValueError:
-        raise TransferError(
+        raise FileError(
             f"{path}: fingerprints of the recipe {recipe.name} cannot be imported alone, because "
             "their block values, by which an index finds them, are made from the text: import "
             'the pages with "scrapy simhash dedupe --index", or use a recipe of 64 bits'
         ) from None
     for where, row in _rows(path):
-        for name in (columns.key, columns.fingerprint):
+        for name in (key, fingerprint):
             if row.get(name) in (None, ""):
-                there = ", ".join(str(name) for name in list(row)[:10])
-                raise TransferError(f"{where}: there is no {name!r}; there are {there}")
-        given = row[columns.fingerprint]
+                there = ", ".join(list(row)[:10])
+                raise FileError(f"{where}: there is no {name!r}; there are {there}")
+        given = row[fingerprint]
         try:
-            value = int(given, columns.base) if isinstance(given, str) else int(given)
+            value = int(given, base) if isinstance(given, str) else int(given)
             if -(1 << recipe.bits - 1) <= value < 0:
                 value += 1 << recipe.bits
-            fingerprint = recipe.restored(value)
+            restored = recipe.restored(value)
         except (ValueError, TypeError):
-            base = "hexadecimal" if columns.base == 16 else "decimal"
-            raise TransferError(
-                f"{where}: {given!r:.80} is no {base} number of {recipe.bits} bits"
+            kind = "hexadecimal" if base == 16 else "decimal"
+            raise FileError(
+                f"{where}: {given!r:.80} is no {kind} number of {recipe.bits} bits"
             ) from None
-        yield Entry(str(row[columns.key]), fingerprint, time=time)
+        yield Entry(str(row[key]), restored, time=time)
 
 
 def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    name = unpacked_name(path)
-    with unpacked(path, TransferError) as (lines, _):
-        try:
-            if name.endswith((".csv", ".tsv")):
-                texts = (line.decode() for line in lines)
-                delimiter = "," if name.endswith(".csv") else "\t"
-                for number, row in enumerate(csv.DictReader(texts, delimiter=delimiter), 2):
-                    yield f"{path}, line {number}", row
-            else:
-                for number, line in enumerate(lines, 1):
-                    row = json.loads(line)
-                    if not isinstance(row, dict):
-                        raise TransferError(f"{path}, line {number}: not a JSON object")
-                    yield f"{path}, line {number}", row
-        except TransferError:
-            raise
-        except (ValueError, RecursionError, csv.Error) as error:
-            raise TransferError(
-                f"{path}: no exported index, .csv, .tsv or JSON lines, in UTF-8 ({error})"
-            ) from None
+    if unpacked_name(path).endswith((".csv", ".tsv")):
+        yield from table(path)
+    else:
+        with unpacked(path) as (file, _):
+            yield from json_lines(file, path)

@@ -8,14 +8,15 @@ say how many of the drops would be right: a stratified sample (Cochran, "Samplin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.offline.evaluation.pairs import Fingerprints
+from scrapy_simhash.analysis.page import PageAnalysis
+from scrapy_simhash.fingerprint.rule import Rule
+from scrapy_simhash.offline.pages import SavedPage
+from scrapy_simhash.offline.pairs import Fingerprints
 
 # Distances that share their answers: a handful at each distance alone would say little.
 BAND = 4
@@ -25,8 +26,7 @@ _DRAWS = 4000
 Answers: TypeAlias = dict[tuple[int, int], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """Two documents that may be near-duplicates.
 
     Attributes:
@@ -40,8 +40,7 @@ class Candidate:
     least: int
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(NamedTuple):
     """The share of right drops among the pairs that would be taken for near-duplicates.
 
     Attributes:
@@ -61,23 +60,21 @@ class Estimate:
     high: float
 
 
-def candidates(
-    fingerprints: Sequence[Fingerprint],
-    farthest: int,
-    is_copy: Callable[[int, int, int, int], bool],
-) -> list[Candidate]:
+def candidates(pages: Sequence[tuple[SavedPage, PageAnalysis]], farthest: int) -> list[Candidate]:
     """Return every pair that a crawl with some k would take for copies, the nearest first.
 
     Args:
-        fingerprints: of one width, at least one.
+        pages: with their analyses; each has a fingerprint, all of one width.
         farthest: the greatest k, in bits.
-        is_copy: the rule: two documents, their distance and k. A greater k never parts a pair.
     """
-    _, near = Fingerprints.of(fingerprints, fingerprints[0].bits).scan(farthest)
+    prints = [analysis.fingerprint for _, analysis in pages]
+    widths = [known.bits for known in prints if known]
     found = []
-    for (a, b), distance in near:
+    for (a, b), distance in Fingerprints.of(prints, max(widths, default=64)).near(farthest):
+        known = [(pages[page][0].key, pages[page][1].facts) for page in (b, a)]
+        # A greater k never parts a pair.
         for k in range(distance, farthest + 1):
-            if is_copy(a, b, distance, k):
+            if Rule(k)(*known[0], *known[1], distance).is_copy:
                 found.append(Candidate((a, b), distance, k))
                 break
     return found

@@ -22,7 +22,7 @@ import numpy as np
 
 from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.fingerprint.recipe import RECIPES, Recipe
-from scrapy_simhash.offline.datasets import Document, read_pages
+from scrapy_simhash.offline.pages import SavedPage, read_pages
 from tests.benchmarks.kinds import make_kinds
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -39,7 +39,7 @@ SETS = {
 LAYOUTS = "bands:12x4,bands:16x4,bands:20x4,bands:24x4,bands:32x4,bands:24x5"
 
 
-def documents(name: str) -> Iterator[Document]:
+def documents(name: str) -> Iterator[SavedPage]:
     if name == "made kinds":
         yield from make_kinds(islice(read_pages(DATA / "articles-html"), 150)).documents
     else:

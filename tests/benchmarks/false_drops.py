@@ -32,8 +32,9 @@ import numpy.typing as npt
 
 from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.fingerprint.recipe import RECIPES, Recipe
-from scrapy_simhash.offline.datasets import Dataset, Document, read_dataset
-from scrapy_simhash.offline.evaluation.pairs import Fingerprints
+from scrapy_simhash.offline.datasets import Dataset, read_dataset
+from scrapy_simhash.offline.pages import SavedPage
+from scrapy_simhash.offline.pairs import Fingerprints
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 SIZES = (100_000, 1_000_000, 10_000_000, 100_000_000)
@@ -70,13 +71,13 @@ class Unrelated:
         return float(self.angles @ within(chances, bits, distance) / self.angles.sum())
 
 
-def texts_of(documents: list[Document], least: int) -> dict[str, str]:
+def texts_of(documents: list[SavedPage], least: int) -> dict[str, str]:
     texts = {}
     for document in documents:
         extraction = extract(document.html) if document.html else None
         text = extraction.text if extraction else document.text or ""
         if len(text) >= least and not (extraction and extraction.thin):
-            texts[document.id] = text
+            texts[document.name] = text
     return texts
 
 
@@ -195,10 +196,10 @@ def main() -> None:
     if not DATA.exists():
         sys.exit(f"skipped: no {DATA.parent.name}/{DATA.name} beside the repository")
     articles = read_dataset(DATA / "articles-html")
-    english = [document for document in articles.documents if document.lang == "en"]
+    english = [document for document in articles.documents if document.line.get("lang") == "en"]
     news = read_dataset(DATA / "news-en")
     manuals = read_dataset(DATA / "docs-html")
-    newest = [document for document in manuals.documents if document.id.startswith("trixie/")]
+    newest = [document for document in manuals.documents if document.name.startswith("trixie/")]
     several = gather([news, replace(articles, documents=english)], options.min_length)
     show("Different sites: false matches that a new page is to expect", several, SIZES)
     one = gather([replace(manuals, documents=newest)], options.min_length)

@@ -27,7 +27,7 @@ from scrapy_simhash.fingerprint.features import ngrams
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.fingerprint.recipe import RECIPES, named_recipe
 from scrapy_simhash.fingerprint.segmentation import jieba_tokenizer
-from scrapy_simhash.offline.datasets import read_pages
+from scrapy_simhash.offline.pages import read_pages
 
 try:
     from datasketch import MinHash

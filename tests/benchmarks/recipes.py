@@ -33,10 +33,13 @@ from scrapy_simhash.extraction.extractor import EXTRACTORS, extract
 from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.recipe import RECIPES, Recipe
 from scrapy_simhash.fingerprint.simhash import BITS, Fingerprint
-from scrapy_simhash.offline.datasets import Dataset, Document, read_dataset
-from scrapy_simhash.offline.evaluation.pairs import Fingerprints
-from tests.benchmarks.judging import Judgement, judge
+from scrapy_simhash.offline.datasets import Dataset, read_dataset
+from scrapy_simhash.offline.evaluation import Score
+from scrapy_simhash.offline.pages import SavedPage
+from scrapy_simhash.offline.pairs import Fingerprints
+from tests.benchmarks.judging import curve, f1
 from tests.benchmarks.kinds import make_kinds
+from tests.benchmarks.kinds.templates import own_text
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 SAMPLE = 5  # every fifth page
@@ -79,13 +82,13 @@ def sets(full: bool) -> Iterator[Dataset]:
     for name in ("news-en", "traps-html", "docs-html"):
         dataset = read_dataset(DATA / name)
         yield dataset if full or name == "traps-html" else sampled(dataset)
-    articles = [d for d in read_dataset(DATA / "articles-html").documents if d.body]
+    articles = [d for d in read_dataset(DATA / "articles-html").documents if own_text(d)]
     yield make_kinds(articles, per_kind=None if full else SAMPLED_KINDS)
 
 
 def sampled(dataset: Dataset) -> Dataset:
     """Every fifth group of near-duplicates, or all if there are few, and every fifth other page."""
-    group = {document.id: document.id for document in dataset.documents}
+    group = {document.name: document.name for document in dataset.documents}
 
     def first(name: str) -> str:
         while group[name] != name:
@@ -99,7 +102,7 @@ def sampled(dataset: Dataset) -> Dataset:
         kept |= {name for pair in dataset.pairs for name in pair}
     return Dataset(
         dataset.name,
-        [document for document in dataset.documents if document.id in kept],
+        [document for document in dataset.documents if document.name in kept],
         {pair: known for pair, known in dataset.pairs.items() if kept.issuperset(pair)},
         {pair: kind for pair, kind in dataset.negatives.items() if kept.issuperset(pair)},
     )
@@ -124,7 +127,7 @@ class Analysed:
     ms: list[float]
 
 
-def analyse_document(document: Document, recipes: Sequence[Recipe]) -> Analysed:
+def analyse_document(document: SavedPage, recipes: Sequence[Recipe]) -> Analysed:
     found = Analysed([], [])
     for recipe in recipes:
         begun = time.process_time()
@@ -136,7 +139,7 @@ def analyse_document(document: Document, recipes: Sequence[Recipe]) -> Analysed:
     return found
 
 
-def analysed(documents: list[Document], tried: list[Recipe], processes: int) -> list[Analysed]:
+def analysed(documents: list[SavedPage], tried: list[Recipe], processes: int) -> list[Analysed]:
     analyse = partial(analyse_document, recipes=tried)
     with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
         return list(pool.map(analyse, documents, chunksize=8))
@@ -148,15 +151,14 @@ def skew(compared: Fingerprints) -> float:
     blocks = words.view(np.uint16)
     a, b = np.triu_indices(len(words), 1)
     present = Fingerprints(words, np.ones(len(words), np.bool_))
-    unrelated = present.distances(a, b) > compared.farthest // 4
+    unrelated = present.distances(a, b) > 16 * words.shape[1]
     a, b = a[unrelated], b[unrelated]
     shared = sum(int((column[a] == column[b]).sum()) for column in blocks.T)
     return float(shared / (len(a) * blocks.shape[1] / (1 << 16)))
 
 
-def best_distance(judgements: Iterable[Judgement]) -> tuple[float, int]:
-    curves = [[score.f1 or 0.0 for score in judgement.curve] for judgement in judgements]
-    means = list(map(mean, zip(*curves, strict=True)))
+def best_distance(curves: Iterable[list[Score]]) -> tuple[float, int]:
+    means = list(map(mean, zip(*(map(f1, each) for each in curves), strict=True)))
     return max(means), means.index(max(means))
 
 
@@ -170,7 +172,7 @@ def main() -> None:
     begun = time.monotonic()
     tried = recipes(options.full)
     named = len(RECIPES)
-    judgements: list[list[Judgement]] = [[] for _ in tried]
+    curves: list[list[list[Score]]] = [[] for _ in tried]
     costs = [0.0] * len(tried)
     skews = [0.0] * len(tried)
     names = []
@@ -179,36 +181,38 @@ def main() -> None:
         rows = analysed(dataset.documents, measured, options.processes)
         duplicates = sum(pair.label == "duplicate" for pair in dataset.pairs.values())
         names.append(f"{dataset.name} ({len(rows):,}; {duplicates:,})")
-        judged: dict[tuple[int, int, int], tuple[Judgement, float]] = {}
+        judged: dict[tuple[int, int], tuple[list[Score], float]] = {}
         for at, recipe in enumerate(tried):
             number = measured.index(measured_as(recipe, dataset))
-            kept = number, recipe.bits, recipe.distance
+            kept = number, recipe.bits
             if kept not in judged:  # of texts, whatever extracts them
                 found = [row.fingerprints[number] for row in rows]
                 whole = Fingerprints.of(found, measured[number].bits)
                 compared = Fingerprints(whole.words[:, : recipe.bits // 64], whole.present)
                 over = skew(compared) if dataset.name == "news-en" else 0.0
-                judged[kept] = judge(dataset, compared, recipe.distance), over
-            judgement, over = judged[kept]
-            judgements[at].append(judgement)
+                judged[kept] = curve(dataset, compared, recipe.bits // 4), over
+            scores, over = judged[kept]
+            curves[at].append(scores)
             skews[at] += over
             costs[at] = median(row.ms[number] for row in rows)
         print(f"{names[-1]}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
     print(f"| recipe | bits, k | {' | '.join(names)} | F1; best | bytes | ms | skew |")
     print("| --- | --- |" + " --- |" * len(names) + " --- | --- | --- | --- |")
-    own = [mean(j.score.f1 or 0.0 for j in each) for each in judgements]
+    own = [
+        mean(f1(scores[recipe.distance]) for scores in each)
+        for recipe, each in zip(tried, curves, strict=True)
+    ]
     order = list(range(len(tried)))
     if options.full:
         order[named:] = sorted(order[named:], key=lambda at: -own[at])
     for at in order:
         recipe = tried[at]
         name = recipe.name if recipe.extractor == "main" else f"{recipe.name}, {recipe.extractor}"
-        scores = (
-            f"{j.score.precision or 0:.3f} / {j.score.recall or 0:.3f}" for j in judgements[at]
-        )
-        best, distance = best_distance(judgements[at])
+        at_k = (each[recipe.distance] for each in curves[at])
+        shown = (f"{score.precision or 0:.3f} / {score.recall or 0:.3f}" for score in at_k)
+        best, distance = best_distance(curves[at])
         print(
-            f"| {name} | {recipe.bits}, {recipe.distance} | {' | '.join(scores)} "
+            f"| {name} | {recipe.bits}, {recipe.distance} | {' | '.join(shown)} "
             f"| {own[at]:.4f}; {best:.4f} at {distance} "
             f"| {recipe.bits // 8} | {costs[at]:.1f} | {skews[at]:.2f} |"
         )

@@ -21,7 +21,7 @@ from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import Entry, IndexSpec, open_index
 from scrapy_simhash.index.neighbours import bit_count, packed_words
-from scrapy_simhash.offline.datasets import read_pages
+from scrapy_simhash.offline.pages import read_pages
 from tests.benchmarks.bands import DATA
 from tests.benchmarks.redis_measuring import Table, blocks_of, count, need_redis
 from tests.servers import redis_server

@@ -29,9 +29,8 @@ from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.fingerprint.rule import Rule
 from scrapy_simhash.index.contract import Judge, by_distance
 from scrapy_simhash.offline.datasets import Dataset, read_dataset
-from scrapy_simhash.offline.evaluation import key_of
-from scrapy_simhash.offline.evaluation.pairs import Fingerprints
-from scrapy_simhash.offline.evaluation.scores import Near, Result, scored
+from scrapy_simhash.offline.evaluation import Near, Result, scored
+from scrapy_simhash.offline.pairs import Fingerprints
 from tests.benchmarks.kinds import DUPLICATES, make_kinds
 from tests.benchmarks.rivals import MinHashLSH, PypiSimhash
 
@@ -62,7 +61,7 @@ class Method:
     judge: Judge
 
     def near(self, pages: Pages, sketches: Sequence[Any]) -> list[Near]:
-        known = [(key_of(d), f) for d, f in zip(pages.dataset.documents, pages.facts, strict=True)]
+        known = [(d.key, f) for d, f in zip(pages.dataset.documents, pages.facts, strict=True)]
         return [
             Near((a, b), distance, self.judge(*known[a], *known[b], distance))
             for (a, b), distance in self._pairs(sketches)
@@ -70,9 +69,9 @@ class Method:
 
     def _pairs(self, sketches: Sequence[Any]) -> Iterator[tuple[tuple[int, int], int]]:
         if not isinstance(self.rival, MinHashLSH):
-            return Fingerprints.of(sketches, self.recipe.bits).scan(self.recipe.distance)[1]
-        _, found = self.rival.compare(sketches).scan(0)
-        return ((pair, self._distance(*(sketches[page] for page in pair))) for pair, _ in found)
+            return Fingerprints.of(sketches, self.recipe.bits).near(self.recipe.distance)
+        found = self.rival.pairs(sketches)
+        return ((pair, self._distance(*(sketches[page] for page in pair))) for pair in found)
 
     def _distance(self, one: Any, other: Any) -> int:
         apart = (1 - one.jaccard(other)) / (1 - self.rival.threshold)

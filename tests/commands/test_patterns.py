@@ -36,7 +36,7 @@ def url(request: pytest.FixtureRequest, stores: Callable[[str], Any]) -> str:
 
 
 def listed(url: str, capsys: Any, *options: str) -> list[str]:
-    simhash("patterns", "--index", url, "--json", "-", *options)
+    simhash("patterns", "--index", url, "--json", *options)
     found = json.loads(capsys.readouterr().out)["patterns"]
     return [pattern["signature"] for pattern in found]
 

@@ -38,15 +38,12 @@ def test_rotated_files_are_read_and_logs_are_joined(log: Path, capsys: Any) -> N
     assert json.loads(capsys.readouterr().out)["judged"] == 114
 
 
-def test_json_is_printed_and_the_report_only_written_if_asked_for(log: Path, capsys: Any) -> None:
+def test_json_is_printed_instead_of_the_report(log: Path, capsys: Any) -> None:
     assert simhash("report", log, "--json") == 0
     figures = json.loads(capsys.readouterr().out)
     assert figures["pages"] == {"duplicate": 3, "unique": 1}
     assert figures["distances"] == {"0": 1, "1": 1, "2": 1}
     assert [path.name for path in log.parent.iterdir()] == ["dedup.jsonl"]
-    assert simhash("report", log, "--json", "-o", "r.html") == 0
-    assert json.loads(capsys.readouterr().out) == figures
-    assert log.with_name("r.html").exists()
 
 
 def test_log_of_the_project_is_read_when_none_is_named(log: Path, capsys: Any) -> None:
@@ -104,6 +101,19 @@ def test_ctrl_c_leaves_the_old_report(log: Path, monkeypatch: Any, capsys: Any) 
         "dedup.jsonl",
         "simhash-report.html",
     ]
+
+
+def test_a_full_disk_leaves_the_old_report(log: Path, monkeypatch: Any, capsys: Any) -> None:
+    def full(self: Path, path: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    report = log.with_name("simhash-report.html")
+    report.write_text("old")
+    monkeypatch.setattr(Path, "replace", full)
+    assert simhash("report", log) == 2
+    error = "scrapy simhash report: error: No space left on device\n"
+    assert capsys.readouterr().err == error
+    assert report.read_text() == "old"
 
 
 def test_installed_command_works_with_and_without_a_project(log: Path) -> None:

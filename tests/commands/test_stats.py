@@ -1,4 +1,4 @@
-"""`scrapy simhash stats` and `plan`: the size of an index, and what it will be."""
+"""`scrapy simhash stats`: the pages of an index, and its size."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def url(request: pytest.FixtureRequest, stores: Callable[[str], Any]) -> str:
 
 
 def test_stats_are_those_of_the_index(url: str, capsys: Any) -> None:
-    assert simhash("stats", "--index", url, "--json", "-") == 0
+    assert simhash("stats", "--index", url, "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["pages"], found["in_progress"]) == (3001, 1)
     assert found["oldest"] == 1_700_000_000
-    assert found["recipe"] == "default"
+    assert found["recipe"] == DEFAULT.identity
     assert (found["distance"], found["blocks"]) == (48, DEFAULT.blocks.count)
     assert found["bytes_in_all"] == sum(found["bytes"].values())
     # A fingerprint is 32 bytes, its block values 80.
@@ -51,7 +51,7 @@ def test_stats_are_those_of_the_index(url: str, capsys: Any) -> None:
     out = capsys.readouterr().out
     for text in (
         "3,001",
-        "default: simhash",
+        DEFAULT.identity,
         "2023-11-14 22:13:20 UTC",
         f"{DEFAULT.blocks.count} block values",
     ):
@@ -61,31 +61,11 @@ def test_stats_are_those_of_the_index(url: str, capsys: Any) -> None:
 def test_an_empty_index_has_stats(tmp_path: Path, capsys: Any) -> None:
     open_index(f"sqlite:///{tmp_path}/i", spec()).close()
     assert simhash("stats", "--index", tmp_path / "i") == 0
-    assert "one of your own: test" in capsys.readouterr().out
-    assert simhash("stats", "--index", tmp_path / "i", "--json", "-") == 0
+    assert "recipe       test" in capsys.readouterr().out
+    assert simhash("stats", "--index", tmp_path / "i", "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["pages"] == 0
     assert found["oldest"] is None
-
-
-def test_plan_multiplies_the_bytes_of_a_page(capsys: Any) -> None:
-    assert simhash("plan", "--pages", "2M", "--json", "-") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["pages"], found["recipe"]) == (2_000_000, "default")
-    sizes = found["bytes"]
-    assert sizes["Redis"] > sizes["Redis, buckets=local"] > 2_000_000 * 128
-    assert found["false_drops"] == pytest.approx(7e-16 * 2e6 * 2e6 / 2)
-    assert simhash("plan", "--pages", "300k", "--recipe", "pypi") == 0
-    out = capsys.readouterr().out
-    assert "300,000 pages, recipe pypi: 64 bits, k = 3\n" in out
-    assert "not measured" in out
-
-
-def test_plan_is_that_of_the_project(capsys: Any) -> None:
-    settings = {"SIMHASH_RECIPE": "compact", "SIMHASH_DISTANCE": 10}
-    simhash("plan", "--pages", "10k", "--json", "-", settings=settings)
-    found = json.loads(capsys.readouterr().out)
-    assert (found["recipe"], found["distance"]) == ("compact", 10)
 
 
 @pytest.mark.parametrize(
@@ -94,11 +74,6 @@ def test_plan_is_that_of_the_project(capsys: Any) -> None:
         (["stats"], "name the index"),
         (["stats", "--index", "nowhere.sqlite"], "there is no index"),
         (["stats", "--index", "memory://"], "memory"),
-        (["plan", "--pages", "many"], "--pages many"),
-        (["plan", "--pages", "0"], "--pages 0"),
-        (["plan", "--pages", "9B"], "at most"),
-        (["plan", "--pages", "1M", "--recipe", "soup"], "unknown recipe"),
-        (["plan", "--pages", "1M", "-s", "SIMHASH_DISTANCE=200"], "distance"),
     ],
 )
 def test_wrong_use_is_one_line(arguments: list[str], says: str, capsys: Any) -> None:

@@ -13,11 +13,17 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint, hamming_distance
-from scrapy_simhash.offline.datasets import Dataset, Document, Pair, read_dataset
-from scrapy_simhash.offline.evaluation import evaluate
-from scrapy_simhash.offline.evaluation.crawl import Drop, Truth, replay
-from scrapy_simhash.offline.evaluation.pairs import Fingerprints
-from scrapy_simhash.offline.evaluation.scores import Matched, Score
+from scrapy_simhash.offline.datasets import Dataset, Pair, read_dataset
+from scrapy_simhash.offline.evaluation import (
+    Matched,
+    Score,
+    clusters,
+    evaluate,
+    replay,
+    wrong_drops,
+)
+from scrapy_simhash.offline.pages import SavedPage
+from scrapy_simhash.offline.pairs import Fingerprints
 from tests.pages import article, edited, html
 
 NEWS = Path(__file__).parents[3] / "shared" / "data" / "news-en"
@@ -27,7 +33,7 @@ DEFAULT = named_recipe("default")
 @given(st.lists(st.integers(0, 2**256 - 1) | st.none(), max_size=6), st.integers(0, 200))
 def test_a_scan_finds_every_near_pair(values: list[int | None], distance: int) -> None:
     prints = [None if value is None else Fingerprint(value, 256) for value in values]
-    found = dict(Fingerprints.of(prints, 256).scan(distance)[1])
+    found = dict(Fingerprints.of(prints, 256).near(distance))
     expected = {}
     for (a, one), (b, other) in itertools.combinations(enumerate(values), 2):
         if one is not None and other is not None:
@@ -40,39 +46,30 @@ def test_a_scan_finds_every_near_pair(values: list[int | None], distance: int) -
 def test_pairs_are_the_same_however_many_are_compared_at_a_time(monkeypatch: Any) -> None:
     chance = np.random.default_rng(1)
     compared = Fingerprints(chance.integers(0, 256, (50, 1), np.uint64), chance.random(50) < 0.9)
-    histogram, pairs = compared.scan(3)
-    expected = list(pairs)
+    expected = list(compared.near(3))
+    assert expected
     for chunk in (1, 49, 50, 51, 149):
-        monkeypatch.setattr("scrapy_simhash.offline.evaluation.pairs._CHUNK", chunk)
-        again, pairs = compared.scan(3)
-        assert again.tolist() == histogram.tolist()
-        assert list(pairs) == expected
+        monkeypatch.setattr("scrapy_simhash.offline.pairs._CHUNK", chunk)
+        assert list(compared.near(3)) == expected
 
 
 def test_a_crawl_compares_a_page_with_those_that_it_kept() -> None:
     # 1 repeats 0 and 2 repeats 1, but 2 is not near 0: it is kept, because 1 was dropped.
-    assert replay(3, {(0, 1): 5, (1, 2): 3}) == [Drop(1, 0, 5)]
+    assert replay({(0, 1): 5, (1, 2): 3}, range(3)) == {1: 0}
+    assert replay({(0, 1): 5, (1, 2): 3}, (1, 0, 2)) == {0: 1, 2: 1}
 
 
 def test_a_page_is_dropped_for_the_nearest_original() -> None:
-    assert replay(3, {(0, 2): 5, (1, 2): 3}) == [Drop(2, 1, 3)]
-    assert replay(3, {(0, 2): 3, (1, 2): 3}) == [Drop(2, 0, 3)]
-
-
-def test_shuffled_crawls_are_the_same_for_the_same_seed() -> None:
-    copies = dict.fromkeys(itertools.combinations(range(9), 2), 1)
-    assert replay(9, copies, 1) == replay(9, copies, 1)
-    assert replay(9, copies, 1) != replay(9, copies, 2)
-    assert len(replay(9, copies, 1)) == 8
+    assert replay({(0, 2): 5, (1, 2): 3}, range(3)) == {2: 1}
+    assert replay({(0, 2): 3, (1, 2): 3}, range(3)) == {2: 0}
 
 
 def test_a_drop_is_wrong_if_no_copy_of_the_page_was_kept() -> None:
-    truth = Truth(6, duplicates=[(0, 1), (1, 2)], ambiguous=[(3, 4)])
-    assert truth.distinct == 4
-    right = [Drop(1, 0, 1), Drop(2, 5, 1), Drop(4, 3, 1)]
-    assert truth.wrong(right) == []
-    assert truth.wrong([Drop(5, 0, 1)]) == [Drop(5, 0, 1)]
-    assert truth.wrong([Drop(n, 5, 1) for n in (0, 1, 2)]) == [Drop(n, 5, 1) for n in (0, 1, 2)]
+    cluster = clusters(6, [(0, 1), (1, 2)])
+    assert len(set(cluster)) == 4
+    assert wrong_drops({1: 0, 2: 5, 4: 3}, cluster, [(3, 4)]) == []
+    assert wrong_drops({5: 0}, cluster, [(3, 4)]) == [(5, 0)]
+    assert wrong_drops({0: 5, 1: 5, 2: 5}, cluster, [(3, 4)]) == [(0, 5), (1, 5), (2, 5)]
 
 
 def test_shares_of_nothing_are_unknown() -> None:
@@ -80,7 +77,7 @@ def test_shares_of_nothing_are_unknown() -> None:
     assert (Score(0, 0, 2).precision, Score(0, 0, 2).recall) == (None, 0)
 
 
-def pages() -> list[Document]:
+def pages() -> list[SavedPage]:
     """Return a page, its mirror, its sibling with nearly the same text, another and empty ones."""
     text = article(1, 500)
     bodies = {
@@ -90,7 +87,7 @@ def pages() -> list[Document]:
         "http://a.test/other": html(article(3, 500), title="One").decode(),
         "http://a.test/empty": "<body>",
     }
-    return [Document(url, html=page, url=url) for url, page in bodies.items()]
+    return [SavedPage(url, url, url, page.encode(), "utf-8") for url, page in bodies.items()]
 
 
 A, B, SIBLING = "http://a.test/1", "http://b.test/1", "http://a.test/sibling"
@@ -117,7 +114,8 @@ def test_a_wrong_drop_is_named_and_counted_by_distinct_pages() -> None:
 
 
 def test_texts_are_judged_by_distance() -> None:
-    documents = [Document("a", text=article(1)), Document("b", text=edited(article(1), 2))]
+    texts = {"a": article(1), "b": edited(article(1), 2)}
+    documents = [SavedPage(name, name, text=text) for name, text in texts.items()]
     result = evaluate(Dataset("texts", documents, {("a", "b"): Pair("duplicate")}, {}), DEFAULT)
     assert result.score == Score(1, 0, 1)
 
@@ -139,6 +137,13 @@ def test_processes_change_nothing() -> None:
     shared = evaluate(dataset, DEFAULT, processes=2, progress=lambda: done.append(1))
     assert shared == evaluate(dataset, DEFAULT)
     assert len(done) == 5
+
+
+def test_shuffled_crawls_are_the_same_each_time() -> None:
+    documents = [SavedPage(str(n), str(n), text=edited(article(1), n)) for n in range(9)]
+    first, second = (evaluate(Dataset("set", documents, {}, {}), DEFAULT) for _ in range(2))
+    assert first.shuffled == second.shuffled
+    assert first.shuffled.dropped > 0
 
 
 @pytest.mark.skipif(not NEWS.exists(), reason="the folder ../shared/data is missing")

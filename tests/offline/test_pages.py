@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.offline.pages import Fields, PagesError, SavedPage, read_pages
+from scrapy_simhash.offline.files import FileError
+from scrapy_simhash.offline.pages import Fields, SavedPage, read_pages
 
 
 @given(st.lists(st.text(max_size=50), min_size=1, max_size=5))
@@ -84,7 +85,7 @@ def test_bad_line_is_named(tmp_path: Path, line: str) -> None:
     content, complaint = BAD_LINES[line]
     path = tmp_path / "pages.jsonl"
     path.write_bytes(content)
-    with pytest.raises(PagesError) as error:
+    with pytest.raises(FileError) as error:
         list(read_pages(path))
     assert str(error.value).startswith(f"{path}, {complaint}")
     assert "\n" not in str(error.value)
@@ -96,7 +97,7 @@ def test_damaged_archive_is_named(tmp_path: Path, packer: Any) -> None:
     packed = packer.compress(b'{"id": "a", "text": "one"}\n' * 50)
     for damaged in (packed[:-10], b"no archive"):
         path.write_bytes(damaged)
-        with pytest.raises(PagesError) as error:
+        with pytest.raises(FileError) as error:
             list(read_pages(path))
         assert str(error.value).startswith(f"{path}: ")
         assert "\n" not in str(error.value)
@@ -109,5 +110,5 @@ def test_there_must_be_pages(tmp_path: Path) -> None:
         (tmp_path / "labels.tsv", "its kind is not known"),
         (tmp_path, "it holds neither HTML, JSON lines nor WARC files"),
     ):
-        with pytest.raises(PagesError, match=complaint):
+        with pytest.raises(FileError, match=complaint):
             list(read_pages(path))

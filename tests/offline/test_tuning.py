@@ -7,14 +7,25 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_simhash.analysis.page import PageAnalysis
+from scrapy_simhash.fingerprint.facts import Facts
 from scrapy_simhash.fingerprint.simhash import Fingerprint, hamming_distance
+from scrapy_simhash.offline.pages import SavedPage
 from scrapy_simhash.offline.tuning import Candidate, candidates, draw, estimate, suggest
+
+
+def pages(
+    values: list[int], facts: bytes = b"", bits: int = 64
+) -> list[tuple[SavedPage, PageAnalysis]]:
+    return [
+        (SavedPage(str(value), str(value)), PageAnalysis(Fingerprint(value, bits), facts))
+        for value in values
+    ]
 
 
 @given(st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=12), st.integers(0, 40))
 def test_candidates_are_those_of_a_full_scan(values: list[int], farthest: int) -> None:
-    prints = [Fingerprint(v, 64) for v in values]
-    found = candidates(prints, farthest, lambda *asked: True)
+    found = candidates(pages(values), farthest)
     assert all(pair.least == pair.distance for pair in found)
     distances = [pair.distance for pair in found]
     assert distances == sorted(distances)
@@ -27,13 +38,11 @@ def test_candidates_are_those_of_a_full_scan(values: list[int], farthest: int) -
 
 
 def test_pairs_count_from_the_k_with_which_the_rule_calls_them_copies() -> None:
-    prints = [Fingerprint(v, 64) for v in (0, 1, 3)]
-    found = candidates(prints, 8, lambda a, b, distance, k: (a, b) != (0, 2) and k >= 4)
-    assert [(pair.documents, pair.distance, pair.least) for pair in found] == [
-        ((0, 1), 1, 4),
-        ((1, 2), 1, 4),
-    ]
-    assert [estimate(found, {}, k).pairs for k in (3, 4)] == [0, 2]
+    # Of two short texts the rule wants them nearer: within two thirds of k.
+    facts = Facts(1, 2, 3, 4, 5, text_steps=40, page_steps=40, thin=False, backed=True).to_bytes()
+    found = candidates(pages([0, 0b1111], facts, 256), 8)
+    assert [(pair.distance, pair.least) for pair in found] == [(4, 6)]
+    assert [estimate(found, {}, k).pairs for k in (5, 6)] == [0, 1]
 
 
 def made(near: int, far: int) -> tuple[list[Candidate], dict[tuple[int, int], bool]]:

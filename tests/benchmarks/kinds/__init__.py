@@ -18,7 +18,8 @@ from functools import partial
 from random import Random
 from zlib import crc32
 
-from scrapy_simhash.offline.datasets import Dataset, Document, Pair
+from scrapy_simhash.offline.datasets import Dataset, Pair
+from scrapy_simhash.offline.pages import SavedPage
 from tests.benchmarks.kinds.changes import (
     blended,
     edited_paragraphs,
@@ -63,7 +64,7 @@ _MIRRORS = {"mirror": (False, 0.0), "headline": (True, 0.0), "headline-edits": (
 
 
 def make_kinds(
-    documents: Iterable[Document],
+    documents: Iterable[SavedPage],
     *,
     seed: int = 0,
     per_kind: int | None = None,
@@ -96,7 +97,7 @@ def make_kinds(
     as its own or on a host of its own.
 
     Args:
-        documents: pages; where ``body`` is missing, the extractor ``main`` says what it is.
+        documents: pages; where a line has no ``body``, the extractor ``main`` says what it is.
         seed: another one makes other pages.
         per_kind: how many pages of each kind to make; one of each page if None.
         kinds: of ``DUPLICATES`` and ``NEGATIVES``, which to make.
@@ -130,11 +131,19 @@ def make_kinds(
     return Dataset(name, originals + making.documents, making.pairs, negatives)
 
 
+def made_page(
+    name: str, html: str, url: str | None, body: str | None, lang: str | None = None
+) -> SavedPage:
+    """Return a page whose main text is known."""
+    line = {"body": body, "lang": lang}
+    return SavedPage(name, url or name, url, html.encode("utf-8", "replace"), "utf-8", line=line)
+
+
 class _Making:
     """What has been made so far."""
 
     def __init__(self, pages: list[Page], seed: int, per_kind: int | None) -> None:
-        self.documents: list[Document] = []
+        self.documents: list[SavedPage] = []
         self.pairs: dict[tuple[str, str], Pair] = {}
         self.negatives: dict[tuple[str, str], str] = {}
         self._pages = pages
@@ -181,13 +190,13 @@ class _Making:
                 headline = other_headline(other, self._chance("topic", page))
                 draft.rename(headline, headline)
                 made = self._add(page, "topic", draft.html(), page.document.url)
-                self._is_none(page.document.id, made, "topic")
-                self._is_none(other.document.id, made, "topic")
+                self._is_none(page.document.name, made, "topic")
+                self._is_none(other.document.name, made, "topic")
         last: dict[str, str] = {}
         for page in self._pages:
             if page.site in last:
-                self._is_none(last[page.site], page.document.id, "topic")
-            last[page.site] = page.document.id
+                self._is_none(last[page.site], page.document.name, "topic")
+            last[page.site] = page.document.name
 
     def emptied(self) -> None:
         """Take out each body, and put a notice in its place or nothing."""
@@ -238,17 +247,16 @@ class _Making:
         return self._chance(purpose).sample(self._pages, len(self._pages))
 
     def _chance(self, purpose: str, page: Page | None = None) -> Random:
-        about = page.document.id if page else ""
+        about = page.document.name if page else ""
         return Random(f"{self._seed}/{purpose}/{about}")
 
     def _add(
         self, page: Page, kind: str, html: str, url: str | None, body: str | None = None
     ) -> str:
-        made = f"{page.document.id}#{kind}"
+        made = f"{page.document.name}#{kind}"
         if url:
             url += f"{'&' if '?' in url else '?'}made={kind}"
-        lang = page.document.lang
-        self.documents.append(Document(made, html=html, url=url, lang=lang, body=body))
+        self.documents.append(made_page(made, html, url, body, page.document.line.get("lang")))
         return made
 
     def _filled(self, page: Page, kind: str, text: tuple[str, ...], words: dict[str, str]) -> str:
@@ -259,14 +267,14 @@ class _Making:
         return self._add(page, kind, draft.html(), page.document.url)
 
     def _is_copy(self, page: Page, made: str, kind: str) -> None:
-        copies = self._copies.setdefault(page.document.id, [])
-        self.pairs[_ordered(page.document.id, made)] = Pair("duplicate", kind)
+        copies = self._copies.setdefault(page.document.name, [])
+        self.pairs[_ordered(page.document.name, made)] = Pair("duplicate", kind)
         for copy in copies:
             self.pairs[_ordered(copy, made)] = Pair("ambiguous")
         copies.append(made)
 
     def _is_in_template(self, template: Page, made: str, kind: str) -> None:
-        others = self._in_template.setdefault(template.document.id, [template.document.id])
+        others = self._in_template.setdefault(template.document.name, [template.document.name])
         for other in others:
             if _ordered(other, made) not in self.pairs:  # two mirrors of one page
                 self._is_none(other, made, kind)
@@ -276,12 +284,13 @@ class _Making:
         self.negatives[_ordered(one, other)] = kind
 
 
-def _with_address(document: Document) -> Document:
+def _with_address(document: SavedPage) -> SavedPage:
     if document.url or document.html is None:
         return document
     found = _OWN_ADDRESS.search(document.html[:_HEAD])
-    host = found[1] if found else f"site-{crc32(document.id.encode()):08x}.example"
-    return replace(document, url=f"http://{host}/{crc32(document.id.encode()):08x}")
+    host = found[1] if found else f"site-{crc32(document.name.encode()):08x}.example"
+    url = f"http://{host}/{crc32(document.name.encode()):08x}"
+    return replace(document, key=url, url=url)
 
 
 def _turn(others: list[Page], page: Page, to_take: str | None = None) -> Page | None:

@@ -14,7 +14,7 @@ from lxml import etree
 from scrapy_simhash.extraction import roles
 from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.fingerprint.normalisation import normalise
-from scrapy_simhash.offline.datasets import Document
+from scrapy_simhash.offline.pages import SavedPage
 
 #: Bodies of fewer letters and digits are left out: what is said of them is said of short texts.
 MIN_BODY = 200
@@ -86,7 +86,7 @@ class Page:
         headline: the ``h1`` of the article, or else its part of the title.
     """
 
-    def __init__(self, document: Document, root: Any, lines: list[Line], body: list[int]) -> None:
+    def __init__(self, document: SavedPage, root: Any, lines: list[Line], body: list[int]) -> None:
         self.document = document
         self.lines = lines
         self.body = body
@@ -108,7 +108,7 @@ class Page:
     @property
     def site(self) -> str:
         """The host of the page, or its name where the address is not known."""
-        return urlsplit(self.document.url or "").hostname or self.document.id
+        return urlsplit(self.document.url or "").hostname or self.document.name
 
     @property
     def paragraphs(self) -> list[str]:
@@ -267,7 +267,13 @@ class Draft:
         return html
 
 
-def take_apart(document: Document) -> Page | None:
+def own_text(document: SavedPage) -> str | None:
+    """Return the main text of a page that stands in its line; None if there is none."""
+    body, html = (document.line.get(name) for name in ("body", "body_html"))
+    return extract(html, "text").text if html else body
+
+
+def take_apart(document: SavedPage) -> Page | None:
     """Find the body of a page in its tree.
 
     The body is the document's own, or else what the extractor ``main`` takes for it.
@@ -278,7 +284,7 @@ def take_apart(document: Document) -> Page | None:
     """
     if document.html is None:
         return None
-    body = normalise(document.body or extract(document.html).text)
+    body = normalise(own_text(document) or extract(document.html).text)
     root = _parse(document.html)
     if len(body) < MIN_BODY or root is None:
         return None

@@ -11,8 +11,9 @@ from functools import cache
 import pytest
 
 from scrapy_simhash.extraction.extractor import extract
-from scrapy_simhash.offline.datasets import Dataset, Document, Pair
-from tests.benchmarks.kinds import DUPLICATES, KINDS, NEGATIVES, make_kinds
+from scrapy_simhash.offline.datasets import Dataset, Pair
+from scrapy_simhash.offline.pages import SavedPage
+from tests.benchmarks.kinds import DUPLICATES, KINDS, NEGATIVES, made_page, make_kinds
 from tests.benchmarks.kinds.phrases import CHINESE, ENGLISH
 from tests.benchmarks.kinds.templates import shingles, take_apart
 from tests.pages import article
@@ -26,7 +27,7 @@ def chinese(seed: int) -> str:
     return "".join("".join(chance.choices(HAN, k=18)) + "。" for _ in range(40))
 
 
-def page(number: int, beside: str = "") -> Document:
+def page(number: int, beside: str = "") -> SavedPage:
     """Return a page of a site of its own; sites differ in how they set their text."""
     text = chinese(number) if number % 4 == 3 else article(number)
     parts = re.findall(r"(?:[^.。]+[.。]\s*){1,3}", text)
@@ -43,7 +44,7 @@ def page(number: int, beside: str = "") -> Document:
         f"<div class=content>{body}</div>{beside}<div>Foot of the site number {number}</div>"
         "</body></html>"
     )
-    return Document(f"{number:02}", html, url=f"http://site{number}.example/a", body=text)
+    return made_page(f"{number:02}", html, f"http://site{number}.example/a", text)
 
 
 PAGES = [page(number) for number in range(12)]
@@ -54,13 +55,13 @@ def made() -> Dataset:
     return make_kinds(PAGES, kinds=DUPLICATES + NEGATIVES)
 
 
-def pages_of(kind: str) -> list[tuple[Document, Document]]:
+def pages_of(kind: str) -> list[tuple[SavedPage, SavedPage]]:
     """Return each original and the page of a kind made of it."""
-    by_id = {document.id: document for document in made().documents}
-    return [(original, by_id[f"{original.id}#{kind}"]) for original in PAGES]
+    by_id = {document.name: document for document in made().documents}
+    return [(original, by_id[f"{original.name}#{kind}"]) for original in PAGES]
 
 
-def shown(document: Document) -> str:
+def shown(document: SavedPage) -> str:
     return extract(document.html or "", "text").text
 
 
@@ -70,15 +71,15 @@ def held(text: str, inside: str) -> float:
     return len(own & shingles(inside, 5)) / len(own)
 
 
-def partners(document: Document, kind: str) -> set[str]:
+def partners(document: SavedPage, kind: str) -> set[str]:
     pairs = made().negatives.items()
-    return {name for pair, k in pairs if k == kind and document.id in pair for name in pair} - {
-        document.id
+    return {name for pair, k in pairs if k == kind and document.name in pair for name in pair} - {
+        document.name
     }
 
 
-def template_of(mirror: Document) -> Document:
-    return next(p for p in PAGES if p.id in partners(mirror, "template"))
+def template_of(mirror: SavedPage) -> SavedPage:
+    return next(p for p in PAGES if p.name in partners(mirror, "template"))
 
 
 def test_the_same_seed_makes_the_same_pages_and_another_makes_others() -> None:
@@ -88,8 +89,8 @@ def test_the_same_seed_makes_the_same_pages_and_another_makes_others() -> None:
 
 
 def test_a_page_does_not_depend_on_what_else_is_made() -> None:
-    edits = {d.id: d.html for d in make_kinds(PAGES[:6], kinds=["edits-2"]).documents}
-    assert edits.items() <= {d.id: d.html for d in made().documents}.items()
+    edits = {d.name: d.html for d in make_kinds(PAGES[:6], kinds=["edits-2"]).documents}
+    assert edits.items() <= {d.name: d.html for d in made().documents}.items()
 
 
 def test_every_kind_is_made_of_every_page() -> None:
@@ -101,13 +102,13 @@ def test_every_kind_is_made_of_every_page() -> None:
 
 def test_number_is_made_only_if_asked_for() -> None:
     assert "number" not in KINDS
-    assert not any("number" in document.id for document in make_kinds(PAGES).documents)
+    assert not any("number" in document.name for document in make_kinds(PAGES).documents)
 
 
 def test_two_copies_of_one_page_are_ambiguous_and_no_pair_is_both() -> None:
     assert made().pairs["00#ads", "00#edits-2"].label == "ambiguous"
     assert not made().negatives.keys() & made().pairs.keys()
-    ids = {document.id for document in made().documents}
+    ids = {document.name for document in made().documents}
     for one, other in [*made().pairs, *made().negatives]:
         assert one < other
         assert {one, other} <= ids
@@ -118,23 +119,23 @@ def test_two_copies_of_one_page_are_ambiguous_and_no_pair_is_both() -> None:
 )
 def test_the_body_stays(kind: str, least: float) -> None:
     for original, copy in pages_of(kind):
-        assert held(original.body or "", shown(copy)) >= least, copy.id
+        assert held(original.line["body"] or "", shown(copy)) >= least, copy.name
 
 
 def test_a_mirror_has_the_template_of_another_site_and_nothing_of_its_text() -> None:
     for original, mirror in pages_of("mirror"):
         template = template_of(mirror)
         assert template.url != original.url
-        assert f"Foot of the site number {int(template.id)}" in shown(mirror)
-        assert f"Foot of the site number {int(original.id)}" not in shown(mirror)
-        assert f"Title of page {int(original.id)}" in shown(mirror)
-        assert not shingles(template.body or "", 20) & shingles(mirror.html or "", 20)
+        assert f"Foot of the site number {int(template.name)}" in shown(mirror)
+        assert f"Foot of the site number {int(original.name)}" not in shown(mirror)
+        assert f"Title of page {int(original.name)}" in shown(mirror)
+        assert not shingles(template.line["body"] or "", 20) & shingles(mirror.html or "", 20)
 
 
 def test_a_mirror_is_set_as_its_template_sets_its_own_text() -> None:
     by_layout = {0: "<p>", 1: "<br><br>", 2: '<div class="part">', 3: "<p>"}
     for _, mirror in pages_of("mirror"):
-        template = int(template_of(mirror).id)
+        template = int(template_of(mirror).name)
         assert by_layout[template % 4].replace("<p>", "<p id=") in (mirror.html or "")
         ids = re.findall(r"id=\"(\w+)\"", mirror.html or "")
         assert len(ids) == len(set(ids))
@@ -142,7 +143,7 @@ def test_a_mirror_is_set_as_its_template_sets_its_own_text() -> None:
 
 def test_a_copy_says_where_it_comes_from_in_its_own_language() -> None:
     for original, copy in pages_of("copy"):
-        phrases = CHINESE if int(original.id) % 4 == 3 else ENGLISH
+        phrases = CHINESE if int(original.name) % 4 == 3 else ENGLISH
         patterns = [
             ".+".join(map(re.escape, re.split(r"\{\w+\}", phrase)))
             for phrase in phrases.sources + phrases.credits
@@ -154,7 +155,7 @@ def test_a_copy_says_where_it_comes_from_in_its_own_language() -> None:
 def test_ads_come_into_the_body() -> None:
     for original, copy in pages_of("ads"):
         lines = shown(copy).split("\n")
-        body = [held(line, original.body or "") if len(line) > 9 else 0 for line in lines]
+        body = [held(line, original.line["body"] or "") if len(line) > 9 else 0 for line in lines]
         inside = body[body.index(1.0) : -1]
         assert inside[0] == 1
         assert any(share < 0.9 for share in inside)
@@ -165,16 +166,16 @@ def test_counters_change_around_the_body_and_links_get_a_session() -> None:
     for original, copy in pages_of("counters"):
         assert "1234567 views" in shown(original)
         assert "1234567 views" not in shown(copy)
-        assert re.search(rf'href="/{int(original.id)}\?x=1&amp;sid=\w{{16}}"', copy.html or "")
+        assert re.search(rf'href="/{int(original.name)}\?x=1&amp;sid=\w{{16}}"', copy.html or "")
         assert 'href="#top"' in (copy.html or "")
 
 
 @pytest.mark.parametrize(("kind", "share"), [("edits-2", 0.02), ("edits-5", 0.05)])
 def test_edits_change_a_share_of_the_words(kind: str, share: float) -> None:
     for original, copy in pages_of(kind):
-        assert held(shown(original), shown(copy)) >= 1 - 10 * share, copy.id
+        assert held(shown(original), shown(copy)) >= 1 - 10 * share, copy.name
         assert shown(original).split("\n")[1] == shown(copy).split("\n")[1]
-        if int(original.id) % 4 != 3:
+        if int(original.name) % 4 != 3:
             words, others = (Counter(re.findall(r"\w+", shown(d))) for d in (original, copy))
             changed = max((words - others).total(), (others - words).total())
             assert share / 3 <= changed / words.total() <= 1.1 * share
@@ -183,12 +184,12 @@ def test_edits_change_a_share_of_the_words(kind: str, share: float) -> None:
 def test_a_mirror_has_the_headline_of_the_article_and_the_name_of_the_other_site() -> None:
     pages = [page(n) for n in (0, 4)]
     pages = [
-        replace(p, html=(p.html or "").replace("</title>", f" | Site {p.id}</title>", 1))
+        replace(p, html=(p.html or "").replace("</title>", f" | Site {p.name}</title>", 1))
         for p in pages
     ]
     mirror = make_kinds(pages, kinds=["mirror"]).documents[-2]
-    other = "04" if mirror.id.startswith("00") else "00"
-    number = int(mirror.id[:2])
+    other = "04" if mirror.name.startswith("00") else "00"
+    number = int(mirror.name[:2])
     found = extract(mirror.html or "")
     assert found.title == f"Title of page {number} | Site {other}"
     assert found.headings == (f"Title of page {number}",)
@@ -198,38 +199,38 @@ def test_a_mirror_has_the_headline_of_the_article_and_the_name_of_the_other_site
 def test_a_paper_prints_a_story_under_another_headline(kind: str, least: float) -> None:
     for original, copy in pages_of(kind):
         found = extract(copy.html or "")
-        assert held(original.body or "", shown(copy)) >= least
+        assert held(original.line["body"] or "", shown(copy)) >= least
         assert found.title in found.headings
-        assert f"Title of page {int(original.id)}" not in shown(copy)
-        assert f"Foot of the site number {int(template_of(copy).id)}" in shown(copy)
+        assert f"Title of page {int(original.name)}" not in shown(copy)
+        assert f"Foot of the site number {int(template_of(copy).name)}" in shown(copy)
 
 
 def test_half_of_a_topic_page_is_another_article() -> None:
     for original, blend in pages_of("topic"):
-        others = {name for name in partners(blend, "topic") if "#" not in name} - {original.id}
-        (other,) = (p for p in PAGES if p.id in others)
+        others = {name for name in partners(blend, "topic") if "#" not in name} - {original.name}
+        (other,) = (p for p in PAGES if p.name in others)
         for one in (original, other):
-            assert 0.3 < held(one.body or "", shown(blend)) < 0.7
+            assert 0.3 < held(one.line["body"] or "", shown(blend)) < 0.7
 
 
 def test_pages_of_one_site_are_on_one_topic_and_no_near_duplicates() -> None:
     one, other = page(0), replace(page(4), url=page(0).url)
     dataset = make_kinds([one, other], kinds=["topic"])
-    assert dataset.negatives[one.id, other.id] == "topic"
+    assert dataset.negatives[one.name, other.name] == "topic"
 
 
 def test_boilerplate_is_the_template_without_the_body() -> None:
     notices = set()
     for original, emptied in pages_of("boilerplate"):
-        assert not shingles(original.body or "", 20) & shingles(emptied.html or "", 20)
-        assert f"Foot of the site number {int(original.id)}" in shown(emptied)
-        assert original.id in partners(emptied, "boilerplate")
+        assert not shingles(original.line["body"] or "", 20) & shingles(emptied.html or "", 20)
+        assert f"Foot of the site number {int(original.name)}" in shown(emptied)
+        assert original.name in partners(emptied, "boilerplate")
         notices.add(len(shown(emptied)))
     assert len(notices) > 2
 
 
 def test_number_pages_differ_in_one_word() -> None:
-    by_id = {document.id: document for document in made().documents}
+    by_id = {document.name: document for document in made().documents}
     pairs = [pair for pair, kind in made().negatives.items() if kind == "number"]
     assert len(pairs) == len(PAGES)
     for pair in pairs:
@@ -240,18 +241,18 @@ def test_number_pages_differ_in_one_word() -> None:
 
 
 def test_what_was_there_before_and_what_is_short_takes_no_part() -> None:
-    again = replace(PAGES[0], id="again")
-    short = Document("short", "<p>A few words.</p>", body="A few words.")
-    text = Document("text", text=article(99))
-    lost = Document("lost", "<p>Something else altogether.</p>", body=article(98))
+    again = replace(PAGES[0], name="again")
+    short = made_page("short", "<p>A few words.</p>", None, "A few words.")
+    text = SavedPage("text", "text", text=article(99))
+    lost = made_page("lost", "<p>Something else altogether.</p>", None, article(98))
     dataset = make_kinds([PAGES[0], again, short, text, lost], kinds=["edits-2"])
-    assert [document.id for document in dataset.documents] == ["00", "00#edits-2"]
+    assert [document.name for document in dataset.documents] == ["00", "00#edits-2"]
 
 
 def test_a_body_that_is_the_lesser_part_of_its_page_makes_no_negatives() -> None:
     crowded = page(0, beside=f"<div>{article(90, 400)}</div>")
     dataset = make_kinds([crowded, page(4)], kinds=("mirror", "template", "topic", "boilerplate"))
-    assert {d.id for d in dataset.documents} == {
+    assert {d.name for d in dataset.documents} == {
         "00",
         "04",
         "00#mirror",
@@ -261,7 +262,7 @@ def test_a_body_that_is_the_lesser_part_of_its_page_makes_no_negatives() -> None
 
 
 def test_an_unknown_body_is_the_one_that_the_extractor_finds() -> None:
-    known, found = take_apart(PAGES[0]), take_apart(replace(PAGES[0], body=None))
+    known, found = take_apart(PAGES[0]), take_apart(replace(PAGES[0], line={}))
     assert known is not None
     assert found is not None
     assert found.text == known.text
@@ -274,7 +275,7 @@ def test_another_body_goes_where_the_text_stood_not_into_headings_or_repetitions
         f"<div class=text><p>{first}<p>{second}<p>{third}</div>"
     )
     body = "\n".join([article(4, 300), first, second, third])
-    taken = take_apart(Document("a", html, body=body))
+    taken = take_apart(made_page("a", html, None, body))
     assert taken is not None
     draft = taken.draft()
     draft.fill(["One.", "Two.", "Three.", "Four."])
@@ -297,7 +298,7 @@ def test_negatives_are_named_only_if_asked_for() -> None:
 
 def test_fewer_pages_of_each_kind_can_be_made() -> None:
     dataset = make_kinds(PAGES, per_kind=2)
-    made_of_each = Counter(d.id.split("#")[1] for d in dataset.documents[len(PAGES) :])
+    made_of_each = Counter(d.name.split("#")[1] for d in dataset.documents[len(PAGES) :])
     assert set(made_of_each.values()) == {2}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -40,45 +40,31 @@ class Fingerprints:
         words = np.frombuffer(packed, ">u8").astype(np.uint64).reshape(-1, bits // 64)
         return cls(words, np.array([f is not None for f in fingerprints], np.bool_))
 
-    @property
-    def farthest(self) -> int:
-        """The greatest distance there is; a pair without two fingerprints is one farther."""
-        return 64 * len(self.words.T)
-
     def distances(self, a: Ints, b: Ints) -> Ints:
-        """Return the distances of pairs, given as two arrays that broadcast."""
+        """Return the distances of pairs, given as two arrays that broadcast.
+
+        A pair without two fingerprints is one bit farther apart than there are bits.
+        """
         shape = np.broadcast_shapes(a.shape, b.shape)
         result = np.zeros(shape, np.int64)
         for column in self.words.T:
             differing: npt.NDArray[np.uint64] = column[a] ^ column[b]
             result += bit_count(differing.ravel()).reshape(shape)
-        result[~(self.present[a] & self.present[b])] = self.farthest + 1
+        result[~(self.present[a] & self.present[b])] = 64 * len(self.words.T) + 1
         return result
 
-    def scan(self, distance: int) -> tuple[Ints, Iterator[NearPair]]:
-        """Compare all pairs.
-
-        Returns:
-            how many pairs there are at each distance from 0 to ``farthest`` + 1; and the pairs
-            within the distance, the nearest first.
-        """
+    def near(self, distance: int) -> Iterator[NearPair]:
+        """Compare all pairs; yield those within the distance, the nearest first."""
         count = len(self.present)
-        histogram = np.zeros(self.farthest + 2, np.int64)
-        near = [np.empty((3, 0), np.int32)]
+        near = [np.empty((3, 0), np.int64)]
         rows = max(1, _CHUNK // max(count, 1))
         for start in range(0, count, rows):
             a = np.arange(start, min(start + rows, count))[:, None]
             b = np.arange(start, count)[None, :]
             each = self.distances(a, b)
             # Every pair once: not with itself, and not in the other order.
-            each[b <= a] = -1
-            histogram += np.bincount(each.ravel() + 1, minlength=self.farthest + 3)[1:]
-            row, column = np.nonzero((each >= 0) & (each <= distance))
-            found = (row + start, column + start, each[row, column])
-            near.append(np.stack(found).astype(np.int32))
+            row, column = np.nonzero((each <= distance) & (b > a))
+            near.append(np.stack((row + start, column + start, each[row, column])))
         pairs = np.concatenate(near, axis=1)
-        return histogram, _in_order(pairs[:, pairs[2].argsort(kind="stable")])
-
-
-def _in_order(pairs: npt.NDArray[np.signedinteger[Any]]) -> Iterator[NearPair]:
-    return (((int(a), int(b)), int(distance)) for a, b, distance in pairs.T)
+        for one, other, apart in pairs[:, pairs[2].argsort(kind="stable")].T:
+            yield (int(one), int(other)), int(apart)

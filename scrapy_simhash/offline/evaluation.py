@@ -1,0 +1,329 @@
+"""Precision and recall of a recipe on labelled pages, and what a crawl of them would lose.
+
+In a REPL::
+
+    result = evaluate(read_dataset("sets/news"), named_recipe("default"))
+    print(result.score.precision, result.score.recall, result.file_order.wrong_per_thousand)
+
+Pairs alone do not tell what a crawl loses: a page that resembles twenty others is lost once, and
+a page is compared only with those that were kept before it. So a crawl of the set is replayed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from statistics import mean
+from typing import NamedTuple, TypeAlias, TypeVar
+
+from scrapy_simhash.fingerprint.facts import Facts
+from scrapy_simhash.fingerprint.recipe import Recipe
+from scrapy_simhash.fingerprint.rule import Kinship, Rule, headings_alike, kinship
+from scrapy_simhash.index import Ruling
+from scrapy_simhash.offline.datasets import Dataset
+from scrapy_simhash.offline.pages import SavedPage, analysed
+from scrapy_simhash.offline.pairs import Fingerprints
+
+#: The numbers of two documents, the lesser first.
+Numbers: TypeAlias = tuple[int, int]
+T = TypeVar("T")
+
+_SHUFFLES = 5
+
+
+class Near(NamedTuple):
+    """A pair within the distance, in bits, and whether the two are taken for copies, and why."""
+
+    pair: Numbers
+    distance: int
+    ruling: Ruling
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How the pairs that are taken for copies compare with the labelled ones.
+
+    Attributes:
+        found: labelled duplicates that are taken for copies.
+        false: pairs that are, and are neither labelled as duplicate nor as ambiguous.
+        labelled: labelled duplicates.
+    """
+
+    found: int
+    false: int
+    labelled: int
+
+    @property
+    def precision(self) -> float | None:
+        """The share of labelled duplicates in what is taken for copies; None if nothing is."""
+        matched = self.found + self.false
+        return self.found / matched if matched else None
+
+    @property
+    def recall(self) -> float | None:
+        """The share of the labelled duplicates that are found; None if there are none."""
+        return self.found / self.labelled if self.labelled else None
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """The number of pairs of a kind, and how many of them are taken for copies."""
+
+    matched: int
+    pairs: int
+
+
+@dataclass(frozen=True, slots=True)
+class WrongPair:
+    """Two documents that were judged wrongly.
+
+    Attributes:
+        a: name of one; of a wrong drop, of the page that was dropped.
+        b: name of the other; of a wrong drop, of the page that was kept.
+        distance: in bits; None if the two are beyond the recipe's distance.
+        reason: of the ruling; None if there was none.
+        kind: as the set says.
+    """
+
+    a: str
+    b: str
+    distance: int | None
+    reason: str | None
+    kind: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlLoss:
+    """The drops of a crawl of the set.
+
+    Attributes:
+        dropped: pages.
+        wrong: of these, pages of which no copy was kept; a mean over several orders.
+        distinct: pages of the set that are no copies of each other.
+    """
+
+    dropped: float
+    wrong: float
+    distinct: int
+
+    @property
+    def wrong_per_thousand(self) -> float:
+        """Wrong drops in 1,000 distinct pages."""
+        return 1000 * self.wrong / max(self.distinct, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A recipe on a set.
+
+    Attributes:
+        dataset: name of the set.
+        name: of the recipe.
+        distance: k.
+        documents: how many the set has.
+        skipped: documents that are not compared, by reason.
+        score: over all pairs.
+        like_headed: the score without the pairs of one host whose headings differ: a user may
+            want to keep both pages of such a pair.
+        file_order: a crawl in the order of the file.
+        shuffled: the mean of crawls in several random orders.
+        kinds: by kind, how many of the labelled duplicates are found.
+        negatives: by kind, how many of the known negatives are taken for copies.
+        false: pairs that are taken for copies and should not, the nearest first.
+        missed: labelled duplicates that are not found, the nearest first.
+        wrong_drops: of the crawl in the order of the file.
+    """
+
+    dataset: str
+    name: str
+    distance: int
+    documents: int
+    skipped: dict[str, int]
+    score: Score
+    like_headed: Score
+    file_order: CrawlLoss
+    shuffled: CrawlLoss
+    kinds: dict[str, Matched]
+    negatives: dict[str, Matched]
+    false: list[WrongPair]
+    missed: list[WrongPair]
+    wrong_drops: list[WrongPair]
+
+
+def evaluate(
+    dataset: Dataset,
+    recipe: Recipe,
+    *,
+    processes: int = 1,
+    progress: Callable[[], object] = lambda: None,
+    listed: int = 20,
+) -> Result:
+    """Judge all pairs of a set as a crawl judges them: by distance, and then by the rule.
+
+    Args:
+        dataset: the set.
+        recipe: that is measured.
+        processes: that extract and fingerprint.
+        progress: called after each document.
+        listed: how many wrong pairs, missed ones and wrong drops are named at most.
+    """
+    analyses = []
+    for _, analysis in analysed(dataset.documents, recipe, processes=processes):
+        analyses.append(analysis)
+        progress()
+    known = [(d.key, a.facts) for d, a in zip(dataset.documents, analyses, strict=True)]
+    fingerprints = Fingerprints.of([analysis.fingerprint for analysis in analyses], recipe.bits)
+    near = [
+        Near((a, b), distance, Rule(recipe.distance)(*known[a], *known[b], distance))
+        for (a, b), distance in fingerprints.near(recipe.distance)
+    ]
+    skipped = Counter(str(analysis.reason) for analysis in analyses if analysis.reason)
+    facts = [analysis.facts for analysis in analyses]
+    return scored(dataset, recipe, near, facts, dict(skipped), listed)
+
+
+def scored(
+    dataset: Dataset,
+    recipe: Recipe,
+    near: Sequence[Near],
+    facts: Sequence[bytes],
+    skipped: dict[str, int],
+    listed: int,
+) -> Result:
+    """Score the rulings on a set.
+
+    Args:
+        dataset: the set.
+        recipe: that made the fingerprints.
+        near: all pairs within the recipe's distance, the nearest first.
+        facts: of each document; empty where there are none.
+        skipped: documents that are not compared, by reason.
+        listed: how many wrong pairs, missed ones and wrong drops are named at most.
+    """
+    documents = dataset.documents
+    number = {document.name: place for place, document in enumerate(documents)}
+
+    def numbered(pairs: Mapping[tuple[str, str], T]) -> dict[Numbers, T]:
+        found = ((number[a], number[b], label) for (a, b), label in pairs.items())
+        return {(min(a, b), max(a, b)): label for a, b, label in found}
+
+    labels, negatives = numbered(dataset.pairs), numbered(dataset.negatives)
+    duplicates = {p: known.kind for p, known in labels.items() if known.label == "duplicate"}
+    ambiguous = labels.keys() - duplicates.keys()
+    rulings = {one.pair: one for one in near}
+    copies = {one.pair: one.distance for one in near if one.ruling.is_copy}
+    false = [pair for pair in copies if pair not in labels]
+    missed = sorted(
+        (pair for pair in duplicates if pair not in copies),
+        key=lambda pair: rulings[pair].distance if pair in rulings else recipe.bits,
+    )
+    alike = {pair for pair in duplicates if not _are_siblings(documents, facts, pair)}
+    cluster = clusters(len(documents), duplicates)
+    drops = replay(copies, range(len(documents)))
+    wrong = wrong_drops(drops, cluster, ambiguous)
+
+    def loss(dropped: float, lost: float) -> CrawlLoss:
+        return CrawlLoss(dropped, lost, len(set(cluster)))
+
+    def named(a: int, b: int) -> WrongPair:
+        pair = (min(a, b), max(a, b))
+        one = rulings.get(pair)
+        kind = duplicates.get(pair, negatives.get(pair))
+        distance, reason = (one.distance, one.ruling.reason) if one else (None, None)
+        return WrongPair(documents[a].name, documents[b].name, distance, reason, kind)
+
+    shuffled = [replay(copies, _shuffled(len(documents), seed)) for seed in range(_SHUFFLES)]
+    lost = mean(len(wrong_drops(each, cluster, ambiguous)) for each in shuffled)
+    return Result(
+        dataset=dataset.name,
+        name=recipe.name,
+        distance=recipe.distance,
+        documents=len(documents),
+        skipped=skipped,
+        score=Score(len(duplicates) - len(missed), len(false), len(duplicates)),
+        like_headed=Score(len(alike & copies.keys()), len(false), len(alike)),
+        file_order=loss(len(drops), len(wrong)),
+        shuffled=loss(mean(map(len, shuffled)), lost),
+        kinds=_matched(duplicates, copies),
+        negatives=_matched(negatives, copies),
+        false=[named(*pair) for pair in false[:listed]],
+        missed=[named(*pair) for pair in missed[:listed]],
+        wrong_drops=[named(*drop) for drop in wrong[:listed]],
+    )
+
+
+def clusters(count: int, duplicates: Iterable[Numbers]) -> list[int]:
+    """Return the number of each page's cluster: copies of one page, and copies of copies."""
+    cluster = list(range(count))
+
+    def first(page: int) -> int:
+        while cluster[page] != page:
+            cluster[page] = page = cluster[cluster[page]]
+        return page
+
+    for a, b in duplicates:
+        cluster[first(a)] = first(b)
+    return list(map(first, range(count)))
+
+
+def replay(copies: Mapping[Numbers, int], order: Iterable[int]) -> dict[int, int]:
+    """Return the pages that a crawl drops, each with the kept page that it is said to repeat.
+
+    Args:
+        copies: the pairs that are taken for copies, and their distances.
+        order: in which the pages come.
+    """
+    near: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    for (a, b), distance in copies.items():
+        near[a].append((distance, b))
+        near[b].append((distance, a))
+    arrived: dict[int, int] = {}  # kept pages, with their place in the crawl
+    drops = {}
+    for place, page in enumerate(order):
+        originals = [(d, arrived[other], other) for d, other in near[page] if other in arrived]
+        if originals:
+            drops[page] = min(originals)[2]
+        else:
+            arrived[page] = place
+    return drops
+
+
+def wrong_drops(
+    drops: Mapping[int, int], cluster: Sequence[int], ambiguous: Iterable[Numbers]
+) -> list[Numbers]:
+    """Return the drops of pages of which no copy was kept, each with its original.
+
+    A drop for an original that may be a copy of the page counts as right.
+    """
+    kept = {cluster[page] for page in range(len(cluster)) if page not in drops}
+    unclear = {*ambiguous}
+    return [
+        (page, original)
+        for page, original in drops.items()
+        if cluster[page] not in kept and (min(page, original), max(page, original)) not in unclear
+    ]
+
+
+def _shuffled(count: int, seed: int) -> list[int]:
+    order = list(range(count))
+    Random(seed).shuffle(order)  # noqa: S311 - to be repeated, not secret
+    return order
+
+
+def _are_siblings(documents: Sequence[SavedPage], facts: Sequence[bytes], pair: Numbers) -> bool:
+    """Return whether two pages of one host have other headings."""
+    if not all(facts[page] for page in pair):
+        return False
+    a, b = (Facts.from_bytes(facts[page]) for page in pair)
+    on_one_host = kinship(*(documents[page].key for page in pair)) is Kinship.HOST
+    return on_one_host and not headings_alike(a, b, Kinship.HOST)
+
+
+def _matched(
+    kinds: Mapping[Numbers, str | None], copies: Mapping[Numbers, int]
+) -> dict[str, Matched]:
+    pairs = Counter(kind for kind in kinds.values() if kind)
+    matched = Counter(kind for pair, kind in kinds.items() if pair in copies)
+    return {kind: Matched(matched[kind], pairs[kind]) for kind in sorted(pairs)}

@@ -1,0 +1,98 @@
+"""Files of lines, tables and JSON, read as if they were not packed (.gz, .xz, .bz2)."""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import csv
+import gzip
+import json
+import lzma
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+_OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
+
+
+class FileError(ValueError):
+    """A file cannot be read; the message is one line that names the file and the place."""
+
+
+def unpacked_name(path: Path) -> str:
+    """Return the name of a file in lower case, without the suffix of its packing."""
+    name = path.name.lower()
+    return Path(name).stem if Path(name).suffix in _OPENERS else name
+
+
+@contextlib.contextmanager
+def unpacked(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """Open a file for reading.
+
+    Yields:
+        the file, which gives lines when it is iterated; and the file as it is on the disk, whose
+        ``tell()`` says how far it has been read.
+
+    Raises:
+        FileError: it is not there, cannot be read or is damaged.
+    """
+    opener = _OPENERS.get(path.suffix.lower(), lambda raw, _: contextlib.nullcontext(raw))
+    try:
+        with path.open("rb") as raw, opener(raw, "rb") as file:
+            yield file, raw
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as problem:
+        reason = getattr(problem, "strerror", None) or f"damaged ({problem})"
+        raise FileError(f"{path}: {reason}") from None
+
+
+def json_lines(lines: Iterable[bytes], path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the objects of a file of JSON lines, each with its place.
+
+    Raises:
+        FileError: a line is no object.
+    """
+    for number, line in enumerate(lines, 1):
+        where = f"{path}, line {number}"
+        if not line.strip():
+            continue
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise FileError(f"{where}: not a JSON object")
+        yield where, found
+
+
+def table(path: Path, *columns: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the rows of a CSV or TSV file by its columns, each with its place.
+
+    Args:
+        path: the file; its first line names the columns.
+        columns: that must be there.
+
+    Raises:
+        FileError: a column is missing, or a line is no row.
+    """
+    has_tabs = unpacked_name(path).endswith(".tsv")
+    with unpacked(path) as (file, _):
+        lines = (line.decode() for line in file)
+        if has_tabs:
+            rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+        else:
+            rows = csv.reader(lines)
+        try:
+            head = next(rows, [])
+            if not {*columns} <= {*head}:
+                wanted = ", ".join(columns)
+                raise FileError(f"{path}, line 1: the first line must name the columns {wanted}")
+            for row in rows:
+                where = f"{path}, line {rows.line_num}"
+                if len(row) not in (0, len(head)):
+                    raise FileError(f"{where}: {len(row)} columns, not {len(head)}")
+                if row:
+                    yield where, dict(zip(head, row, strict=True))
+        except (UnicodeDecodeError, csv.Error) as error:
+            where = f"{path}, line {rows.line_num + 1}"
+            raise FileError(f"{where}: no row in UTF-8 ({error})") from None
