@@ -56,7 +56,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     url, logs = index_url(options, settings), log_paths(options.log, settings)
     if url is None and not logs:
         raise UsageError("name the index with --index URL, or a dedup log with --log FILE")
-    names = set(keys_of(options.page))
+    names = keys_of(options.page)
     last, repeating = _read(logs, names, options.page)
     lines = [options.page]
     own: list[Entry] = []

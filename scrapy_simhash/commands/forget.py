@@ -5,9 +5,9 @@ it repeats; "scrapy simhash explain" names that page.
 
     scrapy simhash forget http://www.example.com/a http://www.example.com/b
     scrapy simhash forget --host staging.example.com --yes
-    scrapy simhash forget --host www.example.com --before 30d
+    scrapy simhash forget --host www.example.com --older-than 30
 
-Given URLs, --host and --before together, the command forgets pages that meet all of
+Given URLs, --host and --older-than together, the command forgets pages that meet all of
 them. It says first how many there are, and asks, unless --yes. A page that came in
 again with other contents is forgotten with all of them. Afterwards, "scrapy simhash
 requeue" writes the pages that were dropped because of the forgotten ones.
@@ -20,12 +20,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import say
-from scrapy_simhash.commands.selection import given_moment, keys_of, of_hosts
+from scrapy_simhash.commands.selection import keys_of, of_hosts
 from scrapy_simhash.commands.stores import add_shared_options, needed_index_url, opened, watched
 from scrapy_simhash.report.words import count
 
@@ -36,9 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("pages", nargs="*", metavar="URL", help="the address, or key, of a page")
     parser.add_argument(
-        "--before",
-        metavar="DATE",
-        help="pages that came in before then: 2026-01-31, 2026-01-31T12:00 (UTC), 30d or 12h ago",
+        "--older-than", type=float, metavar="DAYS", help="pages that came in more days ago"
     )
     parser.add_argument("--yes", action="store_true", help="do not ask")
     add_shared_options(parser, "host", "index")
@@ -46,16 +45,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     """Count, ask, delete."""
-    if not (options.pages or options.host or options.before):
-        raise UsageError("name the pages to forget: give URLs, --host or --before")
-    names = {key for page in options.pages for key in keys_of(page)}
+    if not options.pages and options.host is None and options.older_than is None:
+        raise UsageError("name the pages to forget: give URLs, --host or --older-than")
+    names = set().union(*map(keys_of, options.pages))
     is_of_host = of_hosts(options.host)
-    before = given_moment(options.before) if options.before else float("inf")
+    before = time.time() - 86400 * (options.older_than or 0)
     with opened(needed_index_url(options, settings), read_only=False) as index:
         keys = [
             entry.key
             for entry in watched(index, "looking")
-            if entry.time < before and is_of_host(entry.key)
+            if entry.time <= before and is_of_host(entry.key)
             if not names or entry.key in names
         ]
         say([f"{len(keys):,} of {count(len(index), 'page')}:", *(f"  {k}" for k in keys[:_SHOWN])])

@@ -39,7 +39,7 @@ from scrapy_simhash.commands.stores import add_shared_options, chosen_recipe, ne
 from scrapy_simhash.report.words import count
 
 if TYPE_CHECKING:
-    from scrapy_simhash.index import Entry, Index, IndexSpec
+    from scrapy_simhash.index import Entry, IndexSpec
 
 # Pages that are added at a time.
 _BATCH = 2048
@@ -62,8 +62,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Read, check, add."""
+    from scrapy_simhash.index import open_index
     from scrapy_simhash.offline.transfer import check, read_entries, read_header
 
+    url = needed_index_url(options, settings)
     path = Path(options.file)
     spec = read_header(path)
     if spec is None:
@@ -72,7 +74,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         raise UsageError(f"{path} is an exported index: leave out --recipe and the columns")
     else:
         total, entries = check(path), read_entries(path, spec)
-    with _index(needed_index_url(options, settings), spec) as index:
+    with contextlib.closing(open_index(url, spec)) as index:
         added = 0
         with progress("importing", total) as bar:
             while batch := list(itertools.islice(entries, _BATCH)):
@@ -101,21 +103,3 @@ def _foreign(
     # All of it is read once before anything is added.
     total = sum(1 for _ in read())
     return spec_of(recipe), read(), total
-
-
-@contextlib.contextmanager
-def _index(url: str, spec: IndexSpec) -> Iterator[Index]:
-    """Open the index, or make one for the recipe of the file."""
-    from scrapy_simhash.index import StoreMissing, open_existing, open_index
-
-    try:
-        index = open_existing(url, read_only=False)
-    except StoreMissing:
-        index = open_index(url, spec)
-    with contextlib.closing(index):
-        if index.spec.recipe != spec.recipe:
-            raise UsageError(
-                f"the recipe of the index is {index.spec.recipe}, that of the file {spec.recipe}: "
-                "their fingerprints cannot be compared; use another index"
-            )
-        yield index

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -16,6 +17,7 @@ from scrapy_simhash.analysis.page import analyse_html
 from scrapy_simhash.detector import spec_of
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.index import Entry, open_existing, open_index
+from scrapy_simhash.report.words import moment
 from tests.commands.running import log_line, simhash
 from tests.index.made import fp, spec
 from tests.pages import article, edited, html
@@ -27,7 +29,13 @@ def entry(key: str, value: int, time: float = 1_700_000_000.0) -> Entry:
     return Entry(key, fp(value), time=time)
 
 
-ENTRIES = [entry(A, 1), entry(B, 0xFF00, 1_600_000_000), entry(C, 0xFF0000)]
+NOW = time.time()
+ENTRIES = [
+    entry(A, 1, NOW - 400 * 86400),
+    entry(B, 0xFF00, NOW - 600 * 86400),
+    entry(C, 0xFF0000, NOW - 400 * 86400),
+]
+SINCE = moment(int(ENTRIES[0].time))
 
 
 @pytest.fixture(params=["sqlite", "redis", "cluster"])
@@ -73,10 +81,10 @@ def keys(url: str) -> list[str]:
         ([A + "#fragment", "http://a.example/1?"], [B, C]),
         (["--host", "a.example"], [C]),
         (["--host", "A.EXAMPLE", "--host", "b.example:8080"], []),
-        (["--host", "b.example"], [A, B]),
-        (["--before", "2021-01-01"], [A, C]),
-        (["--before", "2023-11-14T22:13:21", "--host", "a.example"], [C]),
-        (["--before", "1d"], []),
+        (["--host", "b.example:8080"], [A, B]),
+        (["--older-than", "500"], [A, C]),
+        (["--older-than", "300", "--host", "a.example"], [C]),
+        (["--older-than", "0"], []),
     ],
 )
 def test_what_is_chosen_is_forgotten(arguments: list[str], left: list[str], url: str) -> None:
@@ -105,9 +113,9 @@ def test_nothing_is_forgotten_unasked(url: str, monkeypatch: Any, capsys: Any) -
 
 def test_a_page_that_came_in_twice_is_forgotten_with_both_contents(url: str) -> None:
     index = open_existing(url, read_only=False)
-    index.put([entry(B, 0xFF000000)])
+    index.put([entry(B, 0xFF000000, NOW)])
     index.close()
-    assert simhash("forget", B, "--before", "2021-01-01", "--yes", "--index", url) == 0
+    assert simhash("forget", B, "--older-than", "500", "--yes", "--index", url) == 0
     assert keys(url) == [A, C]
 
 
@@ -140,7 +148,7 @@ def test_explain_says_what_became_of_a_page(url: str, log: Path, capsys: Any) ->
     about = ["--log", log, "--index", url]
     assert simhash("explain", A, *about) == 0
     out = capsys.readouterr().out
-    assert "original, in the index since 2023-11-14 22:13:20 UTC" in out
+    assert f"original, in the index since {SINCE} UTC" in out
     assert "4 pages repeat it:\n      0 bits  http://m.example/2" in out
     assert simhash("explain", "http://m.example/1#x", *about) == 0
     out = capsys.readouterr().out
@@ -203,7 +211,6 @@ def test_explain_judges_the_pages_of_the_index_that_are_near(tmp_path: Path, cap
         (["forget"], "name the pages to forget"),
         (["forget", A], "name the index with --index URL"),
         (["forget", A, "--index", "OTHER"], "there is no index"),
-        (["forget", "--before", "soon", "--index", "URL"], "--before soon"),
         (["forget", "--host", "http://a/", "--index", "URL"], "--host http://a/"),
         (["requeue", "--index", "URL"], "name the dedup log with --log FILE"),
         (["requeue", "--index", "URL", "--log", "/nowhere.jsonl"], "/nowhere.jsonl"),

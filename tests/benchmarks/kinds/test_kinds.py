@@ -184,7 +184,7 @@ def test_edits_change_a_share_of_the_words(kind: str, share: float) -> None:
 def test_a_mirror_has_the_headline_of_the_article_and_the_name_of_the_other_site() -> None:
     pages = [page(n) for n in (0, 4)]
     pages = [
-        replace(p, html=(p.html or "").replace("</title>", f" | Site {p.name}</title>", 1))
+        replace(p, body=p.body.replace(b"</title>", f" | Site {p.name}</title>".encode(), 1))
         for p in pages
     ]
     mirror = make_kinds(pages, kinds=["mirror"]).documents[-2]
