@@ -128,9 +128,8 @@ def wrong_pairs(result: Result) -> Iterator[str]:
         ("missed pairs", result.missed),
     ):
         if pairs:
-            rows = [astuple(pair) for pair in pairs]
             yield from ("", f"{result.dataset}, {result.name}: {what}")
-            yield from _table(_PAIRS, rows, 2)
+            yield from _table(_PAIRS, map(astuple, pairs), 2)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[object]], left: int) -> list[str]:

@@ -34,9 +34,8 @@ _SHUFFLES = 5
 
 
 class Near(NamedTuple):
-    """A pair within the distance, in bits, and whether the two are taken for copies, and why."""
+    """How far apart two documents are, in bits, and whether they are taken for copies, and why."""
 
-    pair: Numbers
     distance: int
     ruling: Ruling
 
@@ -77,14 +76,10 @@ class Matched:
 
 @dataclass(frozen=True, slots=True)
 class WrongPair:
-    """Two documents that were judged wrongly.
+    """Two documents that were judged wrongly: of a drop, first the page that was dropped.
 
-    Attributes:
-        a: name of one; of a wrong drop, of the page that was dropped.
-        b: name of the other; of a wrong drop, of the page that was kept.
-        distance: in bits; None if the two are beyond the recipe's distance.
-        reason: of the ruling; None if there was none.
-        kind: as the set says.
+    Distance and reason are None for two that are beyond the recipe's distance; kind is what the
+    set says.
     """
 
     a: str
@@ -175,10 +170,10 @@ def evaluate(
         progress()
     known = [(d.key, a.facts) for d, a in zip(dataset.documents, analyses, strict=True)]
     fingerprints = Fingerprints.of([analysis.fingerprint for analysis in analyses], recipe.bits)
-    near = [
-        Near((a, b), distance, Rule(recipe.distance)(*known[a], *known[b], distance))
+    near = {
+        (a, b): Near(distance, Rule(recipe.distance)(*known[a], *known[b], distance))
         for (a, b), distance in fingerprints.near(recipe.distance)
-    ]
+    }
     skipped = Counter(str(analysis.reason) for analysis in analyses if analysis.reason)
     facts = [analysis.facts for analysis in analyses]
     return scored(dataset, recipe, near, facts, dict(skipped), listed)
@@ -187,7 +182,7 @@ def evaluate(
 def scored(
     dataset: Dataset,
     recipe: Recipe,
-    near: Sequence[Near],
+    near: Mapping[Numbers, Near],
     facts: Sequence[bytes],
     skipped: dict[str, int],
     listed: int,
@@ -197,7 +192,7 @@ def scored(
     Args:
         dataset: the set.
         recipe: that made the fingerprints.
-        near: all pairs within the recipe's distance, the nearest first.
+        near: all pairs within the recipe's distance, the nearest first, by their numbers.
         facts: of each document; empty where there are none.
         skipped: documents that are not compared, by reason.
         listed: how many wrong pairs, missed ones and wrong drops are named at most.
@@ -212,30 +207,24 @@ def scored(
     labels, negatives = numbered(dataset.pairs), numbered(dataset.negatives)
     duplicates = {p: known.kind for p, known in labels.items() if known.label == "duplicate"}
     ambiguous = labels.keys() - duplicates.keys()
-    rulings = {one.pair: one for one in near}
-    copies = {one.pair: one.distance for one in near if one.ruling.is_copy}
+    copies = {pair: one.distance for pair, one in near.items() if one.ruling.is_copy}
     false = [pair for pair in copies if pair not in labels]
-    missed = sorted(
-        (pair for pair in duplicates if pair not in copies),
-        key=lambda pair: rulings[pair].distance if pair in rulings else recipe.bits,
-    )
+    missed = [pair for pair in duplicates if pair not in copies]
+    missed.sort(key=lambda pair: near[pair].distance if pair in near else recipe.bits)
     alike = {pair for pair in duplicates if not _are_siblings(documents, facts, pair)}
     cluster = clusters(len(documents), duplicates)
-    drops = replay(copies, range(len(documents)))
-    wrong = wrong_drops(drops, cluster, ambiguous)
-
-    def loss(dropped: float, lost: float) -> CrawlLoss:
-        return CrawlLoss(dropped, lost, len(set(cluster)))
+    orders = [range(len(documents)), *(_shuffled(len(documents), n) for n in range(_SHUFFLES))]
+    drops = [replay(copies, order) for order in orders]
+    wrong = [wrong_drops(each, cluster, ambiguous) for each in drops]
+    distinct = len(set(cluster))
 
     def named(a: int, b: int) -> WrongPair:
         pair = (min(a, b), max(a, b))
-        one = rulings.get(pair)
+        distance, ruling = near.get(pair, (None, None))
         kind = duplicates.get(pair, negatives.get(pair))
-        distance, reason = (one.distance, one.ruling.reason) if one else (None, None)
-        return WrongPair(documents[a].name, documents[b].name, distance, reason, kind)
+        names = documents[a].name, documents[b].name
+        return WrongPair(*names, distance, ruling.reason if ruling else None, kind)
 
-    shuffled = [replay(copies, _shuffled(len(documents), seed)) for seed in range(_SHUFFLES)]
-    lost = mean(len(wrong_drops(each, cluster, ambiguous)) for each in shuffled)
     return Result(
         dataset=dataset.name,
         name=recipe.name,
@@ -244,13 +233,13 @@ def scored(
         skipped=skipped,
         score=Score(len(duplicates) - len(missed), len(false), len(duplicates)),
         like_headed=Score(len(alike & copies.keys()), len(false), len(alike)),
-        file_order=loss(len(drops), len(wrong)),
-        shuffled=loss(mean(map(len, shuffled)), lost),
+        file_order=CrawlLoss(len(drops[0]), len(wrong[0]), distinct),
+        shuffled=CrawlLoss(mean(map(len, drops[1:])), mean(map(len, wrong[1:])), distinct),
         kinds=_matched(duplicates, copies),
         negatives=_matched(negatives, copies),
         false=[named(*pair) for pair in false[:listed]],
         missed=[named(*pair) for pair in missed[:listed]],
-        wrong_drops=[named(*drop) for drop in wrong[:listed]],
+        wrong_drops=[named(*drop) for drop in wrong[0][:listed]],
     )
 
 

@@ -60,12 +60,12 @@ class Method:
     rival: Any
     judge: Judge
 
-    def near(self, pages: Pages, sketches: Sequence[Any]) -> list[Near]:
+    def near(self, pages: Pages, sketches: Sequence[Any]) -> dict[tuple[int, int], Near]:
         known = [(d.key, f) for d, f in zip(pages.dataset.documents, pages.facts, strict=True)]
-        return [
-            Near((a, b), distance, self.judge(*known[a], *known[b], distance))
+        return {
+            (a, b): Near(distance, self.judge(*known[a], *known[b], distance))
             for (a, b), distance in self._pairs(sketches)
-        ]
+        }
 
     def _pairs(self, sketches: Sequence[Any]) -> Iterator[tuple[tuple[int, int], int]]:
         if not isinstance(self.rival, MinHashLSH):
