@@ -4,8 +4,8 @@ The docstring of such a module is its help: a line that says what it does, and a
 an example. Its ``add_options(parser)`` declares the arguments; its ``run(options, settings)`` does
 the work, and returns the exit status if that is not 0.
 
-Scrapy imports this module for every command that it runs, so the subcommands are imported when one
-of them is asked for, and what takes long to import when it runs.
+Scrapy imports this module for every command that it runs, so the subcommands are imported only when
+one of them is asked for.
 """
 
 from __future__ import annotations

@@ -18,25 +18,32 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import http.client
 import os
 import shutil
 import sys
+import urllib.error
+import urllib.request
 from dataclasses import dataclass, replace
+from email.message import Message
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import UsageError
+from scrapy.http import Headers, HtmlResponse, TextResponse
+from scrapy.responsetypes import responsetypes
 from scrapy.settings import BaseSettings
 
+from scrapy_simhash.analysis.page import PageAnalysis, SkipReason, analyse_extraction, analyse_text
 from scrapy_simhash.commands.comparison import about, sentence, side_by_side
 from scrapy_simhash.commands.output import say
 from scrapy_simhash.commands.stores import add_shared_options, chosen_recipe
-
-if TYPE_CHECKING:
-    from scrapy_simhash.analysis.page import PageAnalysis, SkipReason
-    from scrapy_simhash.extraction.extractor import Extraction
-    from scrapy_simhash.fingerprint.recipe import Recipe
-    from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.extraction.extractor import Extraction, decode_html, extract
+from scrapy_simhash.fingerprint.recipe import Recipe
+from scrapy_simhash.fingerprint.rule import Rule
+from scrapy_simhash.fingerprint.simhash import Fingerprint, hamming_distance
+from scrapy_simhash.keys import page_key
+from scrapy_simhash.report.difference import differences, paint
+from scrapy_simhash.settings import max_body_size_from_settings
 
 _CHANGES = 40  # lines
 _LONGEST = 60_000  # characters of a text that are compared word by word
@@ -81,10 +88,6 @@ class _Side:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     """Get the two, judge them, and show the result."""
-    from scrapy_simhash.fingerprint.rule import Rule
-    from scrapy_simhash.fingerprint.simhash import hamming_distance
-    from scrapy_simhash.report.difference import paint
-
     recipe = chosen_recipe(options.recipe, settings)
     one, other = (_side(name, options.text, recipe, settings) for name in (options.a, options.b))
     colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
@@ -116,19 +119,28 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
 
 
 def _side(name: str, as_text: bool, recipe: Recipe, settings: BaseSettings) -> _Side:
-    from scrapy_simhash.settings import max_body_size_from_settings
-
-    most = max_body_size_from_settings(settings)
+    """Analyse a text, or a page unless a crawl would not."""
+    key, charset, most = name, None, max_body_size_from_settings(settings)
     if name.startswith(("http://", "https://")):
-        return _fetched(name, recipe, most, settings["USER_AGENT"])
-    if _is_file(name):
+        body, headers, url = _fetched(name, most, settings["USER_AGENT"])
+        key, charset = page_key(url), headers.get_content_charset()
+        kind = responsetypes.from_args(Headers(headers.items()), url, body=body[:5000])
+    elif _is_file(name):
         body = Path(name).read_bytes()
         if as_text or name.endswith(".txt"):
             return _text(name, body.decode(errors="replace"), recipe)
-        return _page(name, name, body, recipe, most, filename=name)
-    if not as_text:
+        kind = responsetypes.from_args(filename=name, body=body[:5000])
+        # A saved page says less of itself than a server does.
+        kind = HtmlResponse if kind is TextResponse else kind
+    elif as_text:
+        return _text(_short(name), name, recipe)
+    else:
         raise UsageError(f"{name}: no such file (for a text, give --text)")
-    return _text(_short(name), name, recipe)
+    if len(body) > most or not issubclass(kind, HtmlResponse):
+        reason: SkipReason = "too_large" if len(body) > most else "not_html"
+        return _Side(name, key, Extraction(""), PageAnalysis(None, reason=reason))
+    extraction = extract(decode_html(body, charset), recipe.extractor)
+    return _Side(name, key, extraction, analyse_extraction(extraction, recipe))
 
 
 def _is_file(name: str) -> bool:
@@ -139,65 +151,20 @@ def _is_file(name: str) -> bool:
 
 
 def _text(name: str, text: str, recipe: Recipe) -> _Side:
-    from scrapy_simhash.analysis.page import analyse_text
-    from scrapy_simhash.extraction.extractor import Extraction
-
-    return _Side(name, name, Extraction(text), analyse_text(text, replace(recipe, min_length=1)))
+    analysis = analyse_text(text, replace(recipe, min_length=1))
+    return _Side(name, name, Extraction(text), analysis)
 
 
-def _page(name: str, key: str, body: bytes, recipe: Recipe, most: int, **told: Any) -> _Side:
-    """Analyse a page, unless a crawl would not.
-
-    Args:
-        name: of the page.
-        key: of the page.
-        body: its bytes.
-        recipe: names the extractor.
-        most: bytes that a page may have.
-        told: by the server, or by the name of the file.
-    """
-    from scrapy.http import HtmlResponse, TextResponse
-    from scrapy.responsetypes import responsetypes
-    from w3lib.encoding import http_content_type_encoding
-
-    from scrapy_simhash.analysis.page import PageAnalysis, analyse_extraction
-    from scrapy_simhash.extraction.extractor import Extraction, decode_html, extract
-
-    kind = responsetypes.from_args(body=body[:5000], **told)
-    # A saved page says less of itself than a server does.
-    is_saved = kind is TextResponse and "url" not in told
-    reason: SkipReason | None = None
-    if not issubclass(kind, HtmlResponse) and not is_saved:
-        reason = "not_html"
-    elif len(body) > most:
-        reason = "too_large"
-    if reason:
-        return _Side(name, key, Extraction(""), PageAnalysis(None, reason=reason))
-    content_type = told["headers"].get("Content-Type", b"") if "headers" in told else b""
-    charset = http_content_type_encoding(content_type.decode("latin-1"))
-    extraction = extract(decode_html(body, charset), recipe.extractor)
-    return _Side(name, key, extraction, analyse_extraction(extraction, recipe))
-
-
-def _fetched(url: str, recipe: Recipe, most: int, agent: str) -> _Side:
-    import http.client
-    import urllib.error
-    import urllib.request
-
-    from scrapy.http import Headers
-
-    from scrapy_simhash.keys import page_key
-
+def _fetched(url: str, most: int, agent: str) -> tuple[bytes, Message, str]:
+    """Return the body, up to a byte too many, the headers and the final address."""
     try:
         request = urllib.request.Request(url, headers={"User-Agent": agent})  # noqa: S310 (checked)
         with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310
-            body, headers, final = answer.read(most + 1), answer.headers, answer.geturl()
+            return answer.read(most + 1), answer.headers, answer.geturl()
     except urllib.error.HTTPError as error:
         raise UsageError(f"{url}: status {error.code}") from None
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise UsageError(f"{url}: {getattr(error, 'reason', error)}") from None
-    told = {"headers": Headers(headers.items()), "url": final}
-    return _page(url, page_key(final), body, recipe, most, **told)
 
 
 def _known(side: _Side) -> dict[str, str]:
@@ -214,8 +181,6 @@ def _known(side: _Side) -> dict[str, str]:
 
 def _changes(one: str, other: str, colour: bool) -> list[str]:
     """Return the words in which two texts differ."""
-    from scrapy_simhash.report.difference import differences
-
     texts = [" ".join(text.split()) for text in (one, other)]
     if texts[0] == texts[1]:
         return ["The two texts are the same."]

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from itertools import zip_longest
 
 from scrapy_simhash.commands.output import aligned
+from scrapy_simhash.fingerprint.facts import Facts
+from scrapy_simhash.fingerprint.rule import REASONS
 
 
 def about(facts: bytes) -> dict[str, str]:
     """Return the facts of a page by name, headings as hashes; nothing for a text without a page."""
-    from scrapy_simhash.fingerprint.facts import Facts
-
     if not facts:
         return {}
     known = Facts.from_bytes(facts)
@@ -40,6 +40,4 @@ def side_by_side(
 
 def sentence(reason: str) -> str:
     """Return the sentence of the rule that a reason stands for, and the reason."""
-    from scrapy_simhash.fingerprint.rule import REASONS
-
     return f"{REASONS.get(reason, reason)} ({reason})"

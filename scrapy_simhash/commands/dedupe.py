@@ -28,18 +28,18 @@ import contextlib
 import json
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import progress, say, whole_file
 from scrapy_simhash.commands.stores import needed_index_url
+from scrapy_simhash.detector import NearDuplicateDetector, Verdict
+from scrapy_simhash.index import open_index
+from scrapy_simhash.offline.dedupe import decide
+from scrapy_simhash.offline.pages import Fields, analysed, page_files, read_pages
 from scrapy_simhash.report.words import count
-
-if TYPE_CHECKING:
-    from scrapy_simhash.detector import Verdict
-    from scrapy_simhash.offline.pages import Fields
-    from scrapy_simhash.settings import FilterSettings
+from scrapy_simhash.settings import FilterSettings
 
 _SHOWN = 5
 
@@ -60,12 +60,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Judge the pages, and write what was asked for."""
-    from scrapy_simhash.detector import NearDuplicateDetector
-    from scrapy_simhash.index import open_index
-    from scrapy_simhash.offline.dedupe import decide
-    from scrapy_simhash.offline.pages import analysed, page_files, read_pages
-    from scrapy_simhash.settings import FilterSettings
-
     own = FilterSettings.from_settings(settings)
     # An index of the crawl's settings is only touched when it is named here.
     url = needed_index_url(options, settings) if options.index else "memory://"
@@ -103,8 +97,6 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
 
 
 def _fields(own: FilterSettings) -> Fields:
-    from scrapy_simhash.offline.pages import Fields
-
     default = Fields()
     html, text = own.item_html_field, own.item_text_field
     return Fields(

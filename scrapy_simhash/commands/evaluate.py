@@ -30,15 +30,14 @@ import argparse
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, astuple
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import aligned, progress, show
 from scrapy_simhash.commands.stores import add_shared_options, chosen_recipe
-
-if TYPE_CHECKING:
-    from scrapy_simhash.offline.evaluation import Result
+from scrapy_simhash.offline.datasets import read_dataset
+from scrapy_simhash.offline.evaluation import Result, evaluate
 
 _QUALITY = (
     *("set", "recipe", "k", "pages", "skipped", "precision", "recall", "like-headed"),
@@ -76,9 +75,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Measure, and print."""
-    from scrapy_simhash.offline.datasets import read_dataset
-    from scrapy_simhash.offline.evaluation import evaluate
-
     recipes = [chosen_recipe(name, settings) for name in dict.fromkeys(options.recipe or [None])]
     datasets = [read_dataset(folder, options.kind_column) for folder in options.datasets]
     results = []

@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
@@ -35,11 +34,10 @@ from scrapy_simhash.commands.stores import (
     opened,
     watched,
 )
+from scrapy_simhash.fingerprint.rule import Rule
+from scrapy_simhash.index import Entry, Index, Neighbour
+from scrapy_simhash.report.dedup_log import LogLine
 from scrapy_simhash.report.words import count, moment
-
-if TYPE_CHECKING:
-    from scrapy_simhash.index import Entry, Index, Neighbour
-    from scrapy_simhash.report.dedup_log import LogLine
 
 _SHOWN = 10
 _DONE = {"drop": "dropped", "follow": "followed, its items dropped", "flag": "flagged"}
@@ -124,8 +122,6 @@ def _in_index(index: Index, own: Sequence[Entry]) -> Iterator[str]:
 
 
 def _judged(entry: Entry, other: Neighbour, k: int) -> Iterator[str]:
-    from scrapy_simhash.fingerprint.rule import Rule
-
     ruling = Rule(k)(entry.key, entry.facts, other.key, other.facts, other.distance)
     verdict = "a copy" if ruling.is_copy else "another page"
     yield f"    {other.distance:3} bits  {other.key}"

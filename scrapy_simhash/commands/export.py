@@ -23,6 +23,7 @@ from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import say, whole_file
 from scrapy_simhash.commands.stores import add_shared_options, needed_index_url, opened, watched
+from scrapy_simhash.offline.transfer import write
 from scrapy_simhash.report.words import count
 
 
@@ -34,8 +35,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Write the file."""
-    from scrapy_simhash.offline.transfer import write
-
     with whole_file(options.file) as whole, opened(needed_index_url(options, settings)) as index:
         file = _packed(whole) if options.file.endswith(".gz") else whole
         pages, in_progress = write(file, index.spec, watched(index, "exporting"))

@@ -29,17 +29,16 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import progress, say
 from scrapy_simhash.commands.stores import add_shared_options, chosen_recipe, needed_index_url
+from scrapy_simhash.detector import spec_of
+from scrapy_simhash.index import Entry, IndexSpec, open_index
+from scrapy_simhash.offline.transfer import check, read_entries, read_foreign, read_header
 from scrapy_simhash.report.words import count
-
-if TYPE_CHECKING:
-    from scrapy_simhash.index import Entry, IndexSpec
 
 # Pages that are added at a time.
 _BATCH = 2048
@@ -62,9 +61,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Read, check, add."""
-    from scrapy_simhash.index import open_index
-    from scrapy_simhash.offline.transfer import check, read_entries, read_header
-
     url = needed_index_url(options, settings)
     path = Path(options.file)
     spec = read_header(path)
@@ -87,9 +83,6 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
 def _foreign(
     options: argparse.Namespace, settings: BaseSettings, path: Path
 ) -> tuple[IndexSpec, Iterator[Entry], int]:
-    from scrapy_simhash.detector import spec_of
-    from scrapy_simhash.offline.transfer import read_foreign
-
     recipe = chosen_recipe(options.recipe, settings)
     read = partial(
         read_foreign,

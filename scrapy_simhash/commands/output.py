@@ -10,12 +10,12 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from scrapy.exceptions import UsageError
+from tqdm import tqdm
 
-if TYPE_CHECKING:
-    from tqdm import tqdm
+from scrapy_simhash.report.difference import pad, width
 
 
 def progress(label: str, total: float | None, unit: str = " pages") -> tqdm[Any]:
@@ -23,8 +23,6 @@ def progress(label: str, total: float | None, unit: str = " pages") -> tqdm[Any]
 
     It says nothing where standard error is no terminal. A total in bytes has the unit ``B``.
     """
-    from tqdm import tqdm
-
     return tqdm(
         desc=label,
         total=total,
@@ -43,8 +41,6 @@ def aligned(rows: Sequence[Sequence[str]], left: int | None = None) -> list[str]
         rows: cells of text, the same number in each.
         left: how many columns stand to the left, the others to the right; all by default.
     """
-    from scrapy_simhash.report.difference import pad, width
-
     widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:

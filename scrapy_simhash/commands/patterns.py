@@ -24,7 +24,7 @@ import contextlib
 import json
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
@@ -32,11 +32,12 @@ from scrapy.settings import BaseSettings
 from scrapy_simhash.commands.output import check_writable, show, whole_file
 from scrapy_simhash.commands.selection import of_hosts
 from scrapy_simhash.commands.stores import add_shared_options, needed_index_url, opened
+from scrapy_simhash.index import open_patterns
 from scrapy_simhash.report.words import count, size
-
-if TYPE_CHECKING:
-    from scrapy_simhash.url_patterns.learner import Learner
-    from scrapy_simhash.url_patterns.store import PatternStore, Row
+from scrapy_simhash.url_patterns.export import discarder_rules, robots_line
+from scrapy_simhash.url_patterns.learner import Learner
+from scrapy_simhash.url_patterns.store import PatternStore, Row
+from scrapy_simhash.url_patterns.table import PatternTable
 
 _MARKS = {"pin": "pinned", "forbid": "forbidden", "unmark": "none"}
 
@@ -86,15 +87,11 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
 
 @contextlib.contextmanager
 def _opened(url: str) -> Iterator[PatternStore]:
-    from scrapy_simhash.index import open_patterns
-
     with opened(url), contextlib.closing(open_patterns(url)) as store:
         yield store
 
 
 def _change(options: argparse.Namespace, store: PatternStore) -> int:
-    from scrapy_simhash.url_patterns.store import Row
-
     done = 0
     for name, mark in _MARKS.items():
         for text in getattr(options, name) or ():
@@ -115,9 +112,6 @@ def _parted(text: str) -> tuple[str, str]:
 
 def _read(store: PatternStore) -> tuple[Learner, dict[tuple[str, str], str]]:
     """Return what the store knows, and examples of copies by host and signature."""
-    from scrapy_simhash.url_patterns.learner import Learner
-    from scrapy_simhash.url_patterns.table import PatternTable
-
     table = PatternTable(most_hosts=10**6, most_of_host=10**6, most=10**6)
     read: list[Row] = []
     rows, since = store.changes()
@@ -155,8 +149,6 @@ def _as_json(bound: float, row: Row) -> dict[str, Any]:
 
 
 def _export(file: str, rows: list[Row]) -> None:
-    from scrapy_simhash.url_patterns.export import discarder_rules, robots_line
-
     rules, rest = discarder_rules(rows)
     text = json.dumps(rules, indent=2) + "\n"
     if file == "-":

@@ -26,6 +26,9 @@ from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import check_writable, progress, say, whole_file
 from scrapy_simhash.commands.stores import add_shared_options, log_paths
+from scrapy_simhash.report.dedup_log import log_files
+from scrapy_simhash.report.figures import plain, read_figures
+from scrapy_simhash.report.page import render
 from scrapy_simhash.report.words import count, percent
 
 
@@ -44,10 +47,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Read the logs, write the report, and say where it is."""
-    from scrapy_simhash.report.dedup_log import log_files
-    from scrapy_simhash.report.figures import plain, read_figures
-    from scrapy_simhash.report.page import render
-
     logs = log_paths(options.logs, settings)
     if not logs:
         raise UsageError("name a dedup log, which a crawl writes with -s SIMHASH_LOG=dedup.jsonl")

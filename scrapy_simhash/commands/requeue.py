@@ -24,7 +24,6 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
@@ -39,10 +38,8 @@ from scrapy_simhash.commands.stores import (
     opened,
     watched,
 )
+from scrapy_simhash.report.dedup_log import LogLine, SparedLine
 from scrapy_simhash.report.words import count
-
-if TYPE_CHECKING:
-    from scrapy_simhash.report.dedup_log import LogLine, SparedLine
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -7,14 +7,15 @@ from collections.abc import Callable
 
 from scrapy.exceptions import UsageError
 
+from scrapy_simhash.keys import page_key
+from scrapy_simhash.report.dedup_log import host_of
+
 # The method and digest before the URL, in the key of a page that was not asked for with GET.
 _METHOD = re.compile("[A-Z]+ [0-9a-f]{16} ")
 
 
 def keys_of(page: str) -> set[str]:
     """Return the keys that may be meant: the given text, and the canonical form of an address."""
-    from scrapy_simhash.keys import page_key
-
     if "://" not in page or _METHOD.match(page):
         return {page}
     try:
@@ -30,8 +31,6 @@ def is_get(key: str) -> bool:
 
 def of_hosts(hosts: list[str] | None) -> Callable[[str], bool]:
     """Return a function that says whether a key is an address of one of these hosts."""
-    from scrapy_simhash.report.dedup_log import host_of
-
     wanted = {host.lower() for host in hosts or ()}
     for host in wanted:
         if not host or set(host) & set("/ @"):

@@ -6,18 +6,21 @@ import argparse
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from scrapy_simhash.commands.output import progress
-
-if TYPE_CHECKING:
-    from scrapy_simhash.fingerprint.recipe import Recipe
-    from scrapy_simhash.index import Entry, Index
-    from scrapy_simhash.report.dedup_log import LogLine, SparedLine
+from scrapy_simhash.fingerprint.recipe import Recipe
+from scrapy_simhash.index import Entry, Index, open_existing
+from scrapy_simhash.report.dedup_log import LogLine, SparedLine, log_files, read_log
+from scrapy_simhash.settings import (
+    index_url_from_settings,
+    log_path_from_settings,
+    recipe_from_settings,
+)
 
 _OPTIONS: dict[str, dict[str, Any]] = {
     "index": {
@@ -57,8 +60,6 @@ def chosen_recipe(name: str | None, settings: BaseSettings) -> Recipe:
     Raises:
         SettingError: there is no such recipe, or a setting does not fit.
     """
-    from scrapy_simhash.settings import recipe_from_settings
-
     if name is not None:
         given = SETTINGS_PRIORITIES["cmdline"]
         own = {key: settings[key] for key in settings if (settings.getpriority(key) or 0) >= given}
@@ -68,8 +69,6 @@ def chosen_recipe(name: str | None, settings: BaseSettings) -> Recipe:
 
 def index_url(options: argparse.Namespace, settings: BaseSettings) -> str | None:
     """Return the URL of the index that is meant; None if none is named."""
-    from scrapy_simhash.settings import index_url_from_settings
-
     url: str = options.index or index_url_from_settings(settings)
     if options.index and "://" not in url:
         url = "sqlite:///" + quote(str(Path(url).absolute()))
@@ -96,8 +95,6 @@ def needed_index_url(options: argparse.Namespace, settings: BaseSettings) -> str
 @contextlib.contextmanager
 def opened(url: str, *, read_only: bool = True) -> Iterator[Index]:
     """Open an index that is there."""
-    from scrapy_simhash.index import open_existing
-
     with contextlib.closing(open_existing(url, read_only=read_only)) as index:
         yield index
 
@@ -112,8 +109,6 @@ def watched(index: Index, label: str) -> Iterator[Entry]:
 
 def log_paths(given: Sequence[str] | None, settings: BaseSettings) -> list[str | Path]:
     """Return the dedup logs that are given, or that of the settings; none if there is none."""
-    from scrapy_simhash.settings import log_path_from_settings
-
     if given:
         return list(given)
     path = log_path_from_settings(settings)
@@ -129,8 +124,6 @@ def log_lines(
         paths: of the logs.
         spared: called with each line of a request that was spared.
     """
-    from scrapy_simhash.report.dedup_log import log_files, read_log
-
     total = sum(file.stat().st_size for file in log_files(paths))
     with progress("reading the log", total, "B") as bar:
         yield from read_log(paths, spared=spared, passed=bar.update)

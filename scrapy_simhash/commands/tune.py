@@ -24,19 +24,25 @@ import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
+from scrapy_simhash.analysis.page import PageAnalysis
 from scrapy_simhash.commands.output import aligned, check_writable, progress, say
 from scrapy_simhash.commands.stores import chosen_recipe
-
-if TYPE_CHECKING:
-    from scrapy_simhash.analysis.page import PageAnalysis
-    from scrapy_simhash.fingerprint.recipe import Recipe
-    from scrapy_simhash.offline.pages import SavedPage
-    from scrapy_simhash.offline.tuning import Answers, Candidate
+from scrapy_simhash.fingerprint.recipe import Recipe
+from scrapy_simhash.offline.pages import SavedPage, analysed, read_pages
+from scrapy_simhash.offline.tuning import (
+    BAND,
+    Answers,
+    Candidate,
+    candidates,
+    draw,
+    estimate,
+    suggest,
+)
+from scrapy_simhash.report.difference import differences, paint
 
 _PAGES = 3000
 _EXCERPT = 20_000  # characters of a text that are compared word by word
@@ -65,8 +71,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Draw pairs, ask, and print what the answers say."""
-    from scrapy_simhash.offline.tuning import candidates, draw
-
     if options.each < 1:
         raise UsageError("--each is a whole number of at least 1")
     if not 0 < options.target < 1:
@@ -91,8 +95,6 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
 
 def _compared(path: str, recipe: Recipe) -> Iterator[tuple[SavedPage, PageAnalysis]]:
     """Yield the pages that have enough text, each with an excerpt of it."""
-    from scrapy_simhash.offline.pages import analysed, read_pages
-
     pages = itertools.islice(read_pages(path), _PAGES)
     cores = os.cpu_count() or 1
     with progress("reading", _PAGES) as bar:
@@ -131,8 +133,6 @@ def _ask(
 
 def _shown(both: Sequence[tuple[SavedPage, PageAnalysis]], columns: int) -> Iterator[str]:
     """Yield the beginnings of two texts, and what differs."""
-    from scrapy_simhash.report.difference import differences, paint
-
     colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     for page, analysis in both:
         yield paint(page.name, "1", colour)
@@ -171,8 +171,6 @@ def _read_labels(path: str | None, pages: Sequence[tuple[SavedPage, PageAnalysis
 
 
 def _report(recipe: Recipe, pairs: list[Candidate], answers: Answers, target: float) -> list[str]:
-    from scrapy_simhash.offline.tuning import BAND, estimate, suggest
-
     distances = sorted({*range(BAND - 1, _farthest(recipe) + 1, BAND), recipe.distance})
     estimates = [estimate(pairs, answers, k) for k in distances]
     rows = [("k", "right drops", "90% interval", "pairs", "answered")]
