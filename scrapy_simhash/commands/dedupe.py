@@ -107,14 +107,8 @@ def _fields(own: FilterSettings) -> Fields:
 
 
 def _plain(verdict: Verdict, stays: bool) -> dict[str, Any]:
-    return {
-        "key": verdict.key,
-        "kept": stays,
-        "verdict": verdict.kind,
-        "original": verdict.original,
-        "distance": verdict.distance,
-        "reason": verdict.reason,
-    }
+    more = {name: getattr(verdict, name) for name in ("original", "distance", "reason")}
+    return {"key": verdict.key, "kept": stays, "verdict": verdict.kind, **more}
 
 
 def _lines(counts: Counter[str], copies: Counter[str]) -> list[str]:

@@ -73,8 +73,10 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         lines += _logged(last)
     elif logs:
         lines.append("  not in the log")
-    if repeating or (logs and (own or (last and last.verdict == "unique"))):
-        lines += _repeating(repeating)
+    if repeating:
+        verb = "repeats" if len(repeating) == 1 else "repeat"
+        lines.append(f"  {count(len(repeating), 'page')} {verb} it:")
+        lines += (f"    {line.distance:3} bits  {line.key}" for line in repeating)
     say(lines)
     return 0 if own or last is not None or repeating else 1
 
@@ -94,15 +96,6 @@ def _read(
             # A page that has changed since repeats this one no more.
             repeating.pop(line.key, None)
     return last, sorted(repeating.values(), key=lambda line: (line.distance, line.key))
-
-
-def _repeating(pages: Sequence[LogLine]) -> Iterator[str]:
-    verb = "repeats" if len(pages) == 1 else "repeat"
-    yield f"  {count(len(pages), 'page')} {verb} it" + ":" * bool(pages)
-    for line in pages[:_SHOWN]:
-        yield f"    {line.distance:3} bits  {line.key}"
-    if len(pages) > _SHOWN:
-        yield f"    and {len(pages) - _SHOWN:,} more"
 
 
 def _in_index(index: Index, own: Sequence[Entry]) -> Iterator[str]:
@@ -149,7 +142,7 @@ def _logged(line: LogLine) -> Iterator[str]:
         if line.reason:
             yield f"    {sentence(line.reason)}"
     elif line.verdict == "revisit":
-        yield f"  let in again, because it is its own original at {at}"
+        yield f"  let in again at {at}, because it is its own original"
     else:
         yield f"  let in as an original at {at}"
     if line.near is not None and line.reason:

@@ -4,7 +4,8 @@ PAGES are pages of your crawl: a file or folder that "scrapy simhash dedupe" rea
 as a feed of the example's pages spider; the first 3,000 are taken. The command draws
 pairs of them at every distance and shows both texts, the nearest pairs first; you say
 of each whether the two are near-duplicates. From your answers it estimates the share of
-drops that would be right at each distance, and prints the setting to paste.
+drops that would be right at each distance, and prints the setting to paste: the largest
+distance at which at least 95% of the drops are right, with a certainty of 95%.
 
     scrapy simhash tune kept.jsonl --labels answers.tsv
 
@@ -47,6 +48,7 @@ from scrapy_simhash.report.difference import differences, paint
 _PAGES = 3000
 _EXCERPT = 20_000  # characters of a text that are compared word by word
 _LINES = 4  # of each text that is shown
+_TARGET = 0.95  # the share of drops that has to be right
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -60,21 +62,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="pairs to draw of each 4 bits of distance (8)",
     )
-    parser.add_argument(
-        "--target",
-        type=float,
-        default=0.99,
-        metavar="P",
-        help="the share of drops that has to be right (0.99)",
-    )
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Draw pairs, ask, and print what the answers say."""
     if options.each < 1:
         raise UsageError("--each is a whole number of at least 1")
-    if not 0 < options.target < 1:
-        raise UsageError("--target is between 0 and 1")
     if options.labels:
         check_writable(options.labels)
     recipe = chosen_recipe(None, settings)
@@ -90,7 +83,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         _ask(drawn, pages, answers, options.labels)
     elif not answers:
         raise UsageError("no terminal to ask at, and no answers in a file of --labels")
-    say(_report(recipe, pairs, answers, options.target))
+    say(_report(recipe, pairs, answers))
 
 
 def _compared(path: str, recipe: Recipe) -> Iterator[tuple[SavedPage, PageAnalysis]]:
@@ -170,7 +163,7 @@ def _read_labels(path: str | None, pages: Sequence[tuple[SavedPage, PageAnalysis
     return answers
 
 
-def _report(recipe: Recipe, pairs: list[Candidate], answers: Answers, target: float) -> list[str]:
+def _report(recipe: Recipe, pairs: list[Candidate], answers: Answers) -> list[str]:
     distances = sorted({*range(BAND - 1, _farthest(recipe) + 1, BAND), recipe.distance})
     estimates = [estimate(pairs, answers, k) for k in distances]
     rows = [("k", "right drops", "90% interval", "pairs", "answered")]
@@ -180,17 +173,13 @@ def _report(recipe: Recipe, pairs: list[Candidate], answers: Answers, target: fl
         shown = (share, interval) if one.pairs else ("-", "-")
         rows.append((f"{one.distance}{mark}", *shown, f"{one.pairs:,}", f"{one.answered:,}"))
     lines = [*aligned(rows, left=1), "* the distance that the settings have now", ""]
-    best = suggest(estimates, target)
+    best = suggest(estimates, _TARGET)
     if best is None:
-        return [
-            *lines,
-            f"The answers do not show yet that {target:.0%} of the drops are right at any "
-            "distance: answer more pairs (--each), or ask for less (--target).",
-        ]
+        enough = f"that {_TARGET:.0%} of the drops are right at any distance"
+        return [*lines, f"The answers do not show yet {enough}: answer more pairs (--each)."]
     return [
         *lines,
-        f"With this setting {best.pairs:,} pairs match, of which {best.precision:.1%} "
-        f"({best.low:.1%} to {best.high:.1%}) are near-duplicates:",
+        f"The largest distance at which surely {_TARGET:.0%} of the drops are right:",
         "",
         f"    SIMHASH_DISTANCE = {best.distance}",
     ]
