@@ -1,11 +1,11 @@
-"""Measures what a page takes in each store, which ``scrapy simhash plan`` multiplies.
+"""Measures what a page takes in each store.
 
     python -m tests.benchmarks.sizing [--pages 200000] [--bits 256] [--redis URL]
 
-Pages have random fingerprints, block values and facts, and addresses of 60 characters. The figures
-go into ``scrapy_simhash/commands/plan.py``. RAM is the growth of the process, a file its size with
-its journal, Redis the growth of ``used_memory``. Redis is measured with the server of the URL, or
-with one that is started for it; with neither, it is left out.
+Pages have random fingerprints, block values and facts, and addresses of 60 characters. RAM is the
+growth of the process, a file its size with its journal, Redis the growth of ``used_memory``. Redis
+is measured with the server of the URL, or with one that is started for it; with neither, it is left
+out.
 """
 
 from __future__ import annotations
