@@ -12,7 +12,7 @@ a page is compared only with those that were kept before it. So a crawl of the s
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from statistics import mean
@@ -114,7 +114,6 @@ class Result:
     """A recipe on a set.
 
     Attributes:
-        dataset: name of the set.
         name: of the recipe.
         distance: k.
         documents: how many the set has.
@@ -200,11 +199,7 @@ def scored(
     documents = dataset.documents
     number = {document.name: place for place, document in enumerate(documents)}
 
-    def numbered(pairs: Mapping[tuple[str, str], T]) -> dict[Numbers, T]:
-        found = ((number[a], number[b], label) for (a, b), label in pairs.items())
-        return {(min(a, b), max(a, b)): label for a, b, label in found}
-
-    labels, negatives = numbered(dataset.pairs), numbered(dataset.negatives)
+    labels, negatives = _numbered(dataset.pairs, number), _numbered(dataset.negatives, number)
     duplicates = {p: known.kind for p, known in labels.items() if known.label == "duplicate"}
     ambiguous = labels.keys() - duplicates.keys()
     copies = {pair: one.distance for pair, one in near.items() if one.ruling.is_copy}
@@ -219,7 +214,7 @@ def scored(
     distinct = len(set(cluster))
 
     def named(a: int, b: int) -> WrongPair:
-        pair = (min(a, b), max(a, b))
+        pair = _ordered(a, b)
         distance, ruling = near.get(pair, (None, None))
         kind = duplicates.get(pair, negatives.get(pair))
         names = documents[a].name, documents[b].name
@@ -241,6 +236,14 @@ def scored(
         missed=[named(*pair) for pair in missed[:listed]],
         wrong_drops=[named(*drop) for drop in wrong[0][:listed]],
     )
+
+
+def _numbered(pairs: Mapping[tuple[str, str], T], number: Mapping[str, int]) -> dict[Numbers, T]:
+    return {_ordered(number[a], number[b]): label for (a, b), label in pairs.items()}
+
+
+def _ordered(a: int, b: int) -> Numbers:
+    return (a, b) if a < b else (b, a)
 
 
 def clusters(count: int, duplicates: Iterable[Numbers]) -> list[int]:
@@ -280,19 +283,15 @@ def replay(copies: Mapping[Numbers, int], order: Iterable[int]) -> dict[int, int
 
 
 def wrong_drops(
-    drops: Mapping[int, int], cluster: Sequence[int], ambiguous: Iterable[Numbers]
+    drops: Mapping[int, int], cluster: Sequence[int], ambiguous: Collection[Numbers]
 ) -> list[Numbers]:
     """Return the drops of pages of which no copy was kept, each with its original.
 
     A drop for an original that may be a copy of the page counts as right.
     """
     kept = {cluster[page] for page in range(len(cluster)) if page not in drops}
-    unclear = {*ambiguous}
-    return [
-        (page, original)
-        for page, original in drops.items()
-        if cluster[page] not in kept and (min(page, original), max(page, original)) not in unclear
-    ]
+    lost = [drop for drop in drops.items() if cluster[drop[0]] not in kept]
+    return [drop for drop in lost if _ordered(*drop) not in ambiguous]
 
 
 def _shuffled(count: int, seed: int) -> list[int]:
