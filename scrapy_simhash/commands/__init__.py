@@ -50,9 +50,6 @@ class SimhashCommand(ScrapyCommand):
     def short_desc(self) -> str:  # noqa: D102
         return "See, move and undo what near-duplicate detection did, and measure it"
 
-    def long_desc(self) -> str:  # noqa: D102
-        return f'{self.short_desc()}. Use "scrapy simhash SUBCOMMAND -h" for more about one.'
-
     def add_options(self, parser: argparse.ArgumentParser) -> None:  # noqa: D102
         # Scrapy's own options belong to each subcommand, behind whose name people write them.
         subparsers = parser.add_subparsers(

@@ -51,13 +51,6 @@ _FEATURES = 40  # that --steps shows
 _SUMS = 8  # that --steps shows in a line
 _SECONDS = 20.0
 
-_REASONS = {
-    "empty": "there is nothing to read",
-    "too_short": "its text is shorter than the recipe's minimum",
-    "not_html": "it is no HTML page, so a crawl does not compare it",
-    "too_large": "it is larger than SIMHASH_MAX_BODY_SIZE",
-}
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -108,7 +101,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         lines.append(f"because   {sentence(ruling.reason)}")
     for letter, side in (("A", one), ("B", other)):
         if side.analysis.reason:
-            lines.append(f"{letter} has no fingerprint: {_REASONS[side.analysis.reason]}")
+            lines.append(f"{letter} is not compared ({side.analysis.reason})")
         elif len(side.text) < recipe.min_length:
             lines.append(f"{letter} is shorter than {recipe.min_length}: a crawl skips such texts")
     lines += ["", *_changes(one.text, other.text, colour)]
