@@ -17,12 +17,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from scrapy_simhash.offline.files import FileError, table
 from scrapy_simhash.offline.pages import Fields, SavedPage, read_pages
-
-Label = Literal["duplicate", "ambiguous"]
 
 _DOCUMENTS = ("docs.jsonl.xz", "docs.jsonl")
 _FIELDS = Fields(key=("id",))
@@ -33,11 +30,11 @@ class Pair:
     """The label of two documents.
 
     Attributes:
-        label: ``ambiguous`` pairs count neither way.
+        label: ``duplicate``, or ``ambiguous``: such pairs count neither way.
         kind: the kind of near-duplicate, where the set says so.
     """
 
-    label: Label
+    label: str
     kind: str | None = None
 
 
@@ -112,11 +109,9 @@ def _add(
     if before != label:
         raise FileError(f"{where}: the pair {a} {b} is {label}, and {before} further up")
     if label == "negative":
-        dataset.negatives[pair] = kind or "negative"
-    elif label == "duplicate":
-        dataset.pairs[pair] = Pair("duplicate", kind or None)
-    elif label == "ambiguous":
-        dataset.pairs[pair] = Pair("ambiguous", kind or None)
+        dataset.negatives[pair] = kind or label
+    elif label in ("duplicate", "ambiguous"):
+        dataset.pairs[pair] = Pair(label, kind or None)
     else:
         raise FileError(
             f"{where}: the label {row['label']!r} must be duplicate, ambiguous or negative"

@@ -40,7 +40,7 @@ class SavedPage:
         body: the page's bytes; None if there is only a text.
         declared: the charset that came with it.
         text: the text, where there is no page.
-        line: all fields of its line, if it stood in one.
+        line: the other fields of its line, if it stood in one.
     """
 
     name: str
@@ -150,20 +150,22 @@ def _page(entry: dict[str, Any], fields: Fields, where: str) -> SavedPage:
         raise FileError(f"{where}: no {' or '.join(fields.key)} names the page")
     url = next((u for u in (entry.get("url"), name) if isinstance(u, str) and "://" in u), None)
     key = plain_key(name) if url is None else _key(url, where)
+    content = {*fields.html, *fields.text}
+    rest = {field: value for field, value in entry.items() if field not in content}
     html_field, html = _first(entry, fields.html, where)
     if html_field == "html_base64":
         try:
-            return SavedPage(name, key, url, b64decode(html, validate=True), line=entry)
+            return SavedPage(name, key, url, b64decode(html, validate=True), line=rest)
         except ValueError:
             raise FileError(f"{where}: html_base64 is not base64") from None
     if html_field:
-        return SavedPage(name, key, url, html.encode("utf-8", "replace"), "utf-8", line=entry)
+        return SavedPage(name, key, url, html.encode("utf-8", "replace"), "utf-8", line=rest)
     text_field, text = _first(entry, fields.text, where)
     if not text_field:
         there = ", ".join(list(entry)[:10])
         wanted = " or ".join((*fields.html, *fields.text))
         raise FileError(f"{where}: it has no {wanted}, but {there}")
-    return SavedPage(name, key, url, text=text, line=entry)
+    return SavedPage(name, key, url, text=text, line=rest)
 
 
 def _first(entry: dict[str, Any], names: tuple[str, ...], where: str) -> tuple[str, str]:
