@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from scrapy_simhash.extraction.charset import utf8_html
 from scrapy_simhash.extraction.excerpt import excerpt
 from scrapy_simhash.extraction.extractor import Extraction, extract
 from scrapy_simhash.fingerprint.facts import facts_of
+from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 
@@ -96,14 +97,21 @@ def analyse_extraction(
     """Fingerprint what an extractor took from a page; see :func:`analyse_body`."""
     if not extraction.text.strip():
         return PageAnalysis(None, reason="empty")
-    analysis = analyse_text(extraction.text, recipe, excerpt_length)
-    if analysis.fingerprint is None:
-        return analysis
-    return replace(analysis, facts=facts_of(extraction, recipe))
+    return _analyse(extraction.text, recipe, excerpt_length, extraction)
 
 
 def analyse_text(text: str, recipe: Recipe, excerpt_length: int = 0) -> PageAnalysis:
     """Fingerprint a text, unless it is shorter than the recipe's minimum length."""
-    fingerprint = recipe.analyse(text).fingerprint
-    reason: SkipReason | None = "too_short" if fingerprint is None else None
-    return PageAnalysis(fingerprint, reason=reason, excerpt=excerpt(text, excerpt_length))
+    return _analyse(text, recipe, excerpt_length)
+
+
+def _analyse(
+    text: str, recipe: Recipe, excerpt_length: int, extraction: Extraction | None = None
+) -> PageAnalysis:
+    normal = normalise(text)
+    beginning = excerpt(text, excerpt_length)
+    if len(normal) < recipe.min_length:
+        return PageAnalysis(None, reason="too_short", excerpt=beginning)
+    fingerprint = recipe.fingerprint(text, normal)
+    facts = facts_of(extraction, recipe, normal) if extraction else b""
+    return PageAnalysis(fingerprint, facts, excerpt=beginning)

@@ -37,7 +37,7 @@ MEMORY_LIMIT = 2 << 30
 
 LENGTH = struct.Struct("!I")
 # The values of a named recipe that settings replace.
-_REPLACED = ("distance", "extractor", "layout", "min_length", "seed")
+_REPLACED = ("distance", "extractor", "min_length", "seed")
 
 
 def pack_frame(header: dict[str, Any], body: bytes = b"") -> bytes:

@@ -9,13 +9,11 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from hashlib import blake2b
 
-import numpy as np
-
 from scrapy_simhash.extraction.extractor import Extraction
-from scrapy_simhash.fingerprint.hashing import Uint64s, hash_ngrams, key_from_seed, spread
+from scrapy_simhash.fingerprint.hashing import key_from_seed
 from scrapy_simhash.fingerprint.normalisation import fold, normalise
 from scrapy_simhash.fingerprint.recipe import Recipe
-from scrapy_simhash.fingerprint.simhash import bit_sums, fingerprint_from_sums
+from scrapy_simhash.fingerprint.simhash import fingerprint_from_sums, ngram_sums
 
 _LAYOUT = struct.Struct("<IIIBQBBB")
 #: How many bytes the facts of a page take.
@@ -117,32 +115,42 @@ class Facts:
         return min(1.0, self.text_bytes / self.page_bytes)
 
 
-def facts_of(extraction: Extraction, recipe: Recipe) -> bytes:
+def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) -> bytes:
     """Return the facts of a page, as an index keeps them.
 
     Args:
         extraction: what the extractor took from the page. Where it names no visible text, the
             main text counts as all that the page shows.
         recipe: its seed changes every hash.
+        normal: the normalised main text, where it is known.
     """
     key = key_from_seed(recipe.seed) if recipe.seed else b""
     title = extraction.title[:_LONGEST_HEADING]
     headings = [h for text in extraction.headings[:_HEADINGS] if (h := text[:_LONGEST_HEADING])]
     own_part, site = _parts(title)
     heading = headings[-1] if headings else ""
-    text = normalise(extraction.text)
-    page = normalise(extraction.shown) if extraction.shown else text
+    text = normalise(extraction.text) if normal is None else normal
+    around = _around(extraction)
+    shown = normalise(around)
+    # A text that is not made of the page's lines stands among what is around it, too.
+    once = len(extraction.shown or extraction.text) / max(1, len(extraction.text) + len(around))
     return Facts(
         headings=_hash(map(normalise, (title, *headings)), key),
         title=_hash([_without_number(own_part)], key),
         heading=_hash([_without_number(heading)], key),
         site=_hash([_DIGITS.sub("", site)], key) % 255 + 1 if site else 0,
-        around=_around(page, text, recipe.seed),
-        text_steps=_steps(text),
-        page_steps=_steps(page),
+        around=fingerprint_from_sums(ngram_sums(shown, _NGRAM, 64, recipe.seed).values),
+        text_steps=_steps(_size(text)),
+        page_steps=_steps(once * (_size(text) + _size(shown))),
         thin=extraction.thin,
         backed=_speaks_of(own_part, text) or _speaks_of(heading, text),
     ).to_bytes()
+
+
+def _around(extraction: Extraction) -> str:
+    """Return the lines of a page that are not those of its text."""
+    lines = set(extraction.text.split("\n"))
+    return "\n".join([line for line in extraction.shown.split("\n") if line not in lines])
 
 
 def _parts(title: str) -> tuple[str, str]:
@@ -166,23 +174,6 @@ def _hash(texts: Iterable[str], key: bytes) -> int:
     return int.from_bytes(digest.digest(), "little") or 1
 
 
-def _around(page: str, text: str, seed: str | bytes | None) -> int:
-    """Return the simhash of the n-grams of a page that are not those of its text."""
-    # Eight slots or more for each n-gram of the text: few others fall into one that is taken.
-    bits = len(text).bit_length() + 3
-    shift = np.uint64(64 - bits)
-    of_text = np.zeros(1 << bits, dtype=np.bool_)
-    of_text[_mixed(text, seed) >> shift] = True
-    mixed = _mixed(page, seed)
-    others = np.unique(mixed[~of_text[mixed >> shift]])
-    return fingerprint_from_sums(bit_sums(others[None, :]))
-
-
-def _mixed(text: str, seed: str | bytes | None) -> Uint64s:
-    values: Uint64s = spread(hash_ngrams(text, _NGRAM, seed), 64)[0]
-    return values
-
-
 def _speaks_of(heading: str, text: str) -> bool:
     """Return whether a normalised text has at least half of the words of a heading."""
     words: dict[str, None] = {}
@@ -196,6 +187,9 @@ def _speaks_of(heading: str, text: str) -> bool:
     return bool(sample) and 2 * sum(word in searched for word in sample) >= len(sample)
 
 
-def _steps(text: str) -> int:
-    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def _steps(size: float) -> int:
     return min(255, round(_STEPS * math.log2(max(size, 1))))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from typing import Any
 
 from scrapy_simhash.fingerprint.blocks import VERSION as BLOCKS_VERSION
-from scrapy_simhash.fingerprint.blocks import Blocks, Slices, parse_blocks
+from scrapy_simhash.fingerprint.blocks import Bands, Slices
 from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.hashing import check_hash, key_from_seed
 from scrapy_simhash.fingerprint.normalisation import normalise
@@ -20,8 +21,6 @@ from scrapy_simhash.fingerprint.simhash import (
     ngram_sums,
 )
 
-NARROW_LAYOUT = "slices:4"
-WIDE_LAYOUT = "bands:20x4"
 _NARROW_DISTANCE = 3  # what four slices find every pair within
 
 # Versions of this package's own algorithms, as they stand in the identity. Raise one when the
@@ -31,23 +30,8 @@ _VERSIONS = {
     **dict.fromkeys(("characters", "words", "keywords", "pypi"), 1),
     "main": 1,
     "text": 1,
-    "facts": 1,
+    "facts": 2,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Analysis:
-    """The result of a recipe for one text.
-
-    Attributes:
-        fingerprint: None where the text is too short to be compared.
-        length: the number of characters after normalisation.
-        size: the number of bytes of these in UTF-8.
-    """
-
-    fingerprint: Fingerprint | None
-    length: int
-    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +63,6 @@ class Recipe:
         seed: a secret that changes every hash; None or empty: no seed.
         extractor: the name of the extractor of the main text.
         min_length: texts with fewer characters after normalisation have no fingerprint; at least 1.
-        layout: how block values are made, see :mod:`scrapy_simhash.fingerprint.blocks`; empty:
-            four slices where they find every pair within the distance, bands elsewhere.
     """
 
     name: str
@@ -91,7 +73,6 @@ class Recipe:
     seed: str | bytes | None = field(default=None, repr=False)
     extractor: str = "main"
     min_length: int = 10
-    layout: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.seed, str | bytes | None):
@@ -108,20 +89,12 @@ class Recipe:
         if not self.extractor or not self.extractor.isprintable() or " " in self.extractor:
             raise ValueError(f"{self.extractor!r} is not the name of an extractor")
         check_hash(self.hash, self.bits)
-        blocks = self.blocks
-        if isinstance(blocks, Slices) and blocks.guaranteed_distance < self.distance:
-            raise ValueError(
-                f"{blocks} finds pairs within {blocks.guaranteed_distance} bits only, not "
-                f"{self.distance}"
-            )
 
     @property
-    def blocks(self) -> Blocks:
-        """How the block values of a fingerprint are made."""
-        if self.layout:
-            return parse_blocks(self.layout, self.bits)
+    def blocks(self) -> Slices | Bands:
+        """Four slices where they find every pair within the distance, bands elsewhere."""
         narrow = self.bits == 64 and self.distance <= _NARROW_DISTANCE
-        return parse_blocks(NARROW_LAYOUT if narrow else WIDE_LAYOUT, self.bits)
+        return Slices() if narrow else Bands()
 
     @property
     def identity(self) -> str:
@@ -145,21 +118,18 @@ class Recipe:
         """Return the weighted features of a text, to explain a fingerprint by."""
         return self.spec.of(text)
 
-    def fingerprint(self, text: str) -> Fingerprint:
-        """Return the fingerprint of a text of any length."""
-        return self._fingerprint(self._sums(text, normalise(text)))
+    def fingerprint(self, text: str, normal: str | None = None) -> Fingerprint:
+        """Return the fingerprint of a text of any length.
 
-    def analyse(self, text: str) -> Analysis:
-        """Return the fingerprint of a text, unless it is too short, and its length."""
-        normal = normalise(text)
-        size = len(normal) if normal.isascii() else len(normal.encode("utf-8", "surrogatepass"))
-        if len(normal) < self.min_length:
-            return Analysis(None, len(normal), size)
-        return Analysis(self._fingerprint(self._sums(text, normal)), len(normal), size)
+        Args:
+            text: as it is.
+            normal: the same normalised, where it is known.
+        """
+        return self._fingerprint(self._sums(text, normal))
 
     def steps(self, text: str) -> Steps:
         """Return every step from a text of any length to its fingerprint."""
-        sums = self._sums(text, normalise(text))
+        sums = self._sums(text)
         return Steps(self.features(text), sums.values, self._fingerprint(sums))
 
     def restored(self, value: int) -> Fingerprint:
@@ -168,13 +138,15 @@ class Recipe:
         Raises:
             ValueError: the value does not fit, or block values are made from the text.
         """
-        return Fingerprint(value, self.bits, self.blocks.of(value, None))
+        bare = Fingerprint(value, self.bits)  # which refuses a value that does not fit
+        return replace(bare, blocks=self.blocks.of(value))
 
-    def _sums(self, text: str, normal: str) -> Sums:
-        if self.spec.kind == "characters" and self.hash == "karp-rabin":
-            weighting = None if self.spec.weights == "binary" else self.spec.weigh
-            return ngram_sums(normal, self.spec.n, weighting, self.bits, self.seed)
-        return feature_sums(self.spec.of(text), self.bits, self.hash, self.seed)
+    def _sums(self, text: str, normal: str | None = None) -> Sums:
+        spec = self.spec
+        if (spec.kind, spec.weights, self.hash) == ("characters", "binary", "karp-rabin"):
+            normal = normalise(text) if normal is None else normal
+            return ngram_sums(normal, spec.n, self.bits, self.seed)
+        return feature_sums(spec.of(text), self.bits, self.hash, self.seed)
 
     def _fingerprint(self, sums: Sums) -> Fingerprint:
         value = fingerprint_from_sums(sums.values)
@@ -205,29 +177,12 @@ _ALL = (
 RECIPES = {recipe.name: recipe for recipe in _ALL}
 
 
-def named_recipe(
-    name: str,
-    *,
-    bits: int | None = None,
-    distance: int | None = None,
-    seed: str | bytes | None = None,
-    extractor: str | None = None,
-    min_length: int | None = None,
-    layout: str | None = None,
-) -> Recipe:
-    """Return one of ``RECIPES``, with every value replaced that is given here.
+def named_recipe(name: str, **values: Any) -> Recipe:
+    """Return one of ``RECIPES``, with the given values in place of its own; None keeps its own.
 
     Raises:
         ValueError: there is no such recipe, or a value does not fit; one line says what does.
     """
     if name not in RECIPES:
         raise ValueError(f"unknown recipe {name!r}; there are {', '.join(RECIPES)}")
-    given = {
-        "bits": bits,
-        "distance": distance,
-        "seed": seed,
-        "extractor": extractor,
-        "min_length": min_length,
-        "layout": layout,
-    }
-    return replace(RECIPES[name], **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
+    return replace(RECIPES[name], **{k: v for k, v in values.items() if v is not None})

@@ -10,7 +10,7 @@ Bits are written as the literature writes them: position 0 is the most significa
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -25,7 +25,6 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Int64s: TypeAlias = npt.NDArray[np.int64]
 
 _UNPACKED = 2048  # hashes unpacked at a time: 4 MB as float64 at 256 bits
-_CHUNK = 32 * 255  # hashes counted at a time: 256 kB at 256 bits, which fits into a cache
 _LEVELS = (  # width of a field, how many words fit into twice the width, mask of every other field
     (np.uint64(1), 3, np.uint64(0x5555555555555555)),
     (np.uint64(2), 5, np.uint64(0x3333333333333333)),
@@ -89,77 +88,46 @@ class Sums(NamedTuple):
     hashes: Uint64s
 
 
-def simhash(
-    features: Mapping[str, float],
-    bits: int = 64,
-    hash: str = "xxh3",  # noqa: A002 - what everyone calls it
-    seed: str | bytes | None = None,
-) -> Fingerprint:
-    """Return the simhash of weighted features.
+def feature_sums(
+    features: Mapping[str, float], bits: int, hash_name: str, seed: str | bytes | None = None
+) -> Sums:
+    """Return the sums of weighted features.
 
     Every feature adds its weight to V_i where bit i of its hash is 1 and takes it away where it is
     0. Weights are rounded to 2**-30 of the largest, which makes every sum exact, so the order of
-    the features and the machine play no part. No features give the value 0.
+    the features and the machine play no part. No features have sums of 0.
 
     Args:
         features: feature -> weight; weights are finite.
         bits: the width: 64, 128 or 256.
-        hash: the name of a hash, see ``scrapy_simhash.fingerprint.hashing.HASHES``.
+        hash_name: the name of a hash, see ``scrapy_simhash.fingerprint.hashing.HASHES``.
         seed: an optional secret that changes every hash.
 
     Raises:
         ValueError: the width, the hash or a weight is not possible.
     """
-    return Fingerprint(fingerprint_from_sums(feature_sums(features, bits, hash, seed).values), bits)
-
-
-def feature_sums(
-    features: Mapping[str, float],
-    bits: int,
-    hash: str = "xxh3",  # noqa: A002 - see simhash
-    seed: str | bytes | None = None,
-) -> Sums:
-    """Return the sums that :func:`simhash` takes the bits from; the arguments are the same."""
     _check_bits(bits)
-    lanes = hash_features(features, bits, hash, seed)
+    lanes = hash_features(features, bits, hash_name, seed)
     weights = np.fromiter(features.values(), dtype=np.float64, count=len(features))
-    hashes = lanes[0] if hash == "karp-rabin" else one_lane(lanes)
+    hashes = lanes[0] if hash_name == "karp-rabin" else one_lane(lanes)
     return Sums(bit_sums(lanes, weights), hashes)
 
 
-def ngram_sums(
-    text: str,
-    n: int,
-    weighting: Callable[[Floats], Floats] | None = None,
-    bits: int = 64,
-    seed: str | bytes | None = None,
-) -> Sums:
-    """Return the sums of all character n-grams of a text, hashed by ``karp-rabin``.
+def ngram_sums(text: str, n: int, bits: int = 64, seed: str | bytes | None = None) -> Sums:
+    """Return the sums of all different character n-grams of a text, hashed by ``karp-rabin``.
 
-    The same as :func:`feature_sums` over a mapping of the n-grams, without making a string of
+    The same as :func:`feature_sums` over a mapping of the n-grams to 1, without making a string of
     each.
 
     Args:
         text: the text as it is to be hashed: normalise it first.
         n: the length of an n-gram; a shorter text is one feature.
-        weighting: from how often each n-gram occurs to its weight; None: every weight is 1.
         bits: the width: 64, 128 or 256.
         seed: an optional secret that changes every hash.
     """
     _check_bits(bits)
-    values = hash_ngrams(text, n, seed)
-    if weighting is not None:
-        values, counts = np.unique(values, return_counts=True)
-        lanes = spread(values, bits)
-        return Sums(bit_sums(lanes, weighting(counts.astype(np.float64))), lanes[0])
-    values = _distinct(values)
-    hashes = np.empty_like(values)
-    ones = np.zeros(bits, np.int64)
-    for start in range(0, len(values), _CHUNK):
-        lanes = spread(values[start : start + _CHUNK], bits)
-        hashes[start : start + _CHUNK] = lanes[0]
-        ones += _count_ones(lanes)
-    return Sums((2 * ones - len(values)).astype(np.float64), hashes)
+    lanes = spread(_distinct(hash_ngrams(text, n, seed)), bits)
+    return Sums(bit_sums(lanes), lanes[0])
 
 
 def bit_sums(lanes: Uint64s, weights: Floats | None = None) -> Floats:

@@ -1,6 +1,6 @@
-"""How many near pairs share a band, and how many unrelated pages do, for several layouts.
+"""How many near pairs share a band, and how many unrelated pages do, for several sizes.
 
-    python tests/benchmarks/bands.py [--layouts bands:16x4,bands:24x4] [--extractor main]
+    python tests/benchmarks/bands.py [--bands 16x4,24x4] [--extractor main]
 
 The sets of ../shared/data, and near-duplicates made of the pages of articles-html. A near pair
 is two pages of a set whose fingerprints differ in at least one bit and at most k, by a full scan;
@@ -14,14 +14,16 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from scrapy_simhash.extraction.extractor import extract
-from scrapy_simhash.fingerprint.recipe import RECIPES, Recipe
+from scrapy_simhash.fingerprint.blocks import Bands
+from scrapy_simhash.fingerprint.normalisation import normalise
+from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
+from scrapy_simhash.fingerprint.simhash import ngram_sums
 from scrapy_simhash.offline.pages import SavedPage, read_pages
 from tests.benchmarks.kinds import make_kinds
 
@@ -36,7 +38,7 @@ SETS = {
     "types-html": 319,
     "made kinds": 1000,
 }
-LAYOUTS = "bands:12x4,bands:16x4,bands:20x4,bands:24x4,bands:32x4,bands:24x5"
+BANDS = "12x4,16x4,20x4,24x4,32x4,24x5"
 
 
 def documents(name: str) -> Iterator[SavedPage]:
@@ -47,29 +49,30 @@ def documents(name: str) -> Iterator[SavedPage]:
 
 
 class Pages:
-    """The pages of a set: their distances, and their block values by each layout."""
+    """The pages of a set: their distances, and their block values by bands of each size."""
 
-    def __init__(self, name: str, recipes: list[Recipe]) -> None:
+    def __init__(self, name: str, recipe: Recipe, bands: list[Bands]) -> None:
         seen: set[str] = set()
         values: list[bytes] = []
         blocks: list[list[bytes]] = []
         for document in islice(documents(name), SETS[name]):
             text = document.text
             if document.html is not None:
-                text = extract(document.html, recipes[0].extractor, url=document.url).text
-            if not text or text in seen or recipes[0].analyse(text).fingerprint is None:
+                text = extract(document.html, recipe.extractor, url=document.url).text
+            normal = normalise(text or "")
+            if not text or text in seen or len(normal) < recipe.min_length:
                 continue
             seen.add(text)
-            prints = [recipe.fingerprint(text) for recipe in recipes]
-            values.append(prints[0].to_bytes())
-            blocks.append([fingerprint.blocks for fingerprint in prints])
+            values.append(recipe.fingerprint(text, normal).to_bytes())
+            hashes = ngram_sums(normal, recipe.spec.n).hashes
+            blocks.append([each.of(0, hashes) for each in bands])
         self.name = name
         self.count = len(values)
         packed = np.frombuffer(b"".join(values), np.uint8).reshape(self.count, -1)
         bits = np.unpackbits(packed, axis=1).astype(np.float32)
         apart = np.rint(bits @ (1 - bits).T + (1 - bits) @ bits.T).astype(np.int16)
-        self.near = np.triu((apart > 0) & (apart <= recipes[0].distance))
-        self.far = np.triu(apart > recipes[0].distance)
+        self.near = np.triu((apart > 0) & (apart <= recipe.distance))
+        self.far = np.triu(apart > recipe.distance)
         self.blocks = [
             np.frombuffer(b"".join(column), "<u4").reshape(self.count, -1)
             for column in zip(*blocks, strict=True)
@@ -90,22 +93,22 @@ def shared(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--layouts", default=LAYOUTS)
+    parser.add_argument("--bands", default=BANDS)
     parser.add_argument("--extractor", default="main")
-    parser.add_argument("--recipe", default="default")
+    parser.add_argument("--recipe", default="default", help="one of character n-grams")
     options = parser.parse_args()
     if not DATA.is_dir():
         sys.exit(f"skipped: {DATA} is missing")
-    base = replace(RECIPES[options.recipe], extractor=options.extractor)
-    recipes = [replace(base, layout=layout) for layout in options.layouts.split(",")]
-    sets = [Pages(name, recipes) for name in SETS]
-    print(f"recipe {base.name}, extractor {base.extractor}, k = {base.distance}\n")
+    recipe = named_recipe(options.recipe, extractor=options.extractor)
+    bands = [Bands(*map(int, size.split("x"))) for size in options.bands.split(",")]
+    sets = [Pages(name, recipe, bands) for name in SETS]
+    print(f"recipe {recipe.name}, extractor {recipe.extractor}, k = {recipe.distance}\n")
     print(
-        f"{'set':12}{'pages':>6}{'pairs':>7}  {'layout':12}{'missed':>7}{'recall':>9}"
+        f"{'set':12}{'pages':>6}{'pairs':>7}  {'bands':12}{'missed':>7}{'recall':>9}"
         f"{'per million':>13}{'own set':>9}"
     )
     for pages in sets:
-        for number, recipe in enumerate(recipes):
+        for number, each in enumerate(bands):
             own = shared(pages.blocks[number], pages.blocks[number])
             # What is made of articles-html is no other site than types-html, nor the reverse.
             others = [other for other in sets if other is not pages]
@@ -117,7 +120,7 @@ def main() -> None:
             missed = int((pages.near & ~own).sum())
             recall = f"{1 - missed / pairs:9.4f}" if pairs else f"{'-':>9}"
             print(
-                f"{pages.name:12}{pages.count:6}{pairs:7}  {recipe.layout:12}{missed:7}{recall}"
+                f"{pages.name:12}{pages.count:6}{pairs:7}  {each!s:12}{missed:7}{recall}"
                 f"{1e6 * met / (pages.count * strangers):13.1f}"
                 f"{(pages.far & own).sum() / pages.far.sum():9.1e}",
                 flush=True,

@@ -124,7 +124,7 @@ def fingerprints(rounds: int) -> None:
         ratios: dict[tuple[int, int], list[float]] = {}
         own: dict[int, list[float]] = {}
         for text in texts:
-            calls: list[Call] = [lambda r=recipe, t=text: r.analyse(t) for recipe in recipes]
+            calls: list[Call] = [lambda r=recipe, t=text: r.fingerprint(t) for recipe in recipes]
             calls.append(lambda t=text: pypi_simhash(t))
             if MinHash:
                 calls.append(lambda t=text: minhash(t))

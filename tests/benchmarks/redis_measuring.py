@@ -21,7 +21,7 @@ Page = tuple[str, Fingerprint]
 
 NEAR = 0.3
 CLASSIC, DEFAULT = (64, 3), (256, 48)
-SLICES, BANDS = Slices(64), 20
+SLICES, BANDS = Slices(), 20
 # Bytes of facts that the rule of the default recipes keeps of a page, about.
 FACTS = 20
 # As varied as words in addresses are: what is stored of a key may be compressed.

@@ -85,10 +85,10 @@ def test_a_title_may_name_no_site() -> None:
 
 
 def test_what_stands_around_the_text_does_not_follow_the_text() -> None:
-    menu = " ".join(f"entry {number} of the menu" for number in range(50))
-    one, other = (facts(text=text, shown=f"{text} {menu}") for text in (article(1), article(2)))
+    menu = "\n".join(f"entry {number} of the menu" for number in range(50))
+    one, other = (facts(text=text, shown=f"{text}\n{menu}") for text in (article(1), article(2)))
     assert (one.around ^ other.around).bit_count() <= 16
-    elsewhere = facts(text=article(1), shown=f"{article(1)} {article(3)}")
+    elsewhere = facts(text=article(1), shown=f"{article(1)}\n{article(3)}")
     assert (one.around ^ elsewhere.around).bit_count() > 20
 
 
@@ -129,6 +129,12 @@ def test_lengths_are_kept_within_a_twentieth(length: int) -> None:
 
 def test_lengths_count_bytes() -> None:
     assert facts(text="汉" * 100).text_bytes == pytest.approx(300, rel=0.05)
+
+
+def test_text_in_other_lines_than_the_page_counts_once() -> None:
+    one = facts(text="a text of the page\n" * 50, shown="a text of the page\n" * 50 + "a menu")
+    other = facts(text="a text of the page " * 50, shown="a text of the page\n" * 50 + "a menu")
+    assert abs(one.page_steps - other.page_steps) <= 1
 
 
 def test_where_nothing_visible_is_named_the_text_is_the_page() -> None:

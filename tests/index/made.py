@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from scrapy_simhash.fingerprint.blocks import parse_blocks
+from scrapy_simhash.fingerprint.blocks import Slices
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import Arrival, IndexSpec, Outcome, Ruling
 
-SLICES = parse_blocks("slices:4", 64)
+SLICES = Slices()
 BANDS = 24
 # Width and distance of the recipes.
 WIDTHS = [(64, 3), (128, 22), (256, 48)]
