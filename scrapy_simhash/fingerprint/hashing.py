@@ -18,32 +18,24 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-HASHES = ("xxh3", "karp-rabin", "fnv1", "md5", "multiply-xor")
+from scrapy_simhash.fingerprint.normalisation import code_points
 
 Uint64s: TypeAlias = npt.NDArray[np.uint64]
 
 _MASK64 = (1 << 64) - 1
-# bits -> (offset basis, prime): http://www.isthe.com/chongo/tech/comp/fnv/
-_FNV = {
-    64: (0xCBF29CE484222325, (1 << 40) + 0x1B3),
-    128: (0x6C62272E07BB014262B821756295C58D, (1 << 88) + 0x13B),
-    256: (
-        0xDD268DBCAAC550362D98C384C4E576CCC8B1536847B6BBB31023B4C8CAEE0535,
-        (1 << 168) + 0x163,
-    ),
-}
 _MULTIPLIER = 0xD1342543DE82EF95  # any odd number with irregular bits would do
 _LANE_GAMMAS = np.array(
     [[number * 0x9E3779B97F4A7C15 & _MASK64] for number in (1, 2, 3, 4)], dtype=np.uint64
 )
+_WIDEST = {"md5": 128, "fnv1": 64}
 
 
 def check_hash(name: str, bits: int) -> None:
     """Raise ValueError when there is no such hash of that width."""
     if name not in HASHES:
         raise ValueError(f"unknown hash {name!r}; there are {', '.join(HASHES)}")
-    if name == "md5" and bits > 128:
-        raise ValueError(f"the hash md5 has 128 bits, not {bits}: take 64 or 128, or another hash")
+    if bits > _WIDEST.get(name, bits):
+        raise ValueError(f"the hash {name} has {_WIDEST[name]} bits, not {bits}")
 
 
 def key_from_seed(seed: str | bytes) -> bytes:
@@ -53,7 +45,7 @@ def key_from_seed(seed: str | bytes) -> bytes:
 
 
 def hash_features(
-    features: Iterable[str], bits: int, name: str = "xxh3", seed: str | bytes | None = None
+    features: Iterable[str], bits: int, name: str, seed: str | bytes | None = None
 ) -> Uint64s:
     """Return the lanes of the features' hashes, shape (bits / 64, number of features).
 
@@ -71,29 +63,11 @@ def hash_features(
         multiplier = _multiplier(seed)
         values = [_polynomial(feature, multiplier) for feature in features]
         return spread(np.array(values, dtype=np.uint64), bits)
-    digest = _digester(name, bits)
+    digest = _DIGESTS[name]
     prefix = key_from_seed(seed).hex() if seed else ""
-    digests = b"".join([digest(prefix + feature) for feature in features])
+    digests = b"".join([digest(prefix + feature, bits) for feature in features])
     lanes = np.frombuffer(digests, dtype=">u8").reshape(-1, bits // 64).T
     return np.ascontiguousarray(lanes, dtype=np.uint64)
-
-
-def _digester(name: str, bits: int) -> Callable[[str], bytes]:
-    size = bits // 8
-    if name == "xxh3":
-        if bits == 64:
-            return lambda s: xxhash.xxh3_64_digest(_utf8(s))
-        if bits == 128:
-            return lambda s: xxhash.xxh3_128_digest(_utf8(s))
-        return lambda s: xxhash.xxh3_128_digest(_utf8(s)) + xxhash.xxh3_128_digest(_utf8(s), seed=1)
-    if name == "md5":
-        # The last 8 bytes make 64 bits, as PyPI simhash takes them.
-        return lambda s: hashlib.md5(_utf8(s), usedforsecurity=False).digest()[-size:]
-    integer: Callable[[str, int], int] = {
-        "fnv1": _fnv1,
-        "multiply-xor": _multiply_xor,
-    }[name]
-    return lambda s: integer(s, bits).to_bytes(size, "big")
 
 
 def _utf8(feature: str) -> bytes:
@@ -101,32 +75,44 @@ def _utf8(feature: str) -> bytes:
     return feature.encode("utf-8", "surrogatepass")
 
 
-def _fnv1(feature: str, bits: int) -> int:
-    value, prime = _FNV[bits]
-    mask = (1 << bits) - 1
+def _xxh3(feature: str, bits: int) -> bytes:
+    data = _utf8(feature)
+    if bits == 64:
+        return xxhash.xxh3_64_digest(data)
+    digest = xxhash.xxh3_128_digest(data)
+    return digest if bits == 128 else digest + xxhash.xxh3_128_digest(data, seed=1)
+
+
+def _md5(feature: str, bits: int) -> bytes:
+    # The last 8 bytes make 64 bits, as PyPI simhash takes them.
+    return hashlib.md5(_utf8(feature), usedforsecurity=False).digest()[-(bits // 8) :]
+
+
+def _fnv1(feature: str, bits: int) -> bytes:
+    # http://www.isthe.com/chongo/tech/comp/fnv/
+    value = 0xCBF29CE484222325
     for byte in _utf8(feature):
-        value = (value * prime & mask) ^ byte
-    return value
+        value = (value * 0x100000001B3 & _MASK64) ^ byte
+    return value.to_bytes(bits // 8, "big")
 
 
-def _multiply_xor(feature: str, bits: int) -> int:
+def _multiply_xor(feature: str, bits: int) -> bytes:
     # The string hash of Python 2 that early simhash recipes widened to their own number of bits.
     # Theirs ends in "if x == -1: x = -2", which a masked x never is.
-    if not feature:
-        return 0
     mask = (1 << bits) - 1
-    value = ord(feature[0]) << 7
+    value = ord(feature[0]) << 7 if feature else 0
     for char in feature:
         value = (value * 1000003 ^ ord(char)) & mask
-    return value ^ len(feature)
+    return (value ^ len(feature)).to_bytes(bits // 8, "big")
 
 
-def code_points(text: str) -> Uint64s:
-    """Return the text's code points, shape (len(text),)."""
-    if text.isascii():
-        return np.frombuffer(text.encode("ascii"), dtype=np.uint8).astype(np.uint64)
-    encoded = text.encode("utf-32-le", "surrogatepass")
-    return np.frombuffer(encoded, dtype="<u4").astype(np.uint64)
+_DIGESTS: dict[str, Callable[[str, int], bytes]] = {
+    "xxh3": _xxh3,
+    "md5": _md5,
+    "fnv1": _fnv1,
+    "multiply-xor": _multiply_xor,
+}
+HASHES = ("karp-rabin", *_DIGESTS)
 
 
 def hash_ngrams(text: str, n: int, seed: str | bytes | None = None) -> Uint64s:
@@ -136,7 +122,7 @@ def hash_ngrams(text: str, n: int, seed: str | bytes | None = None) -> Uint64s:
     randomized pattern-matching algorithms" (IBM J. Res. Dev. 31, 1987): the polynomial of the code
     points at a fixed point, here modulo 2**64.
     """
-    points = code_points(text)
+    points = code_points(text).astype(np.uint64)
     n = min(n, len(points))
     count = len(points) - n + 1 if n else 0
     multiplier = np.uint64(_multiplier(seed))

@@ -48,7 +48,7 @@ def normalise(text: str) -> str:
         return text.lower().encode("ascii").translate(None, _ASCII_SEPARATORS).decode("ascii")
     if "\u03a3" in text:  # the one letter whose lower case depends on its neighbours
         text = text.lower()
-    lowered = _lower_case().take(_code_points(text), mode="clip")
+    lowered = _lower_case().take(code_points(text), mode="clip")
     kept = lowered.compress(lowered != 0)
     return unicodedata.normalize("NFKC", kept.tobytes().decode("utf-32-le"))[:LONGEST]
 
@@ -70,13 +70,14 @@ def _lower_case() -> npt.NDArray[np.uint32]:
     # A look-up takes half the time of str.lower and re.sub. The only lower case of two characters,
     # that of U+0130, is an i and a separator.
     lowered = "".join(map(chr, range(_BEYOND))).replace("\u0130", "i").lower()
-    points = _code_points(lowered)
+    points = code_points(lowered)
     table = np.zeros(_BEYOND + 1, dtype="<u4")
-    words = _code_points("".join(_WORD_CHARACTERS.findall(lowered)))
+    words = code_points("".join(_WORD_CHARACTERS.findall(lowered)))
     table[words] = words
     table[:-1] = table[points]
     return table
 
 
-def _code_points(text: str) -> npt.NDArray[np.uint32]:
+def code_points(text: str) -> npt.NDArray[np.uint32]:
+    """Return the code points of any text, shape (len(text),)."""
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")

@@ -106,7 +106,6 @@ def feature_sums(
     Raises:
         ValueError: the width, the hash or a weight is not possible.
     """
-    _check_bits(bits)
     lanes = hash_features(features, bits, hash_name, seed)
     weights = np.fromiter(features.values(), dtype=np.float64, count=len(features))
     hashes = lanes[0] if hash_name == "karp-rabin" else one_lane(lanes)
@@ -125,7 +124,6 @@ def ngram_sums(text: str, n: int, bits: int = 64, seed: str | bytes | None = Non
         bits: the width: 64, 128 or 256.
         seed: an optional secret that changes every hash.
     """
-    _check_bits(bits)
     lanes = spread(_distinct(hash_ngrams(text, n, seed)), bits)
     return Sums(bit_sums(lanes), lanes[0])
 
@@ -159,11 +157,6 @@ def bit_sums(lanes: Uint64s, weights: Floats | None = None) -> Floats:
         ones += whole[chunk] @ np.unpackbits(rows[chunk], axis=1).astype(np.float64)
     weighted: Floats = np.ldexp(2 * ones - whole.sum(), -exponent)
     return weighted
-
-
-def _check_bits(bits: int) -> None:
-    if bits not in BITS:
-        raise ValueError(f"bits must be one of {BITS}, not {bits}")
 
 
 def _distinct(values: Uint64s) -> Uint64s:

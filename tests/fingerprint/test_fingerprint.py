@@ -75,7 +75,7 @@ def test_simhash_is_its_definition(features: dict[str, float], bits: int, name: 
 )
 def test_order_of_features_plays_no_part(weights: list[float], rng: random.Random) -> None:
     """Any weights add up to the same sums in any order, to the last bit."""
-    lanes = hash_features(map(str, range(len(weights))), 64)
+    lanes = hash_features(map(str, range(len(weights))), 64, "xxh3")
     order = list(range(len(weights)))
     rng.shuffle(order)
     one = bit_sums(lanes, np.array(weights))
@@ -102,7 +102,7 @@ def test_ngrams_of_a_text_as_of_a_mapping(text: str, n: int, bits: int, seed: st
 def test_counting_holds_at_every_boundary(count: int) -> None:
     """Any number of features is counted right, with equal weights and with different ones."""
     features = {f"{i:x}": 1.0 for i in range(count)}
-    lane = hash_features(features, 64)[0]
+    lane = hash_features(features, 64, "xxh3")[0]
     ones = np.array([int((lane >> np.uint64(63 - i) & np.uint64(1)).sum()) for i in range(64)])
     assert (feature_sums(features, 64, "xxh3").values == 2 * ones - count).all()
     heavier = dict.fromkeys(features, 1.0) | {"0": 3.0}
@@ -144,10 +144,5 @@ def test_fingerprint_is_checked_and_printed() -> None:
     assert top == Fingerprint(1 << 63, 64, b"block values are not compared")
     with pytest.raises(ValueError, match="64 bits"):
         Fingerprint(1 << 64, 64)
-    for call in (
-        lambda: Fingerprint(0, 65),
-        lambda: feature_sums({}, 32, "xxh3"),
-        lambda: ngram_sums("", 5, bits=32),
-    ):
-        with pytest.raises(ValueError, match=r"one of \(64, 128, 256\)"):
-            call()
+    with pytest.raises(ValueError, match=r"one of \(64, 128, 256\)"):
+        Fingerprint(0, 65)

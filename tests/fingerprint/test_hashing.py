@@ -18,7 +18,10 @@ from scrapy_simhash.fingerprint.hashing import (
 )
 
 WIDTHS = [
-    (name, bits) for name in HASHES for bits in (64, 128, 256) if (name, bits) != ("md5", 256)
+    (name, bits)
+    for name in HASHES
+    for bits in (64, 128, 256)
+    if bits <= {"md5": 128, "fnv1": 64}.get(name, 256)
 ]
 
 
@@ -36,7 +39,6 @@ def as_hex(lanes: np.ndarray) -> str:
         ("fnv1", "", "cbf29ce484222325"),
         ("fnv1", "a", "af63bd4c8601b7be"),
         ("fnv1", "foobar", "340d8765a4dda9c2"),
-        ("fnv1", "a", "d228cb69101a8caf78912b704e4a141e"),
         ("md5", "abc", "d6963f7d28e17f72"),
         ("md5", "abc", "900150983cd24fb0d6963f7d28e17f72"),
         ("multiply-xor", "", "0000000000000000"),
@@ -97,7 +99,7 @@ def test_rolled_ngrams_hash_as_strings_do(text: str, n: int, seed: str | None) -
 
 def test_unknown_hash_and_width_are_named() -> None:
     """One line says what is wrong and what there is."""
-    with pytest.raises(ValueError, match="unknown hash 'sha1'; there are xxh3, karp-rabin"):
+    with pytest.raises(ValueError, match="unknown hash 'sha1'; there are karp-rabin, xxh3"):
         hash_features([], 64, "sha1")
     with pytest.raises(ValueError, match="md5 has 128 bits, not 256"):
         check_hash("md5", 256)
