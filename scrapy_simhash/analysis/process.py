@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from scrapy_simhash.analysis.page import Body, PageAnalysis
-from scrapy_simhash.analysis.worker import LENGTH, pack_frame, unpack_answer
+from scrapy_simhash.analysis.worker import LENGTHS, pack_frame, unpack_answer
 
 # Extraction libraries keep caches that only grow; a new process costs less than half a second.
 PAGES_PER_PROCESS = 20_000
@@ -188,23 +188,17 @@ class WorkerProcess(asyncio.Protocol):
             self._freed()
 
     def _next_frame(self) -> tuple[dict[str, str], bytes] | None:
-        head = self._part_at(0)
-        if head is None:
-            return None
-        body = self._part_at(head.stop)
-        if body is None:
-            return None
-        frame = json.loads(self._received[head]), bytes(self._received[body])
-        del self._received[: body.stop]
-        return frame
-
-    def _part_at(self, place: int) -> slice | None:
-        """Return where a part of a frame is whose length stands at a place, if it is all there."""
-        begin = place + LENGTH.size
+        """Take a frame from what was received, if it is all there."""
+        begin = LENGTHS.size
         if len(self._received) < begin:
             return None
-        end = begin + LENGTH.unpack_from(self._received, place)[0]
-        return slice(begin, end) if len(self._received) >= end else None
+        head, body = LENGTHS.unpack_from(self._received)
+        end = begin + head + body
+        if len(self._received) < end:
+            return None
+        frame = bytes(self._received[begin:end])
+        del self._received[:end]
+        return json.loads(frame[:head]), frame[head:]
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Answer the page that ended the child, and give back the others."""

@@ -5,7 +5,7 @@ without a ``__main__`` guard, as Scrapy's documentation has it, must not start a
 
 Parent and child talk in frames over a socket that is the child's standard input and output::
 
-    frame    u32 header length | header, JSON | u32 body length | body
+    frame    u32 header length | u32 body length | header, JSON | body
     page     header {"charset", "is_text"}; the body of a response, or a text in UTF-8
     answer   header {"reason", "facts" (hexadecimal), "excerpt", "error"}; the body is empty, or
              the fingerprint's bytes and then its blocks
@@ -35,7 +35,7 @@ from scrapy_simhash.fingerprint.simhash import Fingerprint
 # fails, and the machine does not run out of memory. Windows of the parsers are far smaller.
 MEMORY_LIMIT = 2 << 30
 
-LENGTH = struct.Struct("!I")
+LENGTHS = struct.Struct("!II")
 # The values of a named recipe that settings replace.
 _REPLACED = ("distance", "extractor", "min_length", "seed")
 
@@ -43,7 +43,7 @@ _REPLACED = ("distance", "extractor", "min_length", "seed")
 def pack_frame(header: dict[str, Any], body: bytes = b"") -> bytes:
     """Return a frame."""
     head = json.dumps(header).encode()
-    return b"".join((LENGTH.pack(len(head)), head, LENGTH.pack(len(body)), body))
+    return b"".join((LENGTHS.pack(len(head), len(body)), head, body))
 
 
 def pack_order(recipe: Recipe, timeout: float, excerpt_length: int) -> bytes:
@@ -131,12 +131,8 @@ def _limit_memory() -> None:
 
 
 def _read(stream: IO[bytes]) -> tuple[dict[str, Any], bytes]:
-    header: dict[str, Any] = json.loads(_read_part(stream))
-    return header, _read_part(stream)
-
-
-def _read_part(stream: IO[bytes]) -> bytes:
-    return _read_exactly(stream, LENGTH.unpack(_read_exactly(stream, LENGTH.size))[0])
+    head, body = LENGTHS.unpack(_read_exactly(stream, LENGTHS.size))
+    return json.loads(_read_exactly(stream, head)), _read_exactly(stream, body)
 
 
 def _read_exactly(stream: IO[bytes], length: int) -> bytes:
