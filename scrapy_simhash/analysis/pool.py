@@ -26,7 +26,6 @@ __all__ = ["PageFailed", "PageTimeout", "WorkerPool", "analyse_all"]
 # Bytes that the remembered analyses may take; one has up to a kilobyte, and its excerpt up to four
 # bytes a character.
 REMEMBERED_BYTES = 12_000_000
-WATCH_SECONDS = 0.5
 # Pages that :func:`analyse_all` has analysed ahead, for each process.
 _AHEAD = 16
 
@@ -54,7 +53,6 @@ class WorkerPool:
         self._order = pack_order(recipe, timeout, excerpt_length)
         self._workers: list[WorkerProcess] = []
         self._waiting: deque[Job] = deque()
-        self._watch: asyncio.TimerHandle | None = None
         self._thread: ThreadPoolExecutor | None = None
         self._closing = False
         self._seen = _Seen(REMEMBERED_BYTES // (1000 + 4 * excerpt_length))
@@ -97,12 +95,9 @@ class WorkerPool:
             raise PageFailed(traceback.format_exc()) from None
 
     async def _analyse_in_worker(self, body: Body) -> PageAnalysis:
-        loop = asyncio.get_running_loop()
-        job = Job(body, loop.create_future())
+        job = Job(body, asyncio.get_running_loop().create_future())
         self._waiting.append(job)
         self._hand_out()
-        if self._watch is None:
-            self._watch = loop.call_later(WATCH_SECONDS, self._end_late_workers)
         return await job.answer
 
     def _hand_out(self) -> None:
@@ -125,7 +120,7 @@ class WorkerPool:
                 self._order,
                 bits=self._recipe.bits,
                 timeout=self._timeout,
-                freed=self._worker_freed,
+                freed=self._hand_out,
                 ended=self._worker_ended,
             )
         except OSError as error:
@@ -136,30 +131,14 @@ class WorkerPool:
         else:
             self._workers.append(worker)
 
-    def _worker_freed(self) -> None:
-        for worker in self._workers:
-            if worker.worn_out:
-                worker.kill()
-        self._hand_out()
-
     def _worker_ended(self, worker: WorkerProcess, jobs: deque[Job]) -> None:
         """Go on without a worker; the pages that it had not begun come first."""
         self._workers.remove(worker)
         self._waiting.extendleft(reversed(jobs))
         self._hand_out()
 
-    def _end_late_workers(self) -> None:
-        for worker in self._workers:
-            worker.end_if_late()
-        self._watch = None
-        if self._waiting or any(worker.load for worker in self._workers):
-            loop = asyncio.get_running_loop()
-            self._watch = loop.call_later(WATCH_SECONDS, self._end_late_workers)
-
     async def close(self) -> None:
         """End the processes and the thread; pages that still wait are given up."""
-        if self._watch is not None:
-            self._watch.cancel()
         self._closing = True
         await asyncio.gather(*(worker.close() for worker in self._workers))
         for job in self._waiting:

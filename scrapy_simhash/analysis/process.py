@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -86,8 +85,8 @@ class WorkerProcess(asyncio.Protocol):
         self._ended = ended
         self._jobs: deque[Job] = deque()
         self._pages = 0
-        # When the child began with the first of its pages.
-        self._begun = time.monotonic()
+        self._alarm: asyncio.TimerHandle | None = None
+        self._too_late = False
         self._received = bytearray()
         self._transport: asyncio.Transport | None = None
         ours, its = socket.socketpair()
@@ -111,11 +110,6 @@ class WorkerProcess(asyncio.Protocol):
         self._connecting = loop.create_task(loop.create_unix_connection(lambda: self, sock=ours))
 
     @property
-    def pid(self) -> int:
-        """The child's process id."""
-        return self._child.pid
-
-    @property
     def load(self) -> int:
         """How many pages the child has not answered."""
         return len(self._jobs)
@@ -129,25 +123,27 @@ class WorkerProcess(asyncio.Protocol):
             and self._pages < PAGES_PER_PROCESS
         )
 
-    @property
-    def worn_out(self) -> bool:
-        """True if the child has answered as many pages as one process may."""
-        return self._pages >= PAGES_PER_PROCESS and not self._jobs
-
     def send(self, job: Job) -> None:
         """Give the child a page; only if it is ready."""
         assert self._transport is not None
-        if not self._jobs:
-            self._begun = time.monotonic()
         self._jobs.append(job)
         self._pages += 1
+        if len(self._jobs) == 1:
+            self._begin_page()
         header = {"charset": job.body.charset, "is_text": job.body.is_text}
         self._transport.write(pack_frame(header, job.body.data))
 
-    def end_if_late(self) -> None:
-        """Kill a child that has outlived the time limit and the seconds of grace."""
-        if self._jobs and time.monotonic() - self._begun > self._timeout + GRACE:
-            self.kill()
+    def _begin_page(self) -> None:
+        """Give the child its time for the first of its pages."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+        loop = asyncio.get_running_loop()
+        seconds = self._timeout + GRACE
+        self._alarm = loop.call_later(seconds, self._give_up) if self._jobs else None
+
+    def _give_up(self) -> None:
+        self._too_late = True
+        self.kill()
 
     def kill(self) -> None:
         """End the child, at once; the page that it works on fails."""
@@ -184,7 +180,9 @@ class WorkerProcess(asyncio.Protocol):
                 job.succeed(unpack_answer(header, body, self._bits))
             answered += 1
         if answered:
-            self._begun = time.monotonic()
+            self._begin_page()
+            if self._pages >= PAGES_PER_PROCESS and not self._jobs:
+                self.kill()
             self._freed()
 
     def _next_frame(self) -> tuple[dict[str, str], bytes] | None:
@@ -205,13 +203,14 @@ class WorkerProcess(asyncio.Protocol):
         # A child that closed its socket may still run.
         self._child.kill()
         status = self._child.wait()
+        if self._alarm is not None:
+            self._alarm.cancel()
         if self._jobs:
             self._jobs.popleft().fail(self._failure(status))
         self._ended(self, self._jobs)
         self._over.set_result(None)
 
     def _failure(self, status: int) -> PageFailed:
-        took = time.monotonic() - self._begun
-        if took >= self._timeout + GRACE or status == -signal.SIGALRM:
+        if self._too_late or status == -signal.SIGALRM:
             return PageTimeout(f"no answer within {self._timeout:g} seconds")
         return PageFailed(f"the worker process ended with status {status}")

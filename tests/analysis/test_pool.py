@@ -79,7 +79,7 @@ async def outcomes(pool: WorkerPool, *bodies: bytes) -> list[str]:
 def child(pool: WorkerPool) -> int:
     """Return the process id of the one worker process."""
     (worker,) = pool._workers
-    return worker.pid
+    return worker._child.pid
 
 
 @pytest.mark.parametrize("processes", [0, 1, 2])
@@ -198,7 +198,7 @@ def test_processes_start_when_they_are_needed_and_end_with_the_pool() -> None:
         await pool.analyse(PAGE)
         assert len(pool._workers) == 1
         await outcomes(pool, *[b"a page"] * 20)
-        return [worker.pid for worker in pool._workers]
+        return [worker._child.pid for worker in pool._workers]
 
     pids = with_pool(work, processes=2)
     assert len(pids) == 2
