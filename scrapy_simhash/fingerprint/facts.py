@@ -6,7 +6,7 @@ import math
 import re
 import struct
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from hashlib import blake2b
 
 from scrapy_simhash.extraction.extractor import Extraction
@@ -84,8 +84,9 @@ class Facts:
 
     def to_bytes(self) -> bytes:
         """Return the facts as an index keeps them."""
+        hashes = self.headings, self.title, self.heading, self.site, self.around
         flags = self.thin | self.backed << 1
-        return _LAYOUT.pack(*astuple(self)[:-2], flags)
+        return _LAYOUT.pack(*hashes, self.text_steps, self.page_steps, flags)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Facts:
