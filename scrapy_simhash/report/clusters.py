@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from scrapy_simhash.report.dedup_log import LogLine
 from scrapy_simhash.report.sums import Sums
@@ -23,8 +21,7 @@ class Cluster:
         key: the original's.
         copies: the number of lines that name it as their original.
         identical: the number of copies at distance 0.
-        nearest: the smallest distance of a copy, in bits.
-        farthest: the largest.
+        farthest: the largest distance of a copy, in bits.
         hosts: the number of copies on each host.
         original: its own line, if it is in the log.
     """
@@ -32,7 +29,6 @@ class Cluster:
     key: str
     copies: int = 0
     identical: int = 0
-    nearest: int = 0
     farthest: int = 0
     hosts: Sums[str] = field(default_factory=lambda: Sums(1, names=1000))
     original: LogLine | None = None
@@ -41,7 +37,6 @@ class Cluster:
     def add(self, line: LogLine) -> None:
         """Add a copy."""
         assert line.distance is not None
-        self.nearest = min(self.nearest, line.distance) if self.copies else line.distance
         self.farthest = max(self.farthest, line.distance)
         self.copies += 1
         self.identical += line.distance == 0
@@ -63,38 +58,3 @@ class Cluster:
         by_text = {line.text: line for _, _, line in reversed(farthest)}
         unlike = [line for _, _, line in farthest if by_text[line.text] is line]
         return [line for line in unlike if line.text not in ("", text)][:_SHOWN]
-
-    def plain(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
-        return {
-            "original": self.key,
-            "copies": self.copies,
-            "identical": self.identical,
-            "hosts": {host: int(row[0]) for host, row in self.hosts.largest(10)},
-            "nearest": self.nearest,
-            "farthest": self.farthest,
-            "shown": [line.url for line in self.shown()],
-        }
-
-
-class Clusters:
-    """Gathers the clusters of some originals.
-
-    Args:
-        keys: of the originals.
-    """
-
-    def __init__(self, keys: Iterable[str]) -> None:
-        self._clusters = {key: Cluster(key) for key in keys}
-
-    def add(self, line: LogLine) -> None:
-        """Add a line to its cluster, if that is one of these."""
-        if line.verdict == "duplicate":
-            if line.original in self._clusters:
-                self._clusters[line.original].add(line)
-        elif line.key in self._clusters and (line.text or not self._clusters[line.key].original):
-            self._clusters[line.key].original = line
-
-    def of(self, key: str) -> Cluster:
-        """Return the cluster of an original."""
-        return self._clusters[key]

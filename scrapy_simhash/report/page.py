@@ -15,11 +15,18 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 
 from scrapy_simhash.fingerprint.rule import REASONS
 from scrapy_simhash.report import words
-from scrapy_simhash.report.chart import distance_bars, top
+from scrapy_simhash.report.charts import distance_bars, top
 from scrapy_simhash.report.clusters import Cluster
 from scrapy_simhash.report.dedup_log import LogLine
 from scrapy_simhash.report.difference import Piece, differences
-from scrapy_simhash.report.figures import HOSTS, MIRRORS, Extremes, Figures, original_host
+from scrapy_simhash.report.figures import (
+    HOSTS,
+    MIRRORS,
+    PATTERNS,
+    Extremes,
+    Figures,
+    original_host,
+)
 
 _COMPARED = 6000  # characters of a text that are compared
 _LONGEST_LINK = 2000
@@ -81,19 +88,19 @@ class Mirror:
 def render(figures: Figures) -> str:
     """Return the report of a log's figures as an HTML document."""
     k = figures.k.most_common(1)[0][0] if figures.k else 0
-    _, all_hosts = figures.hosts.rest(0)
+    host_count, totals = figures.hosts.rest(0)
     walls, templates = _walls_and_templates(figures)
-    number_of_hosts, other_hosts = figures.hosts.rest(HOSTS, by=2)
+    other_host_count, other_hosts = figures.hosts.rest(HOSTS, by=2)
     columns = figures.timeline.columns()
     return _template().render(
         figures=figures,
         k=k,
         names=list(dict.fromkeys(path.name for path in figures.files)),
         hosts=figures.hosts.largest(HOSTS, by=2),
-        host_count=figures.hosts.rest(0)[0],
+        host_count=host_count,
         other_hosts=other_hosts,
-        other_host_count=number_of_hosts,
-        totals=all_hosts,
+        other_host_count=other_host_count,
+        totals=totals,
         columns=columns,
         top=top(columns),
         distances=distance_bars(figures.distances, k),
@@ -109,6 +116,9 @@ def render(figures: Figures) -> str:
         templates=[_of_cluster(cluster) for cluster in templates],
         told_apart=_comparisons(figures, figures.told_apart),
         mirrors=_mirrors(figures),
+        patterns=figures.patterns.first(PATTERNS),
+        # Bytes of a copy, in the mean.
+        copy_size=totals[5] / (totals[2] or 1),
         walls=[(wall, wall.on(original_host(wall.key))) for wall in walls],
         clusters=[_of_cluster(cluster) for cluster in figures.clusters
                   if cluster.identical < cluster.copies],
