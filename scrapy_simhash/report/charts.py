@@ -1,25 +1,25 @@
-"""Numbers for the report's charts: columns over time, and bars of distances."""
+"""Numbers for the bars of the report: over time, and by distance."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from scrapy_simhash.report.words import count
 
-#: The parts of a column.
+#: The parts of a stretch of time.
 KEPT, REPEATED, SKIPPED = range(3)
 
-_MOST_COLUMNS = 120
+_MOST_STRETCHES = 24
 _BANDS = 6
 
 
-class Column(NamedTuple):
+class Stretch(NamedTuple):
     """A stretch of time.
 
     Attributes:
         start: seconds since 1970.
-        seconds: its width.
+        seconds: its length.
         counts: how many were kept, repeated and skipped.
     """
 
@@ -29,7 +29,7 @@ class Column(NamedTuple):
 
 
 class Timeline:
-    """Counts by time, in columns that grow so that there are never more than 120."""
+    """Counts by time, in stretches that grow so that there are never more than 24."""
 
     def __init__(self) -> None:
         self._seconds = 1
@@ -38,7 +38,7 @@ class Timeline:
     def add(self, time: float, part: int) -> None:
         """Count one that was judged at a time: seconds since 1970."""
         self._add(int(time // self._seconds), part, 1)
-        while max(self._counts) - min(self._counts) >= _MOST_COLUMNS:
+        while max(self._counts) - min(self._counts) >= _MOST_STRETCHES:
             self._seconds *= 2
             before, self._counts = self._counts, {}
             for number, counts in before.items():
@@ -48,20 +48,12 @@ class Timeline:
     def _add(self, number: int, part: int, count_: int) -> None:
         self._counts.setdefault(number, [0, 0, 0])[part] += count_
 
-    def columns(self) -> list[Column]:
-        """Return the columns from the first time to the last."""
-        numbers = range(min(self._counts), max(self._counts) + 1) if self._counts else ()
+    def stretches(self) -> list[Stretch]:
+        """Return the stretches in which something was judged, in order."""
         return [
-            Column(number * self._seconds, self._seconds, self._counts.get(number, [0, 0, 0]))
-            for number in numbers
+            Stretch(number * self._seconds, self._seconds, counts)
+            for number, counts in sorted(self._counts.items())
         ]
-
-
-def top(columns: Sequence[Column]) -> int:
-    """Return the number at the upper edge of a chart: one digit and zeros, such as 20 or 500."""
-    most = max((sum(column.counts) for column in columns), default=1)
-    power = int(10 ** (len(str(most)) - 1))
-    return -(-most // power) * power
 
 
 class DistanceBar(NamedTuple):

@@ -6,16 +6,16 @@ a content security policy allows nothing but the file's own style.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 
 from scrapy_simhash.fingerprint.rule import REASONS
 from scrapy_simhash.report import words
-from scrapy_simhash.report.charts import distance_bars, top
+from scrapy_simhash.report.charts import distance_bars
 from scrapy_simhash.report.clusters import Cluster
 from scrapy_simhash.report.dedup_log import LogLine
 from scrapy_simhash.report.difference import Piece, differences
@@ -47,27 +47,23 @@ SKIPPED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(NamedTuple):
     """Two pages side by side.
 
     Attributes:
         page: the page that was judged.
-        other: key of the page that it is near to.
-        left: pieces of the other page's text; empty if it is not in the log.
-        right: pieces of the page's text.
+        left: pieces of the text of the page that it is near to; empty if it is not in the log.
+        right: pieces of the page's own text.
         same: whether the two texts in the log are equal.
     """
 
     page: LogLine
-    other: str
     left: list[Piece]
     right: list[Piece]
     same: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Mirror:
+class Mirror(NamedTuple):
     """Two hosts whose pages repeat each other.
 
     Attributes:
@@ -91,7 +87,6 @@ def render(figures: Figures) -> str:
     host_count, totals = figures.hosts.rest(0)
     walls, templates = _walls_and_templates(figures)
     other_host_count, other_hosts = figures.hosts.rest(HOSTS, by=2)
-    columns = figures.timeline.columns()
     return _template().render(
         figures=figures,
         k=k,
@@ -101,8 +96,7 @@ def render(figures: Figures) -> str:
         other_hosts=other_hosts,
         other_host_count=other_host_count,
         totals=totals,
-        columns=columns,
-        top=top(columns),
+        stretches=figures.timeline.stretches(),
         distances=distance_bars(figures.distances, k),
         doubtful=[
             ("Far from their originals",
@@ -157,19 +151,17 @@ def _is_web_address(key: str) -> bool:
 
 
 def _comparisons(figures: Figures, extremes: Extremes) -> list[Comparison]:
-    return [
-        _compared(line, other, figures.texts.get(other, "")) for other, line in extremes.lines()
-    ]
+    return [_compared(line, figures.texts.get(other, "")) for other, line in extremes.lines()]
 
 
 def _of_cluster(cluster: Cluster) -> tuple[Cluster, list[Comparison]]:
     text = cluster.original.text if cluster.original else ""
-    return cluster, [_compared(copy, cluster.key, text) for copy in cluster.shown()]
+    return cluster, [_compared(copy, text) for copy in cluster.shown()]
 
 
-def _compared(page: LogLine, other: str, text: str) -> Comparison:
+def _compared(page: LogLine, text: str) -> Comparison:
     left, right = differences(text[:_COMPARED], page.text[:_COMPARED]).sides()
-    return Comparison(page, other, left if text else [], right, bool(text) and text == page.text)
+    return Comparison(page, left if text else [], right, bool(text) and text == page.text)
 
 
 def _walls_and_templates(figures: Figures) -> tuple[list[Cluster], list[Cluster]]:

@@ -72,7 +72,7 @@ def test_figures_are_those_of_the_lines(tmp_path_factory: Any, lines: list[LogLi
         own = [each.distance for each in copies if each.original == cluster.key]
         assert cluster.copies == got["clusters"][cluster.key] == len(own)
         assert cluster.farthest == max(own)
-    bars = [column.counts for column in figures.timeline.columns()]
+    bars = [column.counts for column in figures.timeline.stretches()]
     sums = [sum(column) for column in zip(*bars, strict=True)] if bars else [0, 0, 0]
     skipped = sum(each.verdict == "skipped" for each in lines)
     assert sums == [len(lines) - len(copies) - skipped, len(copies), skipped]
@@ -195,9 +195,9 @@ def test_timeline_counts_everything_in_its_place(times: list[float]) -> None:
     timeline = Timeline()
     for time in times:
         timeline.add(time, 1)
-    columns = timeline.columns()
-    assert len(columns) <= 120
-    for column in columns:
-        inside = sum(column.start <= time < column.start + column.seconds for time in times)
-        assert column.counts == [0, inside, 0]
-    assert sum(column.counts[1] for column in columns) == len(times)
+    stretches = timeline.stretches()
+    assert len(stretches) <= 24
+    for one in stretches:
+        inside = sum(one.start <= time < one.start + one.seconds for time in times)
+        assert one.counts == [0, inside, 0]
+    assert sum(one.counts[1] for one in stretches) == len(times)
