@@ -196,8 +196,8 @@ class DedupLog:
     def __init__(self, path: Path, *, size: int) -> None:
         self.path = path
         self._file_size = max(1, size // FILES)
-        self._lock = threading.Lock()
         self._writing = threading.Lock()
+        # The crawl appends, the writer takes from the beginning; both are single steps.
         self._waiting: list[Line] = []
         self._lost = 0
         self._failing = False
@@ -206,31 +206,35 @@ class DedupLog:
 
     def write(self, line: Line) -> None:
         """Add a line; it is on its way to the disk within a second."""
-        with self._lock:
-            if len(self._waiting) >= MOST_WAITING:
-                self._lost += 1
-                return
-            self._waiting.append(line)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="simhash-log", daemon=True)
-                self._thread.start()
-                # For a crawl that is not given the time to end as it should.
-                atexit.register(self.close)
+        if len(self._waiting) >= MOST_WAITING:
+            self._lost += 1
+            return
+        self._waiting.append(line)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="simhash-log", daemon=True)
+            self._thread.start()
+            # For a crawl that is not given the time to end as it should.
+            atexit.register(self.close)
 
     def flush(self) -> None:
         """Write what waits, now."""
         with self._writing:
-            with self._lock:
-                lines, self._waiting = self._waiting, []
+            lines = self._waiting[:]
             if not lines:
                 return
             try:
                 self._append("".join(line.to_json() + "\n" for line in lines).encode())
             except OSError as error:
-                with self._lock:
-                    self._waiting[:0] = lines
-                self._warn(error)
+                if not self._failing:
+                    logger.warning(
+                        "SIMHASH_LOG: %s cannot be written (%s); the crawl goes on, and so do the "
+                        "attempts",
+                        self.path,
+                        error.strerror or error,
+                    )
+                self._failing = True
             else:
+                del self._waiting[: len(lines)]
                 self._failing = False
 
     def close(self) -> None:
@@ -240,24 +244,14 @@ class DedupLog:
             self._thread.join()
             atexit.unregister(self.close)
         self.flush()
-        with self._lock:
-            lost, self._lost = self._lost + len(self._waiting), 0
-            self._waiting.clear()
+        lost, self._lost = self._lost + len(self._waiting), 0
+        self._waiting.clear()
         if lost:
             logger.warning("SIMHASH_LOG: %d lines could not be written to %s", lost, self.path)
 
     def _run(self) -> None:
         while not self._ended.wait(FLUSH_SECONDS):
             self.flush()
-
-    def _warn(self, error: OSError) -> None:
-        if not self._failing:
-            self._failing = True
-            logger.warning(
-                "SIMHASH_LOG: %s cannot be written (%s); the crawl goes on, and so do the attempts",
-                self.path,
-                error.strerror or error,
-            )
 
     def _append(self, data: bytes) -> None:
         file = self._locked()

@@ -68,7 +68,7 @@ class Figures:
         actions: numbers of near-duplicates that were dropped, followed or flagged.
         reasons: numbers of skipped ones by their reason.
         distances: numbers of near-duplicates by the bits to their original.
-        k: numbers of lines by the largest distance that they were judged with.
+        k: the distance up to which pages were near, in the last line.
         hosts: for each host the numbers of judged, kept, repeated and skipped, all bytes, bytes of
             repeated, all seconds, seconds of repeated.
         originals: for each key the numbers of its copies, and of those on its own host.
@@ -93,7 +93,7 @@ class Figures:
     actions: Counter[str] = field(default_factory=Counter)
     reasons: Sums[str] = field(default_factory=lambda: Sums(1, names=100))
     distances: Counter[int] = field(default_factory=Counter)
-    k: Counter[int] = field(default_factory=Counter)
+    k: int = 0
     hosts: Sums[str] = field(default_factory=lambda: Sums(len(_HOST_FIELDS)))
     originals: Sums[str] = field(default_factory=lambda: Sums(2))
     pairs: Sums[tuple[str, str]] = field(default_factory=lambda: Sums(1))
@@ -113,7 +113,7 @@ class Figures:
         self.first = line.time if self.first is None else min(self.first, line.time)
         self.last = line.time if self.last is None else max(self.last, line.time)
         self.counts[line.what, line.verdict] += 1
-        self.k[min(line.k, _FARTHEST)] += 1
+        self.k = min(line.k, _FARTHEST)
         self.timeline.add(line.time, part)
         repeated = part == REPEATED
         size, seconds = line.bytes or 0, line.seconds or 0

@@ -83,13 +83,12 @@ class Mirror(NamedTuple):
 
 def render(figures: Figures) -> str:
     """Return the report of a log's figures as an HTML document."""
-    k = figures.k.most_common(1)[0][0] if figures.k else 0
     host_count, totals = figures.hosts.rest(0)
     walls, templates = _walls_and_templates(figures)
     other_host_count, other_hosts = figures.hosts.rest(HOSTS, by=2)
     return _template().render(
         figures=figures,
-        k=k,
+        k=figures.k,
         names=list(dict.fromkeys(path.name for path in figures.files)),
         hosts=figures.hosts.largest(HOSTS, by=2),
         host_count=host_count,
@@ -97,7 +96,7 @@ def render(figures: Figures) -> str:
         other_host_count=other_host_count,
         totals=totals,
         stretches=figures.timeline.stretches(),
-        distances=distance_bars(figures.distances, k),
+        distances=distance_bars(figures.distances, figures.k),
         doubtful=[
             ("Far from their originals",
              "Two thirds of the distance, or more, lie between these texts and their originals.",
