@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
@@ -10,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_simhash.report.charts import KEPT, REPEATED, SKIPPED, Timeline
-from scrapy_simhash.report.clusters import Cluster
+from scrapy_simhash.report.clusters import Cluster, Extremes
 from scrapy_simhash.report.dedup_log import CrawlStart, LogLine, host_of, log_files, read_log
 from scrapy_simhash.report.patterns import Patterns
 from scrapy_simhash.report.sums import Sums
 
 #: The report shows so many of each.
-CLUSTERS, WALLS, HOSTS, MIRRORS, PATTERNS, DOUBTFUL, STARTS = 20, 10, 100, 20, 20, 12, 10
+CLUSTERS, WALLS, HOSTS, MIRRORS, PATTERNS, STARTS = 20, 10, 100, 20, 20, 10
 #: Copies on its own host from which on an original is likely to be a wall, or a bare template.
 WALL_COPIES = 10
 #: Reasons of the rule to drop a page whose headings differ from those of its original.
@@ -29,29 +28,6 @@ _HOST_FIELDS = (
     "judged", "kept", "repeated", "skipped", "bytes", "bytes_repeated", "seconds",
     "seconds_repeated",
 )  # fmt: skip
-
-
-class Extremes:
-    """Keeps the few lines that score highest, one for each page that they are near to."""
-
-    def __init__(self, most: int = DOUBTFUL) -> None:
-        self._most = most
-        self._lines: dict[str, tuple[float, LogLine]] = {}
-
-    def add(self, other: str, score: float, line: LogLine) -> None:
-        """Keep a line if it scores higher than others, or than the one near the same page."""
-        if other in self._lines and self._lines[other][0] >= score:
-            return
-        self._lines[other] = (score, line)
-        if len(self._lines) > 20 * self._most:
-            self._lines = dict(self._highest())
-
-    def lines(self) -> list[tuple[str, LogLine]]:
-        """Return the keys of the other pages and the lines, the highest score first."""
-        return [(other, line) for other, (_, line) in self._highest()]
-
-    def _highest(self) -> list[tuple[str, tuple[float, LogLine]]]:
-        return heapq.nlargest(self._most, self._lines.items(), key=lambda entry: entry[1][0])
 
 
 @dataclass

@@ -16,16 +16,14 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from scrapy_simhash.fingerprint.rule import REASONS
 from scrapy_simhash.report import words
 from scrapy_simhash.report.charts import distance_bars
-from scrapy_simhash.report.clusters import Cluster
+from scrapy_simhash.report.clusters import Cluster, Extremes
 from scrapy_simhash.report.dedup_log import LogLine
 from scrapy_simhash.report.difference import Piece, differences
 from scrapy_simhash.report.figures import (
     HOSTS,
     MIRRORS,
     PATTERNS,
-    Extremes,
     Figures,
-    original_host,
 )
 
 _COMPARED = 6000  # characters of a text that are compared
@@ -112,7 +110,7 @@ def render(figures: Figures) -> str:
         patterns=figures.patterns.first(PATTERNS),
         # Bytes of a copy, in the mean.
         copy_size=totals[5] / (totals[2] or 1),
-        walls=[(wall, wall.on(original_host(wall.key))) for wall in walls],
+        walls=[(wall, figures.originals.of(wall.key)[1]) for wall in walls],
         clusters=[_of_cluster(cluster) for cluster in figures.clusters
                   if cluster.identical < cluster.copies],
         identical=[cluster for cluster in figures.clusters
@@ -132,7 +130,7 @@ def _template() -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for name in ("count", "size", "duration", "moment", "percent", "clipped", "plural"):
+    for name in ("count", "size", "duration", "moment", "percent", "clipped"):
         environment.filters[name] = getattr(words, name)
     environment.tests["web_address"] = _is_web_address
     return environment.get_template("report.html")
