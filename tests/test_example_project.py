@@ -54,7 +54,7 @@ def run(*arguments: str, timeout: int = 120) -> subprocess.CompletedProcess[str]
 CRAWL = """
 import json
 from example.demo import crawl
-done = crawl()
+[done] = crawl("newsroom")
 plain = {name: value for name, value in done.stats.items() if isinstance(value, int)}
 print(json.dumps({"drops": done.drops, "delivered": done.delivered, "stats": plain}))
 """
@@ -182,6 +182,13 @@ def test_the_demo_prints_the_table_and_the_check(site: Any) -> None:
         "mirror site", "syndicated copy", "injected ads", "changed counters", "small edits"
     }  # fmt: skip
     assert "{+" in done.stdout
+    told = re.search(
+        r"(\d+) print views were not .*?(\d+) print views were downloaded", done.stdout, re.S
+    )
+    assert told
+    not_sent, dropped = map(int, told.groups())
+    assert (not_sent > 20, not_sent + dropped) == (True, 60)
+    assert "60 articles were kept, 0 lost" in done.stdout
     last = done.stdout.splitlines()[-1]
     assert last == "20 of 20 planted near-duplicates dropped, 0 other pages dropped"
 

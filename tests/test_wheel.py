@@ -1,4 +1,4 @@
-"""The wheel and the sdist have what is needed; with FULL=1, the wheel crawls by itself."""
+"""The wheel and the sdist have what is needed; with FULL=1, both crawl by themselves."""
 
 from __future__ import annotations
 
@@ -77,11 +77,14 @@ def test_every_file_of_the_package_is_in_the_wheel_and_the_sdist(built: Path) ->
     assert {"LICENSE", "Makefile", "tox.ini", "tests/test_wheel.py"} <= in_sdist
 
 
-def test_wheel_crawls_in_an_empty_environment(built: Path, tmp_path: Path) -> None:
-    [wheel] = built.glob("*.whl")
+@pytest.mark.parametrize("suffix", [".whl", ".tar.gz"])
+def test_what_was_built_crawls_in_an_empty_environment(
+    built: Path, tmp_path: Path, suffix: str
+) -> None:
+    [package] = built.glob(f"*{suffix}")
     venv.create(tmp_path / "empty", with_pip=True)
     python = tmp_path / "empty" / "bin" / "python"
-    run(python, "-m", "pip", "install", "--quiet", wheel, folder=tmp_path)
+    run(python, "-m", "pip", "install", "--quiet", package, folder=tmp_path)
     run(python, "-c", CRAWL, folder=tmp_path)
     (tmp_path / "a.txt").write_text("one text of many words")
     shown = run(python, "-m", "scrapy", "simhash", "compare", "a.txt", "a.txt", folder=tmp_path)

@@ -16,6 +16,7 @@ from scrapy.crawler import CrawlerProcess
 from scrapy.http import HtmlResponse
 from scrapy.utils.project import get_project_settings
 
+from example.site.archive import Archive
 from example.site.newsroom import NEAR_DUPLICATES, Newsroom
 from example.site.truth import judge
 from scrapy_simhash.extraction.extractor import extract
@@ -39,7 +40,7 @@ SKIPPED = {
 
 @dataclass
 class Crawl:
-    """The result of a crawl of the newsroom.
+    """The result of a crawl.
 
     A drop is the page, its original, the distance in bits, and the reason of the rule.
     """
@@ -57,20 +58,23 @@ class Crawl:
         self.delivered.append(item["url"])
 
 
-def crawl() -> Crawl:
-    """Run the newsroom spider as ``scrapy crawl newsroom`` would, with a quiet log."""
+def crawl(*spiders: str) -> list[Crawl]:
+    """Run spiders beside each other, each as ``scrapy crawl`` would, with a quiet log."""
     settings = get_project_settings()
     settings.set("LOG_LEVEL", "WARNING", priority="cmdline")
     process = CrawlerProcess(settings)
-    crawler = process.create_crawler("newsroom")
-    done = Crawl()
-    crawler.signals.connect(done.dropped, signal=near_duplicate)
-    crawler.signals.connect(done.scraped, signal=signals.item_scraped)
-    process.crawl(crawler)
+    crawls = []
+    for spider in spiders:
+        crawler, done = process.create_crawler(spider), Crawl()
+        crawler.signals.connect(done.dropped, signal=near_duplicate)
+        crawler.signals.connect(done.scraped, signal=signals.item_scraped)
+        process.crawl(crawler)
+        assert crawler.stats is not None
+        # The dict that the crawl counts in.
+        done.stats = crawler.stats.get_stats()
+        crawls.append(done)
     process.start()
-    assert crawler.stats is not None
-    done.stats = crawler.stats.get_stats()
-    return done
+    return crawls
 
 
 def table(site: Newsroom, drops: list[tuple[str, str, int, str]], colour: bool) -> list[str]:
@@ -120,6 +124,18 @@ def summary(stats: dict[str, Any]) -> list[str]:
     return lines
 
 
+def spared(archive: Archive, done: Crawl) -> list[str]:
+    """Return the lines that tell what the crawl of the archive spared, and that it lost nothing."""
+    lost = set(archive.articles) - set(done.delivered)
+    return [
+        f"The archive: {len(archive.articles)} articles, each with a print view",
+        f"{done.stats.get('simhash/spared/skipped', 0):>5} print views were not downloaded: their "
+        "addresses told that they are copies",
+        f"{len(done.drops):>5} print views were downloaded, and dropped",
+        f"{len(archive.articles) - len(lost):>5} articles were kept, {len(lost)} lost",
+    ]
+
+
 def main_text(site: Newsroom, url: str) -> str:
     """Return the text of a page that the plugin compares."""
     text: str = extract(html(site, url), EXTRACTOR).text
@@ -136,10 +152,11 @@ def main() -> int:
     site = Newsroom()
     colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     print(f"Crawling {len(site.fronts)} made-up newspapers, {len(site.pages)} addresses ...\n")
-    done = crawl()
+    done, of_archive = crawl("newsroom", "archive")
     drops = {dropped: original for dropped, original, *_ in done.drops}
     verdict = judge(site, drops, set(done.delivered))
     print(*table(site, done.drops, colour), "", *summary(done.stats), "", sep="\n")
+    print(*spared(Archive(), of_archive), "", sep="\n")
     for mistake in verdict.mistakes[:20]:
         print(paint(f"wrong: {mistake}", BAD, colour))
     print(

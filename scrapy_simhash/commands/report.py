@@ -3,8 +3,9 @@
 A LOG is what a crawl writes with the setting SIMHASH_LOG; rotated files beside it
 (LOG.1, LOG.2 ...) are read too. Without LOG, the command reads the project's. The
 report is one HTML file that needs no network: the doubtful drops with what differs,
-pages that the rule kept though their texts are near, numbers over time, by distance
-and by host, mirrors, pages that look like walls, and the largest clusters.
+pages that the rule kept though their texts are near, address patterns, numbers over
+time, by distance and by host, mirrors, pages that look like walls, and the largest
+clusters.
 
     scrapy crawl news -s SIMHASH_ACTION=flag -s SIMHASH_LOG=dedup.jsonl
     scrapy simhash report dedup.jsonl

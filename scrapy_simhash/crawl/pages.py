@@ -58,9 +58,10 @@ class Pages:
         verdict = await self._verdict(request, response, action)
         is_temporary = response.status in self._temporary
         self._filter.upkeep.note_verdict(request, verdict, is_temporary=is_temporary)
-        self._filter.summary.page(request, response, verdict, action)
+        pattern = None
         if self._filter.sparing is not None:
-            self._filter.sparing.page(request, response, verdict)
+            pattern = self._filter.sparing.page(request, response, verdict)
+        self._filter.summary.page(request, response, verdict, action, pattern)
         self._count(verdict)
         # A fresh dict each time: requests that copy a response's meta share what is inside.
         request.meta["simhash"] = _as_meta(verdict)

@@ -170,21 +170,23 @@ class Sparing:
 
     # Pages.
 
-    def page(self, request: Request, response: Response, verdict: Verdict) -> None:
-        """Learn from a page and its verdict."""
+    def page(self, request: Request, response: Response, verdict: Verdict) -> str | None:
+        """Learn from a page and its verdict, and return the pattern that its address fitted."""
         if request.method != "GET":
-            return
+            return None
         asked = (request.meta.get("redirect_urls") or [request.url])[0]
         forecast = self._on_their_way.pop(asked, None) or Forecast(asked)
+        pattern = forecast.host + forecast.signature if forecast.bound else None
         if verdict.kind == "skipped" and verdict.reason in _TELL_NOTHING:
-            return
+            return pattern
         original = verdict.original
         if verdict.kind == "revisit":
             if page_key(asked) == verdict.key:
-                return  # the page was crawled once more, as somebody wished
+                return pattern  # the page was crawled once more, as somebody wished
             original = verdict.key
         self._learner.record(forecast, key=verdict.key, original=original, size=len(response.body))
         self._watch_for_walls(response.url, original)
+        return pattern
 
     def _watch_for_walls(self, url: str, original: str | None) -> None:
         host = host_of(url)

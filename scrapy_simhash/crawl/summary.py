@@ -10,6 +10,7 @@ import logging
 import shlex
 import time
 from collections import Counter
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from scrapy import Request
@@ -74,7 +75,14 @@ class Summary:
         }
         self._log.write(CrawlStart(round(time.time(), 3), spider, settings))
 
-    def page(self, request: Request, response: Response, verdict: Verdict, action: Action) -> None:
+    def page(
+        self,
+        request: Request,
+        response: Response,
+        verdict: Verdict,
+        action: Action,
+        pattern: str | None = None,
+    ) -> None:
         """Note the verdict on a page.
 
         Args:
@@ -82,6 +90,7 @@ class Summary:
             response: the page.
             verdict: on it.
             action: what is done if it is a near-duplicate.
+            pattern: the address pattern that the request fitted, if it fitted one.
         """
         length, outcome, host = len(response.body), _outcome(verdict, action), host_of(response.url)
         is_copy = verdict.kind == "duplicate"
@@ -94,7 +103,7 @@ class Summary:
         if self._log is not None:
             seconds = request.meta.get("download_latency")
             line = self._line("page", response.url, host, verdict, action, length, seconds)
-            self._log.write(line)
+            self._log.write(replace(line, pattern=pattern))
 
     def spared(self, url: str, host: str, signature: str) -> None:
         """Note a request that was not sent."""

@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from scrapy_simhash.report.dedup_log import LogLine
 from scrapy_simhash.report.sums import Sums
 
 _SHOWN = 3
-# The copies farthest from the original, of which those with another text are shown.
-_CANDIDATES = 12
+#: Lines that :class:`Extremes` keeps.
+EXTREMES = 12
+
+
+class Extremes:
+    """Keeps the few lines that score highest, one for each name."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, tuple[float, LogLine]] = {}
+
+    def add(self, name: str, score: float, line: LogLine) -> None:
+        """Keep a line if it scores higher than others, and than the one with the same name."""
+        if name in self._lines and self._lines[name][0] >= score:
+            return
+        self._lines[name] = (score, line)
+        if len(self._lines) > 20 * EXTREMES:
+            self._lines = dict(self._highest())
+
+    def lines(self) -> list[tuple[str, LogLine]]:
+        """Return names and lines, the highest score first."""
+        return [(name, line) for name, (_, line) in self._highest()]
+
+    def _highest(self) -> list[tuple[str, tuple[float, LogLine]]]:
+        return heapq.nlargest(EXTREMES, self._lines.items(), key=lambda entry: entry[1][0])
 
 
 @dataclass
@@ -23,8 +43,7 @@ class Cluster:
         key: the original's.
         copies: the number of lines that name it as their original.
         identical: the number of copies at distance 0.
-        nearest: the smallest distance of a copy, in bits.
-        farthest: the largest.
+        farthest: the largest distance of a copy, in bits.
         hosts: the number of copies on each host.
         original: its own line, if it is in the log.
     """
@@ -32,69 +51,21 @@ class Cluster:
     key: str
     copies: int = 0
     identical: int = 0
-    nearest: int = 0
     farthest: int = 0
     hosts: Sums[str] = field(default_factory=lambda: Sums(1, names=1000))
     original: LogLine | None = None
-    _candidates: list[tuple[int, int, LogLine]] = field(default_factory=list)
+    _by_text: Extremes = field(default_factory=Extremes)
 
     def add(self, line: LogLine) -> None:
         """Add a copy."""
         assert line.distance is not None
-        self.nearest = min(self.nearest, line.distance) if self.copies else line.distance
         self.farthest = max(self.farthest, line.distance)
         self.copies += 1
         self.identical += line.distance == 0
         self.hosts.add(line.host, 1)
-        # A page that was crawled again is there once. Among equals, the first.
-        if all(line.key != other.key for _, _, other in self._candidates):
-            heapq.heappush(self._candidates, (line.distance, -self.copies, line))
-            if len(self._candidates) > _CANDIDATES:
-                heapq.heappop(self._candidates)
-
-    def on(self, host: str) -> int:
-        """Return how many copies are on a host."""
-        return int(self.hosts.of(host)[0])
+        self._by_text.add(line.text, line.distance, line)
 
     def shown(self) -> list[LogLine]:
         """Return the few copies that are farthest from the original, one for each text."""
-        text = self.original.text if self.original else ""
-        farthest = sorted(self._candidates, key=lambda entry: entry[:2], reverse=True)
-        by_text = {line.text: line for _, _, line in reversed(farthest)}
-        unlike = [line for _, _, line in farthest if by_text[line.text] is line]
-        return [line for line in unlike if line.text not in ("", text)][:_SHOWN]
-
-    def plain(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
-        return {
-            "original": self.key,
-            "copies": self.copies,
-            "identical": self.identical,
-            "hosts": {host: int(row[0]) for host, row in self.hosts.largest(10)},
-            "nearest": self.nearest,
-            "farthest": self.farthest,
-            "shown": [line.url for line in self.shown()],
-        }
-
-
-class Clusters:
-    """Gathers the clusters of some originals.
-
-    Args:
-        keys: of the originals.
-    """
-
-    def __init__(self, keys: Iterable[str]) -> None:
-        self._clusters = {key: Cluster(key) for key in keys}
-
-    def add(self, line: LogLine) -> None:
-        """Add a line to its cluster, if that is one of these."""
-        if line.verdict == "duplicate":
-            if line.original in self._clusters:
-                self._clusters[line.original].add(line)
-        elif line.key in self._clusters and (line.text or not self._clusters[line.key].original):
-            self._clusters[line.key].original = line
-
-    def of(self, key: str) -> Cluster:
-        """Return the cluster of an original."""
-        return self._clusters[key]
+        known = ("", self.original.text if self.original else "")
+        return [line for text, line in self._by_text.lines() if text not in known][:_SHOWN]

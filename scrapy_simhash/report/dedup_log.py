@@ -15,9 +15,9 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
 logger = logging.getLogger(__name__)
@@ -28,7 +28,6 @@ FLUSH_SECONDS = 1.0
 # Lines that wait in memory while the disk takes none.
 MOST_WAITING = 20_000
 
-WHAT = ("page", "item")
 VERDICTS = ("unique", "duplicate", "revisit", "skipped")
 
 
@@ -48,7 +47,7 @@ class CrawlStart:
 
     def to_json(self) -> str:
         """Return the line, without its end."""
-        return _json({"what": "crawl"} | asdict(self))
+        return _json(self, what="crawl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ class SparedLine:
 
     def to_json(self) -> str:
         """Return the line, without its end."""
-        return _json({"what": "spared"} | asdict(self))
+        return _json(self, what="spared")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +92,8 @@ class LogLine:
         bytes: of the body, decompressed; None for an item.
         seconds: that the download took, where that is known.
         text: an excerpt of the main text, or nothing.
+        pattern: host and signature of the address pattern that the request fitted, if it fitted
+            one and was sent all the same.
     """
 
     time: float
@@ -110,69 +111,67 @@ class LogLine:
     bytes: int | None
     seconds: float | None
     text: str
+    pattern: str | None = None
 
     def to_json(self) -> str:
         """Return the line, without its end."""
-        return _json({name: getattr(self, name) for name in _KINDS[LogLine]})
+        return _json(self)
 
 
-def _json(values: dict[str, Any]) -> str:
+Line = LogLine | CrawlStart | SparedLine
+L = TypeVar("L", LogLine, CrawlStart, SparedLine)
+
+
+def _types_of(hint: Any) -> tuple[type, ...]:
+    types = (dict,) if get_origin(hint) is dict else get_args(hint) or (hint,)
+    return (*types, int) if float in types else types
+
+
+# The types that each field may have in JSON; a number with a fraction may be written without it.
+_FIELDS: dict[type, dict[str, tuple[type, ...]]] = {
+    kind: {name: _types_of(hint) for name, hint in get_type_hints(kind).items()}
+    for kind in (LogLine, CrawlStart, SparedLine)
+}
+_MOST = 1e14  # above any time, size or duration
+
+
+def _json(line: Line, **first: str) -> str:
+    values = first | {name: getattr(line, name) for name in _FIELDS[type(line)]}
     text = json.dumps(values, ensure_ascii=False)
     # A lone surrogate becomes \udXXX, which can be written, and which JSON reads as such.
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-_NONE = type(None)
-_KINDS_OF_NAMES: dict[str, tuple[type, ...]] = {
-    "float": (float, int),
-    "float | None": (float, int, _NONE),
-    "int": (int,),
-    "int | None": (int, _NONE),
-    "str": (str,),
-    "str | None": (str, _NONE),
-    "dict[str, str | int | float | None]": (dict,),
-}
-_KINDS: dict[type, dict[str, tuple[type, ...]]] = {
-    kind: {field.name: _KINDS_OF_NAMES[str(field.type)] for field in fields(kind)}
-    for kind in (LogLine, CrawlStart, SparedLine)
-}
-_NUMBERS = (float, int)
-_PLAIN = (str, int, float, _NONE)
-_MOST = 1e14  # above any time, size or duration
-
-
-def parse_line(text: str | bytes) -> LogLine | CrawlStart | SparedLine:
+def parse_line(text: str | bytes) -> Line:
     """Return what a line says; fields that this version does not know are left out.
 
     Raises:
         ValueError: it is no line of a dedup log.
     """
     values = json.loads(text)
-    if not isinstance(values, dict):
-        raise ValueError("not an object")
-    if values.get("what") == "spared":
-        return SparedLine(**_fields_of(SparedLine, values))
-    if values.get("what") == "crawl":
-        start = CrawlStart(**_fields_of(CrawlStart, values))
-        settings = {name: v for name, v in start.settings.items() if type(v) in _PLAIN}
-        return replace(start, settings=settings)
-    line = LogLine(**_fields_of(LogLine, values))
-    if line.what not in WHAT or line.verdict not in VERDICTS:
+    what = values.get("what") if isinstance(values, dict) else None
+    if what == "spared":
+        return _read(SparedLine, values)
+    if what == "crawl":
+        return _read(CrawlStart, values)
+    line = _read(LogLine, values) if what in ("page", "item") else None
+    if line is None or line.verdict not in VERDICTS:
         raise ValueError("neither a page nor an item that was judged")
     if line.verdict == "duplicate" and (line.original is None or line.distance is None):
         raise ValueError("a duplicate of nothing")
     return line
 
 
-def _fields_of(kind: type, values: dict[str, Any]) -> dict[str, Any]:
+def _read(kind: type[L], values: dict[str, Any]) -> L:
     given: dict[str, Any] = {}
-    for name, kinds in _KINDS[kind].items():
+    for name, types in _FIELDS[kind].items():
         value: Any = values.get(name)
         # The type itself: true and false are no numbers here.
-        if type(value) not in kinds or (type(value) in _NUMBERS and not 0 <= value < _MOST):
+        is_number = type(value) in (int, float)
+        if type(value) not in types or (is_number and not 0 <= value < _MOST):
             raise ValueError(f"{name} cannot be {value!r:.50}")
         given[name] = value
-    return given
+    return kind(**given)
 
 
 def host_of(url: str) -> str:
@@ -197,41 +196,45 @@ class DedupLog:
     def __init__(self, path: Path, *, size: int) -> None:
         self.path = path
         self._file_size = max(1, size // FILES)
-        self._lock = threading.Lock()
         self._writing = threading.Lock()
-        self._waiting: list[LogLine | CrawlStart | SparedLine] = []
+        # The crawl appends, the writer takes from the beginning; both are single steps.
+        self._waiting: list[Line] = []
         self._lost = 0
         self._failing = False
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def write(self, line: LogLine | CrawlStart | SparedLine) -> None:
+    def write(self, line: Line) -> None:
         """Add a line; it is on its way to the disk within a second."""
-        with self._lock:
-            if len(self._waiting) >= MOST_WAITING:
-                self._lost += 1
-                return
-            self._waiting.append(line)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="simhash-log", daemon=True)
-                self._thread.start()
-                # For a crawl that is not given the time to end as it should.
-                atexit.register(self.close)
+        if len(self._waiting) >= MOST_WAITING:
+            self._lost += 1
+            return
+        self._waiting.append(line)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="simhash-log", daemon=True)
+            self._thread.start()
+            # For a crawl that is not given the time to end as it should.
+            atexit.register(self.close)
 
     def flush(self) -> None:
         """Write what waits, now."""
         with self._writing:
-            with self._lock:
-                lines, self._waiting = self._waiting, []
+            lines = self._waiting[:]
             if not lines:
                 return
             try:
                 self._append("".join(line.to_json() + "\n" for line in lines).encode())
             except OSError as error:
-                with self._lock:
-                    self._waiting[:0] = lines
-                self._warn(error)
+                if not self._failing:
+                    logger.warning(
+                        "SIMHASH_LOG: %s cannot be written (%s); the crawl goes on, and so do the "
+                        "attempts",
+                        self.path,
+                        error.strerror or error,
+                    )
+                self._failing = True
             else:
+                del self._waiting[: len(lines)]
                 self._failing = False
 
     def close(self) -> None:
@@ -241,24 +244,14 @@ class DedupLog:
             self._thread.join()
             atexit.unregister(self.close)
         self.flush()
-        with self._lock:
-            lost, self._lost = self._lost + len(self._waiting), 0
-            self._waiting.clear()
+        lost, self._lost = self._lost + len(self._waiting), 0
+        self._waiting.clear()
         if lost:
             logger.warning("SIMHASH_LOG: %d lines could not be written to %s", lost, self.path)
 
     def _run(self) -> None:
         while not self._ended.wait(FLUSH_SECONDS):
             self.flush()
-
-    def _warn(self, error: OSError) -> None:
-        if not self._failing:
-            self._failing = True
-            logger.warning(
-                "SIMHASH_LOG: %s cannot be written (%s); the crawl goes on, and so do the attempts",
-                self.path,
-                error.strerror or error,
-            )
 
     def _append(self, data: bytes) -> None:
         file = self._locked()

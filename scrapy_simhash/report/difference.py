@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import accumulate, takewhile
 from typing import NamedTuple
 
 # A word, a Han character, or a mark, each with the spaces after it.
 _TOKEN = re.compile(r"(?:[^\W\u3400-\u9fff]+(?:[-',.:][^\W\u3400-\u9fff]+)*|\S)\s*")
 # Fewer equal columns than this between two changes are part of one change.
 _ISLAND = 4
-# Columns on a terminal: around a change, and of one side of a change.
-_CONTEXT, _LONGEST = 14, 54
-# Characters on a page: around a change, and of one side of a change.
+# Columns around a change on a terminal.
+_CONTEXT = 14
+# Columns on a page: around a change, and of one side of a change.
 _PAGE_CONTEXT, _PAGE_LONGEST = 70, 600
 
 REMOVED, ADDED = "31;9", "32"
@@ -44,46 +44,32 @@ class Differences:
     stretches: tuple[_Stretch, ...]
 
     def lines(self, columns: int, lines: int, colour: bool) -> list[str]:
-        """Return the changes, each with a little of what stands around it.
+        """Return the changes, one a line, each with a little of what stands around it.
 
         Args:
             columns: the width of a line.
-            lines: how many lines there may be.
+            lines: how many lines there may be; the last one says how many changes there are more.
             colour: whether to mark changes by terminal colours; else by ``[-removed-]{+added+}``.
         """
-        longest = max(10, min(_LONGEST, (columns - 2 * _CONTEXT - 9) // 2))
-        plain, shown = self._changes(longest, colour=False), self._changes(longest, colour)
-        made, used = [""] * bool(plain), 0
-        for number, (text, change) in enumerate(zip(plain, shown, strict=True)):
-            needed = width(text) + 3 * bool(used)
-            # On the last line there must be room for saying how many more there are.
-            if used and used + needed > columns - (14 if len(made) == lines else 0):
-                if len(made) == lines:
-                    made[-1] += f" (and {len(plain) - number} more)"
-                    break
-                made.append("")
-                used, needed = 0, width(text)
-            made[-1] += " | " * bool(used) + change
-            used += needed
-        return made
-
-    def _changes(self, longest: int, colour: bool) -> list[str]:
+        most = max(10, (columns - 2 * _CONTEXT - 24) // 2)
         stretches = (_Stretch("", "", False), *self.stretches, _Stretch("", "", False))
         made = []
         for place, change in enumerate(stretches):
             if not change.changed:
                 continue
             removed, added = (
-                _middle_out(side.strip(), longest) for side in (change.before, change.after)
+                _cut(side.strip(), most * 2 // 3, most // 3)
+                for side in (change.before, change.after)
             )
             if not colour:
                 removed, added = removed and f"[-{removed}-]", added and f"{{+{added}+}}"
-            head = _clipped(reversed(_tokens(stretches[place - 1].before)), _CONTEXT)[::-1]
-            tail = _clipped(_tokens(stretches[place + 1].before), _CONTEXT)
-            gap = " " * bool((change.after or change.before).endswith(" ") and tail)
             marked = paint(removed, REMOVED, colour) + paint(added, ADDED, colour)
-            made.append("".join(head) + marked + gap + "".join(tail).rstrip())
-        return made
+            gap = " " * (change.after or change.before).endswith(" ")
+            before = _cut(stretches[place - 1].before, 0, _CONTEXT)
+            after = _cut(stretches[place + 1].before, _CONTEXT, 0)
+            made.append((before + marked + gap + after).strip())
+        more = len(made) - lines
+        return [*made[: lines - 1], f"{made[lines - 1]} (and {more} more)"] if more > 0 else made
 
     def sides(self) -> tuple[list[Piece], list[Piece]]:
         """Return the pieces of each text; of what is equal, what stands around a change is left."""
@@ -150,29 +136,14 @@ def _changed_blocks(before: list[str], after: list[str]) -> list[list[int]]:
     return blocks
 
 
-def _clipped(tokens: Iterable[str], columns: int) -> list[str]:
-    """Return the first tokens that fit into so many columns."""
-    fitting: list[str] = []
-    for token in tokens:
-        columns -= width(token)
-        if columns < 0:
-            break
-        fitting.append(token)
-    return fitting
-
-
-def _middle_out(text: str, longest: int) -> str:
-    """Return the text, or its two ends when it is longer than so many columns."""
-    if width(text) <= longest:
-        return text
-    tokens = _tokens(text)
-    head = "".join(_clipped(tokens, longest * 2 // 3 - 2)).rstrip()
-    tail = "".join(_clipped(reversed(tokens), longest // 3 - 1)[::-1])
-    return f"{head} … {tail}"
-
-
 def _cut(text: str, head: int, tail: int) -> str:
-    """Return the two ends of a text, or all of it if little would be left out."""
-    if len(text) <= head + tail + 30:
+    """Return the two ends of a text, in columns, or all of it if little would be left out."""
+    if width(text) <= head + tail + 3:
         return text
-    return f"{text[:head].rstrip()} … {text[len(text) - tail :].lstrip() if tail else ''}".lstrip()
+    first, last = _fitting(text, head), _fitting(text[::-1], tail)[::-1]
+    return f"{first.rstrip()} … {last.lstrip()}".strip()
+
+
+def _fitting(text: str, columns: int) -> str:
+    widths = accumulate(map(width, text))
+    return text[: sum(1 for _ in takewhile(lambda total: total <= columns, widths))]

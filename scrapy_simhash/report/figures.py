@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from scrapy_simhash.report.clusters import Cluster, Clusters
+from scrapy_simhash.report.charts import KEPT, REPEATED, SKIPPED, Timeline
+from scrapy_simhash.report.clusters import Cluster, Extremes
 from scrapy_simhash.report.dedup_log import CrawlStart, LogLine, host_of, log_files, read_log
+from scrapy_simhash.report.patterns import Patterns
 from scrapy_simhash.report.sums import Sums
-from scrapy_simhash.report.timeline import KEPT, REPEATED, SKIPPED, Timeline
 
 #: The report shows so many of each.
-CLUSTERS, WALLS, HOSTS, MIRRORS, DOUBTFUL, STARTS = 20, 10, 100, 20, 12, 10
+CLUSTERS, WALLS, HOSTS, MIRRORS, PATTERNS, STARTS = 20, 10, 100, 20, 20, 10
 #: Copies on its own host from which on an original is likely to be a wall, or a bare template.
 WALL_COPIES = 10
 #: Reasons of the rule to drop a page whose headings differ from those of its original.
@@ -28,29 +28,6 @@ _HOST_FIELDS = (
     "judged", "kept", "repeated", "skipped", "bytes", "bytes_repeated", "seconds",
     "seconds_repeated",
 )  # fmt: skip
-
-
-class Extremes:
-    """Keeps the few lines that score highest, one for each page that they are near to."""
-
-    def __init__(self, most: int = DOUBTFUL) -> None:
-        self._most = most
-        self._lines: dict[str, tuple[float, LogLine]] = {}
-
-    def add(self, other: str, score: float, line: LogLine) -> None:
-        """Keep a line if it scores higher than others, or than the one near the same page."""
-        if other in self._lines and self._lines[other][0] >= score:
-            return
-        self._lines[other] = (score, line)
-        if len(self._lines) > 20 * self._most:
-            self._lines = dict(self._highest())
-
-    def lines(self) -> list[tuple[str, LogLine]]:
-        """Return the keys of the other pages and the lines, the highest score first."""
-        return [(other, line) for other, (_, line) in self._highest()]
-
-    def _highest(self) -> list[tuple[str, tuple[float, LogLine]]]:
-        return heapq.nlargest(self._most, self._lines.items(), key=lambda entry: entry[1][0])
 
 
 @dataclass
@@ -67,18 +44,18 @@ class Figures:
         actions: numbers of near-duplicates that were dropped, followed or flagged.
         reasons: numbers of skipped ones by their reason.
         distances: numbers of near-duplicates by the bits to their original.
-        k: numbers of lines by the largest distance that they were judged with.
+        k: the distance up to which pages were near, in the last line.
         hosts: for each host the numbers of judged, kept, repeated and skipped, all bytes, bytes of
             repeated, all seconds, seconds of repeated.
-        originals: for each key the numbers of its copies, of those on its own host, and of those
-            that differ from it.
+        originals: for each key the numbers of its copies, and of those on its own host.
         pairs: numbers of pages of the first host that repeat one of the second.
+        patterns: what was spared by its address.
         near: how many pages were kept though they are near another one.
         far: near-duplicates that are farthest from their originals.
         unlike: near-duplicates whose headings differ from those of their originals.
         told_apart: pages that were kept though they are near another one, the nearest.
         timeline: numbers by time.
-        clusters: the largest, see :class:`Clusters`.
+        clusters: the largest.
         walls: originals with many copies on their own host, likewise.
         texts: of the pages that others are compared with, by key.
     """
@@ -92,10 +69,11 @@ class Figures:
     actions: Counter[str] = field(default_factory=Counter)
     reasons: Sums[str] = field(default_factory=lambda: Sums(1, names=100))
     distances: Counter[int] = field(default_factory=Counter)
-    k: Counter[int] = field(default_factory=Counter)
+    k: int = 0
     hosts: Sums[str] = field(default_factory=lambda: Sums(len(_HOST_FIELDS)))
-    originals: Sums[str] = field(default_factory=lambda: Sums(3))
+    originals: Sums[str] = field(default_factory=lambda: Sums(2))
     pairs: Sums[tuple[str, str]] = field(default_factory=lambda: Sums(1))
+    patterns: Patterns = field(default_factory=Patterns)
     near: int = 0
     far: Extremes = field(default_factory=Extremes)
     unlike: Extremes = field(default_factory=Extremes)
@@ -111,7 +89,7 @@ class Figures:
         self.first = line.time if self.first is None else min(self.first, line.time)
         self.last = line.time if self.last is None else max(self.last, line.time)
         self.counts[line.what, line.verdict] += 1
-        self.k[min(line.k, _FARTHEST)] += 1
+        self.k = min(line.k, _FARTHEST)
         self.timeline.add(line.time, part)
         repeated = part == REPEATED
         size, seconds = line.bytes or 0, line.seconds or 0
@@ -120,6 +98,7 @@ class Figures:
             *(1, part == KEPT, repeated, part == SKIPPED),
             *(size, size * repeated, seconds, seconds * repeated),
         )
+        self.patterns.add_page(line)
         if line.verdict == "skipped":
             self.reasons.add(line.reason or "no reason given", 1)
         elif line.original is not None and line.distance is not None:
@@ -132,20 +111,16 @@ class Figures:
         host = original_host(original)
         self.actions[line.action if line.action in ("follow", "flag") else "drop"] += 1
         self.distances[min(distance, _FARTHEST)] += 1
-        self.originals.add(original, 1, line.host == host, distance > 0)
+        self.originals.add(original, 1, line.host == host)
         self.pairs.add((line.host, host), 1)
         if 3 * distance > 2 * line.k:
             self.far.add(original, distance, line)
         if line.reason in OTHER_HEADINGS:
             self.unlike.add(original, distance, line)
 
-    def count(self, *verdicts: str, what: str | None = None) -> int:
-        """Return how many were judged so: pages, items or both."""
-        return sum(
-            number
-            for (of_what, verdict), number in self.counts.items()
-            if verdict in verdicts and what in (None, of_what)
-        )
+    def count(self, *verdicts: str) -> int:
+        """Return how many pages and items were judged so."""
+        return sum(n for (_, verdict), n in self.counts.items() if verdict in verdicts)
 
     @property
     def judged(self) -> int:
@@ -180,7 +155,7 @@ def read_figures(
     def start(begun: CrawlStart) -> None:
         figures.starts = [*figures.starts, begun][-STARTS:]
 
-    for line in read_log(paths, unreadable, start, passed=passed):
+    for line in read_log(paths, unreadable, start, figures.patterns.add_spared, passed):
         figures.add(line)
     # The largest clusters, and the pages beside them, are known only at the end of the log.
     gather(figures, lambda: read_log(paths, passed=passed))
@@ -195,72 +170,48 @@ def gather(figures: Figures, lines: Callable[[], Iterable[LogLine]]) -> None:
         lines: begins to read the log.
     """
     largest = [key for key, _ in figures.originals.largest(CLUSTERS)]
-    walls = [key for key, (_, own, _) in figures.originals.largest(WALLS, by=1)
-             if own >= WALL_COPIES]  # fmt: skip
+    most_on_own_host = figures.originals.largest(WALLS, by=1)
+    walls = [key for key, (_, own) in most_on_own_host if own >= WALL_COPIES]
     shown = (figures.far, figures.unlike, figures.told_apart)
     compared = {other for extremes in shown for other, _ in extremes.lines()}
     if not largest and not compared:
         return
-    clusters = Clusters({*largest, *walls})
+    clusters = {key: Cluster(key) for key in (*largest, *walls)}
     for line in lines():
-        clusters.add(line)
-        if line.key in compared and line.text and line.verdict != "duplicate":
+        if line.verdict == "duplicate":
+            if line.original in clusters:
+                clusters[line.original].add(line)
+            continue
+        if line.key in clusters and (line.text or not clusters[line.key].original):
+            clusters[line.key].original = line
+        if line.key in compared and line.text:
             figures.texts[line.key] = line.text
-    figures.clusters = [clusters.of(key) for key in largest]
-    figures.walls = [clusters.of(key) for key in walls]
+    figures.clusters = [clusters[key] for key in largest]
+    figures.walls = [clusters[key] for key in walls]
 
 
 def plain(figures: Figures) -> dict[str, Any]:
-    """Return the figures as JSON has them."""
-    number, rest = figures.hosts.rest(HOSTS, by=2)
+    """Return the figures for programs, as JSON has them; sizes in bytes."""
+    hosts = figures.hosts.largest(HOSTS, by=2)
+    pairs = figures.pairs.largest(MIRRORS)
     return {
-        "files": [str(path) for path in figures.files],
-        "crawls": [
-            {"time": start.time, "spider": start.spider, "settings": start.settings}
-            for start in figures.starts
-        ],
-        "unreadable_lines": figures.unreadable,
-        "first": figures.first,
-        "last": figures.last,
         "judged": figures.judged,
-        **{
-            f"{what}s": {v: n for (of, v), n in sorted(figures.counts.items()) if of == what}
-            for what in ("page", "item")
-        },
+        "unreadable_lines": figures.unreadable,
+        "pages": {verdict: n for (what, verdict), n in figures.counts.items() if what == "page"},
+        "items": {verdict: n for (what, verdict), n in figures.counts.items() if what == "item"},
         "near_and_kept": figures.near,
         "actions": dict(figures.actions),
         "skipped": {name: int(row[0]) for name, row in figures.reasons.largest(100)},
-        "k": sorted(figures.k),
         "distances": {str(d): n for d, n in sorted(figures.distances.items())},
-        "hosts": [{"host": h, **_row(row)} for h, row in figures.hosts.largest(HOSTS, by=2)],
-        "other_hosts": {"hosts": number, **_row(rest)},
-        "doubtful": {
-            name: [
-                {"page": line.url, "other": other, "distance": line.distance,
-                 "reason": line.reason}
-                for other, line in extremes.lines()
-            ]
-            for name, extremes in (
-                ("far", figures.far),
-                ("other_headings", figures.unlike),
-                ("near_and_kept", figures.told_apart),
-            )
-        },
+        "hosts": [
+            {"host": host} | dict(zip(_HOST_FIELDS, map(round, row), strict=True))
+            for host, row in hosts
+        ],
         "pairs": [
             {"host": copy, "repeats": original, "pages": int(row[0])}
-            for (copy, original), row in figures.pairs.largest(MIRRORS)
+            for (copy, original), row in pairs
         ],
-        "clusters": [cluster.plain() for cluster in figures.clusters],
-        "walls": [cluster.plain() for cluster in figures.walls],
-        "timeline": [
-            {"start": c.start, "seconds": c.seconds, "kept_repeated_skipped": c.counts}
-            for c in figures.timeline.columns()
-        ],
-    }  # fmt: skip
-
-
-def _row(row: list[float]) -> dict[str, float]:
-    return {
-        name: round(number, 3) if name.startswith("seconds") else int(number)
-        for name, number in zip(_HOST_FIELDS, row, strict=True)
+        "patterns": {name: asdict(pattern) for name, pattern in figures.patterns.first(PATTERNS)},
+        "clusters": {cluster.key: cluster.copies for cluster in figures.clusters},
+        "walls": {wall.key: wall.copies for wall in figures.walls},
     }

@@ -6,20 +6,25 @@ a content security policy allows nothing but the file's own style.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 
 from scrapy_simhash.fingerprint.rule import REASONS
 from scrapy_simhash.report import words
-from scrapy_simhash.report.chart import distance_bars, top
-from scrapy_simhash.report.clusters import Cluster
+from scrapy_simhash.report.charts import distance_bars
+from scrapy_simhash.report.clusters import Cluster, Extremes
 from scrapy_simhash.report.dedup_log import LogLine
 from scrapy_simhash.report.difference import Piece, differences
-from scrapy_simhash.report.figures import HOSTS, MIRRORS, Extremes, Figures, original_host
+from scrapy_simhash.report.figures import (
+    HOSTS,
+    MIRRORS,
+    PATTERNS,
+    Figures,
+)
 
 _COMPARED = 6000  # characters of a text that are compared
 _LONGEST_LINK = 2000
@@ -40,27 +45,23 @@ SKIPPED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(NamedTuple):
     """Two pages side by side.
 
     Attributes:
         page: the page that was judged.
-        other: key of the page that it is near to.
-        left: pieces of the other page's text; empty if it is not in the log.
-        right: pieces of the page's text.
+        left: pieces of the text of the page that it is near to; empty if it is not in the log.
+        right: pieces of the page's own text.
         same: whether the two texts in the log are equal.
     """
 
     page: LogLine
-    other: str
     left: list[Piece]
     right: list[Piece]
     same: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Mirror:
+class Mirror(NamedTuple):
     """Two hosts whose pages repeat each other.
 
     Attributes:
@@ -80,23 +81,20 @@ class Mirror:
 
 def render(figures: Figures) -> str:
     """Return the report of a log's figures as an HTML document."""
-    k = figures.k.most_common(1)[0][0] if figures.k else 0
-    _, all_hosts = figures.hosts.rest(0)
+    host_count, totals = figures.hosts.rest(0)
     walls, templates = _walls_and_templates(figures)
-    number_of_hosts, other_hosts = figures.hosts.rest(HOSTS, by=2)
-    columns = figures.timeline.columns()
+    other_host_count, other_hosts = figures.hosts.rest(HOSTS, by=2)
     return _template().render(
         figures=figures,
-        k=k,
+        k=figures.k,
         names=list(dict.fromkeys(path.name for path in figures.files)),
         hosts=figures.hosts.largest(HOSTS, by=2),
-        host_count=figures.hosts.rest(0)[0],
+        host_count=host_count,
         other_hosts=other_hosts,
-        other_host_count=number_of_hosts,
-        totals=all_hosts,
-        columns=columns,
-        top=top(columns),
-        distances=distance_bars(figures.distances, k),
+        other_host_count=other_host_count,
+        totals=totals,
+        stretches=figures.timeline.stretches(),
+        distances=distance_bars(figures.distances, figures.k),
         doubtful=[
             ("Far from their originals",
              "Two thirds of the distance, or more, lie between these texts and their originals.",
@@ -109,7 +107,10 @@ def render(figures: Figures) -> str:
         templates=[_of_cluster(cluster) for cluster in templates],
         told_apart=_comparisons(figures, figures.told_apart),
         mirrors=_mirrors(figures),
-        walls=[(wall, wall.on(original_host(wall.key))) for wall in walls],
+        patterns=figures.patterns.first(PATTERNS),
+        # Bytes of a copy, in the mean.
+        copy_size=totals[5] / (totals[2] or 1),
+        walls=[(wall, figures.originals.of(wall.key)[1]) for wall in walls],
         clusters=[_of_cluster(cluster) for cluster in figures.clusters
                   if cluster.identical < cluster.copies],
         identical=[cluster for cluster in figures.clusters
@@ -129,7 +130,7 @@ def _template() -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for name in ("count", "size", "duration", "moment", "percent", "clipped", "plural"):
+    for name in ("count", "size", "duration", "moment", "percent", "clipped"):
         environment.filters[name] = getattr(words, name)
     environment.tests["web_address"] = _is_web_address
     return environment.get_template("report.html")
@@ -147,19 +148,17 @@ def _is_web_address(key: str) -> bool:
 
 
 def _comparisons(figures: Figures, extremes: Extremes) -> list[Comparison]:
-    return [
-        _compared(line, other, figures.texts.get(other, "")) for other, line in extremes.lines()
-    ]
+    return [_compared(line, figures.texts.get(other, "")) for other, line in extremes.lines()]
 
 
 def _of_cluster(cluster: Cluster) -> tuple[Cluster, list[Comparison]]:
     text = cluster.original.text if cluster.original else ""
-    return cluster, [_compared(copy, cluster.key, text) for copy in cluster.shown()]
+    return cluster, [_compared(copy, text) for copy in cluster.shown()]
 
 
-def _compared(page: LogLine, other: str, text: str) -> Comparison:
+def _compared(page: LogLine, text: str) -> Comparison:
     left, right = differences(text[:_COMPARED], page.text[:_COMPARED]).sides()
-    return Comparison(page, other, left if text else [], right, bool(text) and text == page.text)
+    return Comparison(page, left if text else [], right, bool(text) and text == page.text)
 
 
 def _walls_and_templates(figures: Figures) -> tuple[list[Cluster], list[Cluster]]:

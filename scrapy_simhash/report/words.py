@@ -45,12 +45,10 @@ def duration(seconds: float) -> str:
     return " ".join(parts) or "0 s"
 
 
-def moment(time: float, *, day: bool = True, seconds: bool = True) -> str:
+def moment(time: float) -> str:
     """Return a time, in seconds since 1970, as it is in UTC."""
-    clock = "%H:%M:%S" if seconds else "%H:%M"
     try:
-        at = datetime.fromtimestamp(time, timezone.utc)
-        return at.strftime(f"%Y-%m-%d {clock}" if day else clock)
+        return datetime.fromtimestamp(time, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
     except (ValueError, OverflowError, OSError):
         return f"{time:.0f} s"
 

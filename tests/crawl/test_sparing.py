@@ -130,6 +130,9 @@ def test_what_was_spared_is_in_the_dedup_log(crawl: Any, shop: Any, tmp_path: Pa
     spared = [line for line in lines if line["what"] == "spared"]
     assert len(spared) == crawled.stat("spared/skipped")
     assert spared[-1]["signature"] == "/item?id=*&print=1"
+    sent = [line for line in lines if line.get("pattern")]
+    assert len(sent) == crawled.stat("spared/explored")
+    assert {line["pattern"] for line in sent} == {spared[-1]["host"] + "/item?id=*&print=1"}
 
 
 def test_a_wall_is_told_once(crawl: Any, site: Any, caplog: Any) -> None:

@@ -23,6 +23,7 @@ def line(**values: Any) -> LogLine:
         "bytes": 1000,
         "seconds": 0.5,
         "text": "",
+        "pattern": None,
     } | values
     return LogLine(**{"key": given["url"], "host": host_of(given["url"]), **given})
 

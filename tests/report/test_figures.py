@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.report.dedup_log import CrawlStart, LogLine
+from scrapy_simhash.report import patterns
+from scrapy_simhash.report.charts import Timeline
+from scrapy_simhash.report.dedup_log import CrawlStart, Line, LogLine, SparedLine
 from scrapy_simhash.report.figures import Figures, plain, read_figures
-from scrapy_simhash.report.timeline import Timeline
 from tests.report.lines import copy, line
 
 HOSTS = [f"host{number}.example" for number in range(4)]
@@ -39,7 +41,7 @@ LINES = st.lists(
 )
 
 
-def write(path: Path, lines: list[LogLine]) -> Path:
+def write(path: Path, lines: Sequence[Line]) -> Path:
     path.write_text("".join(each.to_json() + "\n" for each in lines), "utf-8")
     return path
 
@@ -61,17 +63,16 @@ def test_figures_are_those_of_the_lines(tmp_path_factory: Any, lines: list[LogLi
         repeated = [each for each in own if each.verdict == "duplicate"]
         assert (row["judged"], row["repeated"]) == (len(own), len(repeated))
         assert row["bytes_repeated"] == sum(each.bytes or 0 for each in repeated)
-        assert row["seconds"] == pytest.approx(sum(each.seconds or 0 for each in own))
+        assert row["seconds"] == round(sum(each.seconds or 0 for each in own))
     pairs = Counter((each.host, str(each.original).split("/")[2]) for each in copies)
     assert {(row["host"], row["repeats"]): row["pages"] for row in got["pairs"]} == pairs
     originals = Counter(each.original for each in copies)
     assert len(got["clusters"]) == min(20, len(originals))
-    for cluster in got["clusters"]:
-        own = [each for each in copies if each.original == cluster["original"]]
-        assert cluster["copies"] == len(own) == originals[cluster["original"]]
-        distances = [each.distance for each in own]
-        assert (cluster["nearest"], cluster["farthest"]) == (min(distances), max(distances))
-    bars = [column["kept_repeated_skipped"] for column in got["timeline"]]
+    for cluster in figures.clusters:
+        own = [each.distance for each in copies if each.original == cluster.key]
+        assert cluster.copies == got["clusters"][cluster.key] == len(own)
+        assert cluster.farthest == max(own)
+    bars = [column.counts for column in figures.timeline.stretches()]
     sums = [sum(column) for column in zip(*bars, strict=True)] if bars else [0, 0, 0]
     skipped = sum(each.verdict == "skipped" for each in lines)
     assert sums == [len(lines) - len(copies) - skipped, len(copies), skipped]
@@ -142,21 +143,48 @@ def test_crawls_that_wrote_the_log_are_named(tmp_path: Path) -> None:
     assert (figures.starts, figures.judged, figures.unreadable) == ([begun], 1, 0)
 
 
+def test_patterns_whose_pages_were_kept_come_first(tmp_path: Path) -> None:
+    fits, address = "a.example/?old=*", "http://a.example/?old="
+    lines = [
+        line(url="http://a.example/"),
+        copy("http://a.example/print", "http://a.example/", bytes=300),
+        *(SparedLine(2.0, f"{address}{n}", "a.example", "/?old=*") for n in range(3)),
+        *(SparedLine(2.0, f"http://b.example/{n}", "b.example", "/*") for n in range(9)),
+        copy(f"{address}7", "http://a.example/", pattern=fits, bytes=500),
+        copy(f"{address}8", "http://a.example/", pattern=fits, bytes=700),
+        line(url=f"{address}9", pattern=fits),
+        line(url=f"{address}6", verdict="skipped", reason="timeout", pattern=fits),
+    ]
+    figures = read_figures([write(tmp_path / "log", lines)])
+    [(first, pattern), (second, other)] = figures.patterns.first(5)
+    assert (first, second) == (fits, "b.example/*")
+    assert (pattern.spared, pattern.copies, pattern.kept) == (3, 2, 1)
+    assert (pattern.example, pattern.kept_example) == (f"{address}0", f"{address}9")
+    assert (other.spared, other.copies, other.kept) == (9, 0, 0)
+    assert figures.patterns.spared == 12
+    # The pattern's own copies have 600 bytes; without any, all copies together tell.
+    assert figures.patterns.spared_bytes(500) == 3 * 600 + 9 * 500
+
+
 def test_original_of_a_post_request_is_on_its_host(tmp_path: Path) -> None:
     lines = [copy("http://a.example/q", "POST 0123456789abcdef http://b.example/q")]
     figures = read_figures([write(tmp_path / "log", lines)])
     assert [pair for pair, _ in figures.pairs.largest(9)] == [("a.example", "b.example")]
 
 
-def test_memory_does_not_grow_with_hosts_originals_reasons_or_distances() -> None:
+def test_memory_does_not_grow_with_what_the_log_names(monkeypatch: pytest.MonkeyPatch) -> None:
     figures = Figures([])
+    monkeypatch.setattr(patterns, "_MOST", 50)
     for table in (figures.hosts, figures.originals, figures.pairs):
         table._names = 50
     for number in range(1000):
+        figures.patterns.add_spared(SparedLine(1.0, "http://a/", "a", f"/{number}"))
         figures.add(line(url=f"http://{number}.example/", verdict="skipped", reason=str(number)))
         figures.add(copy(f"http://{number}.example/", f"http://o{number}.example/", 10**6 + number))
     for table in (figures.hosts, figures.originals, figures.pairs, figures.reasons):
         assert len(table) <= 200
+    assert len(figures.patterns) == 51
+    assert figures.patterns.spared == 1000
     assert len(figures.far._lines) <= 240
     assert figures.distances == {1024: 1000}
     assert figures.hosts.rest(0)[1][0] == 2000
@@ -167,9 +195,9 @@ def test_timeline_counts_everything_in_its_place(times: list[float]) -> None:
     timeline = Timeline()
     for time in times:
         timeline.add(time, 1)
-    columns = timeline.columns()
-    assert len(columns) <= 120
-    for column in columns:
-        inside = sum(column.start <= time < column.start + column.seconds for time in times)
-        assert column.counts == [0, inside, 0]
-    assert sum(column.counts[1] for column in columns) == len(times)
+    stretches = timeline.stretches()
+    assert len(stretches) <= 24
+    for one in stretches:
+        inside = sum(one.start <= time < one.start + one.seconds for time in times)
+        assert one.counts == [0, inside, 0]
+    assert sum(one.counts[1] for one in stretches) == len(times)

@@ -97,7 +97,7 @@ class Newsroom:
         if page.kind == "live":
             publisher, article = self._live[url]
             seen = replace(article, readers=article.readers + 17 * self._asked[url])
-            return _answer(publisher, article.title, seen.body())
+            return answer_of(publisher, article.title, seen.body())
         return page.answer
 
     def _fill(self, publishers: list[Publisher]) -> None:
@@ -127,7 +127,7 @@ class Newsroom:
     def _add_article(
         self, kind: str, publisher: Publisher, article: Article, url: str, cluster: str | None
     ) -> None:
-        answer = _answer(publisher, article.title, article.body())
+        answer = answer_of(publisher, article.title, article.body())
         self._add(Page(url, kind, answer, article.title, _teaser(article), cluster))
 
     def _redirect(self, publisher: Publisher, path: str, target: str) -> None:
@@ -147,7 +147,7 @@ class Newsroom:
         moved = {f"/old/{n}": phrases["moved"].format(path=f"/live?{n}") for n in (1, 2)}
         for path, text in {"/contact": contact, **moved}.items():
             # The notices of two moved pages differ in a digit; their headings tell them apart.
-            answer = _answer(publisher, f"{publisher.name} {path}", [text])
+            answer = answer_of(publisher, f"{publisher.name} {path}", [text])
             self._add(Page(url(path), "short", answer, text))
         self._add(Page(url("/plan.png"), "image", Answer(_PNG, "image/png"), "plan.png"))
         self._add(Page(url("/plan.pdf"), "PDF", Answer(_PDF, "application/pdf"), "plan.pdf"))
@@ -185,7 +185,7 @@ class Newsroom:
             if start + _PER_LISTING < len(linked):
                 lines.append(f'<a href="/page/{number + 1}">{phrases["more"]}</a>')
             url = publisher.url("/" if number == 1 else f"/page/{number}")
-            self._add(Page(url, "listing", _answer(publisher, publisher.name, lines)))
+            self._add(Page(url, "listing", answer_of(publisher, publisher.name, lines)))
 
 
 def _articles(publisher: Publisher) -> list[Article]:
@@ -200,7 +200,8 @@ def _teaser(article: Article) -> str:
     return re.split(r"(?<=。)|(?<=\.) ", article.lines[0])[0]
 
 
-def _answer(publisher: Publisher, title: str, lines: list[str]) -> Answer:
+def answer_of(publisher: Publisher, title: str, lines: list[str]) -> Answer:
+    """Return a page as a publisher sets it."""
     phrases = LANGUAGES[publisher.lang].PHRASES
     page = publisher.page.substitute(
         name=publisher.name,

@@ -1,0 +1,51 @@
+"""The archive of one newspaper: each article has a print view, which its address tells."""
+
+from __future__ import annotations
+
+from random import Random
+
+from example.loopback import Answer
+from example.site.articles import Article, write
+from example.site.layouts import PUBLISHERS
+from example.site.newsroom import answer_of
+
+ARTICLES = 60
+_PER_PAGE = 10
+
+
+class Archive:
+    """Pages by address: articles, their print views, and listings that link to the articles.
+
+    Attributes:
+        front: the address of the first listing.
+        articles: the addresses of the articles; the print view's has ``?view=print`` behind it.
+    """
+
+    def __init__(self) -> None:
+        self._publisher = PUBLISHERS[0]
+        self.front = self._publisher.url("/")
+        rng = Random("the archive")
+        slugs = [f"{number:02}" for number in range(ARTICLES)]
+        self._articles: dict[str, Article] = {
+            self._publisher.url(f"/archive/{slug}"): write(self._publisher.lang, slug, rng, 4)
+            for slug in slugs
+        }
+        self.articles = list(self._articles)
+
+    def get(self, url: str) -> Answer | None:
+        """Return the answer for an address."""
+        article = self._articles.get(url.removesuffix("?view=print"))
+        if article is not None:
+            print_view = f'<a href="{url}?view=print">print</a>' if "?" not in url else ""
+            return answer_of(self._publisher, article.title, [*article.body(), print_view])
+        page = url.removeprefix(self.front).removeprefix("page/") or "0"
+        if not page.isdecimal() or int(page) * _PER_PAGE >= ARTICLES:
+            return None
+        first = int(page) * _PER_PAGE
+        links = [
+            f'<a href="{address}">{self._articles[address].title}</a>'
+            for address in self.articles[first : first + _PER_PAGE]
+        ]
+        if first + _PER_PAGE < ARTICLES:
+            links.append(f'<a href="/page/{int(page) + 1}">older</a>')
+        return answer_of(self._publisher, f"Archive, page {page}", links)

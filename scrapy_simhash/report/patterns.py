@@ -1,0 +1,86 @@
+"""Requests that fitted an address pattern: those that were spared, and what the others found."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+
+from scrapy_simhash.report.dedup_log import LogLine, SparedLine
+
+# Patterns that are told apart; one takes about 500 bytes.
+_MOST = 10_000
+
+
+@dataclass
+class Pattern:
+    """The requests of one pattern.
+
+    Attributes:
+        spared: those that were not sent.
+        copies: those that were sent all the same, and whose pages were copies.
+        copies_bytes: of these pages, together.
+        kept: those that were sent all the same, and whose pages were kept.
+        example: the first address that was spared, or whose page was a copy.
+        kept_example: the first address whose page was kept.
+    """
+
+    spared: int = 0
+    copies: int = 0
+    copies_bytes: int = 0
+    kept: int = 0
+    example: str = ""
+    kept_example: str = ""
+
+    def spared_bytes(self, mean: float) -> float:
+        """Estimate the bytes that were spared, by the copies' mean or else by another one."""
+        return self.spared * (self.copies_bytes / self.copies if self.copies else mean)
+
+
+class Patterns:
+    """The address patterns of a log, by host and signature."""
+
+    def __init__(self) -> None:
+        self._patterns: dict[str, Pattern] = {}
+
+    def add_spared(self, line: SparedLine) -> None:
+        """Count a request that was not sent."""
+        pattern = self._of(line.host + line.signature)
+        pattern.spared += 1
+        pattern.example = pattern.example or line.url
+
+    def add_page(self, line: LogLine) -> None:
+        """Count a page, if its request fitted a pattern and was sent all the same."""
+        if line.pattern is None:
+            return
+        pattern = self._of(line.pattern)
+        if line.verdict == "unique":
+            pattern.kept += 1
+            pattern.kept_example = pattern.kept_example or line.url
+        elif line.verdict != "skipped":
+            pattern.copies += 1
+            pattern.copies_bytes += line.bytes or 0
+            pattern.example = pattern.example or line.url
+
+    def _of(self, name: str) -> Pattern:
+        is_known = name in self._patterns or len(self._patterns) < _MOST
+        return self._patterns.setdefault(name if is_known else "other patterns", Pattern())
+
+    def first(self, number: int) -> list[tuple[str, Pattern]]:
+        """Return the patterns to look at first: those whose pages were kept, then the largest."""
+        return heapq.nsmallest(
+            number,
+            self._patterns.items(),
+            key=lambda item: (-item[1].kept, -item[1].spared - item[1].copies),
+        )
+
+    def __len__(self) -> int:
+        return len(self._patterns)
+
+    @property
+    def spared(self) -> int:
+        """All requests that were not sent."""
+        return sum(pattern.spared for pattern in self._patterns.values())
+
+    def spared_bytes(self, mean: float) -> float:
+        """Estimate the bytes of all that was spared; see :meth:`Pattern.spared_bytes`."""
+        return sum(pattern.spared_bytes(mean) for pattern in self._patterns.values())
