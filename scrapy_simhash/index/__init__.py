@@ -25,7 +25,6 @@ from scrapy_simhash.index.contract import (
     Unsettled,
     by_distance,
 )
-from scrapy_simhash.index.liveness import Liveness
 from scrapy_simhash.index.local import LocalIndex, memory_index
 from scrapy_simhash.url_patterns.store import MOST_ROWS, MemoryPatternStore, PatternStore
 
@@ -137,10 +136,8 @@ def _open_file(path: str, spec: IndexSpec, *, read_only: bool = False) -> LocalI
     from scrapy_simhash.index.neighbours import Neighbours
     from scrapy_simhash.index.sqlite_log import SqliteLog
 
-    liveness = Liveness(spec.spider)
-    log = SqliteLog(path, spec, liveness, read_only=read_only)
-    neighbours = Neighbours(spec.bits, spec.blocks, spec.distance)
-    return LocalIndex(spec, log, neighbours, liveness.name)
+    log = SqliteLog(path, spec, read_only=read_only)
+    return LocalIndex(spec, log, Neighbours(spec.bits, spec.blocks, spec.distance))
 
 
 def _split(url: str) -> SplitResult:

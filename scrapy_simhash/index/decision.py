@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -12,25 +11,6 @@ from scrapy_simhash.index.log import Lease, Record
 from scrapy_simhash.index.neighbours import Near, bit_count, packed_words, scoped
 
 _OWN = Ruling(True, "key")
-_ORIGINAL = Claim(Outcome.ORIGINAL)
-
-
-class _Found(NamedTuple):
-    """An entry within the distance of a page."""
-
-    distance: int
-    record: Record
-    living: bool
-    ruling: Ruling
-
-    @property
-    def match(self) -> Match:
-        record = self.record
-        is_provisional = record.lease is not None
-        return Match(
-            record.position, record.key, self.distance, record.time, is_provisional,
-            self.ruling.reason,
-        )  # fmt: skip
 
 
 class Pages:
@@ -38,8 +18,7 @@ class Pages:
 
     Attributes:
         arrivals: the pages.
-        values: their fingerprints as bytes.
-        words: the same, shape (n, bits / 64).
+        words: their fingerprints, shape (n, bits / 64).
         blocks: their block values within their scopes, shape (n, blocks).
 
     Raises:
@@ -50,8 +29,7 @@ class Pages:
         for page in arrivals:
             spec.check(page.fingerprint, page.facts, page.key, page.scope, page.request)
         self.arrivals = arrivals
-        self.values = [arrival.fingerprint.to_bytes() for arrival in arrivals]
-        self.words = packed_words(self.values, spec.bits)
+        self.words = packed_words([page.fingerprint.to_bytes() for page in arrivals], spec.bits)
         self.blocks = scoped([(a.scope, a.fingerprint.blocks) for a in arrivals], spec.blocks)
 
     def twins(self, distance: int) -> list[Near]:
@@ -62,146 +40,120 @@ class Pages:
             distances += bit_count(column[:, None] ^ column)
         later, earlier = np.nonzero(np.tril(distances <= distance, -1))
         for i, j in zip(later.tolist(), earlier.tolist(), strict=True):
-            if self.arrivals[i].scope == self.arrivals[j].scope:
-                twins[i].append((int(distances[i, j]), j))
+            twins[i].append((int(distances[i, j]), j))
         return twins
 
 
 class Decision:
-    """Answers the claims of one call, in two steps; a pure function of what it is given.
+    """The answers to the claims of one call, one after the other, and the changes they make.
 
     Args:
         pages: the pages of the call.
-        near: for each page (distance, position) of the entries near it.
         spec: how the index was opened.
         is_expired: whether a lease is.
         lease: what a page that is in progress from now on is leased to, without a request.
         now: seconds since the Unix epoch.
+        near: for each page (distance, position) of the entries near it.
+        records: these entries; deleted ones are missing.
+        last: the last position in the log.
 
     Attributes:
-        claims: the answers; None as long as one is open.
-        admitted: indexes of the pages that become originals.
-        new: their records, by position.
-        leased: entries that are leased anew, by position.
+        claims: the answers.
+        new: the entries of pages that become originals, by the page's index.
+        leased: the leases that begin anew, by position.
         deleted: positions of expired copies, whose place a page takes.
+        in_progress: key and position of the entries that are the crawler's now.
     """
 
     def __init__(
         self,
         pages: Pages,
-        near: list[Near],
         spec: IndexSpec,
         is_expired: Callable[[Lease], bool],
         lease: Lease,
         now: float,
+        near: list[Near],
+        records: dict[int, Record],
+        last: int,
     ) -> None:
-        self._arrivals = pages.arrivals
-        self._near = near
-        self._twins = pages.twins(spec.distance)
-        self._spec = spec
+        self._pages = pages
+        self._judge = spec.judge
         self._is_expired = is_expired
         self._lease = lease
-        # Whole seconds take half the room in a file.
-        self._now = float(int(now))
-        self._rulings: dict[tuple[int, int], Ruling] = {}
-        self._positions: dict[int, int] = {}
-        self.claims: list[Claim | None] = [None] * len(near)
-        self.admitted: list[int] = []
+        self._now = now
+        self._near = near
+        self._records = records
+        self._twins = pages.twins(spec.distance)
+        self._last = last
         self.new: dict[int, Record] = {}
-        self.leased: dict[int, Record] = {}
+        self.leased: dict[int, Lease] = {}
         self.deleted: set[int] = set()
+        self.in_progress: list[tuple[str, int]] = []
+        self.claims = [self._answer(*page) for page in enumerate(pages.arrivals)]
 
     @property
-    def open_near(self) -> list[Near]:
-        """The entries near the pages whose claim is open."""
-        return [near for near, claim in zip(self._near, self.claims, strict=True) if claim is None]
+    def changes(self) -> bool:
+        """True if anything is to be written."""
+        return bool(self.new or self.leased or self.deleted)
 
-    def settle(self, records: Mapping[int, Record]) -> None:
-        """Answer the claims that change nothing and hang on no other page of the call."""
-        for index, (near, twins) in enumerate(zip(self._near, self._twins, strict=True)):
-            if near and not twins:
-                found = self._judged(index, records)
-                claim = _answer(found)
-                changes = claim.outcome is Outcome.ORIGINAL or any(
-                    not f.living or (f.ruling is _OWN and f.record.lease) for f in found
-                )
-                self.claims[index] = None if changes else claim
+    def _answer(self, index: int, page: Arrival) -> Claim:
+        own: list[Record] = []
+        matches: list[Match] = []
+        others: list[Match] = []
+        expired: list[Record] = []
+        for distance, record in self._found(index, page.scope):
+            ruling = self._ruling(page, record, distance)
+            position, key, _, _, time, lease = record
+            match = Match(position, key, distance, time, lease is not None, ruling.reason)
+            if ruling is _OWN:
+                own.append(record)
+                matches.append(match)
+            elif lease is None or not self._is_expired(lease):
+                (matches if ruling.is_copy else others).append(match)
+            elif ruling.is_copy:
+                expired.append(record)
+        if own:
+            self._lease_anew(own, page)
+            return Claim(Outcome.REVISIT, tuple(matches), tuple(others))
+        if matches:
+            return Claim(Outcome.DUPLICATE, tuple(matches), tuple(others))
+        for record in expired:
+            self.deleted.add(record.position)
+            del self._records[record.position]
+        self._admit(index, page)
+        return Claim(Outcome.ORIGINAL, (), tuple(others))
 
-    def decide(self, records: dict[int, Record], later: list[Near], last: int) -> list[Claim]:
-        """Answer the other claims, one after the other, under the store's write lock.
-
-        Args:
-            records: the entries that are near the open pages.
-            later: what came since the first step and is near, for each page.
-            last: the last position in the log.
-
-        Returns:
-            all answers.
-        """
-        claims = []
-        for index, claim in enumerate(self.claims):
-            if claim is None:
-                near = self._near[index]
-                near += later[index]
-                near += [
-                    (distance, self._positions[twin])
-                    for distance, twin in self._twins[index]
-                    if twin in self._positions
-                ]
-                claim = self._decided(index, records) if near else _ORIGINAL
-                if claim.outcome is Outcome.ORIGINAL:
-                    self._admit(index, last + len(self.new) + 1)
-            claims.append(claim)
-        return claims
-
-    def _decided(self, index: int, records: dict[int, Record]) -> Claim:
-        self._near[index].sort()
-        found = self._judged(index, {**records, **self.leased, **self.new})
-        claim = _answer(found)
-        if claim.outcome is Outcome.ORIGINAL:
-            for position in (f.record.position for f in found if f.ruling.is_copy):
-                self.deleted.add(position)
-                del records[position]
-        for record in (f.record for f in found if f.ruling is _OWN):
-            if record.lease is not None:
-                request = self._arrivals[index].request
-                lease = self._lease._replace(adoptions=record.lease.adoptions, request=request)
-                leased = self.new if record.position in self.new else self.leased
-                leased[record.position] = record._replace(lease=lease)
-        return claim
-
-    def _admit(self, index: int, position: int) -> None:
-        page = self._arrivals[index]
-        lease = Lease(self._lease.owner, self._lease.expires, 0, page.request)
-        self.admitted.append(index)
-        self._positions[index] = position
-        self.new[position] = Record(position, page.key, page.scope, page.facts, self._now, lease)
-
-    def _judged(self, index: int, records: Mapping[int, Record]) -> list[_Found]:
-        """Return the entries near a page, nearest first, then oldest, each with its ruling."""
-        arrival = self._arrivals[index]
-        found = []
-        for distance, position in self._near[index]:
+    def _found(self, index: int, scope: str) -> Iterator[tuple[int, Record]]:
+        """Yield distance and entry of what is near a page, nearest first, then oldest."""
+        records = self._records
+        near = [*self._near[index]]
+        for distance, twin in self._twins[index]:
+            if twin in self.new:
+                near.append((distance, self.new[twin].position))
+        for distance, position in sorted(near):
             record = records.get(position)
-            if record is not None and record.scope == arrival.scope:
-                ruling = self._rulings.get((index, position))
-                if ruling is None:
-                    ruling = self._rulings[index, position] = self._ruling(
-                        arrival, record, distance
-                    )
-                living = record.lease is None or not self._is_expired(record.lease)
-                found.append(_Found(distance, record, living, ruling))
-        return found
+            if record is not None and record.scope == scope:
+                yield distance, record
 
     def _ruling(self, page: Arrival, record: Record, distance: int) -> Ruling:
         if record.key == page.key:
             return _OWN
-        return self._spec.judge(page.key, page.facts, record.key, record.facts, distance)
+        return self._judge(page.key, page.facts, record.key, record.facts, distance)
 
+    def _lease_anew(self, own: list[Record], page: Arrival) -> None:
+        for record in own:
+            if record.lease is not None:
+                adoptions = record.lease.adoptions
+                lease = self._lease._replace(adoptions=adoptions, request=page.request)
+                self.leased[record.position] = lease
+                self.in_progress.append((page.key, record.position))
+                self._records[record.position] = record._replace(lease=lease)
 
-def _answer(found: list[_Found]) -> Claim:
-    is_revisit = any(f.ruling is _OWN for f in found)
-    copies = [f for f in found if f.ruling is _OWN or (f.ruling.is_copy and f.living)]
-    near = tuple(f.match for f in found if f.living and not f.ruling.is_copy)
-    outcome = Outcome.DUPLICATE if copies else Outcome.ORIGINAL
-    return Claim(Outcome.REVISIT if is_revisit else outcome, tuple(f.match for f in copies), near)
+    def _admit(self, index: int, page: Arrival) -> None:
+        position = self._last + len(self.new) + 1
+        # Whole seconds take half the room in a file.
+        time = float(int(self._now))
+        lease = self._lease._replace(request=page.request)
+        record = Record(position, page.key, page.scope, page.facts, time, lease)
+        self.new[index] = self._records[position] = record
+        self.in_progress.append((page.key, position))

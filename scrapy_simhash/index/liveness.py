@@ -1,17 +1,12 @@
-"""The crawlers of a local index: those of this machine can be looked for."""
+"""The crawlers of a file: those of this machine can be looked for."""
 
 from __future__ import annotations
 
 import os
 import secrets
 import socket
-import time
-import weakref
 
 from scrapy_simhash.index.contract import spider_mark
-
-# Seconds for which a process found alive is not looked for again.
-_ALIVE_FOR = 1.0
 
 # The crawlers of this process whose index is open: any other of this process is dead.
 _open: set[str] = set()
@@ -31,9 +26,7 @@ class Liveness:
     def __init__(self, spider: str) -> None:
         self.spider = f"{spider_mark(spider)}@"
         self.name = f"{self.spider}{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
-        self._alive: dict[str, float] = {}
         _open.add(self.name)
-        weakref.finalize(self, _open.discard, self.name)
 
     def leave(self) -> None:
         """Be dead for the others."""
@@ -42,16 +35,14 @@ class Liveness:
     def is_dead(self, crawler: str) -> bool:
         """Return whether a crawler ran on this machine and does no more."""
         place, _, process = crawler.rpartition(":")[0].rpartition(":")
-        if place.partition("@")[2] != socket.gethostname() or not process.isdecimal():
+        if place.partition("@")[2] != socket.gethostname():
             return False
-        if int(process) == os.getpid():
-            return crawler not in _open
-        if self._alive.get(crawler, 0.0) < time.monotonic():
-            try:
-                os.kill(int(process), 0)
-            except ProcessLookupError:
-                return True
-            except (PermissionError, OverflowError):  # another user's, or no process of ours
-                pass
-            self._alive[crawler] = time.monotonic() + _ALIVE_FOR
+        try:
+            if int(process) == os.getpid():
+                return crawler not in _open
+            os.kill(int(process), 0)
+        except ProcessLookupError:
+            return True
+        except (PermissionError, OverflowError, ValueError):  # another user's, or no process
+            return False
         return False

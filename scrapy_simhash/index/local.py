@@ -27,8 +27,7 @@ from scrapy_simhash.index.contract import (
     Unsettled,
 )
 from scrapy_simhash.index.decision import Decision, Pages
-from scrapy_simhash.index.liveness import Liveness
-from scrapy_simhash.index.log import Lease, Log, Record, Row
+from scrapy_simhash.index.log import Lease, Log, Record
 from scrapy_simhash.index.memory_log import MemoryLog
 from scrapy_simhash.index.neighbours import Near, Neighbours, packed_words, scoped
 
@@ -47,15 +46,14 @@ class LocalIndex(Index):
         spec: how it is opened.
         log: the store.
         neighbours: the log's fingerprints in RAM; empty, and used by nobody else.
-        name: the name of this crawler in the log.
     """
 
-    def __init__(self, spec: IndexSpec, log: Log, neighbours: Neighbours, name: str) -> None:
+    def __init__(self, spec: IndexSpec, log: Log, neighbours: Neighbours) -> None:
         self.spec = spec
         self._log = log
         self._neighbours = neighbours
-        self._name = name
         self._lock = threading.RLock()
+        # The last position that is in RAM.
         self._seen = 0
         # The positions of the entries that this crawler has in progress.
         self._open: dict[str, set[int]] = {}
@@ -69,29 +67,30 @@ class LocalIndex(Index):
             return []
         now = time.time() if now is None else now
         pages = Pages(arrivals, self.spec)
-        lease = Lease(self._name, now + self.spec.lease)
+        lease = Lease(self._log.crawler, now + self.spec.lease)
+        decide = partial(Decision, pages, self.spec, partial(self._is_expired, now=now), lease, now)
         with self._lock:
             self._follow()
             # Most of the time goes into this, while other crawlers can write.
             compared = len(self._neighbours)
-            is_expired = partial(self._log.is_expired, now=now)
-            decision = Decision(pages, self._find(pages), self.spec, is_expired, lease, now)
-            decision.settle(self._records(decision.open_near))
-            settled = [claim for claim in decision.claims if claim is not None]
-            if len(settled) == len(arrivals):
-                return settled
+            near = self._find(pages)
+            if all(near):
+                # There may be nothing to write.
+                decision = decide(near, self._records(near), 0)
+                if not decision.changes:
+                    return decision.claims
             with self._log.transaction():
                 self._follow()
                 # Whatever came meanwhile is compared exactly: no race admits two.
                 later = self._neighbours.scan(pages.words, compared)
-                records = self._records([*decision.open_near, *later])
-                claims = decision.decide(records, later, self._log.last())
+                near = [[*first, *rest] for first, rest in zip(near, later, strict=True)]
+                decision = decide(near, self._records(near), self._log.last())
                 self._log.delete(decision.deleted)
-                self._append(pages, decision.admitted, decision.new)
-                self._lease(decision.leased.values())
-            self._take_in(pages, decision.admitted, decision.new)
-            self._hold([*decision.new.values(), *decision.leased.values()])
-            return claims
+                self._append(pages, decision.new)
+                self._log.lease(decision.leased)
+            self._take_in(pages, decision.new)
+            self._hold(decision.in_progress)
+            return decision.claims
 
     def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Neighbour]:  # noqa: D102
         pages = Pages([Arrival("", fingerprint, scope)], self.spec)
@@ -106,6 +105,10 @@ class LocalIndex(Index):
             if r.scope == scope
         ]
 
+    def _is_expired(self, lease: Lease, now: float) -> bool:
+        is_dead = lease.adoptions == 0 and self._log.is_dead(lease.owner)
+        return lease.expires <= now or is_dead
+
     # The log in RAM.
 
     def _follow(self) -> None:
@@ -117,32 +120,24 @@ class LocalIndex(Index):
             self._neighbours.add(positions, words, blocks)
             self._seen = positions[-1]
 
-    def _append(self, pages: Pages, admitted: list[int], new: dict[int, Record]) -> None:
-        """Write new entries into the log."""
-        rows = [
-            Row(
-                position,
-                record.scope,
-                pages.values[index],
-                pages.arrivals[index].fingerprint.blocks,
-            )
-            for index, (position, record) in zip(admitted, new.items(), strict=True)
-        ]
-        self._log.append(rows, list(new.values()))
+    def _append(self, pages: Pages, new: dict[int, Record]) -> None:
+        """Write the entries of some pages, given by their index, into the log."""
+        self._log.append([(r, pages.arrivals[index].fingerprint) for index, r in new.items()])
 
-    def _take_in(self, pages: Pages, admitted: list[int], new: dict[int, Record]) -> None:
-        """Take new entries into RAM, now that the log has them."""
+    def _take_in(self, pages: Pages, new: dict[int, Record]) -> None:
+        """Take them into RAM, now that the log has them."""
         if new:
-            self._neighbours.add(list(new), pages.words[admitted], pages.blocks[admitted])
-            self._seen = max(new)
+            positions, rows = [record.position for record in new.values()], list(new)
+            self._neighbours.add(positions, pages.words[rows], pages.blocks[rows])
+            self._seen = positions[-1]
 
     def _find(self, pages: Pages) -> list[Near]:
         found = self._neighbours.find(pages.words, pages.blocks)
         self.flooded = self._neighbours.flooded
         return found
 
-    def _records(self, near: Sequence[Near]) -> dict[int, Record]:
-        """Return the records of entries that were found."""
+    def _records(self, near: list[Near]) -> dict[int, Record]:
+        """Return the entries that were found."""
         wanted = {position for some in near for _, position in some}
         if not wanted:
             return {}
@@ -158,119 +153,111 @@ class LocalIndex(Index):
         with self._lock:
             with self._log.transaction():
                 self._log.settle(self._positions(keys))
-            self._forget(keys)
+            self._let_go(keys)
 
     def release(self, keys: Iterable[str]) -> None:  # noqa: D102
         keys = list(keys)
         with self._lock:
             with self._log.transaction():
-                self._log.delete(self._own(keys))
-            self._forget(keys)
+                self._log.delete(self._own(keys).keys())
+            self._let_go(keys)
 
     def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:  # noqa: D102
-        now = time.time() if now is None else now
-        expires = now + self.spec.lease
+        expires = (time.time() if now is None else now) + self.spec.lease
         with self._lock, self._log.transaction():
-            own = self._own(list(keys))
-            self._log.lease({at: lease._replace(expires=expires) for at, lease in own.items()})
-
-    def _lease(self, records: Iterable[Record]) -> None:
-        self._log.lease({record.position: record.lease for record in records if record.lease})
-
-    def _hold(self, records: Iterable[Record]) -> None:
-        """Remember that this crawler has these entries in progress."""
-        for record in records:
-            self._open.setdefault(record.key, set()).add(record.position)
+            own = self._own(list(keys)).items()
+            self._log.lease({at: lease._replace(expires=expires) for at, lease in own})
 
     def _positions(self, keys: list[str]) -> list[int]:
         return [position for key in keys for position in self._open.get(key, ())]
 
     def _own(self, keys: list[str]) -> dict[int, Lease]:
         """Return the leases of these keys that nobody has taken over."""
-        leases = {at: r.lease for at, r in self._log.records(self._positions(keys)).items()}
-        return {at: lease for at, lease in leases.items() if lease and lease.owner == self._name}
+        records = self._log.records(self._positions(keys))
+        leases = ((position, record.lease) for position, record in records.items())
+        return {at: lease for at, lease in leases if lease and lease.owner == self._log.crawler}
 
-    def _forget(self, keys: list[str]) -> None:
+    def _let_go(self, keys: list[str]) -> None:
         for key in keys:
             self._open.pop(key, None)
 
+    def _hold(self, entries: Iterable[tuple[str, int]]) -> None:
+        """Remember that this crawler has these entries in progress."""
+        for key, position in entries:
+            self._open.setdefault(key, set()).add(position)
+
     def orphans(self, *, limit: int = 100, now: float | None = None) -> list[Orphan]:  # noqa: D102
         now = time.time() if now is None else now
-        crawlers = self._name.partition("@")[0] + "@"
-        adopted: list[Record] = []
-        given_up: list[Record] = []
+        leases: dict[int, Lease] = {}
+        adopted: dict[int, Orphan] = {}
+        given_up: list[int] = []
         with self._lock:
-            if not self._log.expired(crawlers, now, 1):
-                return []
             with self._log.transaction():
-                for record in self._log.expired(crawlers, now, limit):
-                    lease = record.lease
-                    if lease is None or lease.request is None or lease.adoptions >= MAX_ADOPTIONS:
-                        given_up.append(record)
-                    else:
-                        lease = lease._replace(
-                            owner=self._name,
-                            expires=now + self.spec.lease,
-                            adoptions=lease.adoptions + 1,
+                for position, key, *_, lease in self._log.expired(now, limit):
+                    if lease is None or lease.request is None:
+                        given_up.append(position)
+                    elif lease.adoptions >= MAX_ADOPTIONS:
+                        given_up.append(position)
+                        logger.warning(
+                            "%s is not crawled again: %d crawlers that had it in progress have "
+                            "ended",
+                            key,
+                            MAX_ADOPTIONS + 1,
                         )
-                        adopted.append(record._replace(lease=lease))
-                self._lease(adopted)
-                self._log.delete([record.position for record in given_up])
-            self._hold(adopted)
-        for record in given_up:
-            if record.lease and record.lease.request is not None:
-                logger.warning(
-                    "%s is not crawled again: %d crawlers that had it in progress have ended",
-                    record.key,
-                    MAX_ADOPTIONS + 1,
-                )
-        return [Orphan(r.key, r.lease.request) for r in adopted if r.lease and r.lease.request]
+                    else:
+                        leases[position] = Lease(
+                            self._log.crawler,
+                            now + self.spec.lease,
+                            lease.adoptions + 1,
+                            lease.request,
+                        )
+                        adopted[position] = Orphan(key, lease.request)
+                self._log.lease(leases)
+                self._log.delete(given_up)
+            self._hold((orphan.key, position) for position, orphan in adopted.items())
+        return list(adopted.values())
 
     def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> Unsettled:  # noqa: D102
         now = time.time() if now is None else now
         asked = frozenset(entries)
         with self._lock:
             records = self._log.records(asked)
-            leased = {at: record.lease for at, record in records.items() if record.lease}
-            expired = {at for at, lease in leased.items() if self._log.is_expired(lease, now)}
-        return Unsettled(frozenset(leased.keys() - expired), asked - records.keys() | expired)
+            leases = {at: record.lease for at, record in records.items() if record.lease}
+            expired = {at for at, lease in leases.items() if self._is_expired(lease, now)}
+        return Unsettled(frozenset(leases.keys() - expired), asked - records.keys() | expired)
 
     # Acts of an operator.
 
     def put(self, entries: Iterable[Entry]) -> int:  # noqa: D102
-        iterator = iter(entries)
-        count = 0
-        while some := list(islice(iterator, _PUT)):
-            pages = Pages(
-                [Arrival(e.key, e.fingerprint, e.scope, e.facts) for e in some], self.spec
-            )
+        count, rest = 0, iter(entries)
+        while some := list(islice(rest, _PUT)):
+            arrivals = [Arrival(e.key, e.fingerprint, e.scope, e.facts) for e in some]
+            pages = Pages(arrivals, self.spec)
             new: dict[int, Record] = {}
-            admitted = []
             with self._lock:
                 with self._log.transaction():
                     self._follow()
                     known, last = self._known(pages), self._log.last()
-                    for index, entry in enumerate(some):
-                        name = (entry.key, entry.scope, entry.fingerprint.value)
+                    for index, e in enumerate(some):
+                        name = (e.key, e.scope, e.fingerprint.value)
                         if name not in known:
                             known.add(name)
-                            admitted.append(index)
-                            at, time_ = last + len(admitted), float(int(entry.time))
-                            new[at] = Record(at, entry.key, entry.scope, entry.facts, time_)
-                    self._append(pages, admitted, new)
-                self._take_in(pages, admitted, new)
+                            at, time_ = last + len(new) + 1, float(int(e.time))
+                            new[index] = Record(at, e.key, e.scope, e.facts, time_)
+                    self._append(pages, new)
+                self._take_in(pages, new)
             count += len(new)
         return count
 
     def _known(self, pages: Pages) -> set[tuple[str, str, int]]:
         """Return key, scope and value of the confirmed entries with these fingerprints."""
-        same = [[near for near in some if near[0] == 0] for some in self._find(pages)]
-        records = self._records(same)
+        near = self._find(pages)
+        records = self._records(near)
         return {
             (record.key, record.scope, page.fingerprint.value)
-            for page, some in zip(pages.arrivals, same, strict=True)
-            for _, position in some
-            if (record := records.get(position)) and record.lease is None
+            for page, some in zip(pages.arrivals, near, strict=True)
+            for distance, position in some
+            if distance == 0 and (record := records.get(position)) and record.lease is None
         }
 
     def remove(self, keys: Iterable[str]) -> int:  # noqa: D102
@@ -313,5 +300,4 @@ class LocalIndex(Index):
 def memory_index(spec: IndexSpec) -> LocalIndex:
     """Return an index in this process's RAM."""
     neighbours = Neighbours(spec.bits, spec.blocks, spec.distance)
-    log = MemoryLog(spec.bits, neighbours)
-    return LocalIndex(spec, log, neighbours, Liveness(spec.spider).name)
+    return LocalIndex(spec, MemoryLog(spec.bits, neighbours), neighbours)

@@ -14,7 +14,7 @@ class Lease(NamedTuple):
     """The lease of a provisional entry.
 
     Attributes:
-        owner: name of the crawler that has it, see :class:`.liveness.Liveness`.
+        owner: name of the crawler that has it.
         expires: when it runs out, in seconds since the Unix epoch.
         adoptions: how often a crawler has adopted the entry.
         request: what makes the page's request again.
@@ -58,10 +58,10 @@ class Log(Protocol):
     happen inside a transaction only. Positions grow, and none is used twice.
 
     Attributes:
-        name: what the store is called in messages.
+        crawler: the name of this crawler, which owns the leases that it writes.
     """
 
-    name: str
+    crawler: str
 
     def transaction(self) -> contextlib.AbstractContextManager[None]:
         """Hold the store's write lock; undo everything when left by an exception."""
@@ -75,29 +75,23 @@ class Log(Protocol):
     def records(self, positions: Collection[int]) -> dict[int, Record]:
         """Return the entries at these positions, without the deleted ones."""
 
-    def append(self, rows: Sequence[Row], records: Sequence[Record]) -> None:
-        """Append entries, each with its row and record; their positions continue the log."""
+    def append(self, entries: Sequence[tuple[Record, Fingerprint]]) -> None:
+        """Append entries, whose positions continue the log."""
 
     def delete(self, positions: Collection[int]) -> None:
         """Delete entries and their leases."""
 
     def lease(self, leases: Mapping[int, Lease]) -> None:
-        """Lease provisional entries anew; others are left alone."""
+        """Lease provisional entries anew."""
 
     def settle(self, positions: Collection[int]) -> None:
         """End the leases of entries, which become final."""
 
-    def expired(self, crawlers: str, now: float, limit: int) -> list[Record]:
-        """Return entries that nobody cares for any more.
+    def expired(self, now: float, limit: int) -> list[Record]:
+        """Return some of the expired entries of this crawler's spider."""
 
-        Args:
-            crawlers: what the names of their crawlers begin with.
-            now: seconds since the Unix epoch.
-            limit: entries that are returned at most.
-        """
-
-    def is_expired(self, lease: Lease, now: float) -> bool:
-        """Return whether a lease has run out, or its crawler is known to be dead."""
+    def is_dead(self, crawler: str) -> bool:
+        """Return whether a crawler is known to be dead."""
 
     def positions(self, keys: Collection[str]) -> list[int]:
         """Return where the entries of these keys are."""

@@ -27,7 +27,8 @@ class MemoryLog:
     """
 
     def __init__(self, bits: int, neighbours: Neighbours) -> None:
-        self.name = "the index in memory"
+        # The one crawler that there is.
+        self.crawler = "memory"
         self._bits = bits
         self._neighbours = neighbours
         self._leases: dict[int, Lease] = {}
@@ -50,7 +51,7 @@ class MemoryLog:
 
     def _check(self) -> None:
         if self._is_closed:
-            raise StoreUnavailable(f"{self.name} is closed")
+            raise StoreUnavailable("the index in memory is closed")
 
     def follow(self, after: int, limit: int) -> list[Row]:
         """Return nothing: whoever appends tells the neighbours."""
@@ -78,8 +79,9 @@ class MemoryLog:
         lease = self._leases.get(position)
         return Record(position, key, self._scopes[scope], facts, time, lease)
 
-    def append(self, rows: Sequence[Row], records: Sequence[Record]) -> None:  # noqa: D102
-        for record in records:
+    def append(self, entries: Sequence[tuple[Record, Fingerprint]]) -> None:
+        """Append entries; whoever does tells the neighbours their fingerprints."""
+        for record, _ in entries:
             scope = self._scope_numbers.setdefault(record.scope, len(self._scopes))
             if scope == len(self._scopes):
                 self._scopes.append(record.scope)
@@ -104,12 +106,12 @@ class MemoryLog:
         for position in positions:
             self._leases.pop(position, None)
 
-    def expired(self, crawlers: str, now: float, limit: int) -> list[Record]:  # noqa: D102
-        positions = [at for at, lease in self._leases.items() if self.is_expired(lease, now)]
+    def expired(self, now: float, limit: int) -> list[Record]:  # noqa: D102
+        positions = [at for at, lease in self._leases.items() if lease.expires <= now]
         return list(self.records(positions[:limit]).values())
 
-    def is_expired(self, lease: Lease, now: float) -> bool:  # noqa: D102
-        return lease.expires <= now
+    def is_dead(self, crawler: str) -> bool:  # noqa: D102
+        return False
 
     def positions(self, keys: Collection[str]) -> list[int]:  # noqa: D102
         records = map(self._record, range(self._before + 1, self.last() + 1))

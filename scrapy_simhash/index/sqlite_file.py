@@ -6,8 +6,9 @@ import contextlib
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from scrapy_simhash.index.contract import (
@@ -42,57 +43,77 @@ SCHEMA = (
 )
 
 
-def open_file(path: Path, spec: IndexSpec, *, read_only: bool) -> sqlite3.Connection:
-    """Open the index in a file, and check that it fits; make it if it may be made.
+class SqliteFile:
+    """A connection to a file that is there, for this process; it is not thread-safe.
+
+    Args:
+        path: the file.
 
     Raises:
-        StoreMissing: there is no index, and none is made.
-        StoreMismatch: the file was made by another recipe, width, number of blocks or format.
-        StoreDamaged: the file is not an index, or is damaged.
-        StoreUnavailable: the file cannot be opened or written.
+        StoreUnavailable: of every method; the file cannot be used just now.
+        StoreDamaged: of every method; it holds no index, or a damaged one.
     """
-    if read_only:
-        return _open_read_only(path)
-    if not path.parent.is_dir():
-        raise StoreUnavailable(f"cannot open {path}: {path.parent} is no folder")
-    connection = None
-    with translated(path):
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._pid = os.getpid()
+        self._is_closed = False
+        with translated(path):
+            # Opened by "mode=ro", SQLite leaves the files of its write-ahead log behind.
+            self._connection = sqlite3.connect(
+                f"file:{quote(str(path))}?mode=rw",
+                timeout=BUSY_TIMEOUT,
+                isolation_level=None,
+                check_same_thread=False,
+                uri=True,
+            )
+
+    def run(self, sql: str, parameters: Sequence[object] = ()) -> list[Any]:
+        """Run a statement; return its rows."""
+        return list(self.rows(sql, parameters))
+
+    def rows(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Any]:
+        """Yield the rows of a statement one by one."""
+        with self._using() as connection:
+            yield from connection.execute(sql, parameters)
+
+    def run_many(self, sql: str, parameters: Iterable[Sequence[object]]) -> None:
+        """Run a statement with each of some parameters."""
+        with self._using() as connection:
+            connection.executemany(sql, parameters)
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Hold the write lock; undo everything when left by an exception."""
+        self.run("BEGIN IMMEDIATE")
         try:
-            # SQLite gives its other files the permissions of this one.
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-            connection = connect(path)
-            # In WAL mode this survives kill -9; only a power cut may lose the last claims.
-            connection.execute("PRAGMA synchronous = NORMAL")
-            connection.execute("BEGIN IMMEDIATE")
-            ((application,),) = connection.execute("PRAGMA application_id")
-            ((tables,),) = connection.execute("SELECT count(*) FROM sqlite_master")
-            if not tables and not application:
-                for statement in SCHEMA:
-                    connection.execute(statement)
-                connection.executemany("INSERT INTO header VALUES (?, ?)", _header(spec).items())
-            stored = _stored_spec(path, connection, spec.judge)
-            connection.execute("COMMIT")
-            _check_fits(path, stored, spec)
-            _write_ahead(connection)
+            yield
+            self.run("COMMIT")
         except BaseException:
-            if connection is not None:
-                connection.close()
+            # After some errors SQLite has rolled back by itself.
+            if self._connection.in_transaction:
+                self._connection.rollback()
             raise
-    return connection
 
+    @contextlib.contextmanager
+    def _using(self) -> Iterator[sqlite3.Connection]:
+        if self._is_closed:
+            raise StoreUnavailable(f"the index {self.path} is closed")
+        if self._pid != os.getpid():
+            raise StoreUnavailable(f"{self.path} was opened by the process that forked this one")
+        with translated(self.path):
+            yield self._connection
 
-def read_spec(path: str | os.PathLike[str], judge: Judge = by_distance) -> IndexSpec:
-    """Return how the index in a file was opened first; the file is neither changed nor made.
+    def close(self) -> None:
+        """Close the connection, in the process that opened it. Closing twice does no harm."""
+        self._is_closed = True
+        if self._pid == os.getpid():
+            self._connection.close()
 
-    Raises:
-        StoreMissing: there is no such file.
-        StoreMismatch: it has another format.
-        StoreDamaged: it is no index.
-        StoreUnavailable: it cannot be read.
-    """
-    path = Path(path).absolute()
-    with contextlib.closing(_open_read_only(path)) as connection, translated(path):
-        return _stored_spec(path, connection, judge)
+    def __del__(self) -> None:
+        # A crawl that does not get to its start closes nothing.
+        if "_connection" in vars(self):
+            self.close()
 
 
 @contextlib.contextmanager
@@ -113,25 +134,60 @@ def translated(path: Path) -> Iterator[None]:
         raise StoreUnavailable(f"cannot use {path}: {error.strerror}") from error
 
 
-def connect(path: Path) -> sqlite3.Connection:
-    """Open a file that is there, and let threads share the connection."""
-    # Opened by "mode=ro", SQLite leaves the files of its write-ahead log behind.
-    return sqlite3.connect(
-        f"file:{quote(str(path))}?mode=rw",
-        timeout=BUSY_TIMEOUT,
-        isolation_level=None,
-        check_same_thread=False,
-        uri=True,
-    )
+def open_file(path: Path, spec: IndexSpec, *, read_only: bool) -> SqliteFile:
+    """Open the index in a file, and check that it fits; make it if it may be made.
+
+    Raises:
+        StoreMissing: there is no index, and none is made.
+        StoreMismatch: the file was made by another recipe, width, number of blocks or format.
+        StoreDamaged: the file is not an index, or is damaged.
+        StoreUnavailable: the file cannot be opened or written.
+    """
+    if read_only:
+        return _open_read_only(path)
+    if not path.parent.is_dir():
+        raise StoreUnavailable(f"cannot open {path}: {path.parent} is no folder")
+    with translated(path):
+        # SQLite gives its other files the permissions of this one.
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    file = SqliteFile(path)
+    try:
+        # In WAL mode this survives kill -9; only a power cut may lose the last claims.
+        file.run("PRAGMA synchronous = NORMAL")
+        with file.transaction():
+            ((application,),) = file.run("PRAGMA application_id")
+            ((tables,),) = file.run("SELECT count(*) FROM sqlite_master")
+            if not tables and not application:
+                for statement in SCHEMA:
+                    file.run(statement)
+                file.run_many("INSERT INTO header VALUES (?, ?)", _header(spec).items())
+            _check_fits(path, _stored_spec(file, spec.judge), spec)
+        _write_ahead(file)
+    except BaseException:
+        file.close()
+        raise
+    return file
 
 
-def _open_read_only(path: Path) -> sqlite3.Connection:
+def _open_read_only(path: Path) -> SqliteFile:
     if not path.is_file():
         raise StoreMissing(f"there is no index {path}")
-    with translated(path):
-        connection = connect(path)
-        connection.execute("PRAGMA query_only = ON")
-        return connection
+    file = SqliteFile(path)
+    file.run("PRAGMA query_only = ON")
+    return file
+
+
+def read_spec(path: str, judge: Judge = by_distance) -> IndexSpec:
+    """Return how the index in a file was opened first; the file is neither changed nor made.
+
+    Raises:
+        StoreMissing: there is no such file.
+        StoreMismatch: it has another format.
+        StoreDamaged: it is no index.
+        StoreUnavailable: it cannot be read.
+    """
+    with contextlib.closing(_open_read_only(Path(path).absolute())) as file:
+        return _stored_spec(file, judge)
 
 
 def _header(spec: IndexSpec) -> dict[str, str]:
@@ -143,9 +199,10 @@ def _header(spec: IndexSpec) -> dict[str, str]:
     }
 
 
-def _stored_spec(path: Path, connection: sqlite3.Connection, judge: Judge) -> IndexSpec:
-    ((application,),) = connection.execute("PRAGMA application_id")
-    ((version,),) = connection.execute("PRAGMA user_version")
+def _stored_spec(file: SqliteFile, judge: Judge) -> IndexSpec:
+    path = file.path
+    ((application,),) = file.run("PRAGMA application_id")
+    ((version,),) = file.run("PRAGMA user_version")
     if application != APPLICATION_ID:
         raise StoreDamaged(f"{path} is a SQLite file of another program: use another file")
     if version != FORMAT:
@@ -153,7 +210,7 @@ def _stored_spec(path: Path, connection: sqlite3.Connection, judge: Judge) -> In
             f"{path} has format {version}, this version of scrapy-simhash reads {FORMAT}: "
             "use the version that made it, or another file"
         )
-    header = dict(connection.execute("SELECT name, value FROM header"))
+    header = dict(file.run("SELECT name, value FROM header"))
     try:
         bits, distance, blocks = (int(header[name]) for name in ("bits", "distance", "blocks"))
         return IndexSpec(str(header["recipe"]), bits, distance, blocks, judge=judge)
@@ -171,13 +228,13 @@ def _check_fits(path: Path, stored: IndexSpec, spec: IndexSpec) -> None:
             )
 
 
-def _write_ahead(connection: sqlite3.Connection) -> None:
+def _write_ahead(file: SqliteFile) -> None:
     """Switch to WAL mode; SQLite does not wait by itself for others that do so just now."""
     deadline = time.monotonic() + BUSY_TIMEOUT
     while True:
         try:
-            connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError:
+            file.run("PRAGMA journal_mode = WAL")
+        except StoreUnavailable:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.01)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from scrapy_simhash.index.contract import StoreUnavailable
-from scrapy_simhash.index.sqlite_file import APPLICATION_ID, connect, translated
+from scrapy_simhash.index.sqlite_file import APPLICATION_ID, SqliteFile
 from scrapy_simhash.url_patterns.counts import Counts
 from scrapy_simhash.url_patterns.store import BATCH, MOST_ROWS, Row
 
@@ -44,49 +42,35 @@ class SqlitePatternStore:
         StoreUnavailable: the file is no index, or cannot be used.
     """
 
-    def __init__(self, path: str | os.PathLike[str], most: int = MOST_ROWS) -> None:
-        self._path = Path(path).absolute()
+    def __init__(self, path: str, most: int = MOST_ROWS) -> None:
         self._most = most
         self._lock = threading.Lock()
-        with translated(self._path):
-            self._connection = connect(self._path)
-            ((application,),) = self._connection.execute("PRAGMA application_id")
+        self._file = SqliteFile(Path(path).absolute())
+        ((application,),) = self._file.run("PRAGMA application_id")
         if application != APPLICATION_ID:
-            self._connection.close()
-            raise StoreUnavailable(f"there is no index in {self._path}")
-        with self._transaction():
+            self._file.close()
+            raise StoreUnavailable(f"there is no index in {self._file.path}")
+        with self._file.transaction():
             for statement in _SCHEMA:
-                self._connection.execute(statement)
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        with self._lock, translated(self._path):
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-            except BaseException:
-                self._connection.execute("ROLLBACK")
-                raise
-            self._connection.execute("COMMIT")
+                self._file.run(statement)
 
     def add(self, rows: Iterable[Row]) -> None:  # noqa: D102
         values = [(r.host, r.signature, *r.counts, r.mark, r.example) for r in rows]
-        with self._transaction():
-            self._connection.executemany(_ADD, values)
-            ((number,),) = self._connection.execute("SELECT count(*) FROM patterns")
-            self._connection.execute(
-                "DELETE FROM patterns WHERE version IN "
-                "(SELECT version FROM patterns ORDER BY version LIMIT ?)",
-                (max(0, number - self._most),),
+        with self._lock, self._file.transaction():
+            self._file.run_many(_ADD, values)
+            self._file.run(
+                "DELETE FROM patterns WHERE version IN (SELECT version FROM patterns "
+                "ORDER BY version LIMIT max(0, (SELECT count(*) FROM patterns) - ?))",
+                (self._most,),
             )
 
     def changes(self, since: int = 0, limit: int = BATCH) -> tuple[list[Row], int]:  # noqa: D102
-        with self._lock, translated(self._path):
-            found = self._connection.execute(
+        with self._lock:
+            found = self._file.run(
                 f"SELECT {_COLUMNS}, version FROM patterns WHERE version > ? "  # noqa: S608
                 "ORDER BY version LIMIT ?",
                 (since, limit),
-            ).fetchall()
+            )
         rows = [
             Row(host, signature, Counts(*counts), mark, example)
             for host, signature, *counts, mark, example, _ in found
@@ -94,11 +78,9 @@ class SqlitePatternStore:
         return rows, found[-1][-1] if found else since
 
     def remove(self, host: str, signature: str) -> bool:  # noqa: D102
-        with self._transaction():
-            cursor = self._connection.execute(
-                "DELETE FROM patterns WHERE host = ? AND signature = ?", (host, signature)
-            )
-            return cursor.rowcount > 0
+        sql = "DELETE FROM patterns WHERE host = ? AND signature = ? RETURNING 1"
+        with self._lock:
+            return bool(self._file.run(sql, (host, signature)))
 
     def close(self) -> None:  # noqa: D102
-        self._connection.close()
+        self._file.close()

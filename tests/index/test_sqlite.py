@@ -227,7 +227,7 @@ def test_what_cannot_be_written_is_unavailable(what):
 def test_a_full_disk_loses_nothing_and_writes_nothing_by_half(index, path):
     fill(index, 50)
     before = list(index)
-    run = index._log._run
+    run = index._log._file.run
     ((pages,),) = run("PRAGMA page_count")
     run(f"PRAGMA max_page_count = {pages}")
     large = page("more", 0x123456789ABCDEF0, request="x" * 50_000)
