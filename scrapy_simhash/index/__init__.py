@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from scrapy_simhash.index.contract import (
@@ -26,6 +27,7 @@ from scrapy_simhash.index.contract import (
     by_distance,
 )
 from scrapy_simhash.index.local import LocalIndex, memory_index
+from scrapy_simhash.index.sqlite_file import open_file, read_spec
 from scrapy_simhash.url_patterns.store import MOST_ROWS, MemoryPatternStore, PatternStore
 
 __all__ = [
@@ -79,7 +81,7 @@ def open_index(url: str, spec: IndexSpec) -> Index:
         return RedisIndex(url, spec)
     if parts.scheme == "memory" and not any(parts[1:]):
         return memory_index(spec)
-    return _open_file(_path(url, parts), spec)
+    return LocalIndex(open_file(_path(url, parts), spec), spec)
 
 
 def open_existing(url: str, *, judge: Judge = by_distance, read_only: bool = True) -> Index:
@@ -102,10 +104,9 @@ def open_existing(url: str, *, judge: Judge = by_distance, read_only: bool = Tru
         return RedisIndex(*stored_spec(url, judge=judge))
     if parts.scheme == "memory":
         raise StoreMissing("an index in memory is gone with the process that made it")
-    from scrapy_simhash.index.sqlite_file import read_spec
-
     path = _path(url, parts)
-    return _open_file(path, read_spec(path, judge), read_only=read_only)
+    spec = read_spec(path, judge)
+    return LocalIndex(open_file(path, spec, read_only=read_only), spec)
 
 
 def open_patterns(url: str, most: int = MOST_ROWS) -> PatternStore:
@@ -131,15 +132,6 @@ def open_patterns(url: str, most: int = MOST_ROWS) -> PatternStore:
     return SqlitePatternStore(_path(url, parts), most)
 
 
-def _open_file(path: str, spec: IndexSpec, *, read_only: bool = False) -> LocalIndex:
-    # Python may be built without SQLite.
-    from scrapy_simhash.index.neighbours import Neighbours
-    from scrapy_simhash.index.sqlite_log import SqliteLog
-
-    log = SqliteLog(path, spec, read_only=read_only)
-    return LocalIndex(spec, log, Neighbours(spec.bits, spec.blocks, spec.distance))
-
-
 def _split(url: str) -> SplitResult:
     try:
         return urlsplit(url)
@@ -152,12 +144,12 @@ def _is_redis(parts: SplitResult) -> bool:
     return parts.scheme.split("+")[0] in ("redis", "rediss", "unix")
 
 
-def _path(url: str, parts: SplitResult) -> str:
+def _path(url: str, parts: SplitResult) -> Path:
     """Return the file that a URL names."""
     is_file = parts.scheme == "sqlite" and len(parts.path) > 1
     if not is_file or parts.netloc or parts.query or parts.fragment:
         raise _unknown(url)
-    return unquote(parts.path[1:])
+    return Path(unquote(parts.path[1:])).absolute()
 
 
 def _unknown(url: str) -> ValueError:

@@ -27,9 +27,9 @@ from scrapy_simhash.index.contract import (
     Unsettled,
 )
 from scrapy_simhash.index.decision import Decision, Pages
-from scrapy_simhash.index.log import Lease, Log, Record
-from scrapy_simhash.index.memory_log import MemoryLog
-from scrapy_simhash.index.neighbours import Near, Neighbours, packed_words, scoped
+from scrapy_simhash.index.log import Lease, Log, Record, Row
+from scrapy_simhash.index.neighbours import Near, Neighbours, in_scope, packed_words, scoped
+from scrapy_simhash.index.sqlite_file import SqliteFile, open_memory
 
 logger = logging.getLogger(__name__)
 
@@ -43,15 +43,14 @@ class LocalIndex(Index):
     """See the contract for its methods.
 
     Args:
+        file: where the log is.
         spec: how it is opened.
-        log: the store.
-        neighbours: the log's fingerprints in RAM; empty, and used by nobody else.
     """
 
-    def __init__(self, spec: IndexSpec, log: Log, neighbours: Neighbours) -> None:
+    def __init__(self, file: SqliteFile, spec: IndexSpec) -> None:
         self.spec = spec
-        self._log = log
-        self._neighbours = neighbours
+        self._log = Log(file, spec)
+        self._neighbours = Neighbours(spec.bits, spec.blocks, spec.distance)
         self._lock = threading.RLock()
         # The last position that is in RAM.
         self._seen = 0
@@ -68,7 +67,7 @@ class LocalIndex(Index):
         now = time.time() if now is None else now
         pages = Pages(arrivals, self.spec)
         lease = Lease(self._log.crawler, now + self.spec.lease)
-        decide = partial(Decision, pages, self.spec, partial(self._is_expired, now=now), lease, now)
+        decide = partial(Decision, pages, self.spec, partial(self._log.is_expired, now=now), lease, now)
         with self._lock:
             self._follow()
             # Most of the time goes into this, while other crawlers can write.
@@ -105,19 +104,17 @@ class LocalIndex(Index):
             if r.scope == scope
         ]
 
-    def _is_expired(self, lease: Lease, now: float) -> bool:
-        is_dead = lease.adoptions == 0 and self._log.is_dead(lease.owner)
-        return lease.expires <= now or is_dead
-
     # The log in RAM.
 
     def _follow(self) -> None:
         """Take what the log holds since the last look into RAM."""
-        while rows := self._log.follow(self._seen, _ROWS):
-            positions = [row.position for row in rows]
-            words = packed_words([row.value for row in rows], self.spec.bits)
-            blocks = scoped([(row.scope, row.blocks) for row in rows], self.spec.blocks)
-            self._neighbours.add(positions, words, blocks)
+        while rows := self._log.rows(self._seen, _ROWS):
+            positions, scopes, values, blocks = zip(*rows, strict=True)
+            self._neighbours.add(
+                positions,
+                packed_words(values, self.spec.bits),
+                scoped([*zip(scopes, blocks, strict=True)], self.spec.blocks),
+            )
             self._seen = positions[-1]
 
     def _append(self, pages: Pages, new: dict[int, Record]) -> None:
@@ -223,7 +220,7 @@ class LocalIndex(Index):
         with self._lock:
             records = self._log.records(asked)
             leases = {at: record.lease for at, record in records.items() if record.lease}
-            expired = {at for at, lease in leases.items() if self._is_expired(lease, now)}
+            expired = {at for at, lease in leases.items() if self._log.is_expired(lease, now)}
         return Unsettled(frozenset(leases.keys() - expired), asked - records.keys() | expired)
 
     # Acts of an operator.
@@ -283,14 +280,26 @@ class LocalIndex(Index):
             return len(self._log)
 
     def __iter__(self) -> Iterator[Entry]:
-        position = 0
+        after = 0
         while True:
             with self._lock:
-                entries = self._log.entries(position, _ENTRIES)
-            if not entries:
+                rows = self._log.rows(after, _ENTRIES)
+                if not self._log.has_fingerprints:
+                    rows = [*self._from_ram(rows)]
+                records = self._log.records([row[0] for row in rows])
+            if not rows:
                 return
-            yield from (entry for _, entry in entries)
-            position = entries[-1][0]
+            for after, _, value, blocks in rows:
+                if record := records.get(after):
+                    _, key, scope, facts, time_, lease = record
+                    fingerprint = Fingerprint(int.from_bytes(value, "big"), self.spec.bits, blocks)
+                    yield Entry(key, fingerprint, scope, facts, time_, lease is not None)
+
+    def _from_ram(self, rows: list[Row]) -> Iterator[Row]:
+        """Yield rows of the log with the fingerprints that RAM has."""
+        found = self._neighbours.at([row[0] for row in rows])
+        for (position, scope, _, _), words, blocks in zip(rows, *found, strict=True):
+            yield position, scope, words.tobytes(), in_scope(blocks, scope).tobytes()
 
     def close(self) -> None:  # noqa: D102
         with self._lock:
@@ -299,5 +308,4 @@ class LocalIndex(Index):
 
 def memory_index(spec: IndexSpec) -> LocalIndex:
     """Return an index in this process's RAM."""
-    neighbours = Neighbours(spec.bits, spec.blocks, spec.distance)
-    return LocalIndex(spec, MemoryLog(spec.bits, neighbours), neighbours)
+    return LocalIndex(open_memory(), spec)

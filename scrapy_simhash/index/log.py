@@ -1,20 +1,32 @@
-"""The log of a local index: the acts that a store on this machine offers."""
+"""The log of a local index: a table in a SQLite file, or in RAM."""
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.contract import Census, Entry
+from scrapy_simhash.index.contract import MAX_FACTS, Census, IndexSpec, StoreDamaged
+from scrapy_simhash.index.liveness import Liveness
+from scrapy_simhash.index.sqlite_file import SqliteFile
+
+# Parameters in one statement that every build of SQLite allows.
+_PARAMETERS = 500
+
+_ENTRIES = (
+    "SELECT position, key, scope, facts, time, owner, expires, adoptions, request "
+    "FROM entries LEFT JOIN leases USING (position) WHERE "
+)
+# The types of an entry's columns, and of its lease's, with a request or without.
+_RECORD = (int, str, str, bytes, float)
+_LEASES = ((str, float, int, str), (str, float, int, type(None)))
 
 
 class Lease(NamedTuple):
     """The lease of a provisional entry.
 
     Attributes:
-        owner: name of the crawler that has it.
+        owner: name of the crawler that has it, see :class:`.liveness.Liveness`.
         expires: when it runs out, in seconds since the Unix epoch.
         adoptions: how often a crawler has adopted the entry.
         request: what makes the page's request again.
@@ -36,76 +48,156 @@ class Record(NamedTuple):
     time: float
     lease: Lease | None = None
 
-    def entry(self, fingerprint: Fingerprint) -> Entry:
-        """Return what the contract shows of it."""
-        provisional = self.lease is not None
-        return Entry(self.key, fingerprint, self.scope, self.facts, self.time, provisional)
+
+# Position, scope, and fingerprint and block values as bytes.
+Row = tuple[int, str, bytes, bytes]
 
 
-class Row(NamedTuple):
-    """The part of an entry that RAM holds: its fingerprint and block values as bytes."""
-
-    position: int
-    scope: str
-    value: bytes
-    blocks: bytes
-
-
-class Log(Protocol):
-    """A store, as :class:`~.local.LocalIndex` sees it.
+class Log:
+    """The entries of an index and their leases; it is not thread-safe.
 
     A read sees what was committed, and inside a transaction also what was written there. Writes
-    happen inside a transaction only. Positions grow, and none is used twice.
+    happen inside a transaction only. Positions grow, and none is used twice. In RAM it keeps no
+    fingerprints, because the neighbours have them.
+
+    Args:
+        file: where it is.
+        spec: how the index is opened.
+
+    Raises:
+        StoreError: of every method; see :class:`.sqlite_file.SqliteFile`.
 
     Attributes:
         crawler: the name of this crawler, which owns the leases that it writes.
+        transaction: holds the store's write lock; undoes everything when left by an exception.
     """
 
-    crawler: str
+    def __init__(self, file: SqliteFile, spec: IndexSpec) -> None:
+        self._file = file
+        self._spec = spec
+        self._liveness = Liveness(spec.spider)
+        self.crawler = self._liveness.name
+        self.transaction = file.transaction
+        self.has_fingerprints = file.path is not None
 
-    def transaction(self) -> contextlib.AbstractContextManager[None]:
-        """Hold the store's write lock; undo everything when left by an exception."""
+    def close(self) -> None:
+        """Close the file."""
+        self._liveness.leave()
+        self._file.close()
 
-    def follow(self, after: int, limit: int) -> list[Row]:
-        """Return the entries after a position, in order, that other crawlers may have admitted."""
+    def _run_for(self, sql: str, positions: Collection[int]) -> list[Any]:
+        """Run a statement that ends in IN for some positions at a time."""
+        rows, wanted = [], sorted(positions)
+        for start in range(0, len(wanted), _PARAMETERS):
+            some = wanted[start : start + _PARAMETERS]
+            rows += self._file.run(f"{sql} ({','.join('?' * len(some))})", some)
+        return rows
+
+    def _count(self, what: str) -> int:
+        ((count,),) = self._file.run(f"SELECT {what}")
+        return int(count)
+
+    # Entries.
+
+    def rows(self, after: int, limit: int) -> list[Row]:
+        """Return the fingerprints of entries after a position, in order; in RAM they are empty."""
+        rows = self._file.run(
+            "SELECT position, scope, value, blocks FROM entries WHERE position > ? "
+            "ORDER BY position LIMIT ?",
+            (after, limit),
+        )
+        sizes = (self._spec.bits // 8, 4 * self._spec.blocks) if self.has_fingerprints else (0, 0)
+        for position, scope, value, blocks in rows:
+            if not (
+                position < 1 << 32
+                and type(scope) is str
+                and type(value) is type(blocks) is bytes
+                and (len(value), len(blocks)) == sizes
+            ):
+                raise StoreDamaged(
+                    f"{self._file.name} is damaged: the fingerprint at {position} does not have {self._spec.bits} bits and "
+                    f"{self._spec.blocks} block values"
+                )
+        return rows
 
     def last(self) -> int:
         """Return the last position that was ever used, 0 if none."""
+        return self._count("coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'entries'")
 
     def records(self, positions: Collection[int]) -> dict[int, Record]:
         """Return the entries at these positions, without the deleted ones."""
+        rows = self._run_for(_ENTRIES + "position IN", positions)
+        return {row[0]: self._record(row) for row in rows}
+
+    def _record(self, row: Sequence[Any]) -> Record:
+        types = tuple(map(type, row))
+        lease = None if row[5] is None else Lease(*row[5:])
+        if types[:5] != _RECORD or len(row[3]) > MAX_FACTS or (lease and types[5:] not in _LEASES):
+            raise StoreDamaged(f"{self._file.name} is damaged: {row[0]} has a value of another type")
+        return Record(*row[:5], lease)
 
     def append(self, entries: Sequence[tuple[Record, Fingerprint]]) -> None:
         """Append entries, whose positions continue the log."""
+        full = self.has_fingerprints
+        self._file.run_many(
+            "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [
+                (*record[:5], page.to_bytes() if full else b"", page.blocks if full else b"")
+                for record, page in entries
+            ],
+        )
+        self.lease({record.position: record.lease for record, _ in entries if record.lease})
 
     def delete(self, positions: Collection[int]) -> None:
         """Delete entries and their leases."""
-
-    def lease(self, leases: Mapping[int, Lease]) -> None:
-        """Lease provisional entries anew."""
-
-    def settle(self, positions: Collection[int]) -> None:
-        """End the leases of entries, which become final."""
-
-    def expired(self, now: float, limit: int) -> list[Record]:
-        """Return some of the expired entries of this crawler's spider."""
-
-    def is_dead(self, crawler: str) -> bool:
-        """Return whether a crawler is known to be dead."""
+        self._run_for("DELETE FROM entries WHERE position IN", positions)
+        self.settle(positions)
 
     def positions(self, keys: Collection[str]) -> list[int]:
         """Return where the entries of these keys are."""
+        rows = self._file.rows("SELECT position, key FROM entries")
+        return [position for position, key in rows if key in keys]
 
-    def entries(self, after: int, limit: int) -> list[tuple[int, Entry]]:
-        """Return some entries after a position, in order; none only if there is none."""
+    def clear(self) -> None:
+        """Delete all entries; positions go on."""
+        self._file.run("DELETE FROM entries")
+        self._file.run("DELETE FROM leases")
+
+    # Leases.
+
+    def lease(self, leases: Mapping[int, Lease]) -> None:
+        """Lease provisional entries anew."""
+        self._file.run_many(
+            "INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?)",
+            [(position, *lease) for position, lease in leases.items()],
+        )
+
+    def settle(self, positions: Collection[int]) -> None:
+        """End the leases of entries, which become final."""
+        self._run_for("DELETE FROM leases WHERE position IN", positions)
+
+    def is_expired(self, lease: Lease, now: float) -> bool:
+        """Return whether a lease has run out, or was never adopted and its crawler is dead."""
+        is_dead = lease.adoptions == 0 and self._liveness.is_dead(lease.owner)
+        return is_dead or lease.expires <= now
+
+    def expired(self, now: float, limit: int) -> list[Record]:
+        """Return some of the expired entries of this crawler's spider."""
+        found: list[Record] = []
+        for (owner,) in self._file.run("SELECT DISTINCT owner FROM leases"):
+            if str(owner).startswith(self._liveness.spider):
+                sql = f"{_ENTRIES} owner = ? AND (expires <= ? OR adoptions < ?) LIMIT ?"
+                dead = int(self._liveness.is_dead(owner))
+                rows = self._file.run(sql, (owner, now, dead, limit - len(found)))
+                found += map(self._record, rows)
+        return found
+
+    # Counts.
 
     def census(self) -> Census:
         """Count what is there."""
+        pages, leases = len(self), self._count("count(*) FROM leases")
+        return Census(pages, leases, self._file.sizes())
 
-    def __len__(self) -> int: ...
-
-    def clear(self) -> None:
-        """Delete everything but the header."""
-
-    def close(self) -> None:
-        """Release the store's resources."""
+    def __len__(self) -> int:
+        return self._count("count(*) FROM entries")

@@ -142,21 +142,17 @@ class Neighbours:
         self._runs.clear()
         self._count = 0
 
-    def words(self, first: int, end: int) -> Uint64s:
-        """Return the fingerprints of a range of numbers."""
-        return self._words[first:end]
-
-    def blocks(self, first: int, end: int) -> Uint32s:
-        """Return the block values of a range of numbers; it looks through the runs that have it."""
-        values = np.empty((end - first, self._blocks), np.uint32)
+    def at(self, positions: Sequence[int]) -> tuple[Uint64s, Uint32s]:
+        """Return fingerprints and block values of entries that are there; it reads whole runs."""
+        numbers = self._positions[: self._count].searchsorted(np.array(positions, np.uint32))
+        values = np.empty((len(numbers), self._blocks), np.uint32)
         for run in self._runs:
-            if first < run.end and end > run.first:
-                run.copy_blocks(values, first)
-        after = self._in_runs
-        if end > after:
-            start = max(first, after)
-            values[start - first :] = self._tail[start - after : end - after]
-        return values
+            here = np.flatnonzero((run.first <= numbers) & (numbers < run.end))
+            if len(here):
+                values[here] = run.blocks(numbers[here])
+        here = np.flatnonzero(numbers >= self._in_runs)
+        values[here] = self._tail[numbers[here] - self._in_runs]
+        return self._words[numbers], values
 
     def _note(
         self,
@@ -287,14 +283,13 @@ class _Run:
         high |= self._numbers[here]
         return high
 
-    def copy_blocks(self, values: Uint32s, first: int) -> None:
-        """Write the block values of this run's entries into rows that begin with a number."""
+    def blocks(self, numbers: npt.NDArray[np.intp]) -> Uint32s:
+        """Return the block values of some of its entries."""
+        values = np.empty((len(self), self._blocks), np.uint32)
         for block in range(self._blocks):
             keys = self._keys(block)
-            rows = (keys & _LOW).astype(np.int64) - first
-            inside = (rows >= 0) & (rows < len(values))
-            some = (keys[inside] >> np.uint64(32)).astype(np.uint32)
-            values[rows[inside], block] = some * _GATHER
+            values[(keys & _LOW) - self.first, block] = keys >> np.uint64(32)
+        return values[numbers - self.first] * _GATHER
 
 
 def _mapped(size: int, dtype: type) -> npt.NDArray[Any]:

@@ -1,4 +1,4 @@
-"""A SQLite file of this package: its tables and header, how it is opened, and why it is refused."""
+"""SQLite as this package uses it: tables and header, how a file is opened, and why it is refused."""
 
 from __future__ import annotations
 
@@ -39,29 +39,29 @@ SCHEMA = (
     """CREATE TABLE leases (
         position INTEGER PRIMARY KEY, owner TEXT NOT NULL, expires REAL NOT NULL,
         adoptions INTEGER NOT NULL, request TEXT)""",
-    "CREATE INDEX leases_by_owner ON leases (owner, expires)",
 )
 
 
 class SqliteFile:
-    """A connection to a file that is there, for this process; it is not thread-safe.
+    """A connection to a file that is there, or to a database in RAM; it is not thread-safe.
 
     Args:
-        path: the file.
+        path: the file; None for RAM.
 
     Raises:
         StoreUnavailable: of every method; the file cannot be used just now.
         StoreDamaged: of every method; it holds no index, or a damaged one.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | None) -> None:
         self.path = path
+        self.name = str(path or "memory://")
         self._pid = os.getpid()
         self._is_closed = False
-        with translated(path):
+        with translated(self.name):
             # Opened by "mode=ro", SQLite leaves the files of its write-ahead log behind.
             self._connection = sqlite3.connect(
-                f"file:{quote(str(path))}?mode=rw",
+                f"file:{quote(self.name)}?mode=rw" if path else ":memory:",
                 timeout=BUSY_TIMEOUT,
                 isolation_level=None,
                 check_same_thread=False,
@@ -98,11 +98,19 @@ class SqliteFile:
     @contextlib.contextmanager
     def _using(self) -> Iterator[sqlite3.Connection]:
         if self._is_closed:
-            raise StoreUnavailable(f"the index {self.path} is closed")
-        if self._pid != os.getpid():
-            raise StoreUnavailable(f"{self.path} was opened by the process that forked this one")
-        with translated(self.path):
+            raise StoreUnavailable(f"the index {self.name} is closed")
+        if self.path and self._pid != os.getpid():
+            raise StoreUnavailable(f"{self.name} was opened by the process that forked this one")
+        with translated(self.name):
             yield self._connection
+
+    def sizes(self) -> dict[str, int]:
+        """Return the bytes of its parts."""
+        sql = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+        ((size,),) = self.run(sql)
+        beside = Path(f"{self.name}-wal")
+        log = beside.stat().st_size if self.path and beside.exists() else 0
+        return {"entries": size, "write-ahead log": log} if log else {"entries": size}
 
     def close(self) -> None:
         """Close the connection, in the process that opened it. Closing twice does no harm."""
@@ -117,7 +125,7 @@ class SqliteFile:
 
 
 @contextlib.contextmanager
-def translated(path: Path) -> Iterator[None]:
+def translated(path: object) -> Iterator[None]:
     """Raise SQLite's and the system's errors as ours, which name the file."""
     try:
         yield
@@ -134,7 +142,15 @@ def translated(path: Path) -> Iterator[None]:
         raise StoreUnavailable(f"cannot use {path}: {error.strerror}") from error
 
 
-def open_file(path: Path, spec: IndexSpec, *, read_only: bool) -> SqliteFile:
+def open_memory() -> SqliteFile:
+    """Return a database in RAM with the tables of an index."""
+    file = SqliteFile(None)
+    for statement in SCHEMA:
+        file.run(statement)
+    return file
+
+
+def open_file(path: Path, spec: IndexSpec, *, read_only: bool = False) -> SqliteFile:
     """Open the index in a file, and check that it fits; make it if it may be made.
 
     Raises:
@@ -177,7 +193,7 @@ def _open_read_only(path: Path) -> SqliteFile:
     return file
 
 
-def read_spec(path: str, judge: Judge = by_distance) -> IndexSpec:
+def read_spec(path: Path, judge: Judge = by_distance) -> IndexSpec:
     """Return how the index in a file was opened first; the file is neither changed nor made.
 
     Raises:
@@ -186,7 +202,7 @@ def read_spec(path: str, judge: Judge = by_distance) -> IndexSpec:
         StoreDamaged: it is no index.
         StoreUnavailable: it cannot be read.
     """
-    with contextlib.closing(_open_read_only(Path(path).absolute())) as file:
+    with contextlib.closing(_open_read_only(path)) as file:
         return _stored_spec(file, judge)
 
 
@@ -200,7 +216,7 @@ def _header(spec: IndexSpec) -> dict[str, str]:
 
 
 def _stored_spec(file: SqliteFile, judge: Judge) -> IndexSpec:
-    path = file.path
+    path = file.name
     ((application,),) = file.run("PRAGMA application_id")
     ((version,),) = file.run("PRAGMA user_version")
     if application != APPLICATION_ID:

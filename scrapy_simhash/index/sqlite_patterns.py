@@ -42,10 +42,10 @@ class SqlitePatternStore:
         StoreUnavailable: the file is no index, or cannot be used.
     """
 
-    def __init__(self, path: str, most: int = MOST_ROWS) -> None:
+    def __init__(self, path: Path, most: int = MOST_ROWS) -> None:
         self._most = most
         self._lock = threading.Lock()
-        self._file = SqliteFile(Path(path).absolute())
+        self._file = SqliteFile(path)
         ((application,),) = self._file.run("PRAGMA application_id")
         if application != APPLICATION_ID:
             self._file.close()

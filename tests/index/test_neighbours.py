@@ -58,10 +58,10 @@ def test_whatever_the_sizes_in_which_entries_come_they_are_found_by_every_block(
             assert near == sorted(set(near))
             # The tail is compared whatever its blocks are.
             assert scan.find(scan.words[number, 0], scan.blocks[number]) <= set(near)
-        assert (index.blocks(0, len(index)) == scan.blocks).all()
-        middle = slice(len(index) // 3, 2 * len(index) // 3)
-        assert (index.blocks(middle.start, middle.stop) == scan.blocks[middle]).all()
-        assert (index.words(middle.start, middle.stop) == scan.words[middle]).all()
+        some = [i for i in range(len(index)) if i % 3]
+        kept_words, kept_blocks = index.at([10 * i for i in some])
+        assert (kept_words == scan.words[some]).all()
+        assert (kept_blocks == scan.blocks[some]).all()
 
 
 def filled(count, blocks=None):
