@@ -7,11 +7,12 @@ those that repeat an older page are counted. Nothing is written to disk.
 
 from __future__ import annotations
 
-import logging
+import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from threading import RLock
 from typing import TypeVar
 
@@ -33,8 +34,6 @@ from scrapy_simhash.index.contract import (
     Unsettled,
 )
 from scrapy_simhash.index.local import memory_index
-
-logger = logging.getLogger(__name__)
 
 # Pages that claim in the store in one step after an outage: the crawl's own come in between.
 BATCH = 64
@@ -62,8 +61,8 @@ class CaughtUp:
 class Outage(Index):
     """An index that goes on without its store; see the contract for its methods.
 
-    Entries that were admitted in memory have negative positions. What an operator does (``put``,
-    ``remove``, ``clear``, ``census``, length and iteration) is done in the store alone.
+    Entries that were admitted in memory have negative positions. Queries, and what an operator does
+    (``put``, ``remove``, ``clear``, ``census``, length and iteration), go to the store alone.
 
     Args:
         open_store: opens the store; called again while it raises StoreUnavailable.
@@ -98,14 +97,12 @@ class Outage(Index):
         # Pages that are in the memory index and not in the store: in progress, and confirmed.
         self._open: dict[str, list[Arrival]] = {}
         self._confirmed: deque[Arrival] = deque()
-        # Keys in progress in the store, and settled ones that it has not been told, with whether
-        # they failed.
-        self._there: set[str] = set()
+        # Keys of settled pages that the store has not been told, with whether they failed.
         self._owed: dict[str, bool] = {}
-        self._done = CaughtUp()
+        self._let_through = 0
         start = time.monotonic()
         try:
-            self._store = open_store()
+            self._opened()
         except StoreUnavailable as error:
             if not start_without:
                 raise
@@ -128,21 +125,17 @@ class Outage(Index):
             self.spec.check(page.fingerprint, page.facts, page.key, page.scope, page.request)
         with self._lock:
             claims: dict[int, Claim] = {}
-            unsure: set[str] = set()
-            if self._breaker.is_due:
-                far = [i for i, arrival in enumerate(arrivals) if not self._is_known(arrival)]
+            if not self.away:
+                there = [i for i, page in enumerate(arrivals) if not self._is_known(page)]
+                pages = [arrivals[i] for i in there]
                 try:
-                    answers = self._claim_there([arrivals[i] for i in far], now)
-                    claims = dict(zip(far, answers, strict=True))
+                    answers = self._ask(lambda store: store.claim_all(pages, now=now))
+                    claims = dict(zip(there, answers, strict=True))
                 except StoreUnavailable:
-                    # They may be originals over there, although nobody said so.
-                    unsure = {arrivals[i].key for i in far} - self._there
-            try:
-                rest = [arrival for i, arrival in enumerate(arrivals) if i not in claims]
-                here = iter(self._claim_here(rest, now))
-            finally:
-                self._there |= unsure & self._open.keys()
-                self._settle_there(unsure - self._there, failed=True)
+                    # Some may be originals over there, although nobody said so.
+                    self._tell([page.key for page in pages], failed=True)
+            rest = [page for i, page in enumerate(arrivals) if i not in claims]
+            here = iter(self._claim_here(rest, now))
             return [claims[i] if i in claims else next(here) for i in range(len(arrivals))]
 
     def _is_known(self, arrival: Arrival) -> bool:
@@ -156,36 +149,17 @@ class Outage(Index):
             for near in self._memory.query(arrival.fingerprint, scope=arrival.scope)
         )
 
-    def _claim_there(self, arrivals: list[Arrival], now: float | None) -> list[Claim]:
-        claims = self._ask(
-            lambda store: store.claim_all(arrivals, now=now),
-            # A store that is full, or a replica, can be read, and is away all the same.
-            proves=lambda claims: any(claim.outcome is Outcome.ORIGINAL for claim in claims),
-        )
-        self._there |= {
-            arrival.key
-            for arrival, claim in zip(arrivals, claims, strict=True)
-            if claim.outcome is not Outcome.DUPLICATE
-        }
-        return claims
-
     def _claim_here(self, arrivals: list[Arrival], now: float | None) -> list[Claim]:
+        if not arrivals:
+            return []
         if len(self._memory) >= self._pages and not all(map(self._is_known, arrivals)):
             raise StoreUnavailable(f"the index is away, and let {self._pages} pages through")
         claims = self._memory.claim_all(arrivals, now=now)
         for page, claim in zip(arrivals, claims, strict=True):
             if claim.outcome is Outcome.ORIGINAL:
                 self._open.setdefault(page.key, []).append(replace(page, request=None))
-                self._count(let_through=1)
+                self._let_through += 1
         return [Claim(c.outcome, _here(c.matches), _here(c.near)) for c in claims]
-
-    def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Neighbour]:  # noqa: D102
-        self.spec.check(fingerprint)
-        with self._lock:
-            near = self._memory.query(fingerprint, scope=scope) if self.left else []
-            found = [replace(neighbour, entry=-neighbour.entry) for neighbour in near]
-            found += self._read(lambda store: store.query(fingerprint, scope=scope)) or []
-        return sorted(found, key=lambda neighbour: (neighbour.distance, neighbour.time))
 
     def confirm(self, keys: Iterable[str]) -> None:  # noqa: D102
         keys = list(keys)
@@ -193,7 +167,7 @@ class Outage(Index):
             self._memory.confirm(keys)
             for key in keys:
                 self._confirmed.extend(self._open.pop(key, ()))
-            self._settle_there(self._there.intersection(keys), failed=False)
+            self._tell(keys, failed=False)
 
     def release(self, keys: Iterable[str]) -> None:  # noqa: D102
         keys = list(keys)
@@ -201,44 +175,41 @@ class Outage(Index):
             self._memory.release(keys)
             for key in keys:
                 self._open.pop(key, None)
-            self._settle_there(self._there.intersection(keys), failed=True)
+            self._tell(keys, failed=True)
 
-    def _settle_there(self, keys: Iterable[str], *, failed: bool) -> None:
+    def _tell(self, keys: list[str], *, failed: bool) -> None:
         """Tell the store how pages fared, now or once it is back."""
-        owed = dict.fromkeys(keys, failed)
-        self._owed |= owed
-        self._there -= owed.keys()
-        if self._owed:
-            self._read(lambda _: None)
+        self._owed |= dict.fromkeys(keys, failed)
+        self._read(lambda _: None)
 
     def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:  # noqa: D102
         keys = list(keys)
         with self._lock:
             self._memory.renew(keys, now=now)
-            there = self._there.intersection(keys)
-            if there:
-                self._read(lambda store: store.renew(there, now=now))
+            self._read(lambda store: store.renew(keys, now=now))
 
     def orphans(self, *, limit: int = 100, now: float | None = None) -> list[Orphan]:  # noqa: D102
         with self._lock:
-            orphans = self._memory.orphans(limit=limit, now=now)
-            more = limit - len(orphans)
-            found = self._read(lambda store: store.orphans(limit=more, now=now)) if more else None
-            self._there |= {orphan.key for orphan in found or ()}
-            return orphans + (found or [])
+            return self._read(lambda store: store.orphans(limit=limit, now=now)) or []
 
     def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> Unsettled:
         """See the contract; while the store is away, its entries are said to be provisional."""
         asked = set(entries)
+        far = frozenset(entry for entry in asked if entry > 0)
         with self._lock:
-            here = self._memory.unsettled({-entry for entry in asked if entry < 0}, now=now)
-            far = frozenset(entry for entry in asked if entry > 0)
+            here = self._memory.unsettled({-entry for entry in asked - far}, now=now)
             there = self._read(lambda store: store.unsettled(far, now=now)) if far else None
         there = there or Unsettled(far, frozenset())
         return Unsettled(
             there.provisional | {-entry for entry in here.provisional},
             there.gone | {-entry for entry in here.gone},
         )
+
+    def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Neighbour]:  # noqa: D102
+        with self._lock:
+            found = self._opened().query(fingerprint, scope=scope)
+            self.flooded = self._opened().flooded
+        return found
 
     def put(self, entries: Iterable[Entry]) -> int:  # noqa: D102
         with self._lock:
@@ -255,9 +226,6 @@ class Outage(Index):
     def census(self) -> Census:  # noqa: D102
         with self._lock:
             return self._opened().census()
-
-    def stored_key(self, key: str) -> str:  # noqa: D102
-        return key if self._store is None else self._store.stored_key(key)
 
     def __len__(self) -> int:
         with self._lock:
@@ -278,58 +246,51 @@ class Outage(Index):
     def catch_up(self, *, at_once: bool = False) -> CaughtUp:
         """Tell the store, if it is back, a little of what happened in its absence.
 
+        Only this finds that a store is back, so it has to be called now and then.
+
         Args:
             at_once: try even if it failed just now.
         """
+        done = CaughtUp()
         with self._lock:
             if at_once:
                 self._breaker.retry()
-            more = self._breaker.is_due and self._reconcile()
-            done, self._done = replace(self._done, more=more), CaughtUp()
-            return done
+            if self._breaker.is_due:
+                with contextlib.suppress(StoreUnavailable):
+                    if self._confirmed:
+                        done = self._ask(self._move)
+                    elif self.away and not self._open:
+                        # There is nothing to write; at least it answers.
+                        nowhere = Fingerprint(0, self.spec.bits, bytes(4 * self.spec.blocks))
+                        self._ask(lambda store: store.query(nowhere))
+            let_through, self._let_through = self._let_through, 0
+        return replace(done, let_through=let_through)
 
-    def _reconcile(self) -> bool:
-        """Have a few pages claim in the store; return whether another call would find more."""
-        batch = [self._confirmed.popleft() for _ in range(min(BATCH, len(self._confirmed)))]
-        kept = batch
-        try:
-            if batch:
-                kept = self._ask(lambda store: self._move(batch, store))
-            elif self.away and not self._open:
-                # There is nothing to write; at least it answers.
-                nowhere = Fingerprint(0, self.spec.bits, bytes(4 * self.spec.blocks))
-                self._ask(lambda store: store.query(nowhere))
-        except StoreUnavailable:
-            self._confirmed.extendleft(reversed(batch))
-            return False
+    def _move(self, store: Index) -> CaughtUp:
+        """Have a few pages claim in the store."""
+        batch = list(islice(self._confirmed, BATCH))
+        kept, admitted = [], []
+        for page, claim in zip(batch, store.claim_all(batch), strict=True):
+            if claim.outcome is not Outcome.DUPLICATE:
+                admitted.append(page.key)
+            elif all(match.provisional for match in claim.matches):
+                # The page that it repeats may fail yet.
+                kept.append(page)
+        store.confirm(admitted)
+        for _ in batch:
+            self._confirmed.popleft()
         self._confirmed.extend(kept)
-        return len(kept) < len(batch) and len(self._confirmed) > 0
-
-    def _move(self, batch: list[Arrival], store: Index) -> list[Arrival]:
-        """Move pages to the store; return those that it may need yet."""
-        claims = list(zip(batch, store.claim_all(batch), strict=True))
-        store.confirm([p.key for p, claim in claims if claim.outcome is not Outcome.DUPLICATE])
-        copies = [(p, claim) for p, claim in claims if claim.outcome is Outcome.DUPLICATE]
-        # The page that such a copy repeats may fail yet.
-        kept = [p for p, claim in copies if all(match.provisional for match in claim.matches)]
-        self._count(reconciled=len(batch) - len(kept), duplicates=len(copies) - len(kept))
-        return kept
-
-    def _count(self, *, let_through: int = 0, reconciled: int = 0, duplicates: int = 0) -> None:
-        self._done = CaughtUp(
-            self._done.let_through + let_through,
-            self._done.reconciled + reconciled,
-            self._done.duplicates + duplicates,
+        moved = len(batch) - len(kept)
+        return CaughtUp(
+            reconciled=moved,
+            duplicates=moved - len(admitted),
+            more=moved > 0 and len(self._confirmed) > 0,
         )
 
     # The store.
 
-    def _ask(self, call: Callable[[Index], T], proves: Callable[[T], bool] | None = None) -> T:
+    def _ask(self, call: Callable[[Index], T]) -> T:
         """Return the store's answer; before, it is told what it is owed.
-
-        Args:
-            call: asks the store.
-            proves: whether an answer shows that the store is back; without it any does.
 
         Raises:
             StoreUnavailable: it fails.
@@ -341,22 +302,20 @@ class Outage(Index):
             answer = call(store)
         except Exception as error:  # no fault of the store may cost a page
             if not self.away and not self.left:
+                # Until now, somebody might have asked how its pages fared.
                 self._memory.clear()
             self._breaker.failed(error, time.monotonic() - start)
             raise StoreUnavailable(str(error)) from error
         self.flooded = store.flooded
-        if proves is None or proves(answer):
-            self._breaker.worked()
+        self._breaker.worked()
         return answer
 
     def _read(self, call: Callable[[Index], T]) -> T | None:
         """Return the store's answer, or None if it is away or does not answer."""
-        if self.away:
-            return None
-        try:
-            return self._ask(call)
-        except StoreUnavailable:
-            return None
+        if not self.away:
+            with contextlib.suppress(StoreUnavailable):
+                return self._ask(call)
+        return None
 
     def _opened(self) -> Index:
         if self._store is None:

@@ -261,20 +261,14 @@ def test_a_store_that_can_be_read_and_not_written_is_not_said_to_be_back(index, 
     assert [record.levelname for record in caplog.records] == ["WARNING"]
 
 
-def test_while_the_store_is_away_orphans_of_memory_are_adopted(store):
-    index = Outage(store.open, store.spec, pages=10)
-    store.go("refused")
-    index.claim(page("0-0"), now=100)
-    assert index.orphans(now=1000) == [Orphan("0-0", "GET 0-0")]
-    index.close()
-
-
 def test_judged_other_pages_of_an_outage_do_not_keep_a_page_from_the_store(tmp_path):
     store = Store(tmp_path / "store.sqlite")
     store.spec = spec(judge=same_facts)
     index = Outage(store.open, store.spec, pages=10)
     store.go("refused")
     index.claim(page("0-0", facts=b"1"))
+    claim(index, "1-0")
+    index.confirm(["1-0"])
     store.go("up")
     index.catch_up(at_once=True)
     store.calls.clear()
