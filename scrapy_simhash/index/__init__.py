@@ -27,7 +27,8 @@ from scrapy_simhash.index.contract import (
     by_distance,
 )
 from scrapy_simhash.index.local import LocalIndex, memory_index
-from scrapy_simhash.index.sqlite_file import open_file, read_spec
+from scrapy_simhash.index.sqlite_file import open_existing_file, open_file, spec_of
+from scrapy_simhash.index.sqlite_patterns import SqlitePatternStore
 from scrapy_simhash.url_patterns.store import MOST_ROWS, MemoryPatternStore, PatternStore
 
 __all__ = [
@@ -104,9 +105,8 @@ def open_existing(url: str, *, judge: Judge = by_distance, read_only: bool = Tru
         return RedisIndex(*stored_spec(url, judge=judge))
     if parts.scheme == "memory":
         raise StoreMissing("an index in memory is gone with the process that made it")
-    path = _path(url, parts)
-    spec = read_spec(path, judge)
-    return LocalIndex(open_file(path, spec, read_only=read_only), spec)
+    file = open_existing_file(_path(url, parts), read_only=read_only)
+    return LocalIndex(file, spec_of(file, judge))
 
 
 def open_patterns(url: str, most: int = MOST_ROWS) -> PatternStore:
@@ -127,8 +127,6 @@ def open_patterns(url: str, most: int = MOST_ROWS) -> PatternStore:
         return RedisPatternStore(url, most)
     if parts.scheme == "memory":
         return MemoryPatternStore(most)
-    from scrapy_simhash.index.sqlite_patterns import SqlitePatternStore
-
     return SqlitePatternStore(_path(url, parts), most)
 
 

@@ -29,7 +29,7 @@ from scrapy_simhash.index.contract import (
 from scrapy_simhash.index.decision import Decision, Pages
 from scrapy_simhash.index.log import Lease, Log, Record, Row
 from scrapy_simhash.index.neighbours import Near, Neighbours, in_scope, packed_words, scoped
-from scrapy_simhash.index.sqlite_file import SqliteFile, open_memory
+from scrapy_simhash.index.sqlite_file import SqliteFile, make_tables
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +67,9 @@ class LocalIndex(Index):
         now = time.time() if now is None else now
         pages = Pages(arrivals, self.spec)
         lease = Lease(self._log.crawler, now + self.spec.lease)
-        decide = partial(Decision, pages, self.spec, partial(self._log.is_expired, now=now), lease, now)
+        decide = partial(
+            Decision, pages, self.spec, partial(self._log.is_expired, now=now), lease, now
+        )
         with self._lock:
             self._follow()
             # Most of the time goes into this, while other crawlers can write.
@@ -308,4 +310,6 @@ class LocalIndex(Index):
 
 def memory_index(spec: IndexSpec) -> LocalIndex:
     """Return an index in this process's RAM."""
-    return LocalIndex(open_memory(), spec)
+    file = SqliteFile(None)
+    make_tables(file, spec)
+    return LocalIndex(file, spec)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.contract import MAX_FACTS, Census, IndexSpec, StoreDamaged
-from scrapy_simhash.index.liveness import Liveness
+from scrapy_simhash.index.liveness import is_dead, leave, names_of, new_crawler
 from scrapy_simhash.index.sqlite_file import SqliteFile
 
 # Parameters in one statement that every build of SQLite allows.
@@ -26,7 +26,7 @@ class Lease(NamedTuple):
     """The lease of a provisional entry.
 
     Attributes:
-        owner: name of the crawler that has it, see :class:`.liveness.Liveness`.
+        owner: name of the crawler that has it, see :mod:`.liveness`.
         expires: when it runs out, in seconds since the Unix epoch.
         adoptions: how often a crawler has adopted the entry.
         request: what makes the page's request again.
@@ -75,14 +75,13 @@ class Log:
     def __init__(self, file: SqliteFile, spec: IndexSpec) -> None:
         self._file = file
         self._spec = spec
-        self._liveness = Liveness(spec.spider)
-        self.crawler = self._liveness.name
+        self.crawler = new_crawler(spec.spider)
         self.transaction = file.transaction
         self.has_fingerprints = file.path is not None
 
     def close(self) -> None:
         """Close the file."""
-        self._liveness.leave()
+        leave(self.crawler)
         self._file.close()
 
     def _run_for(self, sql: str, positions: Collection[int]) -> list[Any]:
@@ -133,7 +132,9 @@ class Log:
         types = tuple(map(type, row))
         lease = None if row[5] is None else Lease(*row[5:])
         if types[:5] != _RECORD or len(row[3]) > MAX_FACTS or (lease and types[5:] not in _LEASES):
-            raise StoreDamaged(f"{self._file.name} is damaged: {row[0]} has a value of another type")
+            raise StoreDamaged(
+                f"{self._file.name} is damaged: {row[0]} has a value of another type"
+            )
         return Record(*row[:5], lease)
 
     def append(self, entries: Sequence[tuple[Record, Fingerprint]]) -> None:
@@ -178,16 +179,15 @@ class Log:
 
     def is_expired(self, lease: Lease, now: float) -> bool:
         """Return whether a lease has run out, or was never adopted and its crawler is dead."""
-        is_dead = lease.adoptions == 0 and self._liveness.is_dead(lease.owner)
-        return is_dead or lease.expires <= now
+        return lease.expires <= now or (lease.adoptions == 0 and is_dead(lease.owner))
 
     def expired(self, now: float, limit: int) -> list[Record]:
         """Return some of the expired entries of this crawler's spider."""
         found: list[Record] = []
         for (owner,) in self._file.run("SELECT DISTINCT owner FROM leases"):
-            if str(owner).startswith(self._liveness.spider):
+            if str(owner).startswith(names_of(self._spec.spider)):
                 sql = f"{_ENTRIES} owner = ? AND (expires <= ? OR adoptions < ?) LIMIT ?"
-                dead = int(self._liveness.is_dead(owner))
+                dead = int(is_dead(owner))
                 rows = self._file.run(sql, (owner, now, dead, limit - len(found)))
                 found += map(self._record, rows)
         return found
@@ -196,8 +196,8 @@ class Log:
 
     def census(self) -> Census:
         """Count what is there."""
-        pages, leases = len(self), self._count("count(*) FROM leases")
-        return Census(pages, leases, self._file.sizes())
+        sizes = {"entries": self._file.size()}
+        return Census(len(self), self._count("count(*) FROM leases"), sizes)
 
     def __len__(self) -> int:
         return self._count("count(*) FROM entries")

@@ -41,26 +41,31 @@ SCHEMA = (
         adoptions INTEGER NOT NULL, request TEXT)""",
 )
 
+_HEADER = ("recipe", "bits", "distance", "blocks")
+
 
 class SqliteFile:
-    """A connection to a file that is there, or to a database in RAM; it is not thread-safe.
+    """A connection to a file, or to a database in RAM; it is not thread-safe.
 
     Args:
         path: the file; None for RAM.
+        make: make the file if there is none, readable by its owner alone.
 
     Raises:
         StoreUnavailable: of every method; the file cannot be used just now.
         StoreDamaged: of every method; it holds no index, or a damaged one.
     """
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, *, make: bool = False) -> None:
         self.path = path
         self.name = str(path or "memory://")
         self._pid = os.getpid()
-        self._is_closed = False
-        with translated(self.name):
-            # Opened by "mode=ro", SQLite leaves the files of its write-ahead log behind.
+        with self._translated():
+            if path and make:
+                # SQLite gives its other files the permissions of this one.
+                os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
             self._connection = sqlite3.connect(
+                # Opened by "mode=ro", SQLite leaves the files of its write-ahead log behind.
                 f"file:{quote(self.name)}?mode=rw" if path else ":memory:",
                 timeout=BUSY_TIMEOUT,
                 isolation_level=None,
@@ -74,13 +79,13 @@ class SqliteFile:
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Any]:
         """Yield the rows of a statement one by one."""
-        with self._using() as connection:
-            yield from connection.execute(sql, parameters)
+        with self._translated():
+            yield from self._connection.execute(sql, parameters)
 
     def run_many(self, sql: str, parameters: Iterable[Sequence[object]]) -> None:
         """Run a statement with each of some parameters."""
-        with self._using() as connection:
-            connection.executemany(sql, parameters)
+        with self._translated():
+            self._connection.executemany(sql, parameters)
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
@@ -96,25 +101,32 @@ class SqliteFile:
             raise
 
     @contextlib.contextmanager
-    def _using(self) -> Iterator[sqlite3.Connection]:
-        if self._is_closed:
-            raise StoreUnavailable(f"the index {self.name} is closed")
+    def _translated(self) -> Iterator[None]:
+        """Raise SQLite's and the system's errors as ours, which name the file."""
         if self.path and self._pid != os.getpid():
             raise StoreUnavailable(f"{self.name} was opened by the process that forked this one")
-        with translated(self.name):
-            yield self._connection
+        try:
+            yield
+        except (sqlite3.OperationalError, sqlite3.ProgrammingError) as error:
+            if str(error).startswith(("no such", "Could not decode")):
+                raise StoreDamaged(f"{self.name} is not a complete index: {error}") from error
+            raise StoreUnavailable(f"cannot use {self.name}: {error}") from error
+        except sqlite3.DatabaseError as error:
+            raise StoreDamaged(
+                f"{self.name} is damaged or not an index: {error}; use another file, or delete "
+                "this one to start anew"
+            ) from error
+        except OSError as error:
+            raise StoreUnavailable(f"cannot use {self.name}: {error.strerror}") from error
 
-    def sizes(self) -> dict[str, int]:
-        """Return the bytes of its parts."""
+    def size(self) -> int:
+        """Return its bytes, without those of the write-ahead log."""
         sql = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
         ((size,),) = self.run(sql)
-        beside = Path(f"{self.name}-wal")
-        log = beside.stat().st_size if self.path and beside.exists() else 0
-        return {"entries": size, "write-ahead log": log} if log else {"entries": size}
+        return int(size)
 
     def close(self) -> None:
         """Close the connection, in the process that opened it. Closing twice does no harm."""
-        self._is_closed = True
         if self._pid == os.getpid():
             self._connection.close()
 
@@ -124,106 +136,70 @@ class SqliteFile:
             self.close()
 
 
-@contextlib.contextmanager
-def translated(path: object) -> Iterator[None]:
-    """Raise SQLite's and the system's errors as ours, which name the file."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        if str(error).startswith(("no such", "Could not decode")):
-            raise StoreDamaged(f"{path} is not a complete index: {error}") from error
-        raise StoreUnavailable(f"cannot use {path}: {error}") from error
-    except sqlite3.DatabaseError as error:
-        raise StoreDamaged(
-            f"{path} is damaged or not an index: {error}; use another file, or delete this one to "
-            "start anew"
-        ) from error
-    except OSError as error:
-        raise StoreUnavailable(f"cannot use {path}: {error.strerror}") from error
-
-
-def open_memory() -> SqliteFile:
-    """Return a database in RAM with the tables of an index."""
-    file = SqliteFile(None)
+def make_tables(file: SqliteFile, spec: IndexSpec) -> None:
+    """Make the tables and the header of an index in an empty database."""
     for statement in SCHEMA:
         file.run(statement)
-    return file
+    header = [(name, str(getattr(spec, name))) for name in _HEADER]
+    file.run_many("INSERT INTO header VALUES (?, ?)", header)
 
 
-def open_file(path: Path, spec: IndexSpec, *, read_only: bool = False) -> SqliteFile:
-    """Open the index in a file, and check that it fits; make it if it may be made.
+def open_file(path: Path, spec: IndexSpec) -> SqliteFile:
+    """Open the index in a file, and check that it fits; make it if there is none.
 
     Raises:
-        StoreMissing: there is no index, and none is made.
         StoreMismatch: the file was made by another recipe, width, number of blocks or format.
         StoreDamaged: the file is not an index, or is damaged.
         StoreUnavailable: the file cannot be opened or written.
     """
-    if read_only:
-        return _open_read_only(path)
     if not path.parent.is_dir():
         raise StoreUnavailable(f"cannot open {path}: {path.parent} is no folder")
-    with translated(path):
-        # SQLite gives its other files the permissions of this one.
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    file = SqliteFile(path)
-    try:
-        # In WAL mode this survives kill -9; only a power cut may lose the last claims.
-        file.run("PRAGMA synchronous = NORMAL")
-        with file.transaction():
-            ((application,),) = file.run("PRAGMA application_id")
-            ((tables,),) = file.run("SELECT count(*) FROM sqlite_master")
-            if not tables and not application:
-                for statement in SCHEMA:
-                    file.run(statement)
-                file.run_many("INSERT INTO header VALUES (?, ?)", _header(spec).items())
-            _check_fits(path, _stored_spec(file, spec.judge), spec)
-        _write_ahead(file)
-    except BaseException:
-        file.close()
-        raise
+    file = SqliteFile(path, make=True)
+    with file.transaction():
+        ((application,),) = file.run("PRAGMA application_id")
+        ((tables,),) = file.run("SELECT count(*) FROM sqlite_master")
+        if not tables and not application:
+            make_tables(file, spec)
+        stored = spec_of(file, spec.judge)
+        for name in ("recipe", "bits", "blocks"):
+            there, asked = getattr(stored, name), getattr(spec, name)
+            if there != asked:
+                raise StoreMismatch(
+                    f"{path} was made with the {name} {there}, not {asked}: use the same {name} "
+                    "or another file, or delete this one to start anew"
+                )
+    _write_ahead(file)
     return file
 
 
-def _open_read_only(path: Path) -> SqliteFile:
+def open_existing_file(path: Path, *, read_only: bool) -> SqliteFile:
+    """Open a file that is there.
+
+    Raises:
+        StoreMissing: there is none.
+        StoreUnavailable: it cannot be opened.
+    """
     if not path.is_file():
         raise StoreMissing(f"there is no index {path}")
     file = SqliteFile(path)
-    file.run("PRAGMA query_only = ON")
+    file.run(f"PRAGMA query_only = {read_only:d}")
     return file
 
 
-def read_spec(path: Path, judge: Judge = by_distance) -> IndexSpec:
-    """Return how the index in a file was opened first; the file is neither changed nor made.
+def spec_of(file: SqliteFile, judge: Judge = by_distance) -> IndexSpec:
+    """Return how the index in a file was opened first.
 
     Raises:
-        StoreMissing: there is no such file.
         StoreMismatch: it has another format.
         StoreDamaged: it is no index.
-        StoreUnavailable: it cannot be read.
     """
-    with contextlib.closing(_open_read_only(path)) as file:
-        return _stored_spec(file, judge)
-
-
-def _header(spec: IndexSpec) -> dict[str, str]:
-    return {
-        "recipe": spec.recipe,
-        "bits": str(spec.bits),
-        "distance": str(spec.distance),
-        "blocks": str(spec.blocks),
-    }
-
-
-def _stored_spec(file: SqliteFile, judge: Judge) -> IndexSpec:
-    path = file.name
     ((application,),) = file.run("PRAGMA application_id")
     ((version,),) = file.run("PRAGMA user_version")
     if application != APPLICATION_ID:
-        raise StoreDamaged(f"{path} is a SQLite file of another program: use another file")
+        raise StoreDamaged(f"{file.name} is a SQLite file of another program: use another file")
     if version != FORMAT:
         raise StoreMismatch(
-            f"{path} has format {version}, this version of scrapy-simhash reads {FORMAT}: "
+            f"{file.name} has format {version}, this version of scrapy-simhash reads {FORMAT}: "
             "use the version that made it, or another file"
         )
     header = dict(file.run("SELECT name, value FROM header"))
@@ -231,21 +207,13 @@ def _stored_spec(file: SqliteFile, judge: Judge) -> IndexSpec:
         bits, distance, blocks = (int(header[name]) for name in ("bits", "distance", "blocks"))
         return IndexSpec(str(header["recipe"]), bits, distance, blocks, judge=judge)
     except (KeyError, ValueError, TypeError) as error:
-        raise StoreDamaged(f"{path} has a damaged header: {error}") from error
-
-
-def _check_fits(path: Path, stored: IndexSpec, spec: IndexSpec) -> None:
-    for name in ("recipe", "bits", "blocks"):
-        there, asked = getattr(stored, name), getattr(spec, name)
-        if there != asked:
-            raise StoreMismatch(
-                f"{path} was made with the {name} {there}, not {asked}: use the same {name} or "
-                "another file, or delete this one to start anew"
-            )
+        raise StoreDamaged(f"{file.name} has a damaged header: {error}") from error
 
 
 def _write_ahead(file: SqliteFile) -> None:
     """Switch to WAL mode; SQLite does not wait by itself for others that do so just now."""
+    # In WAL mode this survives kill -9; only a power cut may lose the last claims.
+    file.run("PRAGMA synchronous = NORMAL")
     deadline = time.monotonic() + BUSY_TIMEOUT
     while True:
         try:

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from scrapy_simhash.index import Index, StoreUnavailable, open_index
-from scrapy_simhash.index.liveness import Liveness
+from scrapy_simhash.index.liveness import is_dead
 from tests.index.made import DUPLICATE, ORIGINAL, page, spec
 
 CLUSTERS = 40
@@ -139,13 +139,14 @@ def test_a_closed_crawler_of_this_process_is_dead_and_an_open_one_is_not(tmp_pat
 
 
 def test_a_crawler_of_another_machine_is_not_known_to_be_dead():
-    liveness = Liveness("spider")
-    assert not liveness.is_dead(f"{liveness.spider}elsewhere:1:abc")
-    assert not liveness.is_dead("rubbish")
-    here = f"{liveness.spider}{socket.gethostname()}"
-    assert not liveness.is_dead(f"{here}:{10**30}:abc")
-    assert not liveness.is_dead(f"{here}:{os.getppid()}:abc")
-    assert liveness.is_dead(f"{here}:{os.getpid()}:abc")
+    assert not is_dead("1@elsewhere:1:abc")
+    assert not is_dead("rubbish")
+    here = f"1@{socket.gethostname()}"
+    assert not is_dead(f"{here}:{10**30}:abc")
+    assert not is_dead(f"{here}:{'1' * 5000}:abc")
+    assert not is_dead(f"{here}:rubbish:abc")
+    assert not is_dead(f"{here}:{os.getppid()}:abc")
+    assert is_dead(f"{here}:{os.getpid()}:abc")
 
 
 def test_a_forked_process_is_told_to_open_the_index_itself(tmp_path):
