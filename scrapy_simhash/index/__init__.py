@@ -7,14 +7,12 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from scrapy_simhash.index.contract import (
     Arrival,
-    Census,
     Claim,
     Entry,
     Index,
     IndexSpec,
     Judge,
     Match,
-    Neighbour,
     Orphan,
     Outcome,
     Ruling,
@@ -33,14 +31,11 @@ from scrapy_simhash.url_patterns.store import MOST_ROWS, MemoryPatternStore, Pat
 
 __all__ = [
     "Arrival",
-    "Census",
     "Claim",
     "Entry",
     "Index",
     "IndexSpec",
-    "Judge",
     "Match",
-    "Neighbour",
     "Orphan",
     "Outcome",
     "Ruling",
@@ -50,7 +45,6 @@ __all__ = [
     "StoreMissing",
     "StoreUnavailable",
     "Unsettled",
-    "by_distance",
     "open_existing",
     "open_index",
     "open_patterns",

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from scrapy_simhash.index.contract import Arrival, Claim, IndexSpec, Match, Outcome, Ruling
-from scrapy_simhash.index.log import Lease, Record
-from scrapy_simhash.index.neighbours import Near, bit_count, packed_words, scoped
+from scrapy_simhash.index.log import Record
+from scrapy_simhash.index.neighbours import Near, distances, packed_words, scoped
 
 _OWN = Ruling(True, "key")
 
@@ -35,12 +35,10 @@ class Pages:
     def twins(self, distance: int) -> list[Near]:
         """Return for each page (distance, index) of the earlier pages that are near it."""
         twins: list[Near] = [[] for _ in self.arrivals]
-        distances = np.zeros((len(twins), len(twins)), np.uint16)
-        for column in self.words.T:
-            distances += bit_count(column[:, None] ^ column)
-        later, earlier = np.nonzero(np.tril(distances <= distance, -1))
+        between = distances(self.words[:, None], self.words)
+        later, earlier = np.nonzero(np.tril(between <= distance, -1))
         for i, j in zip(later.tolist(), earlier.tolist(), strict=True):
-            twins[i].append((int(distances[i, j]), j))
+            twins[i].append((int(between[i, j]), j))
         return twins
 
 
@@ -50,8 +48,8 @@ class Decision:
     Args:
         pages: the pages of the call.
         spec: how the index was opened.
-        is_expired: whether a lease is.
-        lease: what a page that is in progress from now on is leased to, without a request.
+        is_expired: whether an entry's lease is.
+        owner: whose the pages are that are in progress from now on.
         now: seconds since the Unix epoch.
         near: for each page (distance, position) of the entries near it.
         records: these entries; deleted ones are missing.
@@ -60,35 +58,33 @@ class Decision:
     Attributes:
         claims: the answers.
         new: the entries of pages that become originals, by the page's index.
-        leased: the leases that begin anew, by position.
+        leased: entries whose leases begin anew, by position.
         deleted: positions of expired copies, whose place a page takes.
-        in_progress: key and position of the entries that are the crawler's now.
     """
 
     def __init__(
         self,
         pages: Pages,
         spec: IndexSpec,
-        is_expired: Callable[[Lease], bool],
-        lease: Lease,
+        is_expired: Callable[[Record, float], bool],
+        owner: str,
         now: float,
         near: list[Near],
         records: dict[int, Record],
         last: int,
     ) -> None:
         self._pages = pages
-        self._judge = spec.judge
+        self._spec = spec
         self._is_expired = is_expired
-        self._lease = lease
+        self._owner = owner
         self._now = now
         self._near = near
         self._records = records
         self._twins = pages.twins(spec.distance)
         self._last = last
         self.new: dict[int, Record] = {}
-        self.leased: dict[int, Lease] = {}
+        self.leased: dict[int, Record] = {}
         self.deleted: set[int] = set()
-        self.in_progress: list[tuple[str, int]] = []
         self.claims = [self._answer(*page) for page in enumerate(pages.arrivals)]
 
     @property
@@ -103,12 +99,14 @@ class Decision:
         expired: list[Record] = []
         for distance, record in self._found(index, page.scope):
             ruling = self._ruling(page, record, distance)
-            position, key, _, _, time, lease = record
-            match = Match(position, key, distance, time, lease is not None, ruling.reason)
+            provisional = record.owner is not None
+            match = Match(
+                record.position, record.key, distance, record.time, provisional, ruling.reason
+            )
             if ruling is _OWN:
                 own.append(record)
                 matches.append(match)
-            elif lease is None or not self._is_expired(lease):
+            elif not self._is_expired(record, self._now):
                 (matches if ruling.is_copy else others).append(match)
             elif ruling.is_copy:
                 expired.append(record)
@@ -138,22 +136,19 @@ class Decision:
     def _ruling(self, page: Arrival, record: Record, distance: int) -> Ruling:
         if record.key == page.key:
             return _OWN
-        return self._judge(page.key, page.facts, record.key, record.facts, distance)
+        return self._spec.judge(page.key, page.facts, record.key, record.facts, distance)
 
     def _lease_anew(self, own: list[Record], page: Arrival) -> None:
         for record in own:
-            if record.lease is not None:
-                adoptions = record.lease.adoptions
-                lease = self._lease._replace(adoptions=adoptions, request=page.request)
-                self.leased[record.position] = lease
-                self.in_progress.append((page.key, record.position))
-                self._records[record.position] = record._replace(lease=lease)
+            if record.owner is not None:
+                expires = self._now + self._spec.lease
+                leased = record._replace(owner=self._owner, expires=expires, request=page.request)
+                self.leased[record.position] = self._records[record.position] = leased
 
     def _admit(self, index: int, page: Arrival) -> None:
         position = self._last + len(self.new) + 1
         # Whole seconds take half the room in a file.
-        time = float(int(self._now))
-        lease = self._lease._replace(request=page.request)
-        record = Record(position, page.key, page.scope, page.facts, time, lease)
-        self.new[index] = self._records[position] = record
-        self.in_progress.append((page.key, position))
+        time, expires = float(int(self._now)), self._now + self._spec.lease
+        self.new[index] = self._records[position] = Record(
+            position, page.key, page.scope, page.facts, time, self._owner, expires, 0, page.request
+        )

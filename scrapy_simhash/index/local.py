@@ -27,7 +27,7 @@ from scrapy_simhash.index.contract import (
     Unsettled,
 )
 from scrapy_simhash.index.decision import Decision, Pages
-from scrapy_simhash.index.log import Lease, Log, Record, Row
+from scrapy_simhash.index.log import Log, Record, Row
 from scrapy_simhash.index.neighbours import Near, Neighbours, in_scope, packed_words, scoped
 from scrapy_simhash.index.sqlite_file import SqliteFile, make_tables
 
@@ -66,10 +66,8 @@ class LocalIndex(Index):
             return []
         now = time.time() if now is None else now
         pages = Pages(arrivals, self.spec)
-        lease = Lease(self._log.crawler, now + self.spec.lease)
-        decide = partial(
-            Decision, pages, self.spec, partial(self._log.is_expired, now=now), lease, now
-        )
+        log = self._log
+        decide = partial(Decision, pages, self.spec, log.is_expired, log.crawler, now)
         with self._lock:
             self._follow()
             # Most of the time goes into this, while other crawlers can write.
@@ -80,17 +78,17 @@ class LocalIndex(Index):
                 decision = decide(near, self._records(near), 0)
                 if not decision.changes:
                     return decision.claims
-            with self._log.transaction():
+            with log.transaction():
                 self._follow()
                 # Whatever came meanwhile is compared exactly: no race admits two.
                 later = self._neighbours.scan(pages.words, compared)
                 near = [[*first, *rest] for first, rest in zip(near, later, strict=True)]
-                decision = decide(near, self._records(near), self._log.last())
-                self._log.delete(decision.deleted)
+                decision = decide(near, self._records(near), log.last())
+                log.delete(decision.deleted)
                 self._append(pages, decision.new)
-                self._log.lease(decision.leased)
+                log.lease(decision.leased.values())
             self._take_in(pages, decision.new)
-            self._hold(decision.in_progress)
+            self._hold([*decision.new.values(), *decision.leased.values()])
             return decision.claims
 
     def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Neighbour]:  # noqa: D102
@@ -101,7 +99,7 @@ class LocalIndex(Index):
             records = self._records(near)
         found = [(distance, records[at]) for distance, at in near[0] if at in records]
         return [
-            Neighbour(r.position, r.key, distance, r.facts, r.time, r.lease is not None)
+            Neighbour(r.position, r.key, distance, r.facts, r.time, r.owner is not None)
             for distance, r in found
             if r.scope == scope
         ]
@@ -121,7 +119,7 @@ class LocalIndex(Index):
 
     def _append(self, pages: Pages, new: dict[int, Record]) -> None:
         """Write the entries of some pages, given by their index, into the log."""
-        self._log.append([(r, pages.arrivals[index].fingerprint) for index, r in new.items()])
+        self._log.append(new.values(), (pages.arrivals[index].fingerprint for index in new))
 
     def _take_in(self, pages: Pages, new: dict[int, Record]) -> None:
         """Take them into RAM, now that the log has them."""
@@ -158,72 +156,64 @@ class LocalIndex(Index):
         keys = list(keys)
         with self._lock:
             with self._log.transaction():
-                self._log.delete(self._own(keys).keys())
+                self._log.delete([record.position for record in self._own(keys)])
             self._let_go(keys)
 
     def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:  # noqa: D102
         expires = (time.time() if now is None else now) + self.spec.lease
         with self._lock, self._log.transaction():
-            own = self._own(list(keys)).items()
-            self._log.lease({at: lease._replace(expires=expires) for at, lease in own})
+            own = self._own(list(keys))
+            self._log.lease(record._replace(expires=expires) for record in own)
 
     def _positions(self, keys: list[str]) -> list[int]:
         return [position for key in keys for position in self._open.get(key, ())]
 
-    def _own(self, keys: list[str]) -> dict[int, Lease]:
-        """Return the leases of these keys that nobody has taken over."""
-        records = self._log.records(self._positions(keys))
-        leases = ((position, record.lease) for position, record in records.items())
-        return {at: lease for at, lease in leases if lease and lease.owner == self._log.crawler}
+    def _own(self, keys: list[str]) -> list[Record]:
+        """Return the entries of these keys that nobody has taken over."""
+        records = self._log.records(self._positions(keys)).values()
+        return [record for record in records if record.owner == self._log.crawler]
+
+    def _hold(self, records: Iterable[Record]) -> None:
+        """Remember that this crawler has these entries in progress."""
+        for record in records:
+            self._open.setdefault(record.key, set()).add(record.position)
 
     def _let_go(self, keys: list[str]) -> None:
         for key in keys:
             self._open.pop(key, None)
 
-    def _hold(self, entries: Iterable[tuple[str, int]]) -> None:
-        """Remember that this crawler has these entries in progress."""
-        for key, position in entries:
-            self._open.setdefault(key, set()).add(position)
-
     def orphans(self, *, limit: int = 100, now: float | None = None) -> list[Orphan]:  # noqa: D102
         now = time.time() if now is None else now
-        leases: dict[int, Lease] = {}
-        adopted: dict[int, Orphan] = {}
-        given_up: list[int] = []
+        crawler, expires = self._log.crawler, now + self.spec.lease
         with self._lock:
             with self._log.transaction():
-                for position, key, *_, lease in self._log.expired(now, limit):
-                    if lease is None or lease.request is None:
-                        given_up.append(position)
-                    elif lease.adoptions >= MAX_ADOPTIONS:
-                        given_up.append(position)
-                        logger.warning(
-                            "%s is not crawled again: %d crawlers that had it in progress have "
-                            "ended",
-                            key,
-                            MAX_ADOPTIONS + 1,
-                        )
-                    else:
-                        leases[position] = Lease(
-                            self._log.crawler,
-                            now + self.spec.lease,
-                            lease.adoptions + 1,
-                            lease.request,
-                        )
-                        adopted[position] = Orphan(key, lease.request)
-                self._log.lease(leases)
-                self._log.delete(given_up)
-            self._hold((orphan.key, position) for position, orphan in adopted.items())
-        return list(adopted.values())
+                expired = self._log.expired(now, limit)
+                adopted = [
+                    r._replace(owner=crawler, expires=expires, adoptions=r.adoptions + 1)
+                    for r in expired
+                    if r.request is not None and r.adoptions < MAX_ADOPTIONS
+                ]
+                self._log.lease(adopted)
+                positions = {record.position for record in expired}
+                self._log.delete(positions - {record.position for record in adopted})
+            self._hold(adopted)
+        for record in expired:
+            if record.request is not None and record.adoptions >= MAX_ADOPTIONS:
+                logger.warning(
+                    "%s is not crawled again: %d crawlers that had it in progress have ended",
+                    record.key,
+                    MAX_ADOPTIONS + 1,
+                )
+        return [Orphan(record.key, record.request or "") for record in adopted]
 
     def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> Unsettled:  # noqa: D102
         now = time.time() if now is None else now
         asked = frozenset(entries)
         with self._lock:
             records = self._log.records(asked)
-            leases = {at: record.lease for at, record in records.items() if record.lease}
-            expired = {at for at, lease in leases.items() if self._log.is_expired(lease, now)}
-        return Unsettled(frozenset(leases.keys() - expired), asked - records.keys() | expired)
+            expired = {at for at, r in records.items() if self._log.is_expired(r, now)}
+        provisional = {at for at, r in records.items() if r.owner is not None} - expired
+        return Unsettled(frozenset(provisional), asked - records.keys() | expired)
 
     # Acts of an operator.
 
@@ -256,7 +246,7 @@ class LocalIndex(Index):
             (record.key, record.scope, page.fingerprint.value)
             for page, some in zip(pages.arrivals, near, strict=True)
             for distance, position in some
-            if distance == 0 and (record := records.get(position)) and record.lease is None
+            if distance == 0 and (record := records.get(position)) and record.owner is None
         }
 
     def remove(self, keys: Iterable[str]) -> int:  # noqa: D102
@@ -293,9 +283,9 @@ class LocalIndex(Index):
                 return
             for after, _, value, blocks in rows:
                 if record := records.get(after):
-                    _, key, scope, facts, time_, lease = record
+                    _, key, scope, facts, time_, owner, *_ = record
                     fingerprint = Fingerprint(int.from_bytes(value, "big"), self.spec.bits, blocks)
-                    yield Entry(key, fingerprint, scope, facts, time_, lease is not None)
+                    yield Entry(key, fingerprint, scope, facts, time_, owner is not None)
 
     def _from_ram(self, rows: list[Row]) -> Iterator[Row]:
         """Yield rows of the log with the fingerprints that RAM has."""

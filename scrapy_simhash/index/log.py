@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
@@ -14,41 +14,39 @@ from scrapy_simhash.index.sqlite_file import SqliteFile
 _PARAMETERS = 500
 
 _ENTRIES = (
-    "SELECT position, key, scope, facts, time, owner, expires, adoptions, request "
-    "FROM entries LEFT JOIN leases USING (position) WHERE "
+    "SELECT position, key, scope, facts, time, owner, ifnull(expires, 0.0), ifnull(adoptions, 0), "
+    "request FROM entries LEFT JOIN leases USING (position) WHERE "
 )
-# The types of an entry's columns, and of its lease's, with a request or without.
-_RECORD = (int, str, str, bytes, float)
-_LEASES = ((str, float, int, str), (str, float, int, type(None)))
-
-
-class Lease(NamedTuple):
-    """The lease of a provisional entry.
-
-    Attributes:
-        owner: name of the crawler that has it, see :mod:`.liveness`.
-        expires: when it runs out, in seconds since the Unix epoch.
-        adoptions: how often a crawler has adopted the entry.
-        request: what makes the page's request again.
-    """
-
-    owner: str
-    expires: float
-    adoptions: int = 0
-    request: str | None = None
 
 
 class Record(NamedTuple):
-    """One entry without its fingerprint; the lease is None once it is confirmed."""
+    """One entry without its fingerprint.
+
+    Attributes:
+        position: its place in the log, from 1 on.
+        key: of its page.
+        scope: as in an arrival.
+        facts: as in an arrival.
+        time: when it was admitted, in whole seconds since the Unix epoch.
+        owner: name of the crawler that has it in progress; None once it is confirmed.
+        expires: when its lease runs out, in seconds since the Unix epoch.
+        adoptions: how often a crawler has adopted it.
+        request: what makes the page's request again.
+    """
 
     position: int
     key: str
     scope: str
     facts: bytes
     time: float
-    lease: Lease | None = None
+    owner: str | None = None
+    expires: float = 0.0
+    adoptions: int = 0
+    request: str | None = None
 
 
+_TEXT_OR_NONE = (str, type(None))
+_TYPES: Any = (int, str, str, bytes, float, _TEXT_OR_NONE, float, int, _TEXT_OR_NONE)
 # Position, scope, and fingerprint and block values as bytes.
 Row = tuple[int, str, bytes, bytes]
 
@@ -114,8 +112,8 @@ class Log:
                 and (len(value), len(blocks)) == sizes
             ):
                 raise StoreDamaged(
-                    f"{self._file.name} is damaged: the fingerprint at {position} does not have {self._spec.bits} bits and "
-                    f"{self._spec.blocks} block values"
+                    f"{self._file.name} is damaged: the fingerprint at {position} does not have "
+                    f"{self._spec.bits} bits and {self._spec.blocks} block values"
                 )
         return rows
 
@@ -129,25 +127,23 @@ class Log:
         return {row[0]: self._record(row) for row in rows}
 
     def _record(self, row: Sequence[Any]) -> Record:
-        types = tuple(map(type, row))
-        lease = None if row[5] is None else Lease(*row[5:])
-        if types[:5] != _RECORD or len(row[3]) > MAX_FACTS or (lease and types[5:] not in _LEASES):
+        if not all(map(isinstance, row, _TYPES)) or len(row[3]) > MAX_FACTS:
             raise StoreDamaged(
-                f"{self._file.name} is damaged: {row[0]} has a value of another type"
+                f"{self._file.name} is damaged: the entry at {row[0]} has a value of another type"
             )
-        return Record(*row[:5], lease)
+        return Record._make(row)
 
-    def append(self, entries: Sequence[tuple[Record, Fingerprint]]) -> None:
+    def append(self, records: Collection[Record], fingerprints: Iterable[Fingerprint]) -> None:
         """Append entries, whose positions continue the log."""
         full = self.has_fingerprints
         self._file.run_many(
             "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
                 (*record[:5], page.to_bytes() if full else b"", page.blocks if full else b"")
-                for record, page in entries
+                for record, page in zip(records, fingerprints, strict=True)
             ],
         )
-        self.lease({record.position: record.lease for record, _ in entries if record.lease})
+        self.lease(record for record in records if record.owner is not None)
 
     def delete(self, positions: Collection[int]) -> None:
         """Delete entries and their leases."""
@@ -166,20 +162,23 @@ class Log:
 
     # Leases.
 
-    def lease(self, leases: Mapping[int, Lease]) -> None:
-        """Lease provisional entries anew."""
+    def lease(self, records: Iterable[Record]) -> None:
+        """Write the leases of provisional entries."""
         self._file.run_many(
             "INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?)",
-            [(position, *lease) for position, lease in leases.items()],
+            [(record.position, *record[5:]) for record in records],
         )
 
     def settle(self, positions: Collection[int]) -> None:
         """End the leases of entries, which become final."""
         self._run_for("DELETE FROM leases WHERE position IN", positions)
 
-    def is_expired(self, lease: Lease, now: float) -> bool:
-        """Return whether a lease has run out, or was never adopted and its crawler is dead."""
-        return lease.expires <= now or (lease.adoptions == 0 and is_dead(lease.owner))
+    def is_expired(self, record: Record, now: float) -> bool:
+        """Return whether an entry's lease has run out, or its crawler is known to be dead."""
+        if record.owner is None:
+            return False
+        # What ends one crawler may end its heir as well, so that is not told at once.
+        return record.expires <= now or (record.adoptions == 0 and is_dead(record.owner))
 
     def expired(self, now: float, limit: int) -> list[Record]:
         """Return some of the expired entries of this crawler's spider."""

@@ -9,8 +9,7 @@ blocks of all pages of a call, for each run.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from mmap import mmap
 from typing import Any
 from zlib import crc32
@@ -24,6 +23,8 @@ Uint64s = npt.NDArray[np.uint64]
 Uint32s = npt.NDArray[np.uint32]
 # Distance and position of the entries near a fingerprint, sorted.
 Near = list[tuple[int, int]]
+# Number of the fingerprint, and distance and position of an entry near it.
+_Pair = tuple[int, int, int]
 
 # Entries that are compared one by one with every page.
 TAIL = 512
@@ -102,7 +103,7 @@ class Neighbours:
         Returns:
             n lists, each sorted.
         """
-        found = self.scan(words, self._in_runs)
+        found = self._scanned(words, self._in_runs)
         spread = (blocks * _SPREAD).ravel()
         # Entries that a look-up may still read.
         left = np.full(len(spread), BUCKET_LIMIT)
@@ -111,24 +112,35 @@ class Neighbours:
             lookups, numbers = run.find(spread, left, flooded)
             left -= np.bincount(lookups, minlength=len(left))
             queries = lookups // self._blocks
-            distances = np.zeros(len(numbers), np.uint16)
-            for i in range(words.shape[1]):
-                distances += bit_count(self._words[numbers, i] ^ words[queries, i])
-            self._note(found, queries, numbers, distances)
+            found |= self._near(queries, numbers, distances(self._words[numbers], words[queries]))
         self.flooded += int(flooded.sum())
-        return found
+        return _by_query(len(words), found)
 
     def scan(self, words: Uint64s, first: int) -> list[Near]:
         """Compare with every entry from a number on; return as :meth:`find`."""
-        found: list[Near] = [[] for _ in words]
+        return _by_query(len(words), self._scanned(words, first))
+
+    def _scanned(self, words: Uint64s, first: int) -> set[_Pair]:
+        found: set[_Pair] = set()
         for start in range(first, self._count, TAIL):
             some = self._words[start : min(start + TAIL, self._count)]
-            distances = np.zeros((len(words), len(some)), np.uint16)
-            for i in range(words.shape[1]):
-                distances += bit_count(words[:, i, None] ^ some[:, i])
-            queries, numbers = np.nonzero(distances <= self._distance)
-            self._note(found, queries, numbers + start, distances[queries, numbers])
+            between = distances(words[:, None], some)
+            queries, numbers = np.nonzero(between <= self._distance)
+            found |= self._near(queries, numbers + start, between[queries, numbers])
         return found
+
+    def _near(
+        self,
+        queries: npt.NDArray[np.intp],
+        numbers: npt.NDArray[Any],
+        between: npt.NDArray[np.uint16],
+    ) -> set[_Pair]:
+        """Return those of some pairs that are within the distance and living."""
+        near = np.flatnonzero(between <= self._distance)
+        near = near[self._living[numbers[near]]]
+        positions = self._positions[numbers[near]].tolist()
+        # An entry may share several blocks with the fingerprint.
+        return set(zip(queries[near].tolist(), between[near].tolist(), positions, strict=True))
 
     def forget(self, positions: Sequence[int]) -> None:
         """Never find these entries again, as far as they are there."""
@@ -153,26 +165,6 @@ class Neighbours:
         here = np.flatnonzero(numbers >= self._in_runs)
         values[here] = self._tail[numbers[here] - self._in_runs]
         return self._words[numbers], values
-
-    def _note(
-        self,
-        found: list[Near],
-        queries: npt.NDArray[np.intp],
-        numbers: npt.NDArray[Any],
-        distances: npt.NDArray[np.uint16],
-    ) -> None:
-        """Add the living ones of some pairs that are within the distance, each once."""
-        near = np.flatnonzero(distances <= self._distance)
-        if len(near):
-            near = near[self._living[numbers[near]]]
-            positions = self._positions[numbers[near]].tolist()
-            touched = queries[near].tolist()
-            pairs = zip(touched, distances[near].tolist(), positions, strict=True)
-            # An entry may share several blocks with the fingerprint.
-            for query, distance, position in sorted(set(pairs)):
-                found[query].append((distance, position))
-            for query in set(touched):
-                found[query].sort()
 
     def _grow(self, capacity: int) -> None:
         """Make room; memory that is not yet used is not touched, and so costs nothing."""
@@ -289,7 +281,8 @@ class _Run:
         for block in range(self._blocks):
             keys = self._keys(block)
             values[(keys & _LOW) - self.first, block] = keys >> np.uint64(32)
-        return values[numbers - self.first] * _GATHER
+        found: Uint32s = values[numbers - self.first] * _GATHER
+        return found
 
 
 def _mapped(size: int, dtype: type) -> npt.NDArray[Any]:
@@ -323,22 +316,29 @@ def packed_words(values: Sequence[bytes], bits: int) -> Uint64s:
     return np.frombuffer(b"".join(values), np.uint64).reshape(-1, bits // 64)
 
 
-def bit_count(words: Uint64s) -> npt.NDArray[np.uint8]:
-    """Return the number of ones in each word."""
-    counts: npt.NDArray[np.uint8] = _ONES_OF(words)
-    return counts
-
-
 def ones_by_table(words: Uint64s) -> npt.NDArray[np.uint8]:
-    """Return the same; numpy 1 has nothing faster."""
-    counts = _table()[words.view(np.uint16)].reshape(*words.shape, 4)
+    """Return the number of ones in each word; numpy 1 has nothing faster."""
+    counts = _ONES[words.view(np.uint8)].reshape(*words.shape, 8)
     total: npt.NDArray[np.uint8] = counts.sum(axis=-1, dtype=np.uint8)
     return total
 
 
-@functools.cache
-def _table() -> npt.NDArray[np.uint8]:
-    return np.array([i.bit_count() for i in range(1 << 16)], np.uint8)
+_ONES = np.array([i.bit_count() for i in range(256)], np.uint8)
+bit_count: Callable[[Uint64s], npt.NDArray[np.uint8]]
+bit_count = getattr(np, "bitwise_count", ones_by_table)
 
 
-_ONES_OF = getattr(np, "bitwise_count", ones_by_table)
+def distances(left: Uint64s, right: Uint64s) -> npt.NDArray[np.uint16]:
+    """Return the distances of fingerprints, whose words are in the last of the dimensions."""
+    total = bit_count(left[..., 0] ^ right[..., 0]).astype(np.uint16)
+    for i in range(1, left.shape[-1]):
+        total += bit_count(left[..., i] ^ right[..., i])
+    return total
+
+
+def _by_query(count: int, pairs: set[_Pair]) -> list[Near]:
+    """Return what is near each fingerprint, nearest first, then oldest."""
+    found: list[Near] = [[] for _ in range(count)]
+    for query, distance, position in sorted(pairs):
+        found[query].append((distance, position))
+    return found

@@ -1,4 +1,4 @@
-"""SQLite as this package uses it: tables and header, how a file is opened, and why it is refused."""
+"""SQLite as this package uses it: its tables, how a file is opened, and why it is refused."""
 
 from __future__ import annotations
 

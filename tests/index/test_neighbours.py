@@ -114,12 +114,14 @@ def test_a_look_up_in_a_flooded_bucket_reads_a_bounded_number_of_entries():
     blocks[:, 0] = 7
     index, words, blocks = filled(count, blocks)
     read = []
-    index._note = lambda found, queries, numbers, distances: read.append(numbers.tolist())
+    near = index._near
+    index._near = lambda queries, numbers, between: (
+        read.append(numbers.tolist()) or near(queries, numbers, between)
+    )
     index.find(words[:1], np.array([[7, 2**31]], np.uint32))
     read = [number for numbers in read for number in numbers if number < index._in_runs]
     newest = range(index._in_runs - BUCKET_LIMIT, index._in_runs)
     assert (sorted(read), index.flooded) == (list(newest), 1)
-    del index._note
     assert index.find(words[:1], blocks[:1]) == [[(0, 0)]]
     assert index.flooded == 2
 

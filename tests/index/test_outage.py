@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from scrapy_simhash.index import (
     Arrival,
     Index,
-    Orphan,
     StoreMismatch,
     StoreUnavailable,
     Unsettled,
