@@ -34,14 +34,13 @@ from scrapy_simhash.fingerprint.simhash import Fingerprint
 DEFAULT_LEASE = 60.0
 # Adoptions of one entry, after which it is deleted: its page has ended as many crawlers.
 MAX_ADOPTIONS = 5
-# Bytes of facts that an entry may carry.
 MAX_FACTS = 24
 # Entries that are read of a bucket at most, the newest ones.
 BUCKET_LIMIT = 512
 
 
 def spider_mark(spider: str) -> int:
-    """Return the number of 32 bits that marks a spider's requests in a store."""
+    """Return the number of 32 bits that marks a spider's crawlers in a store."""
     return zlib.crc32(spider.encode("utf-8", "surrogatepass"))
 
 
@@ -66,7 +65,7 @@ class StoreUnavailable(StoreError):
 
 
 class Ruling(NamedTuple):
-    """The judgement over a page, and a short stable name of the sentence that decided."""
+    """A judgement, and a short stable name of the sentence that decided."""
 
     is_copy: bool
     reason: str
@@ -136,7 +135,7 @@ class IndexSpec:
 
 
 class Outcome(enum.Enum):
-    """The result of a claim."""
+    """The outcome of a claim."""
 
     ORIGINAL = "original"
     DUPLICATE = "duplicate"
@@ -167,12 +166,11 @@ class Match:
     """An entry within the distance of a page that claimed.
 
     Attributes:
-        entry: its position in the log, opaque to callers; never used again for another entry.
-        key: its key.
+        entry: its position in the log; never used again for another entry.
         distance: Hamming distance in bits.
         time: when it was admitted, in whole seconds since the Unix epoch.
         provisional: whether its page is still in progress.
-        reason: the judge's reason; of a revisit's own entry "key".
+        reason: the judge's; "key" for an entry of the page's own key.
     """
 
     entry: int
@@ -188,10 +186,9 @@ class Claim:
     """The answer to a claim.
 
     Attributes:
-        outcome: original, duplicate or revisit.
-        matches: living entries that the page repeats, nearest first, then oldest; at least one for
-            a duplicate, none for an original. A store that is asked over a network may leave out
-            some once one is found. A revisit's own entry is among them.
+        matches: living entries that the page repeats, nearest first, then oldest; none for an
+            original. A store that is asked over a network may leave out some once one is found. A
+            revisit's own entry is among them.
         near: living entries within the distance that were judged to be other pages, in that order.
     """
 
@@ -222,12 +219,7 @@ class Orphan:
 
 @dataclass(frozen=True, slots=True)
 class Unsettled:
-    """How entries fared; those that are in neither set are confirmed.
-
-    Attributes:
-        provisional: living entries that are not confirmed.
-        gone: entries that were released, removed or replaced, or are expired.
-    """
+    """Entries that live and are not confirmed, and entries that are expired or no longer there."""
 
     provisional: frozenset[int]
     gone: frozenset[int]
@@ -247,12 +239,9 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """The size of an index.
+    """The size of an index: entries, those still in progress, and the bytes of each of its parts.
 
-    Attributes:
-        pages: entries.
-        provisional: entries whose page is still in progress.
-        sizes: bytes of each of the index's parts; of a large index in Redis from a sample.
+    In Redis the bytes of a large index are told from a sample.
     """
 
     pages: int
@@ -263,11 +252,10 @@ class Census:
 class Index(ABC):
     """Fingerprints of the pages crawled so far, shared by all crawlers of all spiders.
 
-    One synchronous, thread-safe API; callers on an event loop run it in a thread. ``now`` arguments
-    are seconds since the Unix epoch and default to the clock. Every method may raise
-    :class:`StoreUnavailable` or :class:`StoreDamaged`, and a closed index raises
-    :class:`StoreUnavailable`. A fingerprint of another width or number of blocks, too many facts,
-    or text with lone surrogates raise ValueError, and nothing is written.
+    It is synchronous and thread-safe. ``now`` arguments are seconds since the Unix epoch and
+    default to the clock. Every method may raise :class:`StoreUnavailable`, as a closed index does,
+    or :class:`StoreDamaged`. A fingerprint of another width or number of blocks, too many facts, or
+    text with lone surrogates raise ValueError, and nothing is written.
 
     Attributes:
         spec: how it was opened.
@@ -294,9 +282,8 @@ class Index(ABC):
     def claim_all(self, arrivals: Sequence[Arrival], *, now: float | None = None) -> list[Claim]:
         """Claim for several pages, with the same answers as :meth:`claim` one after the other.
 
-        In the log they may stand in another order.
-        When the store fails, some of the pages may have become originals; they claim again, or
-        their leases run out.
+        In the log they may stand in another order. When the store fails, some of the pages may have
+        become originals; they claim again, or their leases run out.
         """
 
     @abstractmethod
@@ -332,15 +319,13 @@ class Index(ABC):
         after the lease of the first has run out, in every store. After ``MAX_ADOPTIONS`` the entry
         is deleted with a warning. An expired entry without a request is deleted.
 
-        Args:
-            limit: entries that are looked at in one call; a caller that gets fewer orphans may
-                still find more in the next call.
-            now: seconds since the Unix epoch.
+        At most ``limit`` entries are looked at, so a caller that gets fewer orphans may still find
+        more in the next call.
         """
 
     @abstractmethod
     def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> Unsettled:
-        """Return which of these entries are still provisional, and which are gone."""
+        """Return how these entries fared; those that are in neither set are confirmed."""
 
     @abstractmethod
     def put(self, entries: Iterable[Entry]) -> int:
@@ -359,7 +344,7 @@ class Index(ABC):
 
     @abstractmethod
     def clear(self) -> None:
-        """Remove everything but the header."""
+        """Remove all entries. Address patterns, which tell of sites and not of pages, stay."""
 
     @abstractmethod
     def census(self) -> Census:

@@ -33,7 +33,7 @@ class Pages:
         self.blocks = scoped([(a.scope, a.fingerprint.blocks) for a in arrivals], spec.blocks)
 
     def twins(self, distance: int) -> list[Near]:
-        """Return for each page (distance, index) of the earlier pages that are near it."""
+        """Return for each page (distance, index) of the earlier ones near it, in any scope."""
         twins: list[Near] = [[] for _ in self.arrivals]
         between = distances(self.words[:, None], self.words)
         later, earlier = np.nonzero(np.tril(between <= distance, -1))

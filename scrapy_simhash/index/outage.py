@@ -206,34 +206,27 @@ class Outage(Index):
         )
 
     def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Neighbour]:  # noqa: D102
-        with self._lock:
-            found = self._opened().query(fingerprint, scope=scope)
-            self.flooded = self._opened().flooded
+        found = self._opened().query(fingerprint, scope=scope)
+        self.flooded = self._opened().flooded
         return found
 
     def put(self, entries: Iterable[Entry]) -> int:  # noqa: D102
-        with self._lock:
-            return self._opened().put(entries)
+        return self._opened().put(entries)
 
     def remove(self, keys: Iterable[str]) -> int:  # noqa: D102
-        with self._lock:
-            return self._opened().remove(keys)
+        return self._opened().remove(keys)
 
     def clear(self) -> None:  # noqa: D102
-        with self._lock:
-            self._opened().clear()
+        self._opened().clear()
 
     def census(self) -> Census:  # noqa: D102
-        with self._lock:
-            return self._opened().census()
+        return self._opened().census()
 
     def __len__(self) -> int:
-        with self._lock:
-            return len(self._opened())
+        return len(self._opened())
 
     def __iter__(self) -> Iterator[Entry]:
-        with self._lock:
-            return iter(self._opened())
+        return iter(self._opened())
 
     def close(self) -> None:  # noqa: D102
         with self._lock:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -168,7 +167,11 @@ def open_file(path: Path, spec: IndexSpec) -> SqliteFile:
                     f"{path} was made with the {name} {there}, not {asked}: use the same {name} "
                     "or another file, or delete this one to start anew"
                 )
-    _write_ahead(file)
+    # In WAL mode this survives kill -9; only a power cut may lose the last claims.
+    file.run("PRAGMA synchronous = NORMAL")
+    with contextlib.suppress(StoreUnavailable):
+        # It fails while another that opens the file does the same, once for all.
+        file.run("PRAGMA journal_mode = WAL")
     return file
 
 
@@ -208,19 +211,3 @@ def spec_of(file: SqliteFile, judge: Judge = by_distance) -> IndexSpec:
         return IndexSpec(str(header["recipe"]), bits, distance, blocks, judge=judge)
     except (KeyError, ValueError, TypeError) as error:
         raise StoreDamaged(f"{file.name} has a damaged header: {error}") from error
-
-
-def _write_ahead(file: SqliteFile) -> None:
-    """Switch to WAL mode; SQLite does not wait by itself for others that do so just now."""
-    # In WAL mode this survives kill -9; only a power cut may lose the last claims.
-    file.run("PRAGMA synchronous = NORMAL")
-    deadline = time.monotonic() + BUSY_TIMEOUT
-    while True:
-        try:
-            file.run("PRAGMA journal_mode = WAL")
-        except StoreUnavailable:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-        else:
-            return

@@ -14,6 +14,7 @@ import argparse
 import contextlib
 import multiprocessing
 import random
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -50,6 +51,8 @@ RACES = {
     "cluster, local": (CLASSIC, 1),
     "cluster, batches": (CLASSIC, 8),
     "naive": (CLASSIC, 1),
+    "sqlite": (CLASSIC, 1),
+    "sqlite 256/48, batches": (DEFAULT, 8),
 }
 
 
@@ -61,6 +64,9 @@ def store(way: str) -> Iterator[str]:
     if kind == "rediss":
         with servers.tls_server() as server:
             yield f"{server.url}&{local}"
+    elif kind == "sqlite":
+        with tempfile.TemporaryDirectory() as folder:
+            yield f"sqlite:///{folder}/index.sqlite"
     elif kind == "unix":
         with servers.redis_server() as server:
             yield f"{server.unix_url}&{local}"
