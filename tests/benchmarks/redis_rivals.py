@@ -35,7 +35,8 @@ class Ours:
 
     def __init__(self, url: str, bits: int, distance: int) -> None:
         # What is measured is the server, also where the machine is busy with other things.
-        url += f"{'&' if '?' in url else '?'}socket_timeout=30"
+        if not url.startswith("sqlite:"):
+            url += f"{'&' if '?' in url else '?'}socket_timeout=30"
         self.index = open_index(url, spec_of(bits, distance))
         self._provisional: list[str] = []
 
