@@ -143,18 +143,31 @@ def test_a_page_in_progress_stays_in_memory_until_it_is_settled(index, store):
     store.go("refused")
     claim(index, "0-0")
     claim(index, "1-0")
+    index.confirm(["1-0"])
     store.go("up")
-    assert index.catch_up(at_once=True).reconciled == 0
+    index.catch_up(at_once=True)
+    assert (index.away, index.left) == (False, 1)
     copy = index.claim(page("0-1"))
     assert (copy.outcome, index.claim(page("0-0")).outcome) == (DUPLICATE, REVISIT)
     entry = copy.matches[0].entry
     assert index.unsettled([entry]) == Unsettled(frozenset([entry]), frozenset())
     index.release(["0-0"])
     assert index.unsettled([entry]) == Unsettled(frozenset(), frozenset([entry]))
-    index.confirm(["1-0"])
-    index.catch_up()
     assert store.confirmed() == ["1-0"]
     assert claim(index, "0-1") is ORIGINAL
+
+
+def test_while_pages_of_an_outage_are_in_progress_only_their_end_brings_the_store_back(
+    index, store
+):
+    store.go("refused")
+    claim(index, "0-0")
+    store.go("up")
+    index.catch_up(at_once=True)
+    assert index.away
+    index.release(["0-0"])
+    index.catch_up(at_once=True)
+    assert not index.away
 
 
 def test_a_copy_learns_that_its_original_of_an_outage_was_confirmed(index, store):
