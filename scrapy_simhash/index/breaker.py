@@ -37,11 +37,6 @@ class Breaker:
         """True if the store can be asked: it is not away, or was left alone long enough."""
         return self._retry_at is None or time.monotonic() >= self._retry_at
 
-    def retry(self) -> None:
-        """Ask next time, even if the store failed just now."""
-        if self.is_open:
-            self._retry_at = 0.0
-
     def worked(self) -> None:
         """Note that the store is back."""
         if self.is_open:

@@ -350,10 +350,6 @@ class Index(ABC):
     def census(self) -> Census:
         """Count what is there; no call to the store is a large one."""
 
-    def stored_key(self, key: str) -> str:
-        """Return the key by which a page's entry stands in the store, as iteration gives it."""
-        return key
-
     @abstractmethod
     def __len__(self) -> int: ...
 

@@ -246,9 +246,7 @@ class Outage(Index):
         """
         done = CaughtUp()
         with self._lock:
-            if at_once:
-                self._breaker.retry()
-            if self._breaker.is_due:
+            if at_once or self._breaker.is_due:
                 with contextlib.suppress(StoreUnavailable):
                     if self._confirmed:
                         done = self._ask(self._move)
