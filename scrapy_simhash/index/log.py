@@ -20,13 +20,10 @@ _ENTRIES = (
 
 
 class Record(NamedTuple):
-    """One entry without its fingerprint.
+    """One entry without its fingerprint; key, scope and facts are those of its arrival.
 
     Attributes:
         position: its place in the log, from 1 on.
-        key: of its page.
-        scope: as in an arrival.
-        facts: as in an arrival.
         time: when it was admitted, in whole seconds since the Unix epoch.
         owner: name of the crawler that has it in progress; None once it is confirmed.
         expires: when its lease runs out, in seconds since the Unix epoch.
@@ -194,9 +191,10 @@ class Log:
     # Counts.
 
     def census(self) -> Census:
-        """Count what is there."""
-        sizes = {"entries": self._file.size()}
-        return Census(len(self), self._count("count(*) FROM leases"), sizes)
+        """Count what is there, and the bytes of the file without its write-ahead log."""
+        leases = self._count("count(*) FROM leases")
+        size = self._count("page_count * page_size FROM pragma_page_count, pragma_page_size")
+        return Census(len(self), leases, {"file" if self._file.path else "RAM": size})
 
     def __len__(self) -> int:
         return self._count("count(*) FROM entries")

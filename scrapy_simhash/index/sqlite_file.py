@@ -118,12 +118,6 @@ class SqliteFile:
         except OSError as error:
             raise StoreUnavailable(f"cannot use {self.name}: {error.strerror}") from error
 
-    def size(self) -> int:
-        """Return its bytes, without those of the write-ahead log."""
-        sql = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
-        ((size,),) = self.run(sql)
-        return int(size)
-
     def close(self) -> None:
         """Close the connection, in the process that opened it. Closing twice does no harm."""
         if self._pid == os.getpid():
