@@ -73,7 +73,6 @@ class Decision:
         records: dict[int, Record],
         last: int,
     ) -> None:
-        self._pages = pages
         self._spec = spec
         self._is_expired = is_expired
         self._owner = owner
