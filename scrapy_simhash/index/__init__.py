@@ -28,7 +28,7 @@ from scrapy_simhash.index.contract import (
 from scrapy_simhash.index.local import LocalIndex, memory_index
 from scrapy_simhash.index.sqlite_file import open_existing_file, open_file, spec_of
 from scrapy_simhash.index.sqlite_patterns import SqlitePatternStore
-from scrapy_simhash.url_patterns.store import MOST_ROWS, PatternStore
+from scrapy_simhash.url_patterns.store import MOST_ROWS, MemoryPatternStore, PatternStore
 
 __all__ = [
     "Arrival",
@@ -76,7 +76,7 @@ def open_index(url: str, spec: IndexSpec) -> Index:
         from scrapy_simhash.index.redis import RedisIndex
 
         return RedisIndex(url, spec)
-    if _is_memory(parts):
+    if parts.scheme == "memory" and not any(parts[1:]):
         return memory_index(spec)
     return LocalIndex(open_file(_path(url, parts), spec), spec)
 
@@ -99,7 +99,7 @@ def open_existing(url: str, *, judge: Judge = by_distance, read_only: bool = Tru
         from scrapy_simhash.index.redis import RedisIndex, stored_spec
 
         return RedisIndex(*stored_spec(url, judge=judge))
-    if _is_memory(parts):
+    if parts.scheme == "memory":
         raise StoreMissing("an index in memory is gone with the process that made it")
     file = open_existing_file(_path(url, parts), read_only=read_only)
     return LocalIndex(file, spec_of(file, judge))
@@ -121,7 +121,9 @@ def open_patterns(url: str, most: int = MOST_ROWS) -> PatternStore:
         from scrapy_simhash.index.redis.patterns import RedisPatternStore
 
         return RedisPatternStore(url, most)
-    return SqlitePatternStore(None if _is_memory(parts) else _path(url, parts), most)
+    if parts.scheme == "memory":
+        return MemoryPatternStore(most)
+    return SqlitePatternStore(_path(url, parts), most)
 
 
 def _split(url: str) -> SplitResult:
@@ -134,10 +136,6 @@ def _split(url: str) -> SplitResult:
 
 def _is_redis(parts: SplitResult) -> bool:
     return parts.scheme.split("+")[0] in ("redis", "rediss", "unix")
-
-
-def _is_memory(parts: SplitResult) -> bool:
-    return parts.scheme == "memory" and not any(parts[1:])
 
 
 def _path(url: str, parts: SplitResult) -> Path:

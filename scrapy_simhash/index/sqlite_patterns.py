@@ -1,4 +1,4 @@
-"""Counts of address patterns in SQLite: in the file of the index, or in RAM."""
+"""Counts of address patterns in the index's SQLite file."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ _ADD = f"""
 
 
 class SqlitePatternStore:
-    """Rows in a table beside an index; see :class:`.PatternStore`.
+    """Rows in a table of an index that is there; see :class:`.PatternStore`.
 
     Args:
-        path: the file of an index that is there; None for rows in RAM.
+        path: the file of the index.
         most: rows that are kept.
 
     Raises:
         StoreUnavailable: the file is no index, or cannot be used.
     """
 
-    def __init__(self, path: Path | None, most: int = MOST_ROWS) -> None:
+    def __init__(self, path: Path, most: int = MOST_ROWS) -> None:
         self._most = most
         self._lock = threading.Lock()
         self._file = SqliteFile(path)
         ((application,),) = self._file.run("PRAGMA application_id")
-        if path and application != APPLICATION_ID:
+        if application != APPLICATION_ID:
             raise StoreUnavailable(f"there is no index in {path}")
         with self._file.transaction():
             for statement in _SCHEMA:
