@@ -61,10 +61,7 @@ class Progress:
 
     def begin(self, key: str) -> None:
         """Note that a callback or an item of this key is on its way."""
-        parts = self._parts.get(key)
-        if parts is None:
-            parts = self._parts[key] = _Parts()
-        parts.number += 1
+        self._parts.setdefault(key, _Parts()).number += 1
 
     def begin_page(self, key: str, request: Request) -> None:
         """Note that a page is on its way from the downloader to its callback."""

@@ -41,38 +41,27 @@ FAULT_SECONDS = 5.0
 ADOPTED = "simhash_adopted"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Round:
-    """The keys and questions for the index in one round.
+    """Keys and questions for the index, and then its answers.
 
     Attributes:
-        settled: keys to be released and confirmed.
+        settled: keys to be released and confirmed; none once it has taken them.
         renewed: keys whose leases begin anew.
         entries: originals of copies that wait.
         adopts: whether orphans are asked for.
         at_once: whether everything that was let through in an outage claims now.
+        unsettled: how the originals of waiting copies fare, if that was asked and answered.
+        orphans: adopted pages.
+        caught_up: what the index did about an outage.
+        failed: whether the index left something unanswered.
     """
 
     settled: Settled
     renewed: list[str]
     entries: list[int]
     adopts: bool
-    at_once: bool = False
-
-
-@dataclass(slots=True)
-class _Answers:
-    """The answers of the index in one round.
-
-    Attributes:
-        settled: keys that it did not take.
-        unsettled: how the originals of waiting copies fare, if it was asked and answered.
-        orphans: adopted pages.
-        caught_up: what it did about an outage.
-        failed: whether it left something unanswered.
-    """
-
-    settled: Settled = field(default_factory=Settled)
+    at_once: bool
     unsettled: Unsettled | None = None
     orphans: list[Orphan] = field(default_factory=list)
     caught_up: CaughtUp = field(default_factory=CaughtUp)
@@ -110,49 +99,50 @@ class Upkeep:
         self._copies = copies
         self._lease = lease
         self._count = count
+        # Answers with these statuses are those of pages that cannot be had just now.
+        self._temporary = set(map(int, crawler.settings.getlist("RETRY_HTTP_CODES")))
         # Keys of adopted pages that lie in the queue.
         self._adopted: set[str] = set()
         self._renewed = time.monotonic()
         self._adopts_at = 0.0
         # Since when the store is away, by the monotonic clock.
         self._away_since: float | None = None
-        self._idle: tuple[_Round, Future[_Answers]] | None = None
+        self._idle: tuple[_Round, Future[None]] | None = None
         self._was_busy = False
+        self._running: asyncio.Task[None] | None = None
 
-    async def open(self) -> None:
-        """Adopt what dead crawlers left behind."""
-        await self._do(self._round())
-
-    async def run(self, each_round: Callable[[], None]) -> None:
-        """Go on until cancelled.
+    async def begin(self, each_round: Callable[[], None]) -> None:
+        """Adopt what dead crawlers left behind, and go on until :meth:`end`.
 
         Args:
             each_round: called after each round.
         """
-        while True:
-            await asyncio.sleep(ROUND_SECONDS)
-            try:
-                assert self._crawler.engine is not None
-                self._progress.end_lost(self._crawler.engine.downloader.active)
-                # Whoever ends the upkeep does not end a round in the middle.
-                answers = await asyncio.shield(self._do(self._round()))
-                each_round()
-                failed = answers.failed
-            except Exception:  # a crawl needs upkeep, whatever happened once
-                logger.exception("The upkeep of the index failed; it goes on")
-                failed = True
-            if failed:
-                await asyncio.sleep(min(FAULT_SECONDS, self._lease / 3))
+        await self._do(self._round())
+        self._running = asyncio.get_running_loop().create_task(self._run(each_round))
 
-    def note_verdict(self, request: Request, verdict: Verdict, *, is_temporary: bool) -> None:
+    async def end(self) -> None:
+        """Save what only this crawl knows, while its queue is still open; twice does no harm.
+
+        Nothing more will come, so whatever has not ended has failed. Copies that wait are put into
+        the queue: a later run of the job crawls them again.
+        """
+        if self._running is not None:
+            self._running.cancel()
+        self._progress.end_all()
+        while (await self._do(self._round(at_once=True))).caught_up.more:
+            pass
+        self._crawl_again(self._copies.take_all())
+
+    def note_verdict(self, request: Request, verdict: Verdict, status: int) -> None:
         """Note that a request was answered, which may have been made again.
 
         Args:
             request: it carries no marks of the upkeep any more; requests may copy its meta.
             verdict: on its page.
-            is_temporary: the answer has the status of a page that cannot be had just now.
+            status: of the response.
         """
         self._was_busy = True
+        is_temporary = status in self._temporary
         if is_temporary:
             self._copies.note_failure(request)
         request.meta.pop(AGAIN, None)
@@ -177,25 +167,28 @@ class Upkeep:
             self._idle = round_, self._ask(round_)
         round_, asked = self._idle
         try:
-            answers = asked.result(IDLE_SECONDS)
+            asked.result(IDLE_SECONDS)
         except NotYet:
             return True
         self._idle = None
-        crawls_again = self._act_on(round_, answers)
+        crawls_again = self._act_on(round_)
         is_stale = is_late and (self._was_busy or not self._progress.is_settled)
-        return crawls_again or is_stale or answers.caught_up.more or bool(self._copies)
+        return crawls_again or is_stale or round_.caught_up.more or bool(self._copies)
 
-    async def settle(self) -> None:
-        """Tell the index about everything that has ended, when nothing more will come."""
-        self._progress.end_all()
-        more = True
-        while more:
-            answers = await self._do(self._round(at_once=True))
-            more = answers.caught_up.more
-
-    def leave(self) -> None:
-        """Put the copies that wait into the queue: a later run of the job crawls them again."""
-        self._crawl_again(self._copies.take_all())
+    async def _run(self, each_round: Callable[[], None]) -> None:
+        while True:
+            await asyncio.sleep(ROUND_SECONDS)
+            try:
+                assert self._crawler.engine is not None
+                self._progress.end_lost(self._crawler.engine.downloader.active)
+                # Whoever ends the upkeep does not end a round in the middle.
+                failed = (await asyncio.shield(self._do(self._round()))).failed
+                each_round()
+            except Exception:  # a crawl needs upkeep, whatever happened once
+                logger.exception("The upkeep of the index failed; it goes on")
+                failed = True
+            if failed:
+                await asyncio.sleep(min(FAULT_SECONDS, self._lease / 3))
 
     def _round(self, *, adopts: bool = False, at_once: bool = False) -> _Round:
         now = time.monotonic()
@@ -206,38 +199,36 @@ class Upkeep:
         adopts = adopts or now >= self._adopts_at
         if adopts:
             self._adopts_at = now + self._lease / 2
-        return _Round(
-            self._progress.take_settled(), renewed, self._copies.entries(), adopts, at_once
-        )
+        settled, entries = self._progress.take_settled(), self._copies.entries()
+        return _Round(settled, renewed, entries, adopts, at_once)
 
-    async def _do(self, round_: _Round) -> _Answers:
-        answers = await asyncio.wrap_future(self._ask(round_))
-        self._act_on(round_, answers)
-        return answers
+    async def _do(self, round_: _Round) -> _Round:
+        await asyncio.wrap_future(self._ask(round_))
+        self._act_on(round_)
+        return round_
 
-    def _ask(self, round_: _Round) -> Future[_Answers]:
-        return self._claims.run(partial(self._answers, round_))
+    def _ask(self, round_: _Round) -> Future[None]:
+        return self._claims.run(partial(self._fill_in, round_))
 
-    def _answers(self, round_: _Round) -> _Answers:
+    def _fill_in(self, round_: _Round) -> None:
         """Tell the index and ask it; where the index is asked."""
-        index, answers = self._index, _Answers(settled=round_.settled)
+        index, settled = self._index, round_.settled
         try:
-            if round_.settled.failed:
-                index.release(round_.settled.failed)
-            if round_.settled.delivered:
-                index.confirm(round_.settled.delivered)
-            answers.settled = Settled()
+            if settled.failed:
+                index.release(settled.failed)
+            if settled.delivered:
+                index.confirm(settled.delivered)
+            round_.settled = Settled()
             if round_.renewed:
                 index.renew(round_.renewed)
-            answers.caught_up = index.catch_up(at_once=round_.at_once)
+            round_.caught_up = index.catch_up(at_once=round_.at_once)
             if round_.entries:
-                answers.unsettled = self._unsettled(round_.entries)
+                round_.unsettled = self._unsettled(round_.entries)
             if round_.adopts:
-                answers.orphans = index.orphans()
+                round_.orphans = index.orphans()
         except Exception as error:  # noqa: BLE001 - it is tried again, and a crawl needs upkeep
             logger.error("The index does not take what was delivered: %r", error)
-            answers.failed = True
-        return answers
+            round_.failed = True
 
     def _unsettled(self, entries: list[int]) -> Unsettled:
         unsettled = self._index.unsettled(entries)
@@ -250,19 +241,18 @@ class Upkeep:
             return Unsettled(frozenset(), unsettled.provisional | unsettled.gone)
         return unsettled
 
-    def _act_on(self, round_: _Round, answers: _Answers) -> bool:
+    def _act_on(self, round_: _Round) -> bool:
         """Crawl again what must be; return whether there is anything."""
-        if answers.settled:
-            self._progress.put_back(answers.settled)
-        if answers.orphans:
+        if round_.settled:
+            self._progress.put_back(round_.settled)
+        if round_.orphans:
             self._adopts_at = 0.0  # there may be more
-        self._count("outage/let_through", answers.caught_up.let_through)
-        self._count("outage/reconciled", answers.caught_up.reconciled)
-        self._count("outage/duplicates", answers.caught_up.duplicates)
-        requests = [*self._adopt(answers.orphans)]
-        requests += self._copies.due()
-        if answers.unsettled is not None:
-            requests += self._copies.settle(round_.entries, answers.unsettled)
+        self._count("outage/let_through", round_.caught_up.let_through)
+        self._count("outage/reconciled", round_.caught_up.reconciled)
+        self._count("outage/duplicates", round_.caught_up.duplicates)
+        requests = [*self._adopt(round_.orphans), *self._copies.due()]
+        if round_.unsettled is not None:
+            requests += self._copies.settle(round_.entries, round_.unsettled)
         self._crawl_again(requests)
         return bool(requests)
 

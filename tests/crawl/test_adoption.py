@@ -14,7 +14,7 @@ import pytest
 from scrapy import Request
 
 from scrapy_simhash.analysis.page import Body, analyse_body
-from scrapy_simhash.crawl.filter import CrawlFilter
+from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.requests import request_to_json
 from scrapy_simhash.detector import spec_of
 from scrapy_simhash.fingerprint.recipe import named_recipe
@@ -174,7 +174,7 @@ def test_copies_that_wait_on_another_spiders_page_outlive_a_stop_of_their_job(
         async def start(self) -> AsyncIterator[Any]:
             yield Request(self.base + "/0/copy")
             await asyncio.sleep(0.4)
-            self.stopping = asyncio.ensure_future(CrawlFilter.of(self.crawler)._stop())
+            self.stopping = asyncio.ensure_future(filter_of(self.crawler)._stop())
 
     shop = opened("shop")
     claim(shop, articles, 0, "x")

@@ -15,7 +15,8 @@ import pytest
 from scrapy import Request
 from scrapy.settings import Settings
 
-from scrapy_simhash.crawl.filter import CrawlFilter, open_outage
+from scrapy_simhash.crawl import filter_of
+from scrapy_simhash.crawl.filter import open_outage
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index import (
     Index,
@@ -104,7 +105,7 @@ class InTurn(Pages):
         self.acts = acts
 
     async def start(self) -> AsyncIterator[Any]:
-        crawl = CrawlFilter.of(self.crawler)
+        crawl = filter_of(self.crawler)
         for act in self.acts:
             if callable(act):
                 await asyncio.get_running_loop().run_in_executor(None, act)

@@ -12,8 +12,8 @@ import pytest
 from scrapy import Request
 from scrapy.core.scheduler import Scheduler
 
+from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.copies import AGAIN, ASKED_AT_ONCE, ATTEMPTS, COPIES_OF_ONE, Copies
-from scrapy_simhash.crawl.filter import CrawlFilter
 from scrapy_simhash.index.contract import Unsettled
 from tests.crawl.test_crawl import Pages, paths
 from tests.pages import article, html
@@ -241,7 +241,7 @@ def test_job_that_is_stopped_crawls_the_copies_that_wait_when_it_goes_on(
         async def parse(self, response: Any) -> Any:
             if response.url.endswith("/0"):
                 await asyncio.sleep(0.8)
-                self.stopping = asyncio.ensure_future(CrawlFilter.of(self.crawler)._stop())
+                self.stopping = asyncio.ensure_future(filter_of(self.crawler)._stop())
                 await asyncio.sleep(0.3)
                 raise RuntimeError("too late")
             yield {"path": response.url.removeprefix(self.base)}

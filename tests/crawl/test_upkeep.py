@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from scrapy import Request, Spider
+from scrapy.settings import Settings
 
 from scrapy_simhash.crawl import upkeep as upkeep_module
 from scrapy_simhash.crawl.copies import Copies
@@ -85,7 +86,9 @@ class Crawl:
         self.index, self.claims = Calls(), Late()
         self.progress, self.copies = Progress(items=False), Copies(patience=60)
         self.upkeep = Upkeep(
-            SimpleNamespace(engine=engine, spider=Spider("pages")),  # type: ignore[arg-type]
+            SimpleNamespace(  # type: ignore[arg-type]
+                engine=engine, spider=Spider("pages"), settings=Settings()
+            ),
             index=self.index,  # type: ignore[arg-type]
             claims=self.claims,  # type: ignore[arg-type]
             progress=self.progress,
@@ -96,11 +99,11 @@ class Crawl:
 
     def come(self, url: str = "http://a.example/") -> None:
         verdict = Verdict("unique", url)
-        self.upkeep.note_verdict(Request(url), verdict, is_temporary=False)
+        self.upkeep.note_verdict(Request(url), verdict, 200)
 
     async def rounds(self, number: int) -> None:
         """Keep up for so many rounds, without waiting between them."""
-        running = asyncio.ensure_future(self.upkeep.run(lambda: None))
+        running = asyncio.ensure_future(self.upkeep._run(lambda: None))
         await asyncio.sleep(0.001 * number)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
