@@ -70,7 +70,7 @@ class CrawlFilter:
         spider = crawler.spider or crawler.spidercls
         self._index = open_outage(self.settings, spider.name or "")
         self.progress = Progress(items=self.settings.has_items)
-        self.copies = Copies(patience=self.settings.lease)
+        self.copies = Copies()
         self.summary = Summary(self.settings, self._counts)
         self._slow_hosts = SlowHosts()
         self._pool = WorkerPool(
@@ -140,7 +140,7 @@ class CrawlFilter:
                 # A page that is only flagged is delivered now and need not be crawled again.
                 request=None if action == "flag" else request,
             )
-        self.upkeep.note_verdict(request, verdict, response.status)
+        self.upkeep.note_verdict(request, verdict)
         self._count_page(response, verdict, action)
         if self.sparing is not None:
             self.sparing.page(request, response, verdict)

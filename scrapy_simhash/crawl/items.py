@@ -50,11 +50,7 @@ class NearDuplicatePipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NearDuplicatePipeline:
-        """Make the pipeline of a crawl.
-
-        Raises:
-            SettingError: a setting cannot be used.
-        """
+        """Make the pipeline of a crawl."""
         return cls(crawler)
 
     def close_spider(self, spider: Spider | None = None) -> Awaitable[Any]:

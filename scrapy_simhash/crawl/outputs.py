@@ -28,11 +28,7 @@ class NearDuplicateSpiderMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NearDuplicateSpiderMiddleware:
-        """Make the middleware of a crawl.
-
-        Raises:
-            SettingError: a setting cannot be used.
-        """
+        """Make the middleware of a crawl."""
         return cls(crawler)
 
     async def process_spider_output(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
-from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
 from scrapy_simhash import signals
@@ -32,11 +31,7 @@ class NearDuplicateDownloaderMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NearDuplicateDownloaderMiddleware:
-        """Make the middleware of a crawl.
-
-        Raises:
-            SettingError: a setting cannot be used.
-        """
+        """Make the middleware of a crawl."""
         return cls(crawler)
 
     def process_request(self, request: Request, spider: Spider | None = None) -> None:
@@ -66,13 +61,6 @@ class NearDuplicateDownloaderMiddleware:
         if verdict.kind == "duplicate":
             self._act(verdict, action, request, response)
         return response
-
-    def process_exception(
-        self, request: Request, exception: Exception, spider: Spider | None = None
-    ) -> None:
-        """Note that a page that is crawled again cannot be had just now."""
-        if not isinstance(exception, IgnoreRequest):
-            self._filter.copies.note_failure(request)
 
     def _act(self, verdict: Verdict, action: Action, request: Request, response: Response) -> None:
         assert verdict.original is not None

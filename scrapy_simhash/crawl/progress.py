@@ -7,7 +7,7 @@ has ended, the page is settled: it was delivered, or it failed if one of them fa
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from scrapy import Request
 
@@ -18,23 +18,6 @@ class _Parts:
 
     number: int = 0
     failed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """Keys whose pages are settled.
-
-    Attributes:
-        failed: to be released.
-        delivered: to be confirmed, after the others are released: a page may have failed with one
-            text and then have come with another.
-    """
-
-    failed: list[str] = field(default_factory=list)
-    delivered: list[str] = field(default_factory=list)
-
-    def __bool__(self) -> bool:
-        return bool(self.failed or self.delivered)
 
 
 class Progress:
@@ -49,7 +32,8 @@ class Progress:
         self._parts: dict[str, _Parts] = {}
         self._arriving: dict[Request, str] = {}
         self._page_of_item: dict[int, str] = {}
-        self._settled = Settled()
+        self._failed: list[str] = []
+        self._delivered: list[str] = []
 
     def __contains__(self, key: str) -> bool:
         """Return whether a callback or an item of this key is on its way."""
@@ -92,11 +76,11 @@ class Progress:
         parts.failed = parts.failed or failed
         if not parts.number:
             del self._parts[key]
-            (self._settled.failed if parts.failed else self._settled.delivered).append(key)
+            (self._failed if parts.failed else self._delivered).append(key)
 
     def abandon(self, key: str) -> None:
         """Note that nothing comes of a key of which this crawl is the owner."""
-        self._settled.failed.append(key)
+        self._failed.append(key)
 
     def end_lost(self, active: Collection[Request]) -> None:
         """End the pages that a middleware after ours turned down, or asked for again.
@@ -109,7 +93,7 @@ class Progress:
 
     def end_all(self) -> None:
         """End everything that is still in progress: it failed."""
-        self._settled.failed.extend(self._parts)
+        self._failed.extend(self._parts)
         self._parts.clear()
         self._arriving.clear()
         self._page_of_item.clear()
@@ -117,18 +101,20 @@ class Progress:
     @property
     def is_settled(self) -> bool:
         """True if nothing is in progress, and nothing is settled that was not taken."""
-        return not self._parts and not self._settled
+        return not (self._parts or self._failed or self._delivered)
 
-    def take_settled(self) -> Settled:
-        """Return the keys that were settled since this was last called.
+    def take_settled(self) -> tuple[list[str], list[str]]:
+        """Return the keys that failed, and those that were delivered, since the last call.
 
-        A key that failed is among them though it is in progress again: the index may hold it with
-        two texts, and confirming the one that failed would cost the copies that wait on it.
+        The first are to be released before the others are confirmed, because a page may have failed
+        with one text and then have come with another. They may be in progress again: confirming
+        the text that failed would cost the copies that wait on it.
         """
-        settled, self._settled = self._settled, Settled()
+        settled = self._failed, self._delivered
+        self._failed, self._delivered = [], []
         return settled
 
-    def put_back(self, settled: Settled) -> None:
+    def put_back(self, failed: list[str], delivered: list[str]) -> None:
         """Have keys returned once more, because the index did not take them."""
-        self._settled.failed[:0] = settled.failed
-        self._settled.delivered[:0] = settled.delivered
+        self._failed[:0] = failed
+        self._delivered[:0] = delivered

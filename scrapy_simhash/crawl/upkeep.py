@@ -20,8 +20,8 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_simhash.crawl.claims import Claims
-from scrapy_simhash.crawl.copies import AGAIN, Copies
-from scrapy_simhash.crawl.progress import Progress, Settled
+from scrapy_simhash.crawl.copies import Copies
+from scrapy_simhash.crawl.progress import Progress
 from scrapy_simhash.crawl.requests import request_from_json
 from scrapy_simhash.detector import Verdict
 from scrapy_simhash.index.contract import Orphan, Unsettled
@@ -46,7 +46,8 @@ class _Round:
     """Keys and questions for the index, and then its answers.
 
     Attributes:
-        settled: keys to be released and confirmed; none once it has taken them.
+        failed: keys to be released.
+        delivered: keys to be confirmed then.
         renewed: keys whose leases begin anew.
         entries: originals of copies that wait.
         adopts: whether orphans are asked for.
@@ -54,10 +55,12 @@ class _Round:
         unsettled: how the originals of waiting copies fare, if that was asked and answered.
         orphans: adopted pages.
         caught_up: what the index did about an outage.
-        failed: whether the index left something unanswered.
+        is_told: whether the index has released and confirmed.
+        is_done: whether the index has answered everything.
     """
 
-    settled: Settled
+    failed: list[str]
+    delivered: list[str]
     renewed: list[str]
     entries: list[int]
     adopts: bool
@@ -65,7 +68,8 @@ class _Round:
     unsettled: Unsettled | None = None
     orphans: list[Orphan] = field(default_factory=list)
     caught_up: CaughtUp = field(default_factory=CaughtUp)
-    failed: bool = False
+    is_told: bool = False
+    is_done: bool = False
 
 
 class Upkeep:
@@ -99,10 +103,10 @@ class Upkeep:
         self._copies = copies
         self._lease = lease
         self._count = count
-        # Answers with these statuses are those of pages that cannot be had just now.
-        self._temporary = set(map(int, crawler.settings.getlist("RETRY_HTTP_CODES")))
         # Keys of adopted pages that lie in the queue.
         self._adopted: set[str] = set()
+        # Requests that are about to be put into the queue.
+        self._again: list[Request] = []
         self._renewed = time.monotonic()
         self._adopts_at = 0.0
         # Since when the store is away, by the monotonic clock.
@@ -133,27 +137,15 @@ class Upkeep:
             pass
         self._crawl_again(self._copies.take_all())
 
-    def note_verdict(self, request: Request, verdict: Verdict, status: int) -> None:
-        """Note that a request was answered, which may have been made again.
-
-        Args:
-            request: it carries no marks of the upkeep any more; requests may copy its meta.
-            verdict: on its page.
-            status: of the response.
-        """
+    def note_verdict(self, request: Request, verdict: Verdict) -> None:
+        """Note that a request was answered, which may be that of an adopted page."""
         self._was_busy = True
-        is_temporary = status in self._temporary
-        if is_temporary:
-            self._copies.note_failure(request)
-        request.meta.pop(AGAIN, None)
+        # Taken off, because other requests may copy the meta.
         key = request.meta.pop(ADOPTED, None)
-        if not isinstance(key, str):
-            return
-        self._adopted.discard(key)
-        is_in_its_place = verdict.key == key and verdict.kind in ("unique", "revisit")
-        # A page that cannot be had just now is adopted once more when its lease has run out.
-        if not (is_in_its_place or is_temporary):
-            self._progress.abandon(key)
+        if isinstance(key, str):
+            self._adopted.discard(key)
+            if verdict.key != key or verdict.kind not in ("unique", "revisit"):
+                self._progress.abandon(key)
 
     def stays_open(self) -> bool:
         """Do a round for an idle spider; return whether the crawl must go on after it."""
@@ -171,9 +163,9 @@ class Upkeep:
         except NotYet:
             return True
         self._idle = None
-        crawls_again = self._act_on(round_)
+        waits = self._act_on(round_) or bool(self._copies or self._again)
         is_stale = is_late and (self._was_busy or not self._progress.is_settled)
-        return crawls_again or is_stale or round_.caught_up.more or bool(self._copies)
+        return waits or is_stale or round_.caught_up.more
 
     async def _run(self, each_round: Callable[[], None]) -> None:
         while True:
@@ -182,12 +174,12 @@ class Upkeep:
                 assert self._crawler.engine is not None
                 self._progress.end_lost(self._crawler.engine.downloader.active)
                 # Whoever ends the upkeep does not end a round in the middle.
-                failed = (await asyncio.shield(self._do(self._round()))).failed
+                is_done = (await asyncio.shield(self._do(self._round()))).is_done
                 each_round()
             except Exception:  # a crawl needs upkeep, whatever happened once
                 logger.exception("The upkeep of the index failed; it goes on")
-                failed = True
-            if failed:
+                is_done = False
+            if not is_done or self._again:
                 await asyncio.sleep(min(FAULT_SECONDS, self._lease / 3))
 
     def _round(self, *, adopts: bool = False, at_once: bool = False) -> _Round:
@@ -199,8 +191,8 @@ class Upkeep:
         adopts = adopts or now >= self._adopts_at
         if adopts:
             self._adopts_at = now + self._lease / 2
-        settled, entries = self._progress.take_settled(), self._copies.entries()
-        return _Round(settled, renewed, entries, adopts, at_once)
+        failed, delivered = self._progress.take_settled()
+        return _Round(failed, delivered, renewed, self._copies.entries(), adopts, at_once)
 
     async def _do(self, round_: _Round) -> _Round:
         await asyncio.wrap_future(self._ask(round_))
@@ -212,13 +204,13 @@ class Upkeep:
 
     def _fill_in(self, round_: _Round) -> None:
         """Tell the index and ask it; where the index is asked."""
-        index, settled = self._index, round_.settled
+        index = self._index
         try:
-            if settled.failed:
-                index.release(settled.failed)
-            if settled.delivered:
-                index.confirm(settled.delivered)
-            round_.settled = Settled()
+            if round_.failed:
+                index.release(round_.failed)
+            if round_.delivered:
+                index.confirm(round_.delivered)
+            round_.is_told = True
             if round_.renewed:
                 index.renew(round_.renewed)
             round_.caught_up = index.catch_up(at_once=round_.at_once)
@@ -226,9 +218,9 @@ class Upkeep:
                 round_.unsettled = self._unsettled(round_.entries)
             if round_.adopts:
                 round_.orphans = index.orphans()
+            round_.is_done = True
         except Exception as error:  # noqa: BLE001 - it is tried again, and a crawl needs upkeep
             logger.error("The index does not take what was delivered: %r", error)
-            round_.failed = True
 
     def _unsettled(self, entries: list[int]) -> Unsettled:
         unsettled = self._index.unsettled(entries)
@@ -243,14 +235,14 @@ class Upkeep:
 
     def _act_on(self, round_: _Round) -> bool:
         """Crawl again what must be; return whether there is anything."""
-        if round_.settled:
-            self._progress.put_back(round_.settled)
+        if not round_.is_told:
+            self._progress.put_back(round_.failed, round_.delivered)
         if round_.orphans:
             self._adopts_at = 0.0  # there may be more
         self._count("outage/let_through", round_.caught_up.let_through)
         self._count("outage/reconciled", round_.caught_up.reconciled)
         self._count("outage/duplicates", round_.caught_up.duplicates)
-        requests = [*self._adopt(round_.orphans), *self._copies.due()]
+        requests = [*self._adopt(round_.orphans)]
         if round_.unsettled is not None:
             requests += self._copies.settle(round_.entries, round_.unsettled)
         self._crawl_again(requests)
@@ -270,21 +262,17 @@ class Upkeep:
             yield request
 
     def _crawl_again(self, requests: Iterable[Request]) -> None:
+        """Put requests into the queue; those that it does not take are tried again later."""
         assert self._crawler.engine is not None
-        for request in requests:
-            logger.debug("Crawling %s again: its original was not delivered", request.url)
+        self._again += requests
+        while self._again:
+            request = self._again[-1]
             try:
                 self._crawler.engine.crawl(request)
             except Exception as error:  # noqa: BLE001 - a queue elsewhere may be away
-                logger.warning(
-                    "%s cannot be put into the queue to be crawled again, which is tried once more "
-                    "after %g seconds: %r",
-                    request.url,
-                    self._lease,
-                    error,
-                )
-                # An adopted page comes again when its lease has run out.
-                self._adopted.discard(request.meta.get(ADOPTED, ""))
-                self._copies.note_failure(request)
-            else:
-                self._count("crawled_again", 1)
+                message = "%s cannot be put into the queue to be crawled again: %r"
+                logger.warning(message, request.url, error)
+                return
+            self._again.pop()
+            logger.debug("Crawling %s again: its original was not delivered", request.url)
+            self._count("crawled_again", 1)

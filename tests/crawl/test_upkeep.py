@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from scrapy import Request, Spider
-from scrapy.settings import Settings
 
 from scrapy_simhash.crawl import upkeep as upkeep_module
 from scrapy_simhash.crawl.copies import Copies
@@ -84,11 +83,9 @@ class Crawl:
             crawl=self.queue.append, downloader=SimpleNamespace(active=frozenset())
         )
         self.index, self.claims = Calls(), Late()
-        self.progress, self.copies = Progress(items=False), Copies(patience=60)
+        self.progress, self.copies = Progress(items=False), Copies()
         self.upkeep = Upkeep(
-            SimpleNamespace(  # type: ignore[arg-type]
-                engine=engine, spider=Spider("pages"), settings=Settings()
-            ),
+            SimpleNamespace(engine=engine, spider=Spider("pages")),  # type: ignore[arg-type]
             index=self.index,  # type: ignore[arg-type]
             claims=self.claims,  # type: ignore[arg-type]
             progress=self.progress,
@@ -99,7 +96,7 @@ class Crawl:
 
     def come(self, url: str = "http://a.example/") -> None:
         verdict = Verdict("unique", url)
-        self.upkeep.note_verdict(Request(url), verdict, 200)
+        self.upkeep.note_verdict(Request(url), verdict)
 
     async def rounds(self, number: int) -> None:
         """Keep up for so many rounds, without waiting between them."""
@@ -172,7 +169,7 @@ def test_round_that_has_begun_is_finished_when_the_upkeep_ends(crawl: Crawl) -> 
 
     finished(end_in_the_middle())
     assert crawl.index.told == [("release", ["failed"])]
-    assert crawl.progress.take_settled().failed == ["failed"]
+    assert crawl.progress.take_settled() == (["failed"], [])
 
 
 def test_crawl_stays_while_pages_of_an_outage_are_taken_to_the_store(crawl: Crawl) -> None:
