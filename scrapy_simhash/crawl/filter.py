@@ -105,7 +105,7 @@ class CrawlFilter:
         self._stopping: asyncio.Future[None] | None = None
         connect = crawler.signals.connect
         connect(self._spider_opened, signal=signals.spider_opened)
-        connect(self._response_received, signal=signals.response_received)
+        connect(self.progress.arrived, signal=signals.response_received)
         connect(self._spider_idle, signal=signals.spider_idle)
         connect(self._spider_closed, signal=signals.spider_closed)
 
@@ -121,13 +121,7 @@ class CrawlFilter:
     # Pages and items.
 
     async def judge(self, request: Request, response: Response, action: Action) -> Verdict:
-        """Return the verdict on a response, of which the whole filter takes note.
-
-        Args:
-            request: that was asked for.
-            response: the page.
-            action: what will be done if it is a near-duplicate.
-        """
+        """Return the verdict on a response; everything in the crawl that must know is told."""
         key = request_key(request, response.url)
         if (reason := self._reason_to_skip(request, response)) is not None:
             verdict = Verdict("skipped", key, reason)
@@ -264,9 +258,6 @@ class CrawlFilter:
             await engine.close_spider_async(reason=reason)
         else:  # Scrapy 2.13
             await maybe_deferred_to_future(engine.close_spider(self._spider, reason))
-
-    def _response_received(self, request: Request) -> None:
-        self.progress.arrived(request)
 
     def _spider_idle(self, spider: Spider) -> None:
         if self.upkeep.stays_open():

@@ -79,14 +79,7 @@ class Summary:
         self._log.write(CrawlStart(round(time.time(), 3), spider, settings))
 
     def page(self, request: Request, response: Response, verdict: Verdict, action: Action) -> None:
-        """Note the verdict on a page.
-
-        Args:
-            request: what was asked for.
-            response: the page.
-            verdict: on it.
-            action: what is done if it is a near-duplicate.
-        """
+        """Note the verdict on a page, and what is done if it is a near-duplicate."""
         length, is_copy = len(response.body), verdict.kind == "duplicate"
         if verdict.reason != "no_callback":
             # First of all its pages: by them the small hosts of very many are forgotten.
@@ -99,17 +92,14 @@ class Summary:
     def item(self, verdict: Verdict) -> None:
         """Note the verdict on an item."""
         # An item that repeats another is dropped by either action that drops pages.
-        self._write("item", verdict.key, verdict, "flag" if self._flags else "drop", None, None)
+        action: Action = "flag" if self._settings.action == "flag" else "drop"
+        self._write("item", verdict.key, verdict, action, None, None)
 
     def spared(self, url: str, host: str, signature: str) -> None:
         """Note a request that was not sent."""
         self._spared += 1
         if self._log is not None:
             self._log.write(SparedLine(round(time.time(), 3), url, host, signature))
-
-    @property
-    def _flags(self) -> bool:
-        return self._settings.action == "flag"
 
     def _write(
         self,
@@ -150,11 +140,10 @@ class Summary:
 
     def is_due(self) -> bool:
         """Return whether a minute has passed since this was last true."""
-        now = time.monotonic()
-        if now - self._said < SECONDS_BETWEEN_LINES:
-            return False
-        self._said = now
-        return True
+        is_due = time.monotonic() - self._said >= SECONDS_BETWEEN_LINES
+        if is_due:
+            self._said = time.monotonic()
+        return is_due
 
     def say_progress(self, index: Outage) -> None:
         """Write the line of a minute; where the index is asked."""
