@@ -571,6 +571,18 @@ def test_store_that_fails_is_not_asked_to_confirm_again_and_again(
     assert len(calls) <= 1 + 2 * seconds + 2
 
 
+def test_garbage_collector_leaves_alone_what_was_there_before_while_the_crawl_runs(
+    crawl: Any, twins: Any
+) -> None:
+    class Counting(Pages):
+        def parse(self, response: Any) -> Any:
+            yield {"frozen": gc.get_freeze_count()}
+
+    [item] = crawl(Counting, site=twins, paths=["/first"]).items
+    assert item["frozen"] > 100_000
+    assert gc.get_freeze_count() == 0
+
+
 def test_filter_of_a_crawl_that_never_starts_is_not_kept(crawl: Any, twins: Any) -> None:
     class Broken:
         @classmethod
