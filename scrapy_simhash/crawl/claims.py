@@ -16,10 +16,9 @@ from scrapy_simhash.index.contract import Arrival, Claim, Index, Outcome, StoreE
 
 logger = logging.getLogger(__name__)
 
-# A batch that fails is lost as a whole, and a shared store serves nobody else meanwhile.
+# A batch that fails is lost as a whole, and a shared store serves nobody else meanwhile. On the
+# event loop, it takes some three milliseconds.
 BATCH = 64
-# On the event loop, so many claims take a few milliseconds.
-BATCH_ON_LOOP = 16
 # How long a claim waits for others.
 PATIENCE = 0.01
 
@@ -50,7 +49,6 @@ class Claims:
         self._more_to_come = more_to_come
         self._abandoned = abandoned
         self._thread = None if on_loop else ThreadPoolExecutor(1, "simhash-index")
-        self._most = BATCH_ON_LOOP if on_loop else BATCH
         self._waiting: list[tuple[Arrival, asyncio.Future[Claim]]] = []
         # There is one while claims wait.
         self._asking: asyncio.Task[None] | None = None
@@ -93,9 +91,9 @@ class Claims:
     async def _ask(self) -> None:
         while self._waiting:
             # Others may come in this turn of the loop, and in a moment.
-            patience = len(self._waiting) < self._most and self._more_to_come()
+            patience = len(self._waiting) < BATCH and self._more_to_come()
             await asyncio.sleep(PATIENCE if patience else 0)
-            batch, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
+            batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
             arrivals = [arrival for arrival, _ in batch]
             if self._thread is None:
                 claims = self._claim(arrivals)

@@ -38,6 +38,7 @@ from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Arrival, StoreError
 from scrapy_simhash.index.outage import Outage
 from scrapy_simhash.keys import page_scope
+from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import Action, FilterSettings
 
 logger = logging.getLogger(__name__)
@@ -266,10 +267,8 @@ class CrawlFilter:
     async def _spider_closed(self, spider: Spider) -> None:
         await self.upkeep.end()
         if self._index.left:
-            logger.warning(
-                "%d pages were let through while the index was away, and are not in it",
-                self._index.left,
-            )
+            left = count(self._index.left, "page")
+            logger.warning("The index was away, and does not have all: %s let through", left)
         await self._pool.close()
         for close in (self._claims.close, self.summary.close):
             await asyncio.get_running_loop().run_in_executor(None, close)

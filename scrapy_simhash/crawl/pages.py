@@ -67,14 +67,12 @@ class NearDuplicateDownloaderMiddleware:
         assert verdict.distance is not None
         spider = self._crawler.spider
         logger.debug(
-            "%(url)s repeats %(original)s (distance %(distance)d, %(reason)s, action %(action)s)",
-            {
-                "url": response.url,
-                "original": verdict.original,
-                "distance": verdict.distance,
-                "reason": verdict.reason,
-                "action": action,
-            },
+            "%s repeats %s (distance %d, %s, action %s)",
+            response.url,
+            verdict.original,
+            verdict.distance,
+            verdict.reason,
+            action,
             extra={"spider": spider},
         )
         self._crawler.signals.send_catch_log(

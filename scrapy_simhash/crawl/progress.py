@@ -7,17 +7,8 @@ has ended, the page is settled: it was delivered, or it failed if one of them fa
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from scrapy import Request
-
-
-@dataclass(slots=True)
-class _Parts:
-    """How many callbacks and items of a key are on their way, and whether one failed."""
-
-    number: int = 0
-    failed: bool = False
 
 
 class Progress:
@@ -29,7 +20,9 @@ class Progress:
 
     def __init__(self, *, items: bool) -> None:
         self._items = items
-        self._parts: dict[str, _Parts] = {}
+        # How many callbacks and items of a key are on their way, and the keys of which one failed.
+        self._parts: dict[str, int] = {}
+        self._failing: set[str] = set()
         self._arriving: dict[Request, str] = {}
         self._page_of_item: dict[int, str] = {}
         self._failed: list[str] = []
@@ -45,7 +38,7 @@ class Progress:
 
     def begin(self, key: str) -> None:
         """Note that a callback or an item of this key is on its way."""
-        self._parts.setdefault(key, _Parts()).number += 1
+        self._parts[key] = self._parts.get(key, 0) + 1
 
     def begin_page(self, key: str, request: Request) -> None:
         """Note that a page is on its way from the downloader to its callback."""
@@ -69,14 +62,15 @@ class Progress:
 
     def end(self, key: str, *, failed: bool) -> None:
         """Note that a callback or an item has ended; with the last, the key is settled."""
-        parts = self._parts.get(key)
-        if parts is None:
+        if key not in self._parts:
             return
-        parts.number -= 1
-        parts.failed = parts.failed or failed
-        if not parts.number:
+        if failed:
+            self._failing.add(key)
+        self._parts[key] -= 1
+        if not self._parts[key]:
             del self._parts[key]
-            (self._failed if parts.failed else self._delivered).append(key)
+            (self._failed if key in self._failing else self._delivered).append(key)
+            self._failing.discard(key)
 
     def abandon(self, key: str) -> None:
         """Note that nothing comes of a key of which this crawl is the owner."""
@@ -95,6 +89,7 @@ class Progress:
         """End everything that is still in progress: it failed."""
         self._failed.extend(self._parts)
         self._parts.clear()
+        self._failing.clear()
         self._arriving.clear()
         self._page_of_item.clear()
 
