@@ -77,10 +77,10 @@ class Late:
 
 
 class Crawl:
-    def __init__(self, lease: float = 60.0) -> None:
+    def __init__(self, lease: float = 60.0, enqueue: Any = None) -> None:
         self.queue: list[Request] = []
         engine = SimpleNamespace(
-            crawl=self.queue.append, downloader=SimpleNamespace(active=frozenset())
+            crawl=enqueue or self.queue.append, downloader=SimpleNamespace(active=frozenset())
         )
         self.index, self.claims = Calls(), Late()
         self.progress, self.copies = Progress(items=False), Copies()
@@ -155,6 +155,23 @@ def test_copies_are_crawled_when_their_store_is_away_for_longer_than_a_lease() -
     assert crawl.upkeep.stays_open()
     assert len(crawl.queue) == 1
     assert not crawl.upkeep.stays_open()
+
+
+def test_copy_that_the_queue_refuses_for_longer_than_a_lease_does_not_keep_the_crawl_open(
+    caplog: Any,
+) -> None:
+    def refuse(request: Request) -> None:
+        raise ValueError("cannot be written down")
+
+    crawl = Crawl(lease=0.05, enqueue=refuse)
+    crawl.copies.wait(Request("http://a.example/copy"), 5)
+    crawl.index.answer = Unsettled(frozenset(), frozenset({5}))
+    assert crawl.upkeep.stays_open()
+    assert crawl.upkeep.stays_open()
+    time.sleep(0.06)
+    assert not crawl.upkeep.stays_open()
+    assert "http://a.example/copy cannot be put into the queue" in caplog.text
+    assert ", and is lost" in caplog.records[-1].getMessage()
 
 
 def test_round_that_has_begun_is_finished_when_the_upkeep_ends(crawl: Crawl) -> None:
