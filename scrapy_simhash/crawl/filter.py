@@ -137,9 +137,10 @@ class CrawlFilter:
             )
         self.upkeep.note_verdict(request, verdict)
         self._count_page(response, verdict, action)
+        pattern = None
         if self.sparing is not None:
-            self.sparing.page(request, response, verdict)
-        self.summary.page(request, response, verdict, action)
+            pattern = self.sparing.page(request, response, verdict)
+        self.summary.page(request, response, verdict, action, pattern)
         if verdict.kind in ("unique", "revisit"):
             self.progress.begin_page(key, request)
         elif verdict.provisional and action != "flag":

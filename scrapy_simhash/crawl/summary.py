@@ -78,8 +78,23 @@ class Summary:
         }
         self._log.write(CrawlStart(round(time.time(), 3), spider, settings))
 
-    def page(self, request: Request, response: Response, verdict: Verdict, action: Action) -> None:
-        """Note the verdict on a page, and what is done if it is a near-duplicate."""
+    def page(
+        self,
+        request: Request,
+        response: Response,
+        verdict: Verdict,
+        action: Action,
+        pattern: str | None = None,
+    ) -> None:
+        """Note the verdict on a page.
+
+        Args:
+            request: what was asked for.
+            response: the page.
+            verdict: on it.
+            action: what is done if it is a near-duplicate.
+            pattern: the address pattern that the request fitted, if it fitted one.
+        """
         length, is_copy = len(response.body), verdict.kind == "duplicate"
         if verdict.reason != "no_callback":
             # First of all its pages: by them the small hosts of very many are forgotten.
@@ -87,7 +102,7 @@ class Summary:
             copied = length if is_copy else 0
             self._hosts.add(host_of(response.url), 1, is_copy, is_skipped, copied)
         seconds = request.meta.get("download_latency")
-        self._write("page", response.url, verdict, action, length, seconds)
+        self._write("page", response.url, verdict, action, length, seconds, pattern)
 
     def item(self, verdict: Verdict) -> None:
         """Note the verdict on an item."""
@@ -109,6 +124,7 @@ class Summary:
         action: Action,
         length: int | None,
         seconds: float | None,
+        pattern: str | None = None,
     ) -> None:
         if self._log is None:
             return
@@ -130,6 +146,7 @@ class Summary:
             bytes=length,
             seconds=None if seconds is None else round(seconds, 4),
             text=verdict.excerpt,
+            pattern=pattern,
         )
         self._log.write(line)
 
