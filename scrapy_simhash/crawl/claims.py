@@ -16,16 +16,13 @@ from scrapy_simhash.index.contract import Arrival, Claim, Index, Outcome, StoreE
 
 logger = logging.getLogger(__name__)
 
-# A batch that fails is lost as a whole, and a shared store serves nobody else meanwhile.
+# A batch that fails is lost as a whole, and a shared store serves nobody else meanwhile. On the
+# event loop, it takes some three milliseconds.
 BATCH = 64
-# On the event loop, so many claims take a few milliseconds.
-BATCH_ON_LOOP = 16
 # How long a claim waits for others.
 PATIENCE = 0.01
 
 T = TypeVar("T")
-
-_Asked = tuple[Arrival, "asyncio.Future[Claim]"]
 
 
 class Claims:
@@ -52,11 +49,9 @@ class Claims:
         self._more_to_come = more_to_come
         self._abandoned = abandoned
         self._thread = None if on_loop else ThreadPoolExecutor(1, "simhash-index")
-        self._most = BATCH_ON_LOOP if on_loop else BATCH
-        self._waiting: list[_Asked] = []
-        # When the claims that wait are made; None while none wait, or while the thread makes some.
-        self._due: asyncio.Handle | None = None
-        self._is_asking = False
+        self._waiting: list[tuple[Arrival, asyncio.Future[Claim]]] = []
+        # There is one while claims wait.
+        self._asking: asyncio.Task[None] | None = None
 
     async def claim(self, arrival: Arrival) -> Claim:
         """Return the answer of the index.
@@ -67,19 +62,13 @@ class Claims:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Claim] = loop.create_future()
         self._waiting.append((arrival, answer))
-        if self._is_asking:
-            pass  # the thread takes it next
-        elif self._due is None:
-            patience = PATIENCE if self._more_to_come() else 0.0
-            self._due = loop.call_later(patience, self._serve)
-        elif len(self._waiting) == self._most:
-            self._due.cancel()
-            self._due = loop.call_soon(self._serve)
+        if self._asking is None:
+            self._asking = loop.create_task(self._ask())
         try:
             return await answer
         except asyncio.CancelledError:
             if answer.done() and not answer.cancelled() and answer.exception() is None:
-                self._abandon(arrival, answer.result())
+                self._give_up(arrival, answer.result())
             raise
 
     def run(self, work: Callable[[], T]) -> Future[T]:
@@ -99,33 +88,29 @@ class Claims:
             self._thread.shutdown()
         self._index.close()
 
-    def _serve(self) -> None:
-        self._due = None
-        batch, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
-        arrivals = [arrival for arrival, _ in batch]
-        if self._thread is None:
-            self._answer(batch, self._claim(arrivals))
-        else:
-            self._is_asking = True
-            loop = asyncio.get_running_loop()
-            claims = loop.run_in_executor(self._thread, self._claim, arrivals)
-            claims.add_done_callback(lambda done: self._answer(batch, done.result()))
-
-    def _answer(self, batch: list[_Asked], claims: list[Claim | StoreError]) -> None:
-        for (arrival, answer), claim in zip(batch, claims, strict=True):
-            if answer.done():
-                if isinstance(claim, Claim):
-                    self._abandon(arrival, claim)
-            elif isinstance(claim, Claim):
-                answer.set_result(claim)
+    async def _ask(self) -> None:
+        while self._waiting:
+            # Others may come in this turn of the loop, and in a moment.
+            patience = len(self._waiting) < BATCH and self._more_to_come()
+            await asyncio.sleep(PATIENCE if patience else 0)
+            batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
+            arrivals = [arrival for arrival, _ in batch]
+            if self._thread is None:
+                claims = self._claim(arrivals)
             else:
-                answer.set_exception(claim)
-        self._is_asking = False
-        if self._waiting:
-            self._due = asyncio.get_running_loop().call_soon(self._serve)
+                loop = asyncio.get_running_loop()
+                claims = await loop.run_in_executor(self._thread, self._claim, arrivals)
+            for (arrival, answer), claim in zip(batch, claims, strict=True):
+                if answer.done():
+                    self._give_up(arrival, claim)
+                elif isinstance(claim, Claim):
+                    answer.set_result(claim)
+                else:
+                    answer.set_exception(claim)
+        self._asking = None
 
-    def _abandon(self, arrival: Arrival, claim: Claim) -> None:
-        if claim.outcome is not Outcome.DUPLICATE:
+    def _give_up(self, arrival: Arrival, claim: Claim | StoreError) -> None:
+        if isinstance(claim, Claim) and claim.outcome is not Outcome.DUPLICATE:
             self._abandoned(arrival.key)
 
     def _claim(self, arrivals: Sequence[Arrival]) -> list[Claim | StoreError]:

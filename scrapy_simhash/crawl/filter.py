@@ -9,6 +9,7 @@ never delivered.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 from collections import Counter
 from functools import partial
@@ -16,14 +17,17 @@ from functools import partial
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DontCloseSpider
+from scrapy.http import HtmlResponse, Response
+from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
+from w3lib.encoding import http_content_type_encoding
 
-from scrapy_simhash.analysis.page import Body, PageAnalysis, SkipReason
+from scrapy_simhash.analysis.page import Body, SkipReason
 from scrapy_simhash.analysis.pool import PageFailed, PageTimeout, WorkerPool
 from scrapy_simhash.crawl.claims import Claims
 from scrapy_simhash.crawl.copies import Copies
 from scrapy_simhash.crawl.progress import Progress
-from scrapy_simhash.crawl.requests import request_to_json
+from scrapy_simhash.crawl.requests import request_key, request_to_json
 from scrapy_simhash.crawl.slow_hosts import SlowHosts
 from scrapy_simhash.crawl.sparing import Sparing
 from scrapy_simhash.crawl.summary import Summary
@@ -34,7 +38,8 @@ from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Arrival, StoreError
 from scrapy_simhash.index.outage import Outage
 from scrapy_simhash.keys import page_scope
-from scrapy_simhash.settings import FilterSettings
+from scrapy_simhash.report.words import count
+from scrapy_simhash.settings import Action, FilterSettings
 
 logger = logging.getLogger(__name__)
 
@@ -61,11 +66,13 @@ class CrawlFilter:
         need_asyncio(crawler)
         self.settings = FilterSettings.from_settings(crawler.settings)
         self._crawler = crawler
+        # By name, and published as stats a moment later.
+        self._counts: Counter[str] = Counter()
         spider = crawler.spider or crawler.spidercls
         self._index = open_outage(self.settings, spider.name or "")
         self.progress = Progress(items=self.settings.has_items)
-        self.copies = Copies(patience=self.settings.lease)
-        self.summary = Summary(self.settings)
+        self.copies = Copies()
+        self.summary = Summary(self.settings, self._counts)
         self._slow_hosts = SlowHosts()
         self._pool = WorkerPool(
             self.settings.recipe,
@@ -96,34 +103,49 @@ class CrawlFilter:
                 is_away=lambda: self._index.away,
                 note=self.summary.spared,
             )
-        self._counts: Counter[str] = Counter()
-        self._running: asyncio.Task[None] | None = None
         self._stopping: asyncio.Future[None] | None = None
         connect = crawler.signals.connect
         connect(self._spider_opened, signal=signals.spider_opened)
-        connect(self._response_received, signal=signals.response_received)
+        connect(self.progress.arrived, signal=signals.response_received)
         connect(self._spider_idle, signal=signals.spider_idle)
         connect(self._spider_closed, signal=signals.spider_closed)
 
-    @classmethod
-    def of(cls, crawler: Crawler) -> CrawlFilter:
-        """Return the filter of a crawl; all components of the crawl get the same."""
-        # On the crawler itself, so that it goes with it, also when the crawl never starts.
-        found: CrawlFilter | None = getattr(crawler, "_simhash_filter", None)
-        if found is None:
-            found = cls(crawler)
-            crawler._simhash_filter = found  # type: ignore[attr-defined]
-        return found
-
     @property
-    def spider(self) -> Spider:
-        """The spider that runs."""
+    def _spider(self) -> Spider:
         assert self._crawler.spider is not None
         return self._crawler.spider
 
     def count(self, name: str, by: int = 1) -> None:
         """Add to the stat ``simhash/<name>``, which is there from 1 on, a moment later."""
         self._counts[name] += by
+
+    # Pages and items.
+
+    async def judge(self, request: Request, response: Response, action: Action) -> Verdict:
+        """Return the verdict on a response; everything in the crawl that must know is told."""
+        key = request_key(request, response.url)
+        if (reason := self._reason_to_skip(request, response)) is not None:
+            verdict = Verdict("skipped", key, reason)
+        else:
+            content_type = (response.headers.get("Content-Type") or b"").decode("latin-1")
+            verdict = await self.check(
+                Body(response.body, http_content_type_encoding(content_type)),
+                key=key,
+                url=response.url,
+                # A page that is only flagged is delivered now and need not be crawled again.
+                request=None if action == "flag" else request,
+            )
+        self.upkeep.note_verdict(request, verdict)
+        self._count_page(response, verdict, action)
+        pattern = None
+        if self.sparing is not None:
+            pattern = self.sparing.page(request, response, verdict)
+        self.summary.page(request, response, verdict, action, pattern)
+        if verdict.kind in ("unique", "revisit"):
+            self.progress.begin_page(key, request)
+        elif verdict.provisional and action != "flag":
+            self.copies.wait(request, verdict.matches[0].entry)
+        return verdict
 
     async def check(
         self, body: Body, *, key: str, url: str, request: Request | None = None
@@ -148,42 +170,67 @@ class CrawlFilter:
         except PageFailed as error:
             logger.error("The extractor failed on %s; let through unchecked: %s", key, error)
             return Verdict("skipped", key, "extractor_error")
-        scope = page_scope(url, self.settings.scope)
-        return await self._claim(analysis, key, scope, request)
-
-    async def _claim(
-        self, analysis: PageAnalysis, key: str, scope: str, request: Request | None
-    ) -> Verdict:
-        reason: SkipReason | None = analysis.reason
-        if analysis.fingerprint is not None:
+        fingerprint, reason, excerpt = analysis.fingerprint, analysis.reason, analysis.excerpt
+        if fingerprint is not None:
             stored = None
             if request is not None and self.settings.survives:
-                stored = request_to_json(request, self.spider)
-            arrival = Arrival(key, analysis.fingerprint, scope, analysis.facts, stored)
+                stored = request_to_json(request, self._spider)
+            scope = page_scope(url, self.settings.scope)
+            arrival = Arrival(key, fingerprint, scope, analysis.facts, stored)
             try:
-                claim = await self._claims.claim(arrival)
+                return verdict_of(arrival, await self._claims.claim(arrival), excerpt)
             except StoreError:
                 reason = "unavailable"
-            else:
-                return verdict_of(arrival, claim, analysis.excerpt)
-        return Verdict("skipped", key, reason, analysis.fingerprint, excerpt=analysis.excerpt)
+        return Verdict("skipped", key, reason, fingerprint, excerpt=excerpt)
+
+    def _reason_to_skip(self, request: Request, response: Response) -> SkipReason | None:
+        if request.meta.get("dont_simhash"):
+            return "opted_out"
+        # robots.txt, images, and whatever else a component fetches for itself.
+        if request.callback is NO_CALLBACK:
+            return "no_callback"
+        if response.status != 200:
+            return "status"
+        if not isinstance(response, HtmlResponse):
+            return "not_html"
+        if len(response.body) > self.settings.max_body_size:
+            return "too_large"
+        return None
+
+    def _count_page(self, response: Response, verdict: Verdict, action: Action) -> None:
+        self.count("responses")
+        self.count(verdict.kind)
+        if verdict.reason is not None:
+            self.count(f"{verdict.kind}/{verdict.reason}")
+        elif verdict.kind == "unique" and verdict.near:
+            self.count(f"near_kept/{verdict.near[0].reason}")
+        if verdict.kind != "duplicate":
+            return
+        if action == "drop":
+            self.count("dropped")
+            self.count("bytes_dropped", len(response.body))
+        elif action == "follow":
+            self.count("followed")
+        else:
+            self.count("flagged")
 
     # The events of the crawl.
 
     async def _spider_opened(self, spider: Spider) -> None:
+        # The crawl keeps whatever there is by now, and looking through it again and again for
+        # garbage would hold the event loop for some 40 ms each time.
+        gc.freeze()
         self.summary.begin(spider.name)
-        await self.upkeep.open()
+        await self.upkeep.begin(self._each_round)
         if self.sparing is not None:
             self.sparing.begin()
-        loop = asyncio.get_running_loop()
-        self._running = loop.create_task(self.upkeep.run(self._each_round))
 
     def _each_round(self) -> None:
         self._publish_counts()
         if self.summary.is_due():
             self._claims.run(partial(self.summary.say_progress, self._index))
             if self.sparing is not None and (text := self.sparing.text()):
-                logger.info("%s", text, extra={"spider": self.spider})
+                logger.info("%s", text, extra={"spider": self._spider})
         self._stop_if_told()
 
     def _publish_counts(self) -> None:
@@ -193,8 +240,7 @@ class CrawlFilter:
             stats.set_value("simhash/same_body", self._pool.repeats)
         for name, number in self._counts.items():
             if number:
-                stats.inc_value(f"simhash/{name}", count=number)
-        self._counts.clear()
+                stats.set_value(f"simhash/{name}", number)
 
     def _stop_if_told(self) -> None:
         refused = self._index.refused
@@ -213,31 +259,17 @@ class CrawlFilter:
         if hasattr(engine, "close_spider_async"):
             await engine.close_spider_async(reason=reason)
         else:  # Scrapy 2.13
-            await maybe_deferred_to_future(engine.close_spider(self.spider, reason))
-
-    def _response_received(self, request: Request) -> None:
-        self.progress.arrived(request)
+            await maybe_deferred_to_future(engine.close_spider(self._spider, reason))
 
     def _spider_idle(self, spider: Spider) -> None:
         if self.upkeep.stays_open():
             raise DontCloseSpider
 
-    async def leave(self) -> None:
-        """End the upkeep, and save what only this crawl knows, while its queue is still open."""
-        if self._running is not None:
-            self._running.cancel()
-        await self.upkeep.settle()
-        self.upkeep.leave()
-
     async def _spider_closed(self, spider: Spider) -> None:
-        if self._running is not None:
-            self._running.cancel()
-        await self.upkeep.settle()
+        await self.upkeep.end()
         if self._index.left:
-            logger.warning(
-                "%d pages were let through while the index was away, and are not in it",
-                self._index.left,
-            )
+            left = count(self._index.left, "page")
+            logger.warning("The index was away, and does not have all: %s let through", left)
         await self._pool.close()
         for close in (self._claims.close, self.summary.close):
             await asyncio.get_running_loop().run_in_executor(None, close)
@@ -247,6 +279,7 @@ class CrawlFilter:
             await self.sparing.close()
             if text := self.sparing.text():
                 logger.info("%s", text, extra={"spider": spider})
+        gc.unfreeze()
 
 
 def open_outage(settings: FilterSettings, spider: str) -> Outage:

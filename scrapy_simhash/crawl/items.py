@@ -1,73 +1,91 @@
-"""Items that carry a text or HTML of their own: those that repeat another are dropped."""
+"""The item pipeline: it drops items whose own text or HTML repeats another."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any
+from collections.abc import Awaitable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from itemadapter import ItemAdapter
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
+from scrapy.utils.defer import deferred_from_coro
 
-from scrapy_simhash.analysis.page import Body, text_body
-from scrapy_simhash.crawl.filter import CrawlFilter
-from scrapy_simhash.detector import Verdict
+from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.exceptions import NearDuplicateItem
 from scrapy_simhash.keys import page_key, plain_key
+
+if TYPE_CHECKING:
+    from scrapy_simhash.analysis.page import Body
+    from scrapy_simhash.detector import Verdict
 
 # How often an item looks whether the original that it repeats was stored.
 POLL_SECONDS = 0.2
 
 
-class Items:
-    """Lets items through, or drops them.
+class NearDuplicatePipeline:
+    """Drops items whose text repeats an item or page seen before.
 
     An item becomes an original when it has passed the pipelines after this one. An item that
     repeats the page it comes from, or has its key, has had its verdict and passes.
 
-    Args:
-        crawler: the crawl.
+    Without SIMHASH_ITEM_TEXT_FIELD and SIMHASH_ITEM_HTML_FIELD it has no ``process_item``, and
+    items pass it by. It is there in any case, because Scrapy tells pipelines alone that the last
+    item is done while the queue is still open.
+
+    Attributes:
+        process_item: a coroutine function that returns an item, or raises NearDuplicateItem.
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        self._filter = CrawlFilter.of(crawler)
+        self._crawler = crawler
+        self._filter = filter_of(crawler)
         self._claimed: list[str] = []
-        connect = crawler.signals.connect
-        connect(self._item_done, signal=signals.item_scraped)
-        connect(self._item_done, signal=signals.item_dropped)
-        connect(self._item_failed, signal=signals.item_error)
+        if self._filter.settings.has_items:
+            self.process_item = self._let_through
+            for signal in (signals.item_scraped, signals.item_dropped, signals.item_error):
+                crawler.signals.connect(self._item_ended, signal=signal)
 
-    async def let_through(self, item: Any, spider: Spider | None = None) -> Any:
-        """Return the item; Scrapy 2.13 hands over the spider, too.
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> NearDuplicatePipeline:
+        """Make the pipeline of a crawl."""
+        return cls(crawler)
 
-        Raises:
-            NearDuplicateItem: its text repeats an item or page seen before.
-        """
-        page = self._filter.progress.page_of(item)
+    def close_spider(self, spider: Spider | None = None) -> Awaitable[Any]:
+        """Settle all pages; put the copies that wait into the queue."""
+        saved = self._filter.upkeep.end()
+        if hasattr(self._crawler.engine, "close_spider_async"):
+            return saved
+        return deferred_from_coro(saved)  # Scrapy 2.13
+
+    async def _let_through(self, item: Any, spider: Spider | None = None) -> Any:
+        progress, count = self._filter.progress, self._filter.count
+        page = progress.page_of(item)
         key, body = self._key(item), self._body(item)
         if key is None or body is None:
-            self._filter.count("items_skipped")
+            count("items_skipped")
             return item
-        if key in self._filter.progress:
+        if key in progress:
             return item
         verdict = await self._verdict(key, body, page)
         if page is not None and verdict.original == page:
             return item
         self._filter.summary.item(verdict)
-        if verdict.kind == "duplicate":
-            if self._filter.settings.action == "flag":
-                self._filter.count("items_flagged")
-                return item
-            self._filter.count("items_dropped")
+        if verdict.kind == "skipped":
+            count("items_skipped")
+        elif verdict.kind != "duplicate":
+            count("items_kept")
+            progress.begin(key)
+            self._claimed.append(key)
+        elif self._filter.settings.action == "flag":
+            count("items_flagged")
+        else:
+            count("items_dropped")
             assert verdict.original is not None
             assert verdict.distance is not None
             raise NearDuplicateItem(key, verdict.original, verdict.distance)
-        if verdict.kind == "skipped":
-            self._filter.count("items_skipped")
-        else:
-            self._filter.progress.begin(key)
-            self._claimed.append(key)
         return item
 
     async def _verdict(self, key: str, body: Body, page: str | None) -> Verdict:
@@ -80,7 +98,7 @@ class Items:
             if not verdict.provisional or verdict.original == page:
                 return verdict
             if time.monotonic() > patience:
-                return Verdict("skipped", key, "timeout", excerpt=verdict.excerpt)
+                return replace(verdict, kind="skipped", reason="timeout", matches=())
             await asyncio.sleep(POLL_SECONDS)
 
     def _key(self, item: Any) -> str | None:
@@ -91,6 +109,8 @@ class Items:
         return page_key(key) if "://" in key else key
 
     def _body(self, item: Any) -> Body | None:
+        from scrapy_simhash.analysis.page import Body, text_body  # heavy
+
         settings, adapter = self._filter.settings, ItemAdapter(item)
         if settings.item_text_field and (text := adapter.get(settings.item_text_field)):
             return text_body(str(text))
@@ -98,14 +118,8 @@ class Items:
             return Body(str(html).encode("utf-8", "replace"), "utf-8")
         return None
 
-    def _item_done(self, item: Any) -> None:
-        self._end_item(item, failed=False)
-
-    def _item_failed(self, item: Any) -> None:
-        self._end_item(item, failed=True)
-
-    def _end_item(self, item: Any, *, failed: bool) -> None:
+    def _item_ended(self, item: Any, signal: object) -> None:
         key = self._key(item)
         if key in self._claimed:
             self._claimed.remove(key)
-            self._filter.progress.end(key, failed=failed)
+            self._filter.progress.end(key, failed=signal is signals.item_error)

@@ -1,4 +1,4 @@
-"""Callbacks and what they yield: they tell when a page is delivered, or that it failed."""
+"""The spider middleware: callbacks and items tell when a page is delivered, or that it failed."""
 
 from __future__ import annotations
 
@@ -6,31 +6,35 @@ from collections.abc import AsyncIterator
 from typing import Any
 from weakref import WeakSet
 
-from scrapy import Request, signals
+from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from scrapy_simhash.crawl.filter import CrawlFilter
+from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.requests import request_key
 
 
-class Outputs:
-    """Follows the output of callbacks, and carries out ``follow``.
+class NearDuplicateSpiderMiddleware:
+    """Confirms pages whose callback and items are done, releases those that failed.
 
-    Args:
-        crawler: the crawl.
+    Its place is next to the engine, where it sees what really goes on to the pipelines.
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        self._filter = CrawlFilter.of(crawler)
+        self._filter = filter_of(crawler)
         self._ended: WeakSet[Response] = WeakSet()
-        connect = crawler.signals.connect
-        connect(self._item_done, signal=signals.item_scraped)
-        connect(self._item_done, signal=signals.item_dropped)
-        connect(self._item_failed, signal=signals.item_error)
+        for signal in (signals.item_scraped, signals.item_dropped, signals.item_error):
+            crawler.signals.connect(self._item_ended, signal=signal)
 
-    async def pass_on(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Yield what a callback yields; of a duplicate to be followed, only the requests."""
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> NearDuplicateSpiderMiddleware:
+        """Make the middleware of a crawl."""
+        return cls(crawler)
+
+    async def process_spider_output(
+        self, response: Response, result: AsyncIterator[Any], spider: Spider | None = None
+    ) -> AsyncIterator[Any]:
+        """Pass on what a callback yields; of a duplicate to be followed, only the requests."""
         page = _page(response)
         key = _key_in_progress(page)
         failed, asks_again = True, False
@@ -55,26 +59,25 @@ class Outputs:
             failed = asks_again
         finally:
             # Also when the crawl gives the callback up half-way.
-            self.end_callback(response, failed=failed)
+            self._end_callback(response, failed=failed)
 
-    def end_callback(self, response: Response, *, failed: bool) -> None:
-        """Note that a callback has ended."""
+    def process_spider_exception(
+        self, response: Response, exception: Exception, spider: Spider | None = None
+    ) -> None:
+        """Release a page whose callback failed before it yielded anything."""
+        self._end_callback(response, failed=True)
+
+    def _end_callback(self, response: Response, *, failed: bool) -> None:
         # A callback that fails half-way comes here twice: as output and as exception.
         key = _key_in_progress(_page(response))
         if key is not None and response not in self._ended:
             self._ended.add(response)
             self._filter.progress.end(key, failed=failed)
 
-    def _item_done(self, response: Response | None) -> None:
-        self._end_item(response, failed=False)
-
-    def _item_failed(self, response: Response | None) -> None:
-        self._end_item(response, failed=True)
-
-    def _end_item(self, response: Response | None, *, failed: bool) -> None:
+    def _item_ended(self, response: Response | None, signal: object) -> None:
         # An item of a start method or an errback has no response.
         if isinstance(response, Response) and (key := _key_in_progress(_page(response))):
-            self._filter.progress.end(key, failed=failed)
+            self._filter.progress.end(key, failed=signal is signals.item_error)
 
 
 def _page(response: Response) -> dict[str, Any]:

@@ -7,34 +7,8 @@ has ended, the page is settled: it was delivered, or it failed if one of them fa
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
 
 from scrapy import Request
-
-
-@dataclass(slots=True)
-class _Parts:
-    """How many callbacks and items of a key are on their way, and whether one failed."""
-
-    number: int = 0
-    failed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """Keys whose pages are settled.
-
-    Attributes:
-        failed: to be released.
-        delivered: to be confirmed, after the others are released: a page may have failed with one
-            text and then have come with another.
-    """
-
-    failed: list[str] = field(default_factory=list)
-    delivered: list[str] = field(default_factory=list)
-
-    def __bool__(self) -> bool:
-        return bool(self.failed or self.delivered)
 
 
 class Progress:
@@ -46,10 +20,13 @@ class Progress:
 
     def __init__(self, *, items: bool) -> None:
         self._items = items
-        self._parts: dict[str, _Parts] = {}
+        # How many callbacks and items of a key are on their way, and the keys of which one failed.
+        self._parts: dict[str, int] = {}
+        self._failing: set[str] = set()
         self._arriving: dict[Request, str] = {}
         self._page_of_item: dict[int, str] = {}
-        self._settled = Settled()
+        self._failed: list[str] = []
+        self._delivered: list[str] = []
 
     def __contains__(self, key: str) -> bool:
         """Return whether a callback or an item of this key is on its way."""
@@ -61,10 +38,7 @@ class Progress:
 
     def begin(self, key: str) -> None:
         """Note that a callback or an item of this key is on its way."""
-        parts = self._parts.get(key)
-        if parts is None:
-            parts = self._parts[key] = _Parts()
-        parts.number += 1
+        self._parts[key] = self._parts.get(key, 0) + 1
 
     def begin_page(self, key: str, request: Request) -> None:
         """Note that a page is on its way from the downloader to its callback."""
@@ -88,18 +62,19 @@ class Progress:
 
     def end(self, key: str, *, failed: bool) -> None:
         """Note that a callback or an item has ended; with the last, the key is settled."""
-        parts = self._parts.get(key)
-        if parts is None:
+        if key not in self._parts:
             return
-        parts.number -= 1
-        parts.failed = parts.failed or failed
-        if not parts.number:
+        if failed:
+            self._failing.add(key)
+        self._parts[key] -= 1
+        if not self._parts[key]:
             del self._parts[key]
-            (self._settled.failed if parts.failed else self._settled.delivered).append(key)
+            (self._failed if key in self._failing else self._delivered).append(key)
+            self._failing.discard(key)
 
     def abandon(self, key: str) -> None:
         """Note that nothing comes of a key of which this crawl is the owner."""
-        self._settled.failed.append(key)
+        self._failed.append(key)
 
     def end_lost(self, active: Collection[Request]) -> None:
         """End the pages that a middleware after ours turned down, or asked for again.
@@ -112,26 +87,29 @@ class Progress:
 
     def end_all(self) -> None:
         """End everything that is still in progress: it failed."""
-        self._settled.failed.extend(self._parts)
+        self._failed.extend(self._parts)
         self._parts.clear()
+        self._failing.clear()
         self._arriving.clear()
         self._page_of_item.clear()
 
     @property
     def is_settled(self) -> bool:
         """True if nothing is in progress, and nothing is settled that was not taken."""
-        return not self._parts and not self._settled
+        return not (self._parts or self._failed or self._delivered)
 
-    def take_settled(self) -> Settled:
-        """Return the keys that were settled since this was last called.
+    def take_settled(self) -> tuple[list[str], list[str]]:
+        """Return the keys that failed, and those that were delivered, since the last call.
 
-        A key that failed is among them though it is in progress again: the index may hold it with
-        two texts, and confirming the one that failed would cost the copies that wait on it.
+        The first are to be released before the others are confirmed, because a page may have failed
+        with one text and then have come with another. They may be in progress again: confirming
+        the text that failed would cost the copies that wait on it.
         """
-        settled, self._settled = self._settled, Settled()
+        settled = self._failed, self._delivered
+        self._failed, self._delivered = [], []
         return settled
 
-    def put_back(self, settled: Settled) -> None:
+    def put_back(self, failed: list[str], delivered: list[str]) -> None:
         """Have keys returned once more, because the index did not take them."""
-        self._settled.failed[:0] = settled.failed
-        self._settled.delivered[:0] = settled.delivered
+        self._failed[:0] = failed
+        self._delivered[:0] = delivered

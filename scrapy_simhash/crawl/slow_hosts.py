@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import OrderedDict
 from urllib.parse import urlsplit
 
 logger = logging.getLogger(__name__)
 
-# Pages of one host that time out, each within so many seconds of the one before.
+# So many pages of a host that time out, each within so many seconds of the one before, have the
+# host let through for so many seconds.
 TIMEOUTS = 3
-WITHIN = 600.0
-# Seconds for which the host is let through then.
 PAUSE = 600.0
 # Hosts that are remembered.
 MOST = 1000
@@ -22,8 +20,8 @@ class SlowHosts:
     """Counts the pages of each host that timed out, because each of them holds up all others."""
 
     def __init__(self) -> None:
-        # How many timed out, and when the last one did.
-        self._timeouts: OrderedDict[str, tuple[int, float]] = OrderedDict()
+        # How many timed out, and when the last one did; that host comes last.
+        self._timeouts: dict[str, tuple[int, float]] = {}
 
     def has(self, url: str) -> bool:
         """Return whether the host of an address is let through for now."""
@@ -34,13 +32,12 @@ class SlowHosts:
 
     def note_timeout(self, url: str) -> None:
         """Note that a page timed out."""
-        host = urlsplit(url).netloc
-        number, last = self._timeouts.pop(host, (0, 0.0))
-        now = time.monotonic()
-        number = number + 1 if now - last < WITHIN and number < TIMEOUTS else 1
+        host, now = urlsplit(url).netloc, time.monotonic()
+        number, last = self._timeouts.pop(host, (0, now))
+        number = number + 1 if now - last < PAUSE else 1
         self._timeouts[host] = number, now
         if len(self._timeouts) > MOST:
-            self._timeouts.popitem(last=False)
+            del self._timeouts[next(iter(self._timeouts))]
         if number == TIMEOUTS:
             logger.warning(
                 "SIMHASH_TIMEOUT: %d pages of %s took too long; its pages are let through unchecked"

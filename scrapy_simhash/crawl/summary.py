@@ -10,7 +10,6 @@ import logging
 import shlex
 import time
 from collections import Counter
-from dataclasses import replace
 from urllib.parse import urlsplit
 
 from scrapy import Request
@@ -29,15 +28,20 @@ logger = logging.getLogger(__name__)
 SECONDS_BETWEEN_LINES = 60.0
 
 _HOSTS = 10
-# The outcomes of pages and items in the words of the summary; all else are reasons to skip.
-_OUTCOMES = {
+# Stats of pages and of items in the words of the summary.
+_PAGES = {
     "unique": "kept",
     "revisit": "kept, seen before",
-    "drop": "dropped",
-    "follow": "followed, items dropped",
-    "flag": "flagged, delivered",
+    "dropped": "dropped",
+    "followed": "followed, items dropped",
+    "flagged": "flagged and delivered, would have been dropped",
 }
-_DUPLICATES = ("drop", "follow", "flag")
+_ITEMS = {
+    "items_kept": "kept",
+    "items_dropped": "dropped",
+    "items_flagged": "flagged and delivered, would have been dropped",
+    "items_skipped": "not compared",
+}
 
 
 class Summary:
@@ -45,18 +49,17 @@ class Summary:
 
     Args:
         settings: of the crawl.
+        counts: the stats of the filter, by name.
     """
 
-    def __init__(self, settings: FilterSettings) -> None:
+    def __init__(self, settings: FilterSettings, counts: Counter[str]) -> None:
         self._settings = settings
+        self._counts = counts
         self._log: DedupLog | None = None
         if settings.log_path is not None:
             self._log = DedupLog(settings.log_path, size=settings.log_size)
         self._hosts: Sums[str] = Sums(4)
-        self._pages: Counter[str] = Counter()
-        self._items: Counter[str] = Counter()
-        self._bytes: Counter[str] = Counter()
-        self._near_kept = 0
+        self._spared = 0
         self._said = time.monotonic()
         self._pages_said = 0
 
@@ -92,51 +95,47 @@ class Summary:
             action: what is done if it is a near-duplicate.
             pattern: the address pattern that the request fitted, if it fitted one.
         """
-        length, outcome, host = len(response.body), _outcome(verdict, action), host_of(response.url)
-        is_copy = verdict.kind == "duplicate"
-        self._pages[outcome] += 1
-        self._bytes[outcome] += length
-        self._near_kept += verdict.kind == "unique" and bool(verdict.near)
-        # First of all its pages: by them the small hosts of very many are forgotten.
-        is_skipped = verdict.kind == "skipped"
-        self._hosts.add(host, 1, is_copy, is_skipped, length if is_copy else 0)
-        if self._log is not None:
-            seconds = request.meta.get("download_latency")
-            line = self._line("page", response.url, host, verdict, action, length, seconds)
-            self._log.write(replace(line, pattern=pattern))
-
-    def spared(self, url: str, host: str, signature: str) -> None:
-        """Note a request that was not sent."""
-        if self._log is not None:
-            self._log.write(SparedLine(round(time.time(), 3), url, host, signature))
+        length, is_copy = len(response.body), verdict.kind == "duplicate"
+        if verdict.reason != "no_callback":
+            # First of all its pages: by them the small hosts of very many are forgotten.
+            is_skipped = verdict.kind == "skipped"
+            copied = length if is_copy else 0
+            self._hosts.add(host_of(response.url), 1, is_copy, is_skipped, copied)
+        seconds = request.meta.get("download_latency")
+        self._write("page", response.url, verdict, action, length, seconds, pattern)
 
     def item(self, verdict: Verdict) -> None:
         """Note the verdict on an item."""
         # An item that repeats another is dropped by either action that drops pages.
         action: Action = "flag" if self._settings.action == "flag" else "drop"
-        self._items[_outcome(verdict, action)] += 1
-        if self._log is not None:
-            host = host_of(verdict.key)
-            self._log.write(self._line("item", verdict.key, host, verdict, action, None, None))
+        self._write("item", verdict.key, verdict, action, None, None)
 
-    def _line(
+    def spared(self, url: str, host: str, signature: str) -> None:
+        """Note a request that was not sent."""
+        self._spared += 1
+        if self._log is not None:
+            self._log.write(SparedLine(round(time.time(), 3), url, host, signature))
+
+    def _write(
         self,
         what: str,
         url: str,
-        host: str,
         verdict: Verdict,
         action: Action,
         length: int | None,
         seconds: float | None,
-    ) -> LogLine:
+        pattern: str | None = None,
+    ) -> None:
+        if self._log is None:
+            return
         is_kept = verdict.kind in ("unique", "revisit")
         near = verdict.near[0] if is_kept and verdict.near else None
-        return LogLine(
+        line = LogLine(
             time=round(time.time(), 3),
             what=what,
             url=url,
             key=verdict.key,
-            host=host,
+            host=host_of(url),
             verdict=verdict.kind,
             reason=near.reason if near else verdict.reason,
             action=action if verdict.kind == "duplicate" else None,
@@ -147,7 +146,9 @@ class Summary:
             bytes=length,
             seconds=None if seconds is None else round(seconds, 4),
             text=verdict.excerpt,
+            pattern=pattern,
         )
+        self._log.write(line)
 
     def close(self) -> None:
         """Write the rest of the log."""
@@ -156,27 +157,35 @@ class Summary:
 
     def is_due(self) -> bool:
         """Return whether a minute has passed since this was last true."""
-        now = time.monotonic()
-        if now - self._said < SECONDS_BETWEEN_LINES:
-            return False
-        self._said = now
-        return True
+        is_due = time.monotonic() - self._said >= SECONDS_BETWEEN_LINES
+        if is_due:
+            self._said = time.monotonic()
+        return is_due
 
     def say_progress(self, index: Outage) -> None:
         """Write the line of a minute; where the index is asked."""
-        pages = self._pages.total()
-        dropped = sum(self._pages[outcome] for outcome in _DUPLICATES)
-        kept = self._pages["unique"] + self._pages["revisit"]
+        pages, counts = self._judged, self._counts
         logger.info(
-            "Near-duplicates: %s (%s a minute), %s kept, %s repeated, %s near but kept; %s",
+            "Near-duplicates: %s (%s a minute), %s kept, %s repeated, %s near but kept, %s spared; "
+            "%s",
             count(pages, "page"),
             count(pages - self._pages_said),
-            count(kept),
-            count(dropped),
+            count(counts["unique"] + counts["revisit"]),
+            count(counts["duplicate"]),
             count(self._near_kept),
+            count(self._spared),
             self._state_of(index),
         )
         self._pages_said = pages
+
+    @property
+    def _judged(self) -> int:
+        """The pages; robots.txt, and whatever else a component fetches for itself, are none."""
+        return self._counts["responses"] - self._counts["skipped/no_callback"]
+
+    @property
+    def _near_kept(self) -> int:
+        return sum(n for name, n in [*self._counts.items()] if name.startswith("near_kept/"))
 
     def _state_of(self, index: Outage) -> str:
         scheme = urlsplit(self._settings.index_url).scheme
@@ -189,20 +198,31 @@ class Summary:
 
     def text(self) -> str:
         """Return what became of the pages and items, and of those of the largest hosts."""
-        lines = [f"Near-duplicates: {count(self._pages.total(), 'page')} judged"]
-        lines += _counts(self._pages, self._bytes)
-        if self._near_kept:
-            lines.append(f"{self._near_kept:>12,} of them kept though near another, by the rule")
-        if self._items:
-            lines.append(f"{count(self._items.total(), 'item')} judged")
-            lines += _counts(self._items, Counter())
-        if self._pages:
+        lines = [f"Near-duplicates: {count(self._judged, 'page')} judged"]
+        for name, words in _PAGES.items():
+            length = f", {size(self._counts['bytes_dropped'])}" if name == "dropped" else ""
+            lines += self._line(self._counts[name], words + length)
+        for name, number in self._counts.most_common():
+            kind, _, reason = name.partition("/")
+            if kind == "skipped" and reason not in ("", "no_callback"):
+                lines += self._line(number, f"skipped: {reason}")
+        lines += self._line(self._near_kept, "of them kept though near another, by the rule")
+        lines += self._line(self._spared, "more not sent, spared by their addresses")
+        if self._settings.has_items:
+            lines.append("Items")
+            for name, words in _ITEMS.items():
+                lines += self._line(self._counts[name], words)
+        if self._judged:
             lines += self._host_table()
         if self._log is not None:
             lines.append(
                 f"What each repeats: scrapy simhash report {shlex.quote(str(self._log.path))}"
             )
         return "\n".join(lines)
+
+    @staticmethod
+    def _line(number: int, words: str) -> list[str]:
+        return [f"{number:>12,} {words}"] if number else []
 
     def _host_table(self) -> list[str]:
         rows = self._hosts.largest(_HOSTS)
@@ -217,17 +237,3 @@ class Summary:
             name = host if len(host) <= 40 else "…" + host[-39:]
             lines.append(f"{name:<40}{numbers} {size(length):>10}")
         return lines
-
-
-def _outcome(verdict: Verdict, action: Action) -> str:
-    return action if verdict.kind == "duplicate" else verdict.reason or verdict.kind
-
-
-def _counts(counts: Counter[str], sizes: Counter[str]) -> list[str]:
-    lines = []
-    for outcome, words in _OUTCOMES.items():
-        if counts[outcome]:
-            length = f", {size(sizes[outcome])}" if sizes[outcome] else ""
-            lines.append(f"{counts[outcome]:>12,} {words}{length}")
-    reasons = [(reason, n) for reason, n in counts.most_common() if reason not in _OUTCOMES]
-    return lines + [f"{number:>12,} skipped: {reason}" for reason, number in reasons]

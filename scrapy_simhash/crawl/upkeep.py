@@ -20,8 +20,8 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_simhash.crawl.claims import Claims
-from scrapy_simhash.crawl.copies import AGAIN, Copies
-from scrapy_simhash.crawl.progress import Progress, Settled
+from scrapy_simhash.crawl.copies import Copies
+from scrapy_simhash.crawl.progress import Progress
 from scrapy_simhash.crawl.requests import request_from_json
 from scrapy_simhash.detector import Verdict
 from scrapy_simhash.index.contract import Orphan, Unsettled
@@ -41,42 +41,35 @@ FAULT_SECONDS = 5.0
 ADOPTED = "simhash_adopted"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Round:
-    """The keys and questions for the index in one round.
+    """Keys and questions for the index, and then its answers.
 
     Attributes:
-        settled: keys to be released and confirmed.
+        failed: keys to be released.
+        delivered: keys to be confirmed then.
         renewed: keys whose leases begin anew.
         entries: originals of copies that wait.
         adopts: whether orphans are asked for.
         at_once: whether everything that was let through in an outage claims now.
+        unsettled: how the originals of waiting copies fare, if that was asked and answered.
+        orphans: adopted pages.
+        caught_up: what the index did about an outage.
+        is_told: whether the index has released and confirmed.
+        is_done: whether the index has answered everything.
     """
 
-    settled: Settled
+    failed: list[str]
+    delivered: list[str]
     renewed: list[str]
     entries: list[int]
     adopts: bool
-    at_once: bool = False
-
-
-@dataclass(slots=True)
-class _Answers:
-    """The answers of the index in one round.
-
-    Attributes:
-        settled: keys that it did not take.
-        unsettled: how the originals of waiting copies fare, if it was asked and answered.
-        orphans: adopted pages.
-        caught_up: what it did about an outage.
-        failed: whether it left something unanswered.
-    """
-
-    settled: Settled = field(default_factory=Settled)
+    at_once: bool
     unsettled: Unsettled | None = None
     orphans: list[Orphan] = field(default_factory=list)
     caught_up: CaughtUp = field(default_factory=CaughtUp)
-    failed: bool = False
+    is_told: bool = False
+    is_done: bool = False
 
 
 class Upkeep:
@@ -112,58 +105,48 @@ class Upkeep:
         self._count = count
         # Keys of adopted pages that lie in the queue.
         self._adopted: set[str] = set()
+        # Requests that are about to be put into the queue, and since when it refuses them.
+        self._again: list[Request] = []
+        self._refused_since: float | None = None
         self._renewed = time.monotonic()
         self._adopts_at = 0.0
         # Since when the store is away, by the monotonic clock.
         self._away_since: float | None = None
-        self._idle: tuple[_Round, Future[_Answers]] | None = None
+        self._idle: tuple[_Round, Future[None]] | None = None
         self._was_busy = False
+        self._running: asyncio.Task[None] | None = None
 
-    async def open(self) -> None:
-        """Adopt what dead crawlers left behind."""
-        await self._do(self._round())
-
-    async def run(self, each_round: Callable[[], None]) -> None:
-        """Go on until cancelled.
+    async def begin(self, each_round: Callable[[], None]) -> None:
+        """Adopt what dead crawlers left behind, and go on until :meth:`end`.
 
         Args:
             each_round: called after each round.
         """
-        while True:
-            await asyncio.sleep(ROUND_SECONDS)
-            try:
-                assert self._crawler.engine is not None
-                self._progress.end_lost(self._crawler.engine.downloader.active)
-                # Whoever ends the upkeep does not end a round in the middle.
-                answers = await asyncio.shield(self._do(self._round()))
-                each_round()
-                failed = answers.failed
-            except Exception:  # a crawl needs upkeep, whatever happened once
-                logger.exception("The upkeep of the index failed; it goes on")
-                failed = True
-            if failed:
-                await asyncio.sleep(min(FAULT_SECONDS, self._lease / 3))
+        await self._do(self._round())
+        self._running = asyncio.get_running_loop().create_task(self._run(each_round))
 
-    def note_verdict(self, request: Request, verdict: Verdict, *, is_temporary: bool) -> None:
-        """Note that a request was answered, which may have been made again.
+    async def end(self) -> None:
+        """Save what only this crawl knows, while its queue is still open; twice does no harm.
 
-        Args:
-            request: it carries no marks of the upkeep any more; requests may copy its meta.
-            verdict: on its page.
-            is_temporary: the answer has the status of a page that cannot be had just now.
+        Nothing more will come, so whatever has not ended has failed. Copies that wait are put into
+        the queue: a later run of the job crawls them again.
         """
+        if self._running is not None:
+            self._running.cancel()
+        self._progress.end_all()
+        while (await self._do(self._round(at_once=True))).caught_up.more:
+            pass
+        self._crawl_again(self._copies.take_all())
+
+    def note_verdict(self, request: Request, verdict: Verdict) -> None:
+        """Note that a request was answered, which may be that of an adopted page."""
         self._was_busy = True
-        if is_temporary:
-            self._copies.note_failure(request)
-        request.meta.pop(AGAIN, None)
+        # Taken off, because other requests may copy the meta.
         key = request.meta.pop(ADOPTED, None)
-        if not isinstance(key, str):
-            return
-        self._adopted.discard(key)
-        is_in_its_place = verdict.key == key and verdict.kind in ("unique", "revisit")
-        # A page that cannot be had just now is adopted once more when its lease has run out.
-        if not (is_in_its_place or is_temporary):
-            self._progress.abandon(key)
+        if isinstance(key, str):
+            self._adopted.discard(key)
+            if verdict.key != key or verdict.kind not in ("unique", "revisit"):
+                self._progress.abandon(key)
 
     def stays_open(self) -> bool:
         """Do a round for an idle spider; return whether the crawl must go on after it."""
@@ -177,25 +160,28 @@ class Upkeep:
             self._idle = round_, self._ask(round_)
         round_, asked = self._idle
         try:
-            answers = asked.result(IDLE_SECONDS)
+            asked.result(IDLE_SECONDS)
         except NotYet:
             return True
         self._idle = None
-        crawls_again = self._act_on(round_, answers)
+        waits = self._act_on(round_) or bool(self._copies or self._again)
         is_stale = is_late and (self._was_busy or not self._progress.is_settled)
-        return crawls_again or is_stale or answers.caught_up.more or bool(self._copies)
+        return waits or is_stale or round_.caught_up.more
 
-    async def settle(self) -> None:
-        """Tell the index about everything that has ended, when nothing more will come."""
-        self._progress.end_all()
-        more = True
-        while more:
-            answers = await self._do(self._round(at_once=True))
-            more = answers.caught_up.more
-
-    def leave(self) -> None:
-        """Put the copies that wait into the queue: a later run of the job crawls them again."""
-        self._crawl_again(self._copies.take_all())
+    async def _run(self, each_round: Callable[[], None]) -> None:
+        while True:
+            await asyncio.sleep(ROUND_SECONDS)
+            try:
+                assert self._crawler.engine is not None
+                self._progress.end_lost(self._crawler.engine.downloader.active)
+                # Whoever ends the upkeep does not end a round in the middle.
+                is_done = (await asyncio.shield(self._do(self._round()))).is_done
+                each_round()
+            except Exception:  # a crawl needs upkeep, whatever happened once
+                logger.exception("The upkeep of the index failed; it goes on")
+                is_done = False
+            if not is_done or self._again:
+                await asyncio.sleep(min(FAULT_SECONDS, self._lease / 3))
 
     def _round(self, *, adopts: bool = False, at_once: bool = False) -> _Round:
         now = time.monotonic()
@@ -206,38 +192,36 @@ class Upkeep:
         adopts = adopts or now >= self._adopts_at
         if adopts:
             self._adopts_at = now + self._lease / 2
-        return _Round(
-            self._progress.take_settled(), renewed, self._copies.entries(), adopts, at_once
-        )
+        failed, delivered = self._progress.take_settled()
+        return _Round(failed, delivered, renewed, self._copies.entries(), adopts, at_once)
 
-    async def _do(self, round_: _Round) -> _Answers:
-        answers = await asyncio.wrap_future(self._ask(round_))
-        self._act_on(round_, answers)
-        return answers
+    async def _do(self, round_: _Round) -> _Round:
+        await asyncio.wrap_future(self._ask(round_))
+        self._act_on(round_)
+        return round_
 
-    def _ask(self, round_: _Round) -> Future[_Answers]:
-        return self._claims.run(partial(self._answers, round_))
+    def _ask(self, round_: _Round) -> Future[None]:
+        return self._claims.run(partial(self._fill_in, round_))
 
-    def _answers(self, round_: _Round) -> _Answers:
+    def _fill_in(self, round_: _Round) -> None:
         """Tell the index and ask it; where the index is asked."""
-        index, answers = self._index, _Answers(settled=round_.settled)
+        index = self._index
         try:
-            if round_.settled.failed:
-                index.release(round_.settled.failed)
-            if round_.settled.delivered:
-                index.confirm(round_.settled.delivered)
-            answers.settled = Settled()
+            if round_.failed:
+                index.release(round_.failed)
+            if round_.delivered:
+                index.confirm(round_.delivered)
+            round_.is_told = True
             if round_.renewed:
                 index.renew(round_.renewed)
-            answers.caught_up = index.catch_up(at_once=round_.at_once)
+            round_.caught_up = index.catch_up(at_once=round_.at_once)
             if round_.entries:
-                answers.unsettled = self._unsettled(round_.entries)
+                round_.unsettled = self._unsettled(round_.entries)
             if round_.adopts:
-                answers.orphans = index.orphans()
+                round_.orphans = index.orphans()
+            round_.is_done = True
         except Exception as error:  # noqa: BLE001 - it is tried again, and a crawl needs upkeep
             logger.error("The index does not take what was delivered: %r", error)
-            answers.failed = True
-        return answers
 
     def _unsettled(self, entries: list[int]) -> Unsettled:
         unsettled = self._index.unsettled(entries)
@@ -250,19 +234,18 @@ class Upkeep:
             return Unsettled(frozenset(), unsettled.provisional | unsettled.gone)
         return unsettled
 
-    def _act_on(self, round_: _Round, answers: _Answers) -> bool:
+    def _act_on(self, round_: _Round) -> bool:
         """Crawl again what must be; return whether there is anything."""
-        if answers.settled:
-            self._progress.put_back(answers.settled)
-        if answers.orphans:
+        if not round_.is_told:
+            self._progress.put_back(round_.failed, round_.delivered)
+        if round_.orphans:
             self._adopts_at = 0.0  # there may be more
-        self._count("outage/let_through", answers.caught_up.let_through)
-        self._count("outage/reconciled", answers.caught_up.reconciled)
-        self._count("outage/duplicates", answers.caught_up.duplicates)
-        requests = [*self._adopt(answers.orphans)]
-        requests += self._copies.due()
-        if answers.unsettled is not None:
-            requests += self._copies.settle(round_.entries, answers.unsettled)
+        self._count("outage/let_through", round_.caught_up.let_through)
+        self._count("outage/reconciled", round_.caught_up.reconciled)
+        self._count("outage/duplicates", round_.caught_up.duplicates)
+        requests = [*self._adopt(round_.orphans)]
+        if round_.unsettled is not None:
+            requests += self._copies.settle(round_.entries, round_.unsettled)
         self._crawl_again(requests)
         return bool(requests)
 
@@ -280,21 +263,22 @@ class Upkeep:
             yield request
 
     def _crawl_again(self, requests: Iterable[Request]) -> None:
+        """Put requests into the queue; it may refuse them for as long as a lease lasts."""
         assert self._crawler.engine is not None
-        for request in requests:
-            logger.debug("Crawling %s again: its original was not delivered", request.url)
+        self._again += requests
+        while self._again:
+            request, now = self._again[-1], time.monotonic()
             try:
                 self._crawler.engine.crawl(request)
             except Exception as error:  # noqa: BLE001 - a queue elsewhere may be away
-                logger.warning(
-                    "%s cannot be put into the queue to be crawled again, which is tried once more "
-                    "after %g seconds: %r",
-                    request.url,
-                    self._lease,
-                    error,
-                )
-                # An adopted page comes again when its lease has run out.
-                self._adopted.discard(request.meta.get(ADOPTED, ""))
-                self._copies.note_failure(request)
+                self._refused_since = self._refused_since or now
+                is_lost = now - self._refused_since > self._lease
+                message = "%s cannot be put into the queue to be crawled again%s: %r"
+                logger.warning(message, request.url, ", and is lost" if is_lost else "", error)
+                if not is_lost:
+                    return
             else:
+                self._refused_since = None
+                logger.debug("Crawling %s again: its original was not delivered", request.url)
                 self._count("crawled_again", 1)
+            self._again.pop()

@@ -65,7 +65,8 @@ DEFINITIONS = """\
 CPU in ms a page, of the crawl's process, of the worker processes and of the server. by CPU: that of
 the crawl's process without a filter, in the same round, to that with it. pages/s: in brackets, the
 ratio to those without a filter in the same round. lag: how much later than asked for the event loop
-comes back. RSS in MB at the end. others: share of the machine's CPU that went to other programs."""
+comes back, by its own CPU time. RSS in MB at the end. others: share of the machine's CPU that went
+to other programs."""
 
 HEADER = (
     "| spider | requests | filter | CPU crawl | by CPU | CPU workers | CPU server | pages/s"
@@ -265,9 +266,10 @@ class _Meter:
 
     async def watch_loop(self) -> None:
         while True:
-            asked = time.perf_counter()
+            asked = time.thread_time()
             await asyncio.sleep(TICK)
-            self._lags.append(time.perf_counter() - asked - TICK)
+            # By the loop's own CPU time, because other programs make it late as well.
+            self._lags.append(max(0.0, time.thread_time() - asked - TICK))
 
     def page_done(self, request: Any) -> None:
         """Note that a page has its verdict: it goes to its callback, or was dropped."""

@@ -14,7 +14,7 @@ import pytest
 from scrapy import Request
 
 from scrapy_simhash.analysis.page import Body, analyse_body
-from scrapy_simhash.crawl.filter import CrawlFilter
+from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.requests import request_to_json
 from scrapy_simhash.detector import spec_of
 from scrapy_simhash.fingerprint.recipe import named_recipe
@@ -130,19 +130,6 @@ def test_adopted_page_that_leads_elsewhere_by_now_gives_up_its_place(
     assert f"{articles.url}/0" not in [entry.key for entry in index]
 
 
-def test_adopted_page_that_cannot_be_had_just_now_is_left_to_the_next_crawl(
-    crawl: Any, articles: Any, url: str, opened: Opened
-) -> None:
-    leave(opened(), articles, 0)
-    first = articles.pages["/0"]
-    articles.pages["/0"] = lambda request: (503, {}, b"")
-    settings = {"SIMHASH_INDEX_URL": url, "SIMHASH_LEASE": 1, "RETRY_ENABLED": False}
-    assert paths(crawl(Pages, settings=settings, site=articles, paths=[])) == []
-    articles.pages["/0"] = first
-    time.sleep(1.2)
-    assert paths(crawl(Pages, settings=settings, site=articles, paths=[])) == ["/0"]
-
-
 def test_crawl_stays_while_its_copies_wait_on_another_spiders_page(
     crawl: Any, articles: Any, url: str, opened: Opened
 ) -> None:
@@ -151,7 +138,7 @@ def test_crawl_stays_while_its_copies_wait_on_another_spiders_page(
     stop = threading.Event()
 
     def live() -> None:
-        for _ in range(35):
+        for _ in range(8):
             stop.wait(0.2)
             shop.renew([key])
         shop.release([key])
@@ -174,7 +161,7 @@ def test_copies_that_wait_on_another_spiders_page_outlive_a_stop_of_their_job(
         async def start(self) -> AsyncIterator[Any]:
             yield Request(self.base + "/0/copy")
             await asyncio.sleep(0.4)
-            self.stopping = asyncio.ensure_future(CrawlFilter.of(self.crawler)._stop())
+            self.stopping = asyncio.ensure_future(filter_of(self.crawler)._stop())
 
     shop = opened("shop")
     claim(shop, articles, 0, "x")

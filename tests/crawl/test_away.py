@@ -7,7 +7,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,8 @@ import pytest
 from scrapy import Request
 from scrapy.settings import Settings
 
-from scrapy_simhash.crawl.filter import CrawlFilter, open_outage
+from scrapy_simhash.crawl import filter_of
+from scrapy_simhash.crawl.filter import open_outage
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index import (
     Index,
@@ -27,7 +28,7 @@ from scrapy_simhash.index import (
 )
 from scrapy_simhash.settings import FilterSettings
 from tests import servers
-from tests.crawl.test_crawl import ONE_AT_A_TIME, Pages, check_sum, paths
+from tests.crawl.test_crawl import ONE_AT_A_TIME, Pages, check_sum, paths, until
 from tests.pages import article, edited, html
 
 URL = "redis://nowhere.example/0"
@@ -104,7 +105,7 @@ class InTurn(Pages):
         self.acts = acts
 
     async def start(self) -> AsyncIterator[Any]:
-        crawl = CrawlFilter.of(self.crawler)
+        crawl = filter_of(self.crawler)
         for act in self.acts:
             if callable(act):
                 await asyncio.get_running_loop().run_in_executor(None, act)
@@ -113,18 +114,9 @@ class InTurn(Pages):
             elif act == CAUGHT_UP:
                 await until(lambda: not crawl._index.away and not crawl._index.left)
             else:
-                before = self.judged()
+                before = self.counted("responses")
                 yield Request(self.base + act)
-                await until(lambda before=before: self.judged() > before)
-
-    def judged(self) -> int:
-        return int(self.crawler.stats.get_value("simhash/responses", 0))
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 15
-    while not holds() and time.monotonic() < deadline:
-        await asyncio.sleep(0.02)
+                await until(lambda before=before: self.counted("responses") > before)
 
 
 def wait() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from scrapy_simhash.crawl import claims as claims_module
-from scrapy_simhash.crawl.claims import BATCH, BATCH_ON_LOOP, Claims
+from scrapy_simhash.crawl.claims import BATCH, Claims
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import (
     Arrival,
@@ -86,8 +86,7 @@ def test_pages_that_ask_in_one_turn_of_the_loop_claim_together(on_loop: bool) ->
         return await asyncio.gather(*(claims.claim(arrival(n % 100)) for n in range(150)))
 
     found = with_claims(index, work, on_loop=on_loop)
-    most = BATCH_ON_LOOP if on_loop else BATCH
-    assert index.sizes == [most] * (150 // most) + [150 % most] * (150 % most > 0)
+    assert index.sizes == [BATCH] * (150 // BATCH) + [150 % BATCH]
     kinds = [claim.outcome for claim in found]
     assert kinds == [Outcome.ORIGINAL] * 100 + [Outcome.REVISIT] * 50
     assert index.closed
@@ -103,16 +102,15 @@ def test_page_waits_a_moment_for_others_that_are_on_their_way(on_loop: bool) -> 
             tasks.append(asyncio.ensure_future(claims.claim(arrival(number))))
             await asyncio.sleep(0.001)
         await asyncio.gather(*tasks)
-        most = BATCH_ON_LOOP if on_loop else BATCH
         start = time.monotonic()
-        await asyncio.gather(*(claims.claim(arrival(n)) for n in range(3, 3 + most)))
+        await asyncio.gather(*(claims.claim(arrival(n)) for n in range(3, 3 + BATCH)))
         assert time.monotonic() - start < claims_module.PATIENCE + 0.3
 
     tasks: list[Any] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(claims_module, "PATIENCE", 0.5)
         with_claims(index, work, on_loop=on_loop, more_to_come=True)
-    assert index.sizes == [3, BATCH_ON_LOOP if on_loop else BATCH]
+    assert index.sizes == [3, BATCH]
     index, tasks = Counting(), []
     with_claims(index, work, on_loop=on_loop, more_to_come=False)
     assert index.sizes[:3] == [1, 1, 1]

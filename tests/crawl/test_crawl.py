@@ -8,7 +8,7 @@ import gc
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -17,6 +17,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 
+from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.filter import CrawlFilter
 from scrapy_simhash.index import StoreDamaged, StoreUnavailable
 from scrapy_simhash.index.local import LocalIndex
@@ -40,6 +41,15 @@ class Pages(Spider):
 
     def parse(self, response: Any) -> Any:
         yield {"path": response.url.removeprefix(self.base), "page": response.meta["simhash"]}
+
+    def counted(self, stat: str) -> int:
+        return int(self.crawler.stats.get_value(f"simhash/{stat}", 0))
+
+
+async def until(holds: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 15
+    while not holds() and time.monotonic() < deadline:
+        await asyncio.sleep(0.02)
 
 
 class Following(Pages):
@@ -282,7 +292,8 @@ def test_twin_of_a_page_that_fails_gets_through(
         async def start(self) -> AsyncIterator[Any]:
             yield Request(self.base + "/first")
             if not together:
-                await asyncio.sleep(1.2)
+                await until(lambda: self.counted("unique"))
+                await until(lambda: filter_of(self.crawler).progress.is_settled)
             yield Request(self.base + "/second", priority=-1)
 
     Spidering.how = how
@@ -301,12 +312,12 @@ def test_duplicate_that_waits_on_a_slow_page_is_crawled_again_if_that_fails(
     class Slow(Pages):
         async def start(self) -> AsyncIterator[Any]:
             yield Request(self.base + "/first")
-            await asyncio.sleep(0.4)
+            await until(lambda: self.counted("unique"))
             yield Request(self.base + "/second")
 
         async def parse(self, response: Any) -> Any:
             if response.url.endswith("/first"):
-                await asyncio.sleep(1)
+                await until(lambda: self.counted("dropped"))
                 raise RuntimeError("too late")
             yield {"path": response.url.removeprefix(self.base)}
 
@@ -322,12 +333,12 @@ def test_copy_whose_callback_is_no_method_waits_like_any_other(crawl: Any, twins
     class Closures(Pages):
         async def start(self) -> AsyncIterator[Any]:
             yield Request(self.base + "/first")
-            await asyncio.sleep(0.4)
+            await until(lambda: self.counted("unique"))
             yield Request(self.base + "/second", callback=lambda response: self.parse(response))
 
         async def parse(self, response: Any) -> Any:
             if response.url.endswith("/first"):
-                await asyncio.sleep(1)
+                await until(lambda: self.counted("dropped"))
                 raise RuntimeError("too late")
             yield {"path": response.url.removeprefix(self.base)}
 
@@ -530,7 +541,7 @@ def test_twin_of_a_page_that_a_later_middleware_drops_need_not_wait_for_the_end(
                 await asyncio.sleep(0.2)
 
     def late(request: Any) -> Any:
-        time.sleep(2)
+        time.sleep(1)
         return 200, {"Content-Type": "text/html"}, html(article(7))
 
     twins.pages["/late"] = late
@@ -558,6 +569,18 @@ def test_store_that_fails_is_not_asked_to_confirm_again_and_again(
     seconds = time.monotonic() - start
     # At first; every half second, since it refuses at once; when it is idle; when it closes.
     assert len(calls) <= 1 + 2 * seconds + 2
+
+
+def test_garbage_collector_leaves_alone_what_was_there_before_while_the_crawl_runs(
+    crawl: Any, twins: Any
+) -> None:
+    class Counting(Pages):
+        def parse(self, response: Any) -> Any:
+            yield {"frozen": gc.get_freeze_count()}
+
+    [item] = crawl(Counting, site=twins, paths=["/first"]).items
+    assert item["frozen"] > 100_000
+    assert gc.get_freeze_count() == 0
 
 
 def test_filter_of_a_crawl_that_never_starts_is_not_kept(crawl: Any, twins: Any) -> None:

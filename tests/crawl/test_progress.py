@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scrapy import Request
 
-from scrapy_simhash.crawl.progress import Progress, Settled
+from scrapy_simhash.crawl.progress import Progress
 
 
 def test_page_is_settled_with_the_last_of_its_parts() -> None:
@@ -12,10 +12,10 @@ def test_page_is_settled_with_the_last_of_its_parts() -> None:
     progress.begin_page("page", Request("http://a.example/"))
     progress.begin_item("page", object())
     progress.end("page", failed=False)
-    assert not progress.take_settled()
+    assert progress.take_settled() == ([], [])
     assert "page" in progress
     progress.end("page", failed=False)
-    assert progress.take_settled() == Settled([], ["page"])
+    assert progress.take_settled() == ([], ["page"])
     assert "page" not in progress
     assert progress.is_settled
 
@@ -26,7 +26,7 @@ def test_page_fails_with_any_of_its_parts() -> None:
     progress.begin("page")
     progress.end("page", failed=True)
     progress.end("page", failed=False)
-    assert progress.take_settled() == Settled(["page"], [])
+    assert progress.take_settled() == (["page"], [])
 
 
 def test_failed_page_is_released_though_it_is_in_progress_again() -> None:
@@ -35,10 +35,10 @@ def test_failed_page_is_released_though_it_is_in_progress_again() -> None:
     progress.begin("page")
     progress.end("page", failed=True)
     progress.begin("page")
-    assert progress.take_settled() == Settled(["page"], [])
+    assert progress.take_settled() == (["page"], [])
     progress.abandon("page")
     progress.end("page", failed=False)
-    assert progress.take_settled() == Settled(["page"], ["page"])
+    assert progress.take_settled() == (["page"], ["page"])
 
 
 def test_settled_pages_are_told_again_if_the_index_did_not_take_them() -> None:
@@ -47,9 +47,9 @@ def test_settled_pages_are_told_again_if_the_index_did_not_take_them() -> None:
     settled = progress.take_settled()
     assert progress.is_settled
     progress.abandon("second")
-    progress.put_back(settled)
+    progress.put_back(*settled)
     assert not progress.is_settled
-    assert progress.take_settled() == Settled(["first", "second"], [])
+    assert progress.take_settled() == (["first", "second"], [])
 
 
 def test_page_that_never_arrives_at_its_callback_has_failed() -> None:
@@ -59,9 +59,9 @@ def test_page_that_never_arrives_at_its_callback_has_failed() -> None:
         progress.begin_page(request.url, request)
     progress.arrived(arrived)
     progress.end_lost({here})
-    assert progress.take_settled() == Settled([lost.url], [])
+    assert progress.take_settled() == ([lost.url], [])
     progress.end_all()
-    assert progress.take_settled() == Settled([here.url, arrived.url], [])
+    assert progress.take_settled() == ([here.url, arrived.url], [])
 
 
 def test_item_knows_its_page_once() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scrapy_simhash.crawl import slow_hosts
-from scrapy_simhash.crawl.slow_hosts import MOST, PAUSE, TIMEOUTS, WITHIN, SlowHosts
+from scrapy_simhash.crawl.slow_hosts import MOST, PAUSE, TIMEOUTS, SlowHosts
 from tests.crawl.test_crawl import ONE_AT_A_TIME, Pages
 from tests.pages import article, html
 
@@ -44,7 +44,7 @@ def test_pages_that_time_out_now_and_then_do_no_harm_to_their_host(clock: Clock)
     hosts = SlowHosts()
     for _ in range(10 * TIMEOUTS):
         hosts.note_timeout("http://a.example/")
-        clock.now += WITHIN + 1
+        clock.now += PAUSE + 1
         assert not hosts.has("http://a.example/")
 
 

@@ -77,13 +77,13 @@ class Late:
 
 
 class Crawl:
-    def __init__(self, lease: float = 60.0) -> None:
+    def __init__(self, lease: float = 60.0, enqueue: Any = None) -> None:
         self.queue: list[Request] = []
         engine = SimpleNamespace(
-            crawl=self.queue.append, downloader=SimpleNamespace(active=frozenset())
+            crawl=enqueue or self.queue.append, downloader=SimpleNamespace(active=frozenset())
         )
         self.index, self.claims = Calls(), Late()
-        self.progress, self.copies = Progress(items=False), Copies(patience=60)
+        self.progress, self.copies = Progress(items=False), Copies()
         self.upkeep = Upkeep(
             SimpleNamespace(engine=engine, spider=Spider("pages")),  # type: ignore[arg-type]
             index=self.index,  # type: ignore[arg-type]
@@ -96,11 +96,11 @@ class Crawl:
 
     def come(self, url: str = "http://a.example/") -> None:
         verdict = Verdict("unique", url)
-        self.upkeep.note_verdict(Request(url), verdict, is_temporary=False)
+        self.upkeep.note_verdict(Request(url), verdict)
 
     async def rounds(self, number: int) -> None:
         """Keep up for so many rounds, without waiting between them."""
-        running = asyncio.ensure_future(self.upkeep.run(lambda: None))
+        running = asyncio.ensure_future(self.upkeep._run(lambda: None))
         await asyncio.sleep(0.001 * number)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
@@ -157,6 +157,23 @@ def test_copies_are_crawled_when_their_store_is_away_for_longer_than_a_lease() -
     assert not crawl.upkeep.stays_open()
 
 
+def test_copy_that_the_queue_refuses_for_longer_than_a_lease_does_not_keep_the_crawl_open(
+    caplog: Any,
+) -> None:
+    def refuse(request: Request) -> None:
+        raise ValueError("cannot be written down")
+
+    crawl = Crawl(lease=0.05, enqueue=refuse)
+    crawl.copies.wait(Request("http://a.example/copy"), 5)
+    crawl.index.answer = Unsettled(frozenset(), frozenset({5}))
+    assert crawl.upkeep.stays_open()
+    assert crawl.upkeep.stays_open()
+    time.sleep(0.06)
+    assert not crawl.upkeep.stays_open()
+    assert "http://a.example/copy cannot be put into the queue" in caplog.text
+    assert ", and is lost" in caplog.records[-1].getMessage()
+
+
 def test_round_that_has_begun_is_finished_when_the_upkeep_ends(crawl: Crawl) -> None:
     crawl.claims.is_late = True
     crawl.progress.abandon("failed")
@@ -169,7 +186,7 @@ def test_round_that_has_begun_is_finished_when_the_upkeep_ends(crawl: Crawl) -> 
 
     finished(end_in_the_middle())
     assert crawl.index.told == [("release", ["failed"])]
-    assert crawl.progress.take_settled().failed == ["failed"]
+    assert crawl.progress.take_settled() == (["failed"], [])
 
 
 def test_crawl_stays_while_pages_of_an_outage_are_taken_to_the_store(crawl: Crawl) -> None:
