@@ -226,5 +226,17 @@ def number_in(value: Any) -> int:
     raise StoreDamaged(f"{value!r:.80} in Redis is no number of an index")
 
 
+def text_in(value: bytes) -> str:
+    """Return a text that Redis holds.
+
+    Raises:
+        StoreDamaged: it is none.
+    """
+    try:
+        return value.decode()
+    except UnicodeDecodeError as error:
+        raise StoreDamaged(f"{value!r:.80} in Redis is no text of an index") from error
+
+
 def _plain(value: Any) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

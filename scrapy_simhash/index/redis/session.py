@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import os
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from scrapy_simhash.index.contract import (
@@ -16,14 +18,19 @@ from scrapy_simhash.index.contract import (
     StoreUnavailable,
     spider_mark,
 )
+from scrapy_simhash.index.decision import Pages
 from scrapy_simhash.index.redis.address import parse_address
+from scrapy_simhash.index.redis.claims import in_colours
 from scrapy_simhash.index.redis.client import Client
-from scrapy_simhash.index.redis.finders import AnotherLog, Finder, LogInRam, RedisBuckets
+from scrapy_simhash.index.redis.finders import AnotherLog, Finder, InRam, InRedis
 from scrapy_simhash.index.redis.header import open_header
 from scrapy_simhash.index.redis.rows import HEAD
 from scrapy_simhash.index.redis.scripts import Geometry
 
 logger = logging.getLogger(__name__)
+
+# Requests for the same pages, while what others admit is too much to be compared with.
+ATTEMPTS = 100
 
 T = TypeVar("T")
 
@@ -67,7 +74,7 @@ class Session:
         self._lock = threading.RLock()
         self._pid = os.getpid()
         self.name = secrets.token_bytes(8)
-        self.own: dict[str, set[int]] = {}
+        self.own: defaultdict[str, set[int]] = defaultdict(set)
 
     def begin(self) -> None:
         """Read or make the header, and look at its log from the beginning."""
@@ -76,9 +83,9 @@ class Session:
             self.own.clear()
         self.generation = generation
         self.finder = (
-            RedisBuckets(self.geometry)
+            InRedis()
             if self.geometry.in_redis
-            else LogInRam(self.client, generation, self.geometry, self._spec.distance)
+            else InRam(self.client, generation, self.geometry, self._spec.distance)
         )
 
     def _warn_of_eviction(self) -> None:
@@ -126,18 +133,41 @@ class Session:
             raise AnotherLog
         return answer
 
-    def refused(self, answer: Sequence[Any]) -> bool:
-        """Return whether a script did nothing, and have the finder learn from its reason."""
-        is_refusal = bool(answer) and isinstance(answer[0], bytes)
-        if is_refusal:
-            self.finder.refused(*answer)
-        return is_refusal
+    def ask(
+        self, script: str, pages: Pages, head: Sequence[Any], parts: Iterable[Sequence[Any]]
+    ) -> Any:
+        """Run a script that looks for what is near some pages.
 
-    def leases(self, now: float | None) -> tuple[float, str, bytes]:
-        """Return the time, when leases end that begin then, and what stands before their rows."""
+        Args:
+            script: its name.
+            pages: the pages.
+            head: arguments for all of them.
+            parts: arguments of each, beside its record and what the finder adds.
+        """
+        values = [in_colours(page.fingerprint, page.scope) for page in pages.arrivals]
+        records = values
+        if not self.geometry.in_redis:
+            blocks = pages.blocks.astype("<u4")
+            records = [value + own.tobytes() for value, own in zip(values, blocks, strict=True)]
+        own_parts = [(record, *part) for record, part in zip(records, parts, strict=True)]
+        for _ in range(ATTEMPTS):
+            found = self.finder.arguments(values, pages.blocks)
+            arguments = [
+                x for part, near in zip(own_parts, found, strict=True) for x in (*part, near)
+            ]
+            answer = self.run(script, self._spec.distance, self.finder.seen, *head, *arguments)
+            if answer != [b"behind"]:
+                return answer
+        raise StoreUnavailable(f"others are always faster at {self.client.where}")
+
+    def leases(self, now: float | None) -> tuple[float, int, bytes]:
+        """Return the time; when leases that begin then end, and what stands before their rows.
+
+        Redis adds members to a sorted set faster if their scores are whole numbers.
+        """
         at = self.client.time() if now is None else now
         ends = at + self._spec.lease
-        return at, repr(ends), HEAD.pack(ends, self.name, self._mark, 0)
+        return at, math.ceil(ends), HEAD.pack(ends, self.name, self._mark, 0)
 
     def close(self) -> None:
         """Close the connections."""

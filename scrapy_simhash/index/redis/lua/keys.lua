@@ -7,8 +7,9 @@
 -- buckets   hash: see buckets.lua
 -- leases    hash: position of a provisional entry -> its lease and row; see entries.lua
 -- requests  hash: position of a provisional entry -> what repeats its request
--- due       sorted set: positions of one spider's provisional entries, by the end of the lease. The
---           lease itself decides: a member whose lease has gone or was renewed is put right when met
+-- due       sorted set: positions of one spider's provisional entries, by the end of the lease in whole
+--           seconds. The lease itself decides: a member whose lease has gone or was renewed is put
+--           right when met
 -- dead      string: a bit for each position, 1 where the entry was deleted
 --
 -- All keys have the same hash tag, because a script may only touch keys of one slot. Each exists
