@@ -25,9 +25,6 @@ _PATIENCE = {
     "socket_timeout": 0.5,
     "retry": Retry(NoBackoff(), 0),
 }
-# For a connection that was closed while it was idle.
-_ONCE_MORE = Retry(NoBackoff(), 1, supported_errors=(errors.ConnectionError,))
-
 # The keys of an index, in the order in which scripts are given them; see ``lua/keys.lua``.
 KEYS = ("meta", "log", "rows", "buckets", "leases", "requests", "due", "dead")
 
@@ -62,7 +59,6 @@ class Client:
         self.keys = [self.key(f"due:{mark}" if part == "due" else part) for part in KEYS]
         # The script that ran last.
         self._source = ""
-        self._connection: Any = None
         self._redis: Any = self._translated(lambda: _connect(address))
 
     @property
@@ -82,14 +78,8 @@ class Client:
         """Return what the clock of Redis shows: those of crawlers may be far apart."""
         return time.monotonic() + self._ahead
 
-    def start_anew(self) -> None:
-        """After a fork, leave the connection to the parent."""
-        self._connection = None
-
     def close(self) -> None:
         """Close the connections."""
-        if self._connection is not None:
-            self._connection.disconnect()
         self._redis.close()
 
     def run(self, name: str, *arguments: Any) -> Any:
@@ -116,40 +106,18 @@ class Client:
         found = {_plain(key): _plain(value) for key, value in pairs(answer)}
         return found.get(name)
 
-    # Requests.
-
     def _answers(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
-        if self._address.topology == "cluster":
+        if len(commands) == 1 or self._address.topology == "cluster":
             return [self._redis.execute_command(*command) for command in commands]
-        # One thread at a time gets here, so that one connection will do; taking it from the pool
-        # for every request would cost as much as the request.
-        if self._connection is None:
-            self._connection = self._redis.connection_pool.make_connection()
-        # With Sentinel, this finds the master; nothing is done if it is connected.
-        self._connection.connect()
-        answers: list[Any] = _ONCE_MORE.call_with_retry(
-            lambda: self._exchange(commands), lambda _: None
-        )
+        pipeline = self._redis.pipeline(transaction=False)
+        for command in commands:
+            pipeline.execute_command(*command)
+        # The errors that it raises itself hold the arguments.
+        answers: list[Any] = pipeline.execute(raise_on_error=False)
         for answer in answers:
-            if isinstance(answer, errors.RedisError):
+            if isinstance(answer, Exception):
                 raise answer
         return answers
-
-    def _exchange(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
-        connection = self._connection
-        try:
-            connection.send_packed_command(connection.pack_commands(commands))
-            return [self._answer() for _ in commands]
-        except BaseException:
-            # Answers that may still come are to no request of ours.
-            connection.disconnect()
-            raise
-
-    def _answer(self) -> Any:
-        try:
-            return self._connection.read_response()
-        except errors.ResponseError as error:
-            return error
 
     # Errors.
 

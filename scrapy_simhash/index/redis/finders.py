@@ -7,7 +7,6 @@ each page, and has its counterpart in Lua: ``lua/buckets.lua`` or ``lua/news.lua
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -28,45 +27,29 @@ class AnotherLog(Exception):
     """The log is not the one that was followed: it was cleared, or a failover lost its end."""
 
 
-class Finder(Protocol):
-    """One side of the seam, as an index sees it.
+class InRedis:
+    """Lets scripts find entries through bucket pages in Redis; see ``lua/buckets.lua``.
 
     Attributes:
         seen: how much of the log is in RAM, in entries.
         flooded: look-ups in RAM that met more entries in a bucket than are read.
     """
 
-    seen: int
-    flooded: int
+    seen = 0
+    flooded = 0
 
     def arguments(self, fingerprints: Sequence[bytes], blocks: Uint32s) -> list[bytes]:
         """Return the argument of each page, given its fingerprint and its row of block values."""
-
-    def follow(self) -> None:
-        """Take in what is new in the log."""
+        return [values.tobytes() for values in (blocks * SPREAD).astype(">u4")]
 
     def forget(self, positions: Sequence[int]) -> None:
         """Never find these entries again."""
 
 
-class InRedis:
-    """Lets scripts find entries through bucket pages in Redis; see ``lua/buckets.lua``."""
-
-    seen = 0
-    flooded = 0
-
-    def arguments(self, fingerprints: Sequence[bytes], blocks: Uint32s) -> list[bytes]:  # noqa: D102
-        return [values.tobytes() for values in (blocks * SPREAD).astype(">u4")]
-
-    def follow(self) -> None:  # noqa: D102
-        pass
-
-    def forget(self, positions: Sequence[int]) -> None:  # noqa: D102
-        pass
-
-
 class InRam:
     """Finds entries in RAM, where it has the whole log; see ``lua/news.lua``.
+
+    Its methods and attributes are those of :class:`InRedis`.
 
     Args:
         client: where the log is.
@@ -85,7 +68,7 @@ class InRam:
         self.flooded = 0
 
     def arguments(self, fingerprints: Sequence[bytes], blocks: Uint32s) -> list[bytes]:  # noqa: D102
-        self.follow()
+        self._follow()
         near = self._neighbours.find(packed_words(fingerprints, self._geometry.bits), blocks)
         self.flooded = self._neighbours.flooded
         return [
@@ -93,7 +76,8 @@ class InRam:
             for found in near
         ]
 
-    def follow(self) -> None:  # noqa: D102
+    def _follow(self) -> None:
+        """Take in what is new in the log."""
         key, size, segment = self._client.key, self._geometry.record, self._geometry.segment
         end, count = self.seen + 1, 2
         while self.seen < end:
@@ -133,3 +117,6 @@ class InRam:
 
     def forget(self, positions: Sequence[int]) -> None:  # noqa: D102
         self._neighbours.forget(sorted(positions))
+
+
+Finder = InRedis | InRam

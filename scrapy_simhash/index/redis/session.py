@@ -102,8 +102,7 @@ class Session:
     def use(self) -> Iterator[None]:
         """Let one thread at a time through, if the index is open."""
         if self._pid != os.getpid():
-            # The parent's claims, connection and lock are the parent's.
-            self.client.start_anew()
+            # The parent's claims and lock are the parent's.
             self._enlist()
         with self._lock:
             if self._closed:
