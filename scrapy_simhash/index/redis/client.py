@@ -16,7 +16,6 @@ from redis.sentinel import MasterNotFoundError
 
 from scrapy_simhash.index.contract import StoreDamaged, StoreUnavailable
 from scrapy_simhash.index.redis.address import Address
-from scrapy_simhash.index.redis.scripts import Geometry, script
 
 # A crawl does not wait for a store that is away. The client's own defaults are seconds, and ten
 # attempts, also of each sentinel.
@@ -45,15 +44,13 @@ class Client:
     Args:
         address: from :func:`parse_address`.
         mark: of the spider whose leases are told by their end.
-        geometry: of the index.
 
     Every method raises :class:`.StoreUnavailable` when Redis cannot do what was asked now, and
     :class:`.StoreDamaged` when a key is not of ours.
     """
 
-    def __init__(self, address: Address, mark: int, geometry: Geometry) -> None:
+    def __init__(self, address: Address, mark: int) -> None:
         self._address = address
-        self._geometry = geometry
         # Seconds from our monotonic clock, which nobody puts right, to that of Redis.
         self._ahead = 0.0
         self.keys = [self.key(f"due:{mark}" if part == "due" else part) for part in KEYS]
@@ -82,16 +79,15 @@ class Client:
         """Close the connections."""
         self._redis.close()
 
-    def run(self, name: str, *arguments: Any) -> Any:
-        """Run a script on the keys of the index; see ``lua/``."""
-        source, digest = script(name, self._geometry)
-        self._source = source
+    def run(self, script: tuple[str, str], *arguments: Any) -> Any:
+        """Run a script, given with its SHA-1, on the keys of the index."""
+        self._source, digest = script
         rest = (len(self.keys), *self.keys, *arguments)
         try:
             return self.all([("EVALSHA", digest, *rest)])[0]
         except errors.NoScriptError:
             # Never loaded, or gone with SCRIPT FLUSH or a failover.
-            return self.all([("EVAL", source, *rest)])[0]
+            return self.all([("EVAL", self._source, *rest)])[0]
 
     def all(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Run commands in one request; return their answers."""

@@ -16,7 +16,7 @@ from scrapy_simhash.index.contract import (
 )
 from scrapy_simhash.index.redis.address import Address, parse_address
 from scrapy_simhash.index.redis.client import Client, pairs, text_in
-from scrapy_simhash.index.redis.scripts import Geometry
+from scrapy_simhash.index.redis.scripts import Geometry, script
 
 FORMAT = 4
 
@@ -31,7 +31,7 @@ def stored_spec(url: str, judge: Judge = by_distance) -> tuple[str, IndexSpec]:
         ValueError: the URL is of no known form.
     """
     address = parse_address(url)
-    client = Client(address, spider_mark(""), Geometry(64, 1, True))
+    client = Client(address, spider_mark(""))
     try:
         (answer,) = client.all([("HGETALL", client.key("meta"))])
     finally:
@@ -55,7 +55,7 @@ def stored_spec(url: str, judge: Judge = by_distance) -> tuple[str, IndexSpec]:
     return url, spec
 
 
-def open_header(client: Client, address: Address, spec: IndexSpec) -> str:
+def open_header(client: Client, address: Address, spec: IndexSpec, geometry: Geometry) -> str:
     """Read the header of an index, or make it; return the generation.
 
     The generation differs between indexes that were made under one name one after the other.
@@ -74,7 +74,7 @@ def open_header(client: Client, address: Address, spec: IndexSpec) -> str:
     own = {"distance": str(spec.distance), "generation": secrets.token_hex(4)}
     header = {**asked, **own}
     *answers, seconds, microseconds = client.run(
-        "open", *(text for item in header.items() for text in item)
+        script("open", geometry), *(text for item in header.items() for text in item)
     )
     stored = {name: text_in(value) for name, value in zip(header, answers, strict=True)}
     for name, value in asked.items():

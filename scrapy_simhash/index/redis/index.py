@@ -47,7 +47,7 @@ from scrapy_simhash.index.redis.client import text_in
 from scrapy_simhash.index.redis.finders import AnotherLog
 from scrapy_simhash.index.redis.rows import ROWS, Row, pack_row, squeeze_rows
 from scrapy_simhash.index.redis.scan import Scan
-from scrapy_simhash.index.redis.session import ATTEMPTS, Session
+from scrapy_simhash.index.redis.session import Session
 
 logger = logging.getLogger(__name__)
 
@@ -89,14 +89,10 @@ class RedisIndex(Index):
         def claim() -> list[Claim]:
             # Judgements in a log that was lost play no part.
             claimants = [Claimant(arrival) for arrival in arrivals]
-            attempts = 0
             while waiting := [n for n in range(len(claimants)) if n not in answers]:
                 some = waiting[:_PAGES]
                 found = self._submit([claimants[n] for n in some], now)
                 answers.update((n, answer) for n, answer in zip(some, found, strict=True) if answer)
-                attempts = 0 if any(found) else attempts + 1
-                if attempts > ATTEMPTS:
-                    raise StoreUnavailable(f"others are always faster at {self._client.where}")
             return [answers[n] for n in range(len(claimants))]
 
         return self._session.on_its_log(claim)
@@ -105,12 +101,10 @@ class RedisIndex(Index):
         """Let the script decide; return the answers, None for pages that have to claim again."""
         at, ends, head = self._session.leases(now)
         pages = Pages([claimant.arrival for claimant in claimants], self.spec)
-        parts = []
-        for page, claimant, near in zip(
-            pages.arrivals, claimants, mates(pages, self.spec.distance), strict=True
-        ):
-            row = pack_row(Row(page.key, page.scope, page.facts, at))
-            parts.append((row, (page.request or "").encode(), *claimant.judged(), near))
+        parts = [
+            (*claimant.arguments(at), near)
+            for claimant, near in zip(claimants, mates(pages, self.spec.distance), strict=True)
+        ]
         results, *rest = self._session.ask("claim", pages, (repr(at), ends, head), parts)
         told = self._read([[] if isinstance(r, int) else r for r in results], *rest)
         answers: list[Claim | None] = []

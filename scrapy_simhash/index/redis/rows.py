@@ -108,6 +108,8 @@ def read_rows(content: bytes) -> dict[int, bytes]:
 
 
 def squeeze_rows(content: bytes) -> bytes:
-    """Return rows that are not squeezed in fewer bytes."""
+    """Return rows in fewer bytes, those that are squeezed already as they are."""
+    if content[:1] == b"Z":
+        return content
     packed = zlib.compress(content, 9)
     return b"Z" + _SIZE.pack(len(packed)) + packed

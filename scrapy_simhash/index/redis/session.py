@@ -9,7 +9,7 @@ import os
 import secrets
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from scrapy_simhash.index.contract import (
@@ -25,12 +25,12 @@ from scrapy_simhash.index.redis.client import Client
 from scrapy_simhash.index.redis.finders import AnotherLog, Finder, InRam, InRedis
 from scrapy_simhash.index.redis.header import open_header
 from scrapy_simhash.index.redis.rows import HEAD
-from scrapy_simhash.index.redis.scripts import Geometry
+from scrapy_simhash.index.redis.scripts import Geometry, script
 
 logger = logging.getLogger(__name__)
 
 # Requests for the same pages, while what others admit is too much to be compared with.
-ATTEMPTS = 100
+_ATTEMPTS = 100
 
 T = TypeVar("T")
 
@@ -58,7 +58,7 @@ class Session:
         self._address = parse_address(url)
         self._mark = spider_mark(spec.spider)
         self.geometry = Geometry(spec.bits, spec.blocks, self._address.buckets == "redis")
-        self.client = Client(self._address, self._mark, self.geometry)
+        self.client = Client(self._address, self._mark)
         self.generation = ""
         self._closed = False
         self._enlist()
@@ -78,7 +78,7 @@ class Session:
 
     def begin(self) -> None:
         """Read or make the header, and look at its log from the beginning."""
-        generation = open_header(self.client, self._address, self._spec)
+        generation = open_header(self.client, self._address, self._spec, self.geometry)
         if generation != self.generation:
             self.own.clear()
         self.generation = generation
@@ -121,24 +121,24 @@ class Session:
             except AnotherLog:
                 raise StoreDamaged(f"{self.client.where} is damaged: its log changes") from None
 
-    def run(self, script: str, *arguments: Any) -> Any:
+    def run(self, name: str, *arguments: Any) -> Any:
         """Run a script on the log.
 
         Raises:
             AnotherLog: it is another one by now.
         """
-        answer = self.client.run(script, self.generation, *arguments)
+        answer = self.client.run(script(name, self.geometry), self.generation, *arguments)
         if answer is None:
             raise AnotherLog
         return answer
 
     def ask(
-        self, script: str, pages: Pages, head: Sequence[Any], parts: Iterable[Sequence[Any]]
+        self, name: str, pages: Pages, head: Sequence[Any], parts: Sequence[Sequence[Any]]
     ) -> Any:
         """Run a script that looks for what is near some pages.
 
         Args:
-            script: its name.
+            name: of the script.
             pages: the pages.
             head: arguments for all of them.
             parts: arguments of each, beside its record and what the finder adds.
@@ -148,13 +148,12 @@ class Session:
         if not self.geometry.in_redis:
             blocks = pages.blocks.astype("<u4")
             records = [value + own.tobytes() for value, own in zip(values, blocks, strict=True)]
-        own_parts = [(record, *part) for record, part in zip(records, parts, strict=True)]
-        for _ in range(ATTEMPTS):
+        for _ in range(_ATTEMPTS):
+            arguments: list[Any] = []
             found = self.finder.arguments(values, pages.blocks)
-            arguments = [
-                x for part, near in zip(own_parts, found, strict=True) for x in (*part, near)
-            ]
-            answer = self.run(script, self._spec.distance, self.finder.seen, *head, *arguments)
+            for record, part, near in zip(records, parts, found, strict=True):
+                arguments += (record, *part, near)
+            answer = self.run(name, self._spec.distance, self.finder.seen, *head, *arguments)
             if answer != [b"behind"]:
                 return answer
         raise StoreUnavailable(f"others are always faster at {self.client.where}")

@@ -67,4 +67,5 @@ def test_rows_can_be_appended_to_squeezed_ones():
     half = plain[: plain.index(rows[40]) - 4]
     squeezed = squeeze_rows(half) + plain[len(half) :]
     assert read_rows(squeezed) == read_rows(plain) == dict(enumerate(rows))
+    assert squeeze_rows(squeezed) == squeezed
     assert read_row(rows[5]) == Row("k5", "s", rows[5][7:12], 1e9 + 5)

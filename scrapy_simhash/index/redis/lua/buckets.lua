@@ -74,6 +74,7 @@ local function near_ones(fingerprint, values)
   end
   local own = noted > 0 and bytes_of(fingerprint)
   for position, inline in pairs(candidates) do
+    effort = effort + 1
     local d = apart(own, inline or record_of(position))
     if d and (not inline or finish <= 16777216 or record_of(position) == inline) then
       near[position] = d

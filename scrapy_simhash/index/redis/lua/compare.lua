@@ -16,7 +16,6 @@ end
 -- Return the distance to the fingerprint that a record begins with, nothing if it is too far.
 local function apart(own, record)
   local total = 0
-  effort = effort + 1
   if #record < WIDTH then return nil end
   for j = 1, WIDTH, 4 do
     local a, b, c, d = byte(record, j, j + 3)
