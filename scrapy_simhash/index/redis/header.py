@@ -18,7 +18,7 @@ from scrapy_simhash.index.redis.address import Address, parse_address
 from scrapy_simhash.index.redis.client import Client, pairs, text_in
 from scrapy_simhash.index.redis.scripts import Geometry, script
 
-FORMAT = 4
+FORMAT = 5
 
 
 def stored_spec(url: str, judge: Judge = by_distance) -> tuple[str, IndexSpec]:

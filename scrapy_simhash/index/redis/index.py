@@ -4,8 +4,9 @@ Decisions are made in one place: a script looks for what is near a page, and app
 log if nothing is. With buckets in Redis it looks into them itself; with buckets in the RAM of the
 crawlers it gets what is near from the caller, and compares with what was admitted since the caller
 looked. So a claim is safe however old the caller's view is, and a page that is near nothing, or
-near a living copy, costs one request. What is near comes back with its facts; where it is judged to
-be another page, the claim is repeated with its position.
+near a living copy, costs one request, or with buckets in RAM another one that reads what is new in
+the log. What is near comes back with its facts; where it is judged to be another page, the claim is
+repeated with its position.
 
 All keys of an index lie in one slot, so in a cluster it is on one node.
 """

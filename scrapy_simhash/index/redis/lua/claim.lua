@@ -28,8 +28,9 @@ local function lease_to_caller(position, adoptions, row, request)
   wanted[position] = request
 end
 
--- Pages without an answer, by number; the expired entries that such pages may replace.
-local is_open, contested = {}, {}
+-- Positions of the pages that were admitted, by number; pages without an answer; the expired entries
+-- that such pages may replace.
+local admitted, is_open, contested = {}, {}, {}
 
 -- Add the pages before a page in this call to what is near it. Return whether one is without an
 -- answer, and so may become an original yet; and whether such a one has the same key.

@@ -42,8 +42,8 @@ local function position_in(text, at)
   return ((a * 256 + b) * 256 + c) * 256 + d
 end
 
--- What this script appends to the log; and for each page of a call its position, if it was admitted.
-local records, admitted = {}, {}
+-- What this script appends to the log.
+local records = {}
 
 local function fingerprint_of(position)
   local record = position < finish and record_of(position) or records[position - finish + 1] or ''
