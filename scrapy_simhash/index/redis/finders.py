@@ -11,9 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_simhash.index.contract import StoreDamaged
 from scrapy_simhash.index.neighbours import Neighbours, packed_words
-from scrapy_simhash.index.redis.client import Client, number_in
-from scrapy_simhash.index.redis.scripts import Geometry
+from scrapy_simhash.index.redis.client import Client
+from scrapy_simhash.index.redis.scripts import Geometry, script
 
 Uint32s = npt.NDArray[np.uint32]
 
@@ -78,30 +79,23 @@ class InRam:
 
     def _follow(self) -> None:
         """Take in what is new in the log."""
-        key, size, segment = self._client.key, self._geometry.record, self._geometry.segment
-        end, count = self.seen + 1, 2
+        size, segment = self._geometry.record, self._geometry.segment
+        source = script("follow", self._geometry)
+        end = self.seen + 1
         while self.seen < end:
             # The last entry is read again, because it may be another one after a failover.
             start = max(self.seen - 1, 0) // segment
-            state, segments = self._client.all(
-                [
-                    ("HMGET", key("meta"), "generation", "end"),
-                    ("HMGET", key("log"), *range(start, start + count)),
-                ]
-            )
-            if state[0] != self._generation.encode():
+            answer = self._client.run(source, self._generation, start, _SEGMENTS)
+            if answer is None:
                 raise AnotherLog
-            end = number_in(state[1])
+            end, content = answer
             at = (self.seen - start * segment) * size
-            cut = (min(end - start * segment, count * segment)) * size
-            content = b"".join(part or b"" for part in segments)[:cut]
-            if end < self.seen or len(content) < cut:
+            cut = min(end - start * segment, _SEGMENTS * segment) * size
+            if end < self.seen or content[at - size : at] != self._last:
                 raise AnotherLog
-            if self._last and content[at - size : at] != self._last:
-                raise AnotherLog
+            if len(content) < cut:
+                raise StoreDamaged(f"{self._client.where} is damaged: the log has a gap")
             self._take_in([content[i : i + size] for i in range(at, cut, size)])
-            # Mostly there are few new entries.
-            count = _SEGMENTS
 
     def _take_in(self, records: list[bytes]) -> None:
         if records:
