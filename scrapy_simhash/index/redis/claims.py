@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.contract import (
     Arrival,
@@ -20,9 +18,8 @@ from scrapy_simhash.index.contract import (
     Outcome,
     StoreDamaged,
 )
-from scrapy_simhash.index.neighbours import bit_count, packed_words, scoped
-from scrapy_simhash.index.redis.finders import Sought
-from scrapy_simhash.index.redis.rows import ROWS, Row, read_lease, read_row, read_rows
+from scrapy_simhash.index.decision import Pages
+from scrapy_simhash.index.redis.rows import ROWS, Row, pack_row, read_lease, read_row, read_rows
 
 # Bits of an entry, as callers know it, that check it: the end of its fingerprint, XORed with the
 # beginning of the generation; the position stands above them. So an entry of a log that was lost,
@@ -76,9 +73,15 @@ class Claimant:
     spared: set[int] = field(default_factory=set)
     expired: set[int] = field(default_factory=set)
 
-    def judged(self) -> tuple[bytes, bytes]:
-        """Return the positions judged to be other pages, and to be expired copies, packed."""
-        return _packed(self.spared), _packed(self.expired)
+    def arguments(self, now: float) -> tuple[bytes, ...]:
+        """Return row, request, and positions judged: other pages, and expired copies."""
+        page = self.arrival
+        row = pack_row(Row(page.key, page.scope, page.facts, now))
+        return row, (page.request or "").encode(), _packed(self.spared), _packed(self.expired)
+
+    def owns(self, entry: Near) -> bool:
+        """Return whether an entry is provisional and of the page's own key."""
+        return entry.is_provisional and entry.row.key == self.arrival.key
 
     def hear(self, near: Sequence[Near], now: float, judge: Judge) -> Claim | None:
         """Judge what a script found; return the answer, None if the page has to claim again."""
@@ -153,46 +156,33 @@ def _mask(generation: str) -> int:
     return int(generation[: _CHECK // 4], 16)
 
 
-def in_colours(fingerprint: int, bits: int, scope: str) -> int:
-    """Return a fingerprint with the bits flipped that a scope flips.
+def in_colours(fingerprint: Fingerprint, scope: str) -> bytes:
+    """Return a fingerprint with the bits flipped that its scope flips.
 
     So the fingerprints of different scopes are never near. Done twice, it is undone.
     """
     if not scope:
-        return fingerprint
-    colours = hashlib.blake2b(scope.encode(), digest_size=bits // 8).digest()
-    return fingerprint ^ int.from_bytes(colours, "big")
-
-
-def sought(fingerprints: Sequence[tuple[Fingerprint, str]]) -> Sought:
-    """Return what finders look for, given fingerprints and their scopes."""
-    values = [
-        in_colours(fingerprint.value, fingerprint.bits, scope).to_bytes(
-            fingerprint.bits // 8, "big"
-        )
-        for fingerprint, scope in fingerprints
-    ]
-    count = len(fingerprints[0][0].blocks) // 4
-    return Sought(values, scoped([(scope, f.blocks) for f, scope in fingerprints], count))
+        return fingerprint.to_bytes()
+    size = fingerprint.bits // 8
+    colours = hashlib.blake2b(scope.encode(), digest_size=size).digest()
+    return (fingerprint.value ^ int.from_bytes(colours, "big")).to_bytes(size, "big")
 
 
 def _packed(positions: set[int]) -> bytes:
     return b"".join([position.to_bytes(4, "big") for position in sorted(positions)])
 
 
-def mates(pages: Sought, arrivals: Sequence[Arrival], distance: int) -> list[bytes]:
-    """Return for each page those before it that are near it: number, distance, ...
+def mates(pages: Pages, distance: int) -> list[bytes]:
+    """Return for each page of a call those before it that are near it: number, distance, ...
 
     The highest bit of a number tells that the page has the same key.
     """
-    found = [b""] * len(arrivals)
-    if len(arrivals) > 1:
-        words = packed_words(pages.fingerprints, 8 * len(pages.fingerprints[0]))
-        distances = np.zeros((len(words), len(words)), np.uint16)
-        for column in words.T:
-            distances += bit_count(column[:, None] ^ column)
-        later, earlier = np.nonzero(np.tril(distances <= distance, -1))
-        for one, other in zip(later.tolist(), earlier.tolist(), strict=True):
-            is_own = arrivals[one].key == arrivals[other].key
-            found[one] += struct.pack(">HH", other | is_own << 15, distances[one, other])
-    return found
+    names = [(arrival.scope, arrival.key) for arrival in pages.arrivals]
+    return [
+        b"".join(
+            struct.pack(">HH", j | (names[i] == names[j]) << 15, d)
+            for d, j in twins
+            if names[i][0] == names[j][0]
+        )
+        for i, twins in enumerate(pages.twins(distance))
+    ]

@@ -16,7 +16,6 @@ from redis.sentinel import MasterNotFoundError
 
 from scrapy_simhash.index.contract import StoreDamaged, StoreUnavailable
 from scrapy_simhash.index.redis.address import Address
-from scrapy_simhash.index.redis.scripts import Geometry, script
 
 # A crawl does not wait for a store that is away. The client's own defaults are seconds, and ten
 # attempts, also of each sentinel.
@@ -25,9 +24,6 @@ _PATIENCE = {
     "socket_timeout": 0.5,
     "retry": Retry(NoBackoff(), 0),
 }
-# For a connection that was closed while it was idle.
-_ONCE_MORE = Retry(NoBackoff(), 1, supported_errors=(errors.ConnectionError,))
-
 # The keys of an index, in the order in which scripts are given them; see ``lua/keys.lua``.
 KEYS = ("meta", "log", "rows", "buckets", "leases", "requests", "due", "dead")
 
@@ -48,21 +44,18 @@ class Client:
     Args:
         address: from :func:`parse_address`.
         mark: of the spider whose leases are told by their end.
-        geometry: of the index.
 
     Every method raises :class:`.StoreUnavailable` when Redis cannot do what was asked now, and
     :class:`.StoreDamaged` when a key is not of ours.
     """
 
-    def __init__(self, address: Address, mark: int, geometry: Geometry) -> None:
+    def __init__(self, address: Address, mark: int) -> None:
         self._address = address
-        self._geometry = geometry
         # Seconds from our monotonic clock, which nobody puts right, to that of Redis.
         self._ahead = 0.0
         self.keys = [self.key(f"due:{mark}" if part == "due" else part) for part in KEYS]
         # The script that ran last.
         self._source = ""
-        self._connection: Any = None
         self._redis: Any = self._translated(lambda: _connect(address))
 
     @property
@@ -82,26 +75,19 @@ class Client:
         """Return what the clock of Redis shows: those of crawlers may be far apart."""
         return time.monotonic() + self._ahead
 
-    def start_anew(self) -> None:
-        """After a fork, leave the connection to the parent."""
-        self._connection = None
-
     def close(self) -> None:
         """Close the connections."""
-        if self._connection is not None:
-            self._connection.disconnect()
         self._redis.close()
 
-    def run(self, name: str, *arguments: Any) -> Any:
-        """Run a script on the keys of the index; see ``lua/``."""
-        source, digest = script(name, self._geometry)
-        self._source = source
+    def run(self, script: tuple[str, str], *arguments: Any) -> Any:
+        """Run a script, given with its SHA-1, on the keys of the index."""
+        self._source, digest = script
         rest = (len(self.keys), *self.keys, *arguments)
         try:
             return self.all([("EVALSHA", digest, *rest)])[0]
         except errors.NoScriptError:
             # Never loaded, or gone with SCRIPT FLUSH or a failover.
-            return self.all([("EVAL", source, *rest)])[0]
+            return self.all([("EVAL", self._source, *rest)])[0]
 
     def all(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Run commands in one request; return their answers."""
@@ -116,40 +102,18 @@ class Client:
         found = {_plain(key): _plain(value) for key, value in pairs(answer)}
         return found.get(name)
 
-    # Requests.
-
     def _answers(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
-        if self._address.topology == "cluster":
+        if len(commands) == 1 or self._address.topology == "cluster":
             return [self._redis.execute_command(*command) for command in commands]
-        # One thread at a time gets here, so that one connection will do; taking it from the pool
-        # for every request would cost as much as the request.
-        if self._connection is None:
-            self._connection = self._redis.connection_pool.make_connection()
-        # With Sentinel, this finds the master; nothing is done if it is connected.
-        self._connection.connect()
-        answers: list[Any] = _ONCE_MORE.call_with_retry(
-            lambda: self._exchange(commands), lambda _: None
-        )
+        pipeline = self._redis.pipeline(transaction=False)
+        for command in commands:
+            pipeline.execute_command(*command)
+        # The errors that it raises itself hold the arguments.
+        answers: list[Any] = pipeline.execute(raise_on_error=False)
         for answer in answers:
-            if isinstance(answer, errors.RedisError):
+            if isinstance(answer, Exception):
                 raise answer
         return answers
-
-    def _exchange(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
-        connection = self._connection
-        try:
-            connection.send_packed_command(connection.pack_commands(commands))
-            return [self._answer() for _ in commands]
-        except BaseException:
-            # Answers that may still come are to no request of ours.
-            connection.disconnect()
-            raise
-
-    def _answer(self) -> Any:
-        try:
-            return self._connection.read_response()
-        except errors.ResponseError as error:
-            return error
 
     # Errors.
 
@@ -224,6 +188,18 @@ def number_in(value: Any) -> int:
     if isinstance(value, bytes) and value.isdigit() and len(value) < 16:
         return int(value)
     raise StoreDamaged(f"{value!r:.80} in Redis is no number of an index")
+
+
+def text_in(value: bytes) -> str:
+    """Return a text that Redis holds.
+
+    Raises:
+        StoreDamaged: it is none.
+    """
+    try:
+        return value.decode()
+    except UnicodeDecodeError as error:
+        raise StoreDamaged(f"{value!r:.80} in Redis is no text of an index") from error
 
 
 def _plain(value: Any) -> str:

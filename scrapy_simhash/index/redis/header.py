@@ -15,10 +15,10 @@ from scrapy_simhash.index.contract import (
     spider_mark,
 )
 from scrapy_simhash.index.redis.address import Address, parse_address
-from scrapy_simhash.index.redis.client import Client, pairs
-from scrapy_simhash.index.redis.scripts import Geometry
+from scrapy_simhash.index.redis.client import Client, pairs, text_in
+from scrapy_simhash.index.redis.scripts import Geometry, script
 
-FORMAT = 4
+FORMAT = 5
 
 
 def stored_spec(url: str, judge: Judge = by_distance) -> tuple[str, IndexSpec]:
@@ -31,14 +31,14 @@ def stored_spec(url: str, judge: Judge = by_distance) -> tuple[str, IndexSpec]:
         ValueError: the URL is of no known form.
     """
     address = parse_address(url)
-    client = Client(address, spider_mark(""), Geometry(64, 1, True))
+    client = Client(address, spider_mark(""))
     try:
         (answer,) = client.all([("HGETALL", client.key("meta"))])
     finally:
         client.close()
     if not answer:
         raise StoreMissing(f"there is no {client.where.removeprefix('the ')}")
-    header = {_text(name): _text(value) for name, value in pairs(answer)}
+    header = {text_in(name): text_in(value) for name, value in pairs(answer)}
     try:
         spec = IndexSpec(
             recipe=header["recipe"],
@@ -55,7 +55,7 @@ def stored_spec(url: str, judge: Judge = by_distance) -> tuple[str, IndexSpec]:
     return url, spec
 
 
-def open_header(client: Client, address: Address, spec: IndexSpec) -> str:
+def open_header(client: Client, address: Address, spec: IndexSpec, geometry: Geometry) -> str:
     """Read the header of an index, or make it; return the generation.
 
     The generation differs between indexes that were made under one name one after the other.
@@ -74,9 +74,9 @@ def open_header(client: Client, address: Address, spec: IndexSpec) -> str:
     own = {"distance": str(spec.distance), "generation": secrets.token_hex(4)}
     header = {**asked, **own}
     *answers, seconds, microseconds = client.run(
-        "open", *(text for item in header.items() for text in item)
+        script("open", geometry), *(text for item in header.items() for text in item)
     )
-    stored = {name: _text(value) for name, value in zip(header, answers, strict=True)}
+    stored = {name: text_in(value) for name, value in zip(header, answers, strict=True)}
     for name, value in asked.items():
         if not stored[name]:
             raise StoreDamaged(f"{client.where} has a damaged header: it lacks {name}")
@@ -90,10 +90,3 @@ def open_header(client: Client, address: Address, spec: IndexSpec) -> str:
         raise StoreDamaged(f"{client.where} has a damaged header: generation={generation!r:.80}")
     client.set_clock(int(seconds) + int(microseconds) / 1e6)
     return generation
-
-
-def _text(value: bytes) -> str:
-    try:
-        return value.decode()
-    except UnicodeDecodeError as error:
-        raise StoreDamaged(f"{value!r:.80} in Redis is no text of an index") from error

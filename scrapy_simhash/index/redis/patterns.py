@@ -10,7 +10,6 @@ from importlib.resources import files
 from scrapy_simhash.index.contract import spider_mark
 from scrapy_simhash.index.redis.address import parse_address
 from scrapy_simhash.index.redis.client import Client
-from scrapy_simhash.index.redis.scripts import Geometry
 from scrapy_simhash.url_patterns.counts import Counts
 from scrapy_simhash.url_patterns.store import BATCH, MOST_ROWS, Row
 
@@ -27,7 +26,7 @@ class RedisPatternStore:
     """
 
     def __init__(self, url: str, most: int = MOST_ROWS) -> None:
-        self._client = Client(parse_address(url), spider_mark(""), Geometry(64, 1, True))
+        self._client = Client(parse_address(url), spider_mark(""))
         self._keys = [self._client.key(part) for part in ("patterns", "patterns:changed")]
         self._script = (files(__package__) / "lua" / "patterns.lua").read_text("utf-8")
         self._most = most

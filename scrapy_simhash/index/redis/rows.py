@@ -4,17 +4,16 @@ A row has the sizes of the facts (1 byte) and of the scope (2), the time in seco
 epoch (4), facts, scope and key. While its entry is provisional, a row stands behind its lease; see
 ``lua/entries.lua``. Once it is confirmed, the row is appended to those of ``ROWS`` positions::
 
-    offset:1 size:3 row | offset:1 size:3 row | ...     as they are appended
-    "Z" size:4 zlib facts | offset:1 size:3 row | ...   the first ones squeezed
+    offset:1 size:3 row | offset:1 size:3 row | ...    as they are appended
+    "Z" size:4 zlib | offset:1 size:3 row | ...        the first ones squeezed
 
-Facts are hashes, which zlib cannot squeeze; so they stand apart. Numbers are big-endian.
+Numbers are big-endian.
 """
 
 from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from scrapy_simhash.index.contract import StoreDamaged
@@ -37,18 +36,6 @@ class Row(NamedTuple):
     scope: str
     facts: bytes
     time: float
-
-
-class Lease(NamedTuple):
-    """A provisional entry.
-
-    Attributes:
-        ends: when the lease ends, in seconds since the Unix epoch.
-        row: what will be known of the entry.
-    """
-
-    ends: float
-    row: Row
 
 
 def pack_row(row: Row) -> bytes:
@@ -79,8 +66,8 @@ def read_row(packed: bytes) -> Row:
         raise StoreDamaged(f"a row in Redis is damaged: {error}") from error
 
 
-def read_lease(packed: bytes) -> Lease:
-    """Return a lease and the row behind it.
+def read_lease(packed: bytes) -> tuple[float, Row]:
+    """Return when a lease ends, in seconds since the Unix epoch, and the row behind it.
 
     Raises:
         StoreDamaged: it is none.
@@ -89,7 +76,7 @@ def read_lease(packed: bytes) -> Lease:
         ends, *_ = HEAD.unpack_from(packed)
     except struct.error as error:
         raise StoreDamaged(f"a lease in Redis is damaged: {error}") from error
-    return Lease(ends, read_row(packed[HEAD.size :]))
+    return ends, read_row(packed[HEAD.size :])
 
 
 def read_rows(content: bytes) -> dict[int, bytes]:
@@ -100,45 +87,29 @@ def read_rows(content: bytes) -> dict[int, bytes]:
     """
     found: dict[int, bytes] = {}
     try:
-        at = 0
+        plain, at = content, 0
         if content[:1] == b"Z":
-            (size,) = _SIZE.unpack_from(content, 1)
-            at = 1 + _SIZE.size + size
+            start = 1 + _SIZE.size
+            end = start + _SIZE.unpack_from(content, 1)[0]
             unpacker = zlib.decompressobj()
-            plain = unpacker.decompress(content[1 + _SIZE.size : at], _MOST_BYTES)
+            plain = unpacker.decompress(content[start:end], _MOST_BYTES) + content[end:]
             if not unpacker.eof:
                 raise ValueError("squeezed rows are cut off, or too long")
-            for offset, row in _rows_in(plain, 0):
-                facts = row[0]
-                found[offset] = row[: _ROW.size] + content[at : at + facts] + row[_ROW.size :]
-                at += facts
-        found.update(_rows_in(content, at))
-    except (IndexError, struct.error, ValueError, zlib.error) as error:
+        while at < len(plain):
+            (head,) = _SIZE.unpack_from(plain, at)
+            start = at + _SIZE.size
+            at = start + (head & 0xFFFFFF)
+            if at > len(plain):
+                raise ValueError("a row is cut off")
+            found[head >> 24] = plain[start:at]
+    except (struct.error, ValueError, zlib.error) as error:
         raise StoreDamaged(f"rows in Redis are damaged: {error}") from error
     return found
 
 
-def _rows_in(content: bytes, at: int) -> Iterator[tuple[int, bytes]]:
-    while at < len(content):
-        (head,) = _SIZE.unpack_from(content, at)
-        offset, size = head >> 24, head & 0xFFFFFF
-        at += _SIZE.size + size
-        if offset >= ROWS or size < _ROW.size or at > len(content):
-            raise ValueError("a row is cut off")
-        yield offset, content[at - size : at]
-
-
 def squeeze_rows(content: bytes) -> bytes:
-    """Return the same rows in as few bytes as may be.
-
-    Raises:
-        StoreDamaged: they are none.
-    """
-    plain, facts = b"", b""
-    for offset, row in sorted(read_rows(content).items()):
-        end = _ROW.size + row[0]
-        rest = row[: _ROW.size] + row[end:]
-        plain += _SIZE.pack(offset << 24 | len(rest)) + rest
-        facts += row[_ROW.size : end]
-    packed = zlib.compress(plain, 9)
-    return b"Z" + _SIZE.pack(len(packed)) + packed + facts
+    """Return rows in fewer bytes, those that are squeezed already as they are."""
+    if content[:1] == b"Z":
+        return content
+    packed = zlib.compress(content, 9)
+    return b"Z" + _SIZE.pack(len(packed)) + packed

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from scrapy_simhash.index.contract import StoreDamaged, StoreUnavailable
 from scrapy_simhash.index.neighbours import in_scope
 from scrapy_simhash.index.redis.client import KEYS, Client, number_in
-from scrapy_simhash.index.redis.finders import AnotherLog, Uint32s
+from scrapy_simhash.index.redis.finders import SPREAD, AnotherLog, Uint32s
 from scrapy_simhash.index.redis.rows import ROWS, Row, read_lease, read_row, read_rows
-from scrapy_simhash.index.redis.scripts import Geometry
+from scrapy_simhash.index.redis.scripts import LEAST_PAGES, Geometry
 
+_GATHER = np.uint32(pow(int(SPREAD), -1, 1 << 32))
 # Positions that are read at a time; and those whose block values are, which takes a look at all
 # buckets each time.
 _STEP = 16 * ROWS
 _WINDOW = 1 << 20
+# Bucket pages that are read at a time.
+_PAGES = 512
 # Fields of a hash from which its size is told.
 _SAMPLES = 200
 
@@ -27,14 +31,12 @@ class Stored(NamedTuple):
 
     Attributes:
         position: its place in the log.
-        value: its fingerprint as it stands there.
-        record: what else stands there.
+        record: what stands there.
         row: what is known of it.
         is_provisional: whether it has a lease.
     """
 
     position: int
-    value: bytes
     record: bytes
     row: Row
     is_provisional: bool
@@ -58,7 +60,8 @@ class Scan:
 
     def size(self) -> tuple[int, int]:
         """Return how many entries there are, and how many of them are provisional."""
-        end, dead, leases = self._ends()
+        end, dead = self._state("end", "dead")
+        (leases,) = self._client.all([("HLEN", self._client.key("leases"))])
         # Each hash has a field that stands for nothing.
         return max(end - dead, 0), max(leases - 1, 0)
 
@@ -73,39 +76,30 @@ class Scan:
         return {part: int(size or 0) for part, size in zip(keys, answers, strict=True)}
 
     def __iter__(self) -> Iterator[Stored]:
-        end, _, _ = self._ends()
+        (end,) = self._state("end")
         for first in range(0, end, _STEP):
             yield from self._between(first, min(first + _STEP, end))
 
-    def with_blocks(self, buckets: Any) -> Iterator[tuple[Stored, bytes]]:
-        """Yield the entries with their block values.
-
-        Args:
-            buckets: the finder that reads them from buckets; None if they are in the log.
-        """
+    def with_blocks(self) -> Iterator[tuple[Stored, bytes]]:
+        """Yield the entries with their block values, as a fingerprint has them."""
         window, first = np.empty((0, self._geometry.blocks), np.uint32), 0
-        end, _, _ = self._ends()
+        (end,) = self._state("end")
         for stored in self:
-            if stored.record:
-                values: Uint32s = np.frombuffer(stored.record, "<u4")
-            else:
+            if self._geometry.in_redis:
                 if stored.position >= first + len(window):
                     first = stored.position
-                    last = min(first + _WINDOW, end)
-                    window = buckets.read_blocks(self._client, self._generation, first, last)
+                    window = self._read_blocks(first, min(first + _WINDOW, end))
                 values = window[stored.position - first]
+            else:
+                values = np.frombuffer(stored.record[self._geometry.width :], "<u4")
             yield stored, in_scope(values, stored.row.scope).astype("<u4").tobytes()
 
-    def _ends(self) -> tuple[int, int, int]:
-        state, leases = self._client.all(
-            [
-                ("HMGET", self._client.key("meta"), "generation", "end", "dead"),
-                ("HLEN", self._client.key("leases")),
-            ]
-        )
+    def _state(self, *names: str) -> list[int]:
+        """Return numbers of the header."""
+        (state,) = self._client.all([("HMGET", self._client.key("meta"), "generation", *names)])
         if state[0] != self._generation.encode():
             raise AnotherLog
-        return number_in(state[1]), number_in(state[2]), leases
+        return [number_in(value) for value in state[1:]]
 
     def _between(self, first: int, end: int) -> Iterator[Stored]:
         size, key = self._geometry.segment, self._client.key
@@ -131,12 +125,79 @@ class Scan:
             record = content[at : at + self._geometry.record]
             if len(record) != self._geometry.record:
                 raise StoreDamaged(f"{self._client.where} is damaged: its log lacks {position}")
-            value, rest = record[: self._geometry.width], record[self._geometry.width :]
             packed = known[position // ROWS].get(position % ROWS)
             lease = leases[position - first]
             if packed is not None:
-                yield Stored(position, value, rest, read_row(packed), False)
+                yield Stored(position, record, read_row(packed), False)
             elif lease:
-                yield Stored(position, value, rest, read_lease(lease).row, True)
+                yield Stored(position, record, read_lease(lease)[1], True)
             else:
                 raise StoreDamaged(f"entry {position} of {self._client.where} has no row")
+
+    def _read_blocks(self, first: int, end: int) -> Uint32s:
+        """Return the block values of the entries between two positions; shape (n, blocks).
+
+        Every bucket page is read. Values that are not there, because their bucket was flooded, are
+        made up: no other entry has them.
+        """
+        positions = np.arange(first, end, dtype=np.uint32)[:, None]
+        values: Uint32s = positions * SPREAD + np.arange(self._geometry.blocks, dtype=np.uint32)
+        count = self._page_count()
+        for block in range(self._geometry.blocks):
+            start = 0
+            while start < 1 << 32:
+                names, after = _names(count, block, start)
+                (contents,) = self._client.all([("HMGET", self._client.key("buckets"), *names)])
+                now = self._page_count()
+                if now == count:
+                    # None of them was split meanwhile.
+                    for name, content in zip(names, contents, strict=True):
+                        places, some = self._entries(name, content or b"")
+                        inside = (places >= first) & (places < end)
+                        values[places[inside] - first, block] = some[inside] * _GATHER
+                    start = after
+                count = now
+        return values
+
+    def _page_count(self) -> int:
+        (count,) = self._state("pages")
+        if not LEAST_PAGES <= count < 1 << 23:
+            raise StoreDamaged(f"the number of bucket pages in Redis is damaged: {count}")
+        return count
+
+    def _entries(self, name: bytes, content: bytes) -> tuple[npt.NDArray[np.int64], Uint32s]:
+        """Return the positions and the spread values of a bucket page's entries."""
+        if len(content) % self._geometry.entry:
+            raise StoreDamaged(f"bucket page {name!r} in Redis is damaged")
+        octets = np.frombuffer(content, np.uint8).reshape(-1, self._geometry.entry)
+        numbers = octets[:, :6].astype(np.uint32)
+        number = int.from_bytes(name[1:], "big")
+        top = number >> number.bit_length() - 9 & 0xFF
+        values = np.uint32(top << 24) | numbers[:, 0] << np.uint32(16)
+        values |= numbers[:, 1] << np.uint32(8) | numbers[:, 2]
+        low = numbers[:, 3] << np.uint32(16) | numbers[:, 4] << np.uint32(8) | numbers[:, 5]
+        # Positions of a page grow; their last 24 bits begin anew now and then.
+        turns = np.concatenate(([0], np.cumsum(low[1:] < low[:-1])))
+        return low.astype(np.int64) + (turns[: len(low)] << 24), values
+
+
+def _names(count: int, block: int, start: int) -> tuple[list[bytes], int]:
+    """Return the names of some bucket pages of a block; see ``lua/buckets.lua``.
+
+    Args:
+        count: how many pages a block has.
+        block: its number.
+        start: the first value of the first page.
+
+    Returns:
+        the names, and the first value after these pages.
+    """
+    depth = count.bit_length() - 1
+    names: list[bytes] = []
+    while start < 1 << 32 and len(names) < _PAGES:
+        is_split = (start >> 32 - depth) < count - (1 << depth)
+        shift = 32 - depth - is_split
+        number = start >> shift
+        names.append((block << 24 | 1 << 32 - shift | number).to_bytes(4, "big"))
+        start = number + 1 << shift
+    return names, start

@@ -67,8 +67,6 @@ def script(name: str, geometry: Geometry) -> tuple[str, str]:
         # The name of a page has 3 bytes, the last 24 bits of a value the bit by which it is split.
         "MOST_PAGES": 1 << 22,
         "PAGE_ENTRIES": _PAGE_BYTES // geometry.entry,
-        # A bucket keeps more entries than are read, so that it is told when there are too many.
-        "PAGE_LIMIT": BUCKET_LIMIT + 128,
         "BUCKET_LIMIT": BUCKET_LIMIT,
         "FEW": 32,
         # A call ends soon after so many comparisons, which take a millisecond or two.

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import os
 import secrets
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -16,14 +18,19 @@ from scrapy_simhash.index.contract import (
     StoreUnavailable,
     spider_mark,
 )
+from scrapy_simhash.index.decision import Pages
 from scrapy_simhash.index.redis.address import parse_address
+from scrapy_simhash.index.redis.claims import in_colours
 from scrapy_simhash.index.redis.client import Client
-from scrapy_simhash.index.redis.finders import AnotherLog, Finder, LogInRam, RedisBuckets
+from scrapy_simhash.index.redis.finders import AnotherLog, Finder, InRam, InRedis
 from scrapy_simhash.index.redis.header import open_header
 from scrapy_simhash.index.redis.rows import HEAD
-from scrapy_simhash.index.redis.scripts import Geometry
+from scrapy_simhash.index.redis.scripts import Geometry, script
 
 logger = logging.getLogger(__name__)
+
+# Requests for the same pages, while what others admit is too much to be compared with.
+_ATTEMPTS = 100
 
 T = TypeVar("T")
 
@@ -51,7 +58,7 @@ class Session:
         self._address = parse_address(url)
         self._mark = spider_mark(spec.spider)
         self.geometry = Geometry(spec.bits, spec.blocks, self._address.buckets == "redis")
-        self.client = Client(self._address, self._mark, self.geometry)
+        self.client = Client(self._address, self._mark)
         self.generation = ""
         self._closed = False
         self._enlist()
@@ -67,18 +74,18 @@ class Session:
         self._lock = threading.RLock()
         self._pid = os.getpid()
         self.name = secrets.token_bytes(8)
-        self.own: dict[str, set[int]] = {}
+        self.own: defaultdict[str, set[int]] = defaultdict(set)
 
     def begin(self) -> None:
         """Read or make the header, and look at its log from the beginning."""
-        generation = open_header(self.client, self._address, self._spec)
+        generation = open_header(self.client, self._address, self._spec, self.geometry)
         if generation != self.generation:
             self.own.clear()
         self.generation = generation
         self.finder = (
-            RedisBuckets(self.geometry)
+            InRedis()
             if self.geometry.in_redis
-            else LogInRam(self.client, generation, self.geometry, self._spec.distance)
+            else InRam(self.client, generation, self.geometry, self._spec.distance)
         )
 
     def _warn_of_eviction(self) -> None:
@@ -95,8 +102,7 @@ class Session:
     def use(self) -> Iterator[None]:
         """Let one thread at a time through, if the index is open."""
         if self._pid != os.getpid():
-            # The parent's claims, connection and lock are the parent's.
-            self.client.start_anew()
+            # The parent's claims and lock are the parent's.
             self._enlist()
         with self._lock:
             if self._closed:
@@ -115,29 +121,51 @@ class Session:
             except AnotherLog:
                 raise StoreDamaged(f"{self.client.where} is damaged: its log changes") from None
 
-    def run(self, script: str, *arguments: Any) -> Any:
+    def run(self, name: str, *arguments: Any) -> Any:
         """Run a script on the log.
 
         Raises:
             AnotherLog: it is another one by now.
         """
-        answer = self.client.run(script, self.generation, *arguments)
+        answer = self.client.run(script(name, self.geometry), self.generation, *arguments)
         if answer is None:
             raise AnotherLog
         return answer
 
-    def refused(self, answer: Sequence[Any]) -> bool:
-        """Return whether a script did nothing, and have the finder learn from its reason."""
-        is_refusal = bool(answer) and isinstance(answer[0], bytes)
-        if is_refusal:
-            self.finder.refused(*answer)
-        return is_refusal
+    def ask(
+        self, name: str, pages: Pages, head: Sequence[Any], parts: Sequence[Sequence[Any]]
+    ) -> Any:
+        """Run a script that looks for what is near some pages.
 
-    def leases(self, now: float | None) -> tuple[float, str, bytes]:
-        """Return the time, when leases end that begin then, and what stands before their rows."""
+        Args:
+            name: of the script.
+            pages: the pages.
+            head: arguments for all of them.
+            parts: arguments of each, beside its record and what the finder adds.
+        """
+        values = [in_colours(page.fingerprint, page.scope) for page in pages.arrivals]
+        records = values
+        if not self.geometry.in_redis:
+            blocks = pages.blocks.astype("<u4")
+            records = [value + own.tobytes() for value, own in zip(values, blocks, strict=True)]
+        for _ in range(_ATTEMPTS):
+            arguments: list[Any] = []
+            found = self.finder.arguments(values, pages.blocks)
+            for record, part, near in zip(records, parts, found, strict=True):
+                arguments += (record, *part, near)
+            answer = self.run(name, self._spec.distance, self.finder.seen, *head, *arguments)
+            if answer != [b"behind"]:
+                return answer
+        raise StoreUnavailable(f"others are always faster at {self.client.where}")
+
+    def leases(self, now: float | None) -> tuple[float, int, bytes]:
+        """Return the time; when leases that begin then end, and what stands before their rows.
+
+        Redis adds members to a sorted set faster if their scores are whole numbers.
+        """
         at = self.client.time() if now is None else now
         ends = at + self._spec.lease
-        return at, repr(ends), HEAD.pack(ends, self.name, self._mark, 0)
+        return at, math.ceil(ends), HEAD.pack(ends, self.name, self._mark, 0)
 
     def close(self) -> None:
         """Close the connections."""

@@ -142,6 +142,16 @@ def test_a_lease_with_rubbish_is_told_as_damage(server, url, opened):
             call()
 
 
+@pytest.mark.parametrize("end", [b"1e300", b"nan", b"x"])
+def test_an_end_of_the_log_that_is_no_number_of_entries_is_told_as_damage(victim, end):
+    """A script would look for the bits that positions in bucket pages lack, without an end."""
+    victim.restore()
+    index = victim.open()
+    victim.client.hset(victim.keys(":meta")[0], "end", end)
+    with pytest.raises(StoreDamaged):
+        keep(index, values(70)[0] ^ 1, "near")
+
+
 def test_a_damaged_index_can_be_cleared(victim):
     for part in (":meta", ":log", ":leases", ":rows", ":buckets", ":dead"):
         victim.restore()

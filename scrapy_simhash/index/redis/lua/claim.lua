@@ -1,29 +1,23 @@
 -- Claim for pages, one after the other; each claim is as atomic as the script.
--- ARGV: see the finder up to 4; now, end of the leases, their heads (see entries.lua); then for each
+-- ARGV: see the finder up to 3; now, end of the leases, their heads (see entries.lua); then for each
 --   page: record, row, request or '', positions judged to be other pages, positions judged to be
 --   copies and expired, the pages before it in this call that are near it (number and distance,
---   2 + 2 bytes each; the highest bit is set where the key is the same), two arguments of the finder.
--- Returns {answers, rows, flooded look-ups, lesson}: the answer of a page is its position if it was
--- admitted; {} if the page has to claim again, because the script has done enough, or because
--- a page before it in this call that may change its answer has none yet; else what is near and not
--- yet judged, or no more as it was judged; see answers.lua. An own entry that is provisional is
--- leased to the caller on the way. The lesson is the finder's.
+--   2 + 2 bytes each; the highest bit is set where the key is the same), the argument of the finder.
+-- Returns {answers, rows, flooded look-ups}: the answer of a page is its position if it was admitted;
+-- {} if the page has to claim again, because the script has done enough, or because a page before it
+-- in this call that may change its answer has none yet; else what is near and not yet judged, or no
+-- more as it was judged; see answers.lua. An own entry that is provisional is leased to the caller on
+-- the way.
 --# keys
-local FIRST, STRIDE = 8, 8
+local FIRST, STRIDE = 7, 7
 --# compare
 --# finder
 --# entries
 --# answers
-do
-  local refused = refusal()
-  if refused then return refused end
-end
-
-local now, ends, head = tonumber(ARGV[5]), ARGV[6], ARGV[7]
+local now, ends, head = tonumber(ARGV[4]), ARGV[5], ARGV[6]
 local leased, wanted, answers = {}, {}, {}
 
 local function set_of(positions)
-  if positions == '' then return {} end
   local set = {}
   for i = 1, #positions, 4 do set[position_in(positions, i)] = true end
   return set
@@ -34,8 +28,9 @@ local function lease_to_caller(position, adoptions, row, request)
   wanted[position] = request
 end
 
--- Pages without an answer, by number; the expired entries that such pages may replace.
-local is_open, contested = {}, {}
+-- Positions of the pages that were admitted, by number; pages without an answer; the expired entries
+-- that such pages may replace.
+local admitted, is_open, contested = {}, {}, {}
 
 -- Add the pages before a page in this call to what is near it. Return whether one is without an
 -- answer, and so may become an original yet; and whether such a one has the same key.
@@ -79,7 +74,7 @@ local function claim(at, near)
   for _, position in ipairs(replaced) do bury(position) end
   local position = finish + #records
   records[#records + 1] = ARGV[at]
-  note_entry(position, sub(ARGV[at], 1, WIDTH))
+  note_entry(position, ARGV[at])
   lease_to_caller(position, '\0', row, request)
   return position
 end
@@ -87,7 +82,7 @@ end
 for at = FIRST, #ARGV, STRIDE do
   local number, answer = #answers + 1, {}
   if effort <= MOST_EFFORT or number == 1 then
-    answer = claim(at, near_ones(sub(ARGV[at], 1, WIDTH), at + 6) or {})
+    answer = claim(at, near_ones(ARGV[at], ARGV[at + 6]))
   end
   answers[number] = answer
   admitted[number] = type(answer) == 'number' and answer or nil
@@ -114,4 +109,4 @@ if #fields > 0 then
 end
 if #requested > 0 then call('HSET', requests, unpack(requested)) end
 if #records > 0 then append() end
-return {answers, told, flooded, lesson()}
+return {answers, told, flooded}

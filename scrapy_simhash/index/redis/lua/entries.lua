@@ -32,3 +32,12 @@ local function bury(position)
   call('HDEL', requests, position)
   call('ZREM', due, position)
 end
+
+-- Call a function with each position whose key is given after it in the arguments, and its lease.
+-- A position that has another key by now is of a log that came after.
+local function each_leased(first, act)
+  for i = first, #ARGV, 2 do
+    local lease = lease_of(ARGV[i])
+    if lease and key_of(lease, LEASE + 1) == ARGV[i + 1] then act(ARGV[i], lease) end
+  end
+end

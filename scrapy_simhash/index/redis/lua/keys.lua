@@ -7,8 +7,9 @@
 -- buckets   hash: see buckets.lua
 -- leases    hash: position of a provisional entry -> its lease and row; see entries.lua
 -- requests  hash: position of a provisional entry -> what repeats its request
--- due       sorted set: positions of one spider's provisional entries, by the end of the lease. The
---           lease itself decides: a member whose lease has gone or was renewed is put right when met
+-- due       sorted set: positions of one spider's provisional entries, by the end of the lease in whole
+--           seconds. The lease itself decides: a member whose lease has gone or was renewed is put
+--           right when met
 -- dead      string: a bit for each position, 1 where the entry was deleted
 --
 -- All keys have the same hash tag, because a script may only touch keys of one slot. Each exists
@@ -21,6 +22,7 @@ local floor, concat = math.floor, table.concat
 local state = call('HMGET', meta, 'generation', 'end', 'pages')
 if state[1] ~= ARGV[1] then return false end
 local finish = tonumber(state[2])
+if not (finish < 4294967296) then error('the end of the log is none') end
 
 local segments = {}
 
@@ -41,8 +43,8 @@ local function position_in(text, at)
   return ((a * 256 + b) * 256 + c) * 256 + d
 end
 
--- What this script appends to the log; and for each page of a call its position, if it was admitted.
-local records, admitted = {}, {}
+-- What this script appends to the log.
+local records = {}
 
 local function fingerprint_of(position)
   local record = position < finish and record_of(position) or records[position - finish + 1] or ''

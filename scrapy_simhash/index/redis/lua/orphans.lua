@@ -6,12 +6,12 @@
 --# entries
 local now, head, most = tonumber(ARGV[2]), ARGV[4], tonumber(ARGV[6])
 local adopted, given_up = {}, {}
-for _, position in ipairs(call('ZRANGEBYSCORE', due, '-inf', ARGV[2], 'LIMIT', 0, ARGV[5])) do
+for _, position in ipairs(call('ZRANGEBYSCORE', due, '-inf', math.ceil(now), 'LIMIT', 0, ARGV[5])) do
   local lease = lease_of(position)
   if not lease or sub(lease, 17, 20) ~= sub(head, 17, 20) then
     call('ZREM', due, position)
   elseif expires_of(lease) > now then
-    call('ZADD', due, string.format('%.17g', expires_of(lease)), position)
+    call('ZADD', due, math.ceil(expires_of(lease)), position)
   else
     local request, adoptions = call('HGET', requests, position), byte(lease, LEASE)
     local key = key_of(lease, LEASE + 1)

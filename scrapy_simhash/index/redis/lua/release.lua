@@ -2,10 +2,7 @@
 -- ARGV: generation, crawler, then position, key, ...
 --# keys
 --# entries
-for i = 3, #ARGV, 2 do
-  local lease = lease_of(ARGV[i])
-  if lease and owner_of(lease) == ARGV[2] and key_of(lease, LEASE + 1) == ARGV[i + 1] then
-    bury(ARGV[i])
-  end
-end
+each_leased(3, function(position, lease)
+  if owner_of(lease) == ARGV[2] then bury(position) end
+end)
 return 0
