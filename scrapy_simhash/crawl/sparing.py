@@ -99,14 +99,15 @@ class Sparing:
 
         One with an errback goes on, since its errback is called before the download.
         """
-        if self._settings.spare == "watch" or not self._may_spare(request):
+        spare = self._settings.spare
+        if spare == "watch" or (spare == "skip" and request.errback is not None):
             return request
-        if self._settings.spare == "skip" and request.errback is not None:
+        if self._is_away or not self._may_spare(request):
             return request
         forecast = self._learner.forecast(request.url)
-        if not forecast.spared or self._is_away:
+        if not forecast.spared:
             return request
-        if self._settings.spare == "skip":
+        if spare == "skip":
             self._spare(forecast)
             return None
         self._count("deferred")
@@ -233,9 +234,8 @@ class Sparing:
         )
         if self._settings.spare == "skip":
             return f"{pages} spared by their addresses, some {length}; {estimated}"
-        verb = "deferred" if self._settings.spare == "defer" else "watched"
         return (
-            f"{pages} {verb} that SIMHASH_SPARE=skip would spare by their addresses, {length}; "
+            f"{pages} that SIMHASH_SPARE=skip would spare by their addresses, {length}; "
             f"{count(self._learner.lost, 'distinct page')} would be lost; {estimated}"
         )
 
