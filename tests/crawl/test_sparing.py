@@ -85,12 +85,13 @@ def test_the_errback_of_a_spared_request_is_called(crawl: Any, shop: Any) -> Non
     assert told[-1].endswith("/item?id=*&print=1")
 
 
-def test_watching_changes_no_request_nor_their_order(crawl: Any, shop: Any) -> None:
+def test_watching_and_off_change_no_request_nor_their_order(crawl: Any, shop: Any) -> None:
     orders = []
     for spare in ("off", "watch"):
         shop.hits.clear()
         crawled = run(crawl, shop, {"SIMHASH_SPARE": spare})
         orders.append(list(shop.hits))
+        assert any("spared" in name for name in crawled.stats) == (spare == "watch")
     assert orders[0] == orders[1]
     assert len(orders[1]) == 2 * NUMBER + 1
     assert crawled.stat("spared/would_be") > NUMBER / 2
