@@ -68,8 +68,9 @@ class Sparing:
         self._walls = Walls()
         # Forecasts of requests on their way, by the address that was asked for first.
         self._on_their_way: OrderedDict[str, Forecast] = OrderedDict()
-        # Addresses that were spared: each is counted once, however many pages link to it.
-        self._spared: OrderedDict[int, None] = OrderedDict()
+        # Digests of addresses that fitted a pattern: each is counted once, however many pages link
+        # to it, and not at all if it was fetched.
+        self._counted: OrderedDict[int, None] = OrderedDict()
         self._store: PatternStore | None = None
         self._since = 0
         # Before the first rows came, nothing is known of what others have learned.
@@ -129,6 +130,7 @@ class Sparing:
             self._spare(forecast)
             if self._settings.spare == "skip":
                 raise SparedPage(forecast.url, forecast.host + forecast.signature)
+        remember(self._counted, forecast.digest, None, _REMEMBERED)
         remember(self._on_their_way, request.url, forecast, _REMEMBERED)
 
     def _may_spare(self, request: Request) -> bool:
@@ -150,10 +152,9 @@ class Sparing:
         return self._store_is_away or self._index_is_away()
 
     def _spare(self, forecast: Forecast) -> None:
-        name = hash(forecast.url)
-        if name in self._spared:
+        if forecast.digest in self._counted:
             return
-        remember(self._spared, name, None, _REMEMBERED)
+        remember(self._counted, forecast.digest, None, _REMEMBERED)
         self._learner.spare(forecast)
         if self._settings.spare == "skip":
             self._count("skipped")

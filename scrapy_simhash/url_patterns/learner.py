@@ -59,6 +59,7 @@ class Forecast(NamedTuple):
         bound: lower bound of the share of copies, 0.0 if that makes no pattern.
         chance: that the address is fetched; 1.0 without a pattern.
         spared: whether it need not be fetched.
+        digest: of the address, the same for all ways of writing it; it draws those to be fetched.
     """
 
     url: str
@@ -67,6 +68,7 @@ class Forecast(NamedTuple):
     bound: float = 0.0
     chance: float = 1.0
     spared: bool = False
+    digest: int = 0
 
 
 class _Page(NamedTuple):
@@ -121,8 +123,9 @@ class Learner:
         # The less is known, the more is fetched; a host whose patterns held is trusted sooner.
         doubt = min((1 - bound) / 2, 1 - lower_bound(table.right, table.tried))
         chance = max(self.limits.share, doubt)
-        draw = xxhash.xxh64_intdigest(url.encode("utf-8", "replace")) / 2**64
-        return Forecast(url, address.host, row, bound, chance, draw >= chance)
+        digest = xxhash.xxh64_intdigest(repr(address).encode())
+        spared = digest / 2**64 >= chance
+        return Forecast(url, address.host, row, bound, chance, spared, digest)
 
     def bound(self, host: str, row: str, counts: Counts) -> float:
         """Return the lower bound of a row's share of copies, or 0.0 if that makes no pattern.

@@ -71,7 +71,7 @@ def run_spider(url: str, pages: int, spare: str, depth_first: bool, report: str)
     within = set(json.loads(listed.read_text())) if listed.exists() else None
 
     def asked(request: scrapy.Request) -> str:
-        return str((request.meta.get("redirect_urls") or [request.url])[0])
+        return str(canonicalize_url((request.meta.get("redirect_urls") or [request.url])[0]))
 
     class Whole(scrapy.Spider):
         name = "whole"
@@ -102,7 +102,7 @@ def run_spider(url: str, pages: int, spare: str, depth_first: bool, report: str)
 
         def process_response(self, request: Any, response: Any) -> Any:
             self.seen += 1
-            addresses.add(canonicalize_url(asked(request)))
+            addresses.add(asked(request))
             if self.seen == pages:
                 self.end = asyncio.ensure_future(
                     self.crawler.engine.close_spider_async(reason="enough")
@@ -136,7 +136,7 @@ def run_spider(url: str, pages: int, spare: str, depth_first: bool, report: str)
     found = {
         "fetched": fetched,
         "addresses": sorted(addresses),
-        "spared": [line["url"] for line in lines if line["what"] == "spared"],
+        "spared": [canonicalize_url(line["url"]) for line in lines if line["what"] == "spared"],
         "stats": {name: n for name, n in crawler.stats.get_stats().items() if isinstance(n, int)},
     }
     Path(report).write_text(json.dumps(found))

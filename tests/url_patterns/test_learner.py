@@ -80,6 +80,16 @@ def test_a_draw_is_the_same_for_every_crawler() -> None:
         assert one.forecast(old(n)) == other.forecast(old(n))
 
 
+def test_all_ways_of_writing_an_address_are_drawn_alike() -> None:
+    learner = Learner()
+    for n in range(100):
+        fetch(learner, f"{SITE}/index.php?action=edit&title=Talk:{n}x", article(n))
+    for n in range(1000, 1200):
+        ways = [f"?action=edit&title=Talk:{n}x", f"?title=Talk%3A{n}x&action=edit#top"]
+        one, other = (learner.forecast(f"{SITE}/index.php{way}") for way in ways)
+        assert one[1:] == other[1:]
+
+
 def test_a_new_combination_starts_from_nothing() -> None:
     learner = Learner()
     learn_old_versions(learner)
