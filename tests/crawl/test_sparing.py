@@ -98,6 +98,14 @@ def test_watching_and_off_change_no_request_nor_their_order(crawl: Any, shop: An
     assert crawled.stat("spared/would_be_lost") == 0
 
 
+def test_an_address_is_counted_once_however_it_is_written(crawl: Any, shop: Any) -> None:
+    for n in range(NUMBER):
+        links = (f"/item?id={n}x&print=1", f"/item?print=1&id={n}x", f"/item?id={n}x&print=1#top")
+        shop.pages[f"/item?id={n}x"] = html(article(n), links=links)
+    crawled = run(crawl, shop)
+    assert crawled.stat("spared/skipped") == NUMBER - prints(shop) > 0
+
+
 def test_deferred_requests_come_last(crawl: Any, shop: Any) -> None:
     crawled = run(crawl, shop, {"SIMHASH_SPARE": "defer"})
     deferred = crawled.stat("spared/deferred")
