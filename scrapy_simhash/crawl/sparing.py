@@ -12,8 +12,6 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from typing import TypeVar
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -28,6 +26,7 @@ from scrapy_simhash.report.dedup_log import host_of
 from scrapy_simhash.report.words import count, size
 from scrapy_simhash.settings import FilterSettings
 from scrapy_simhash.url_patterns.learner import Forecast, Learner, Limits
+from scrapy_simhash.url_patterns.recent import remember
 from scrapy_simhash.url_patterns.store import BATCH, PatternStore, Row
 from scrapy_simhash.url_patterns.walls import Walls
 
@@ -41,9 +40,6 @@ _BATCHES = 100
 _REMEMBERED = 100_000
 # Answers that tell nothing about an address: an error may be gone tomorrow.
 _TELL_NOTHING = ("status", "opted_out", "no_callback", "unavailable", "slow_host")
-
-K = TypeVar("K")
-T = TypeVar("T")
 
 
 class Sparing:
@@ -72,43 +68,47 @@ class Sparing:
         self._walls = Walls()
         # Forecasts of requests on their way, by the address that was asked for first.
         self._on_their_way: OrderedDict[str, Forecast] = OrderedDict()
-        # Addresses that were spared: each is counted once, however many pages link to it.
-        self._spared: OrderedDict[int, None] = OrderedDict()
+        # Digests of addresses that fitted a pattern: each is counted once, however many pages link
+        # to it, and not at all if it was fetched.
+        self._counted: OrderedDict[int, None] = OrderedDict()
         self._store: PatternStore | None = None
         self._since = 0
         # Before the first rows came, nothing is known of what others have learned.
         self._store_is_away = settings.survives
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash-patterns")
-        self._exchanging = asyncio.Lock()
         self._running: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
         """Begin to exchange what is learned with the other crawlers of the index."""
-        if self._settings.survives:
-            self._running = asyncio.get_running_loop().create_task(self._run())
+        self._running = asyncio.get_running_loop().create_task(self._run())
 
     async def close(self) -> None:
         """Send what was learned, and say what sparing did."""
         if self._running is not None:
             self._running.cancel()
         self._learner.close()
-        if self._settings.survives:
-            await self._exchange()
+        await self._exchange()
         if self._store is not None:
-            await self._in_thread(self._store.close)
+            self._thread.submit(self._store.close)
         self._thread.shutdown(wait=False)
         self._tell_stats()
 
     # Requests.
 
     def on_the_way(self, request: Request) -> Request | None:
-        """Return a request that a callback yields as it is to be queued, None if it is spared."""
-        if self._settings.spare == "watch" or not self._may_spare(request):
+        """Return a request that a callback yields as it is to be queued, None if it is spared.
+
+        One with an errback goes on, since its errback is called before the download.
+        """
+        spare = self._settings.spare
+        if spare == "watch" or (spare == "skip" and request.errback is not None):
+            return request
+        if self._is_away or not self._may_spare(request):
             return request
         forecast = self._learner.forecast(request.url)
-        if not forecast.spared or self._is_away:
+        if not forecast.spared:
             return request
-        if self._settings.spare == "skip":
+        if spare == "skip":
             self._spare(forecast)
             return None
         self._count("deferred")
@@ -130,7 +130,8 @@ class Sparing:
             self._spare(forecast)
             if self._settings.spare == "skip":
                 raise SparedPage(forecast.url, forecast.host + forecast.signature)
-        _remember(self._on_their_way, request.url, forecast)
+        remember(self._counted, forecast.digest, None, _REMEMBERED)
+        remember(self._on_their_way, request.url, forecast, _REMEMBERED)
 
     def _may_spare(self, request: Request) -> bool:
         meta = request.meta
@@ -151,10 +152,9 @@ class Sparing:
         return self._store_is_away or self._index_is_away()
 
     def _spare(self, forecast: Forecast) -> None:
-        name = hash(forecast.url)
-        if name in self._spared:
+        if forecast.digest in self._counted:
             return
-        _remember(self._spared, name, None)
+        remember(self._counted, forecast.digest, None, _REMEMBERED)
         self._learner.spare(forecast)
         if self._settings.spare == "skip":
             self._count("skipped")
@@ -235,9 +235,8 @@ class Sparing:
         )
         if self._settings.spare == "skip":
             return f"{pages} spared by their addresses, some {length}; {estimated}"
-        verb = "deferred" if self._settings.spare == "defer" else "watched"
         return (
-            f"{pages} {verb} that SIMHASH_SPARE=skip would spare by their addresses, {length}; "
+            f"{pages} that SIMHASH_SPARE=skip would spare by their addresses, {length}; "
             f"{count(self._learner.lost, 'distinct page')} would be lost; {estimated}"
         )
 
@@ -251,45 +250,32 @@ class Sparing:
 
     async def _exchange(self) -> None:
         """Send what was learned here, and learn what was learned elsewhere."""
-        async with self._exchanging:
-            table = self._learner.table
-            rows = table.take_increments()
-            try:
-                await self._in_thread(partial(self._send, rows))
-                for _ in range(_BATCHES):
-                    changed = await self._in_thread(self._changes)
-                    table.read(changed)
-                    if len(changed) < BATCH:
-                        break
-            except Exception as error:  # noqa: BLE001 - sparing is no reason to end a crawl
-                # Rows that could not be sent are left in the list.
-                table.put_back(rows)
-                if not self._store_is_away:
-                    logger.warning("Nothing is spared while address patterns are away: %s", error)
-                self._store_is_away = True
-            else:
-                self._store_is_away = False
+        table = self._learner.table
+        rows = table.take_increments()
+        if not self._settings.survives:
+            return
+        talk = asyncio.get_running_loop().run_in_executor
+        try:
+            for _ in range(_BATCHES):
+                changed = await talk(self._thread, self._talk, rows)
+                table.read(changed)
+                if len(changed) < BATCH:
+                    break
+        except Exception as error:  # noqa: BLE001 - sparing is no reason to end a crawl
+            # Rows that could not be sent are left in the list.
+            table.put_back(rows)
+            if not self._store_is_away:
+                logger.warning("Nothing is spared while address patterns are away: %s", error)
+            self._store_is_away = True
+        else:
+            self._store_is_away = False
 
-    async def _in_thread(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
-
-    def _send(self, rows: list[Row]) -> None:
-        store = self._opened()
-        while rows:
-            store.add(rows[-BATCH:])
-            del rows[-BATCH:]
-
-    def _changes(self) -> list[Row]:
-        rows, self._since = self._opened().changes(self._since)
-        return rows
-
-    def _opened(self) -> PatternStore:
+    def _talk(self, rows: list[Row]) -> list[Row]:
+        """Send rows, which leave the list; return some that have changed since the last call."""
         if self._store is None:
             self._store = open_patterns(self._settings.index_url)
-        return self._store
-
-
-def _remember(names: OrderedDict[K, T], name: K, value: T) -> None:
-    names[name] = value
-    if len(names) > _REMEMBERED:
-        names.popitem(last=False)
+        while rows:
+            self._store.add(rows[-BATCH:])
+            del rows[-BATCH:]
+        changed, self._since = self._store.changes(self._since)
+        return changed

@@ -28,7 +28,7 @@ from scrapy_simhash.index.contract import (
 from scrapy_simhash.index.local import LocalIndex, memory_index
 from scrapy_simhash.index.sqlite_file import open_existing_file, open_file, spec_of
 from scrapy_simhash.index.sqlite_patterns import SqlitePatternStore
-from scrapy_simhash.url_patterns.store import MOST_ROWS, MemoryPatternStore, PatternStore
+from scrapy_simhash.url_patterns.store import MOST_ROWS, PatternStore
 
 __all__ = [
     "Arrival",
@@ -114,6 +114,7 @@ def open_patterns(url: str, most: int = MOST_ROWS) -> PatternStore:
 
     Raises:
         ValueError: the URL is of no known form.
+        StoreMissing: the index is in memory, which crawlers cannot share.
         StoreError: it cannot be opened.
     """
     parts = _split(url)
@@ -122,7 +123,7 @@ def open_patterns(url: str, most: int = MOST_ROWS) -> PatternStore:
 
         return RedisPatternStore(url, most)
     if parts.scheme == "memory":
-        return MemoryPatternStore(most)
+        raise StoreMissing("what was learned with an index in memory ends with its crawl")
     return SqlitePatternStore(_path(url, parts), most)
 
 

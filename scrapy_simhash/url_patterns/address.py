@@ -29,9 +29,9 @@ STARS = {
     "token": "{token}",
     "url": "{url}",
 }
-#: Different values after which a place is starred, by their kind; other kinds are starred at once.
-#: The operations of a program, which are keywords, are more than six and fewer than these.
-MANY_VALUES = {"name": 24, "word": 6, "number": 6}
+#: Different values up to which a place keeps them, by their kind; other kinds are starred at once.
+#: A program has up to 24 operations, which are keywords.
+MANY_VALUES = {"name": 24, "word": 6, "number": 4}
 _ALL_STARS = frozenset(STARS.values())
 
 _HOST = re.compile(r"[\w.:%\[\]-]{1,260}")
@@ -52,30 +52,23 @@ _KINDS = re.compile(
 )
 
 
-#: What a shape says of a value, beside the kinds: it is always starred, it is a star, it stays.
-ANYTHING = "anything"
+# Kind of what stands for values already.
 STAR = "star"
-FIXED = "fixed"
 
 
 class Shape(NamedTuple):
     """The form of one value.
 
     Attributes:
-        kind: ``number``; ``name`` for a word of lower-case letters, which may be a keyword such as
-            ``login``; ``word`` for other text; ``anything`` for dates, tokens and URLs, which are
-            starred at once; ``star`` and ``fixed`` for the marks of a signature.
+        kind: ``number``, ``date``, ``token``; ``name`` for a word of lower-case letters, which may
+            be a keyword such as ``login``; ``word`` for other text; ``star`` for the marks of a
+            signature.
         star: the text that stands for every value of this form: a prefix such as ``Talk:`` and a
             suffix such as ``.html`` are parts of it.
     """
 
     kind: str
     star: str
-
-
-def in_brackets(value: str) -> str:
-    """Return a value as it stands where other values are starred; no literal has brackets."""
-    return f"[{value}]"
 
 
 class Address(NamedTuple):
@@ -117,7 +110,7 @@ def read_address(url: str) -> Address | None:
     segments = _segments(path)
     if not query:
         return Address(host, segments, ())
-    pieces = query.replace(";", "&").split("&") if ";" in query else query.split("&")
+    pieces = query.replace(";", "&").split("&")
     if len(pieces) > MOST_PARAMETERS:
         return None
     parameters = []
@@ -173,13 +166,11 @@ def plain(value: str) -> str:
 @lru_cache(maxsize=16_384)
 def shape(value: str) -> Shape:
     """Return the shape of one value, as it stands in an address or in a signature."""
-    if value == DEEPER or value[:1] == "[":
-        return Shape(FIXED, value)
     prefix = found.group() if (found := _PREFIX.match(value)) else ""
     rest = value[len(prefix) :]
     suffix = found.group() if (found := _SUFFIX.search(rest)) else ""
     stem = rest.removesuffix(suffix)
-    if stem in _ALL_STARS:
+    if stem in _ALL_STARS or value == DEEPER:
         return Shape(STAR, value)
     if len(value) > LONGEST_VALUE:
         kind = "token"
@@ -188,4 +179,4 @@ def shape(value: str) -> Shape:
         if kind == "name" and (prefix or suffix):
             kind = "word"  # the name of a file or a page is no keyword
     star = f"{prefix}{STARS[kind]}{suffix}"
-    return Shape(kind if kind in MANY_VALUES else ANYTHING, star)
+    return Shape(kind, star)

@@ -28,7 +28,6 @@ class Estimate:
     wrong: int = 0
     bytes: int = 0
     _weights: float = 0.0
-    _squares: float = 0.0
     _greatest: float = 0.0
 
     def explore(self, chance: float, *, wrong: bool) -> None:
@@ -42,16 +41,13 @@ class Estimate:
         self.fetched += 1
         self._greatest = max(self._greatest, weight)
         if wrong:
-            self._add(weight, 1)
+            self.wrong += 1
+            self._weights += weight
 
     def take_back(self, chance: float) -> None:
         """Uncount a wrong one: its page turned out to have another address, which was fetched."""
-        self._add((1 - chance) / chance, -1)
-
-    def _add(self, weight: float, times: int) -> None:
-        self.wrong += times
-        self._weights += times * weight
-        self._squares += times * weight * weight
+        self.wrong -= 1
+        self._weights -= (1 - chance) / chance
 
     @property
     def lost(self) -> float:
@@ -62,17 +58,15 @@ class Estimate:
     def at_most(self) -> float:
         """The upper end of the one-sided 95% interval of that number.
 
-        The weights' interval is that of a weighted sum of Poisson counts (Fay and Feuer 1997);
-        without a wrong one it is three times the greatest weight.
+        It is the greatest weight times the upper end for a Poisson count of the wrong ones; that
+        is three times the greatest weight without a wrong one.
         """
         if not self.spared:
             return 0.0
         if not self._greatest:
             return float(self.spared)
-        total = max(0.0, self._weights) + self._greatest
-        variance = max(0.0, self._squares) + self._greatest**2
-        scale = variance / (2 * total)
-        return min(float(self.spared), scale * _chi_square_95(2 * total * total / variance))
+        most_wrong = _chi_square_95(2 * (self.wrong + 1)) / 2
+        return min(float(self.spared), self._greatest * most_wrong)
 
 
 def _chi_square_95(freedom: float) -> float:

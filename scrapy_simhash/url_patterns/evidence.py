@@ -2,7 +2,8 @@
 
 Thirty versions of one file are copies of each other, and tell nothing about another file. So a
 copy counts as evidence only if it adds to the variety of its signature: the number of different
-values that the copies had at the least varied of the starred places.
+values that the copies had at the least varied of the starred places. Tokens, such as hashes and
+sessions, are no values: they differ even where pages are the same.
 """
 
 from __future__ import annotations
@@ -10,25 +11,22 @@ from __future__ import annotations
 from collections import OrderedDict
 from zlib import crc32
 
-# Bits for the values of a place; a place with 48 of them has any value.
+from scrapy_simhash.url_patterns.address import STARS
+from scrapy_simhash.url_patterns.recent import remember
+
+# Bits for the values of a place.
 BITS = 1024
-VARIED = 48
-# Different values after which a new one is no surprise.
-FEW = 8
-ORIGINALS = 4
+# Signatures, and originals of them, that are kept: those that were met last.
+MOST = 4096
 
 
 class Evidence:
-    """The copies of the signatures that were met last.
+    """The values that the copies of each signature had."""
 
-    Args:
-        most: signatures that are kept.
-    """
-
-    def __init__(self, most: int = 4096) -> None:
-        self._most = most
+    def __init__(self) -> None:
         self._places: OrderedDict[str, list[int]] = OrderedDict()
-        self._originals: OrderedDict[str, list[int]] = OrderedDict()
+        # The values that the first copy of an original had, None where later ones had others.
+        self._first: OrderedDict[str, list[str | None]] = OrderedDict()
 
     def is_telling(self, signature: str, starred: list[str]) -> bool:
         """Take note of a copy; return whether it is evidence.
@@ -37,46 +35,32 @@ class Evidence:
             signature: the copy's, with its host.
             starred: the copy's values at the starred places, always in the same order.
         """
-        places = self._kept(self._places, signature) or [0] * len(starred)
-        self._places[signature] = places
-        if not starred or len(places) != len(starred):
-            return True
+        if not starred:
+            return STARS["token"] not in signature
+        places = self._places.get(signature, [0] * len(starred))
         before = min(map(int.bit_count, places))
-        for at, value in enumerate(starred):
-            places[at] |= 1 << _hash(value) % BITS
-        return before >= VARIED or min(map(int.bit_count, places)) > before
+        places = [
+            seen | 1 << crc32(value.encode("utf-8", "replace")) % BITS
+            for seen, value in zip(places, starred, strict=False)
+        ]
+        remember(self._places, signature, places, MOST)
+        return min(map(int.bit_count, places)) > before
 
-    def repeats(self, family: str, original: str) -> bool:
-        """Take note of a copy's original; return whether other copies had it lately.
+    def repeats(self, signature: str, original: str, starred: list[str]) -> bool:
+        """Take note of a copy; return whether its original stays the same for any values.
+
+        A wall does so: a log-in, or "not found". The original of versions of a file does not,
+        since it stays the same for one value of one place only.
 
         Args:
-            family: what addresses have in common whatever the values of their parameters.
-            original: the key of the page that the copy repeats.
+            signature: the copy's, with its host.
+            original: the key of the page that it repeats.
+            starred: the copy's values at the starred places, always in the same order.
         """
-        originals = self._kept(self._originals, family) or []
-        name = _hash(original)
-        repeats = name in originals
-        if repeats:
-            originals.remove(name)
-        self._originals[family] = [*originals[1 - ORIGINALS :], name]
-        return repeats
-
-    def fits(self, signature: str, starred: list[str]) -> bool:
-        """Tell whether an address is like the copies: each value was met, or anything is."""
-        places = self._places.get(signature, [])
-        return len(places) == len(starred) and all(
-            place.bit_count() >= FEW or place >> _hash(value) % BITS & 1
-            for place, value in zip(places, starred, strict=True)
-        )
-
-    def _kept(self, seen: OrderedDict[str, list[int]], name: str) -> list[int] | None:
-        if name in seen:
-            seen.move_to_end(name)
-            return seen[name]
-        if len(seen) >= self._most:
-            seen.popitem(last=False)
-        return None
-
-
-def _hash(text: str) -> int:
-    return crc32(text.encode("utf-8", "replace"))
+        name = f"{signature} {original}"
+        first = [
+            known if known == value else None
+            for known, value in zip(self._first.get(name, starred), starred, strict=False)
+        ]
+        remember(self._first, name, first, MOST)
+        return bool(starred) and set(first) == {None}

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import xxhash
 
@@ -22,12 +22,11 @@ from scrapy_simhash.url_patterns.counts import NOTHING, Counts, lower_bound
 from scrapy_simhash.url_patterns.estimate import Estimate
 from scrapy_simhash.url_patterns.evidence import Evidence
 from scrapy_simhash.url_patterns.mirrors import BETWEEN, is_mirror, pairs, prefixes
+from scrapy_simhash.url_patterns.recent import remember
 from scrapy_simhash.url_patterns.store import Row
 from scrapy_simhash.url_patterns.table import HostTable, PatternTable
 
-T = TypeVar("T")
-
-# Keys that are remembered of each kind.
+# Keys of pages that are remembered.
 REMEMBERED = 10_000
 
 
@@ -60,6 +59,7 @@ class Forecast(NamedTuple):
         bound: lower bound of the share of copies, 0.0 if that makes no pattern.
         chance: that the address is fetched; 1.0 without a pattern.
         spared: whether it need not be fetched.
+        digest: of the address, the same for all ways of writing it; it draws those to be fetched.
     """
 
     url: str
@@ -68,6 +68,7 @@ class Forecast(NamedTuple):
     bound: float = 0.0
     chance: float = 1.0
     spared: bool = False
+    digest: int = 0
 
 
 class _Page(NamedTuple):
@@ -99,14 +100,10 @@ class Learner:
         self.estimate = Estimate()
         self.lost = 0
         self._evidence = Evidence()
-        # The simplest address that was met of a page, by the key of its original.
-        self._simplest: OrderedDict[str, str] = OrderedDict()
-        # Keys of distinct pages whose addresses had fitted a pattern: those that were drawn to be
-        # fetched all the same, with their forecasts, and those that were fetched only to watch.
+        # Forecasts of distinct pages whose addresses fitted a pattern, by the pages' keys.
         self._wrong: OrderedDict[str, Forecast] = OrderedDict()
-        self._watched: OrderedDict[str, None] = OrderedDict()
-        # Keys of pages that have copies.
-        self._copied: OrderedDict[str, None] = OrderedDict()
+        # The address of the mirror that is kept, by the key of the page's original.
+        self._kept: OrderedDict[str, str] = OrderedDict()
         self._withheld: dict[tuple[str, str], Counts] = {}
 
     def forecast(self, url: str) -> Forecast:
@@ -118,55 +115,39 @@ class Learner:
         if table is None:
             return Forecast(url, address.host)
         signature = table.places.signature(address)
-        bound = self._bound_of_address(address, table, signature)
-        if not bound:
-            for pair in _pairs_of(address, table):
-                if bound := self.bound(address.host, pair, table.counts(pair)):
-                    signature = pair
-                    break
-        if not bound:
+        for row in (signature, *_pairs_of(address, table)):
+            if bound := self.bound(address.host, row, table.counts(row)):
+                break
+        else:
             return Forecast(url, address.host, signature)
         # The less is known, the more is fetched; a host whose patterns held is trusted sooner.
         doubt = min((1 - bound) / 2, 1 - lower_bound(table.right, table.tried))
         chance = max(self.limits.share, doubt)
-        draw = xxhash.xxh64_intdigest(url.encode("utf-8", "replace")) / 2**64
-        return Forecast(url, address.host, signature, bound, chance, draw >= chance)
+        digest = xxhash.xxh64_intdigest(repr(address).encode())
+        spared = digest / 2**64 >= chance
+        return Forecast(url, address.host, row, bound, chance, spared, digest)
 
-    def bound(
-        self, host: str, signature: str, counts: Counts, evidence: int | None = None
-    ) -> float:
+    def bound(self, host: str, row: str, counts: Counts) -> float:
         """Return the lower bound of a row's share of copies, or 0.0 if that makes no pattern.
 
         Args:
             host: of the row.
-            signature: of the row.
+            row: a signature, or a pair of prefixes.
             counts: of the row.
-            evidence: copies that count; by default those that are telling for any address.
         """
-        mark = self.table.marks.get((host, signature))
-        if mark:
+        if mark := self.table.marks.get((host, row)):
             return float(mark == "pinned")
         limits = self.limits
-        evidence = counts.telling if evidence is None else evidence
         is_wall = counts.repeats >= 0.8 * counts.duplicates > 0
+        evidence = max(counts.telling, counts.repeats)
         # A wrong forecast stands for the pages that were spared meanwhile; and the page that all
         # others of a wall repeat is the one that is kept.
         distinct = max(0, counts.distinct - is_wall) + counts.wrong * (1 / limits.share - 1)
         if distinct > limits.most_distinct * (evidence + distinct):
             return 0.0
         bound = lower_bound(evidence, evidence + distinct)
-        names_pages = is_mirror(signature) or not ("?" in signature or is_wall)
+        names_pages = is_mirror(row) or not ("?" in row or is_wall)
         return bound if bound >= (limits.bound_of_paths if names_pages else limits.bound) else 0.0
-
-    def _bound_of_address(self, address: Address, table: HostTable, signature: str) -> float:
-        starred = table.places.starred_values
-        counts = table.counts(signature)
-        bound = self.bound(address.host, signature, counts)
-        if bound or counts.telling == counts.duplicates:
-            return bound
-        if not self._evidence.fits(address.host + signature, starred):
-            return 0.0
-        return self.bound(address.host, signature, counts, counts.duplicates)
 
     def spare(self, forecast: Forecast) -> None:
         """Count an address that is not fetched, or would not be."""
@@ -189,47 +170,21 @@ class Learner:
                 that was not compared.
             size: of the page, in bytes.
         """
-        if original is not None and original in self._watched:
-            # Its original would not have been fetched, so this page would have been the first.
-            del self._watched[original]
-            self.lost -= 1
-            original = None
-        if forecast.spared:
-            self._watch(forecast, key, original, size)
-            return
         page = self._page(forecast.url)
         if page is None:
             return
+        original = self._settle_wrong(forecast, original)
+        if forecast.bound and original is None:
+            remember(self._wrong, key, forecast, REMEMBERED)
+        if forecast.spared:
+            self._withhold(forecast, original, size)
+            return
         if forecast.bound:
-            self._explored(forecast, page.table, key, wrong=original is None)
-        elif original is not None:
-            self._take_back(original)
-        source = None
-        if original is not None:
-            source = self._page(self._simplest.get(original, original))
+            self._explored(forecast, page.table, wrong=original is None)
         if original is None:
             self._count_distinct(page, 1)
-        elif source is None or not self._comes_first(page, source, original):
-            self._count_copy(page, source, original, size)
         else:
-            # It must not matter which of two addresses of a page comes first, and what is kept
-            # has to be the same one always, or each could be spared because of the other.
-            _remember(self._simplest, original, page.url)
-            self._count_distinct(source, -1)
-            self._count_copy(source, page, original, size)
-            self._count_distinct(page, 1)
-
-    def _comes_first(self, page: _Page, source: _Page, original: str) -> bool:
-        """Tell whether a copy's address is simpler than that of the page that it repeats."""
-        is_first_copy = original not in self._copied
-        _remember(self._copied, original, None)
-        if page.signature == source.signature and page.address.host == source.address.host:
-            return False
-        mine, theirs = _order(page.address), _order(source.address)
-        if mine != theirs:
-            return mine < theirs
-        # Two values of one parameter: the smaller is kept. Behind a wall any address is as good.
-        return is_first_copy and _is_smaller_sibling(page.address, source.address)
+            self._count_copy(page, original, size)
 
     def close(self) -> None:
         """Learn what was withheld; the forecasts of this crawl end here."""
@@ -245,50 +200,64 @@ class Learner:
         signature = table.places.learn(address)
         return _Page(url, address, table, signature, table.places.starred_values)
 
-    def _watch(self, forecast: Forecast, key: str, original: str | None, size: int) -> None:
-        if original is None:
-            _remember(self._watched, key, None)
-            self.lost += 1
+    def _settle_wrong(self, forecast: Forecast, original: str | None) -> str | None:
+        """Return the original that a page repeats, if sparing would have fetched that."""
+        wrong = self._wrong.get(original) if original is not None else None
+        if wrong is None or original is None:
+            return original
+        if wrong.spared:
+            # Its original would not have been fetched, so this page would have been the first.
+            del self._wrong[original]
+            self.lost -= 1
+            return None
+        if not forecast.bound:
+            # The original has another address, which was fetched in any case.
+            del self._wrong[original]
+            self.estimate.take_back(wrong.chance)
+            self._add(wrong.host, wrong.signature, Counts(wrong=-1))
+        return original
+
+    def _withhold(self, forecast: Forecast, original: str | None, size: int) -> None:
+        self.lost += original is None
         counts = Counts(1, 1, bytes=size) if original else Counts(distinct=1)
         name = forecast.host, forecast.signature
         self._withheld[name] = self._withheld.get(name, NOTHING).plus(counts)
 
-    def _explored(self, forecast: Forecast, table: HostTable, key: str, *, wrong: bool) -> None:
+    def _explored(self, forecast: Forecast, table: HostTable, *, wrong: bool) -> None:
         self.estimate.explore(forecast.chance, wrong=wrong)
         table.tried += 1
         table.right += not wrong
         if wrong:
-            _remember(self._wrong, key, forecast)
             self._add(forecast.host, forecast.signature, Counts(wrong=1))
 
-    def _take_back(self, original: str) -> None:
-        """Forgive a wrong forecast: the page has another address, which was fetched."""
-        forecast = self._wrong.pop(original, None)
-        if forecast is not None:
-            self.estimate.take_back(forecast.chance)
-            self._add(forecast.host, forecast.signature, Counts(wrong=-1))
+    def _count_copy(self, page: _Page, original: str, size: int) -> None:
+        source = self._page(self._kept.get(original, original))
+        if source is not None and _is_mirror_to_keep(page.address, source.address):
+            remember(self._kept, original, page.url, REMEMBERED)
+            self._count_distinct(source, -1)
+            self._count_distinct(page, 1)
+            page, source = source, page
+        host = page.address.host
+        signature = host + page.signature
+        telling = self._evidence.is_telling(signature, page.starred)
+        repeats = self._evidence.repeats(signature, original, page.starred)
+        copy = Counts(1, int(telling), int(repeats), bytes=size)
+        example = f"{page.url} {source.url if source else original}"
+        self.table.add(Row(host, page.signature, copy, example=example))
+        if source is not None:
+            self._count_mirror(page, source, size)
 
     def _count_distinct(self, page: _Page, number: int) -> None:
-        host = page.address.host
-        self._add(host, page.signature, Counts(distinct=number))
-        for pair in _pairs_of(page.address, page.table):
-            self._add(host, pair, Counts(distinct=number))
+        for row in (page.signature, *_pairs_of(page.address, page.table)):
+            self._add(page.address.host, row, Counts(distinct=number))
 
-    def _count_copy(self, page: _Page, source: _Page | None, original: str, size: int) -> None:
-        host = page.address.host
-        telling = self._evidence.is_telling(host + page.signature, page.starred)
-        names = "&".join(name for name, _ in page.address.parameters)
-        family = f"{host}{page.signature.partition('?')[0]}?{names}"
-        repeats = self._evidence.repeats(family, original)
-        copy = Counts(1, int(telling), int(repeats), bytes=size)
-        example = f"{page.url} {original}"
-        self.table.add(Row(host, page.signature, copy, example=example))
-        for pair in pairs(page.address, source.address) if source else ():
-            known = pair in page.table
-            before = 0 if known else page.table.distinct_below(pair.partition(BETWEEN)[0])
+    def _count_mirror(self, page: _Page, source: _Page, size: int) -> None:
+        host, path = page.address.host, page.address.path
+        for pair in pairs(page.address, source.address):
+            prefix = pair.partition(BETWEEN)[0]
+            before = 0 if pair in page.table else page.table.distinct_below(prefix)
             # A prefix tells about the segments that have stood after it, if they were many.
-            after = page.address.path[pair.partition(BETWEEN)[0].count("/") - 1]
-            telling = self._evidence.is_telling(host + pair, [after])
+            telling = self._evidence.is_telling(host + pair, [path[prefix.count("/") - 1]])
             self._add(host, pair, Counts(1, int(telling), distinct=before, bytes=size))
 
     def _add(self, host: str, signature: str, counts: Counts) -> None:
@@ -301,22 +270,11 @@ def _pairs_of(address: Address, table: HostTable) -> Iterator[str]:
         yield from table.mirrors.get(prefix, ())
 
 
-def _order(address: Address) -> tuple[int, int, int, str]:
-    """Return what puts the addresses of one page in order: the simplest is the one to keep."""
-    return len(address.parameters), len(address.path), len(address.host), address.host
+def _is_mirror_to_keep(copy: Address, original: Address) -> bool:
+    """Tell whether a copy on another host has the shorter name.
 
-
-def _is_smaller_sibling(one: Address, other: Address) -> bool:
-    """Tell whether two addresses differ in the value of one parameter, and the first is smaller."""
-    pairs_ = zip(one.parameters, other.parameters, strict=True)
-    differ = [(mine, theirs) for mine, theirs in pairs_ if mine != theirs]
-    if one.path != other.path or len(differ) != 1:
+    Of two hosts the same one has to be kept always, or each could be spared because of the other.
+    """
+    if copy.host == original.host or copy[1:] != original[1:]:
         return False
-    ((name, mine), (other_name, theirs)) = differ[0]
-    return name == other_name and (len(mine[-1]), mine) < (len(theirs[-1]), theirs)
-
-
-def _remember(names: OrderedDict[str, T], name: str, value: T) -> None:
-    names[name] = value
-    if len(names) > REMEMBERED:
-        names.popitem(last=False)
+    return (len(copy.host), copy.host) < (len(original.host), original.host)

@@ -1,4 +1,4 @@
-"""Crawlers pool the counts of signatures here: the contract, and an implementation in memory.
+"""Crawlers pool the counts of signatures in a store: its contract.
 
 A store adds up what crawlers send and says what has changed. It knows nothing of addresses. The
 implementations in SQLite and Redis stand beside the stores of the index.
@@ -6,7 +6,6 @@ implementations in SQLite and Redis stand beside the stores of the index.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
@@ -16,7 +15,6 @@ from scrapy_simhash.url_patterns.counts import NOTHING, Counts
 MOST_ROWS = 200_000
 #: Rows of one batch.
 BATCH = 500
-MARKS = ("", "pinned", "forbidden")
 
 
 class Row(NamedTuple):
@@ -63,51 +61,3 @@ class PatternStore(Protocol):
 
     def close(self) -> None:
         """Let go of the store."""
-
-
-class MemoryPatternStore:
-    """Rows in memory, for the crawlers of one process."""
-
-    def __init__(self, most: int = MOST_ROWS) -> None:
-        self._most = most
-        self._lock = threading.Lock()
-        self._version = 0
-        # In the order of their changes.
-        self._rows: dict[tuple[str, str], tuple[int, Row]] = {}
-
-    def add(self, rows: Iterable[Row]) -> None:
-        """Add counts to rows; see :class:`PatternStore`."""
-        with self._lock:
-            for added in rows:
-                name = added.host, added.signature
-                _, row = self._rows.pop(name, (0, Row(*name)))
-                self._version += 1
-                mark = added.mark or row.mark
-                row = Row(
-                    *name,
-                    row.counts.plus(added.counts),
-                    "" if mark == "none" else mark,
-                    added.example or row.example,
-                )
-                self._rows[name] = self._version, row
-            while len(self._rows) > self._most:
-                del self._rows[next(iter(self._rows))]
-
-    def changes(self, since: int = 0, limit: int = BATCH) -> tuple[list[Row], int]:
-        """Return rows changed after ``since``; see :class:`PatternStore`."""
-        with self._lock:
-            changed = []
-            for version, row in reversed(self._rows.values()):
-                if version <= since:
-                    break
-                changed.append((version, row))
-            batch = changed[::-1][:limit]
-        return [row for _, row in batch], batch[-1][0] if batch else since
-
-    def remove(self, host: str, signature: str) -> bool:
-        """Forget a row; return whether there was one."""
-        with self._lock:
-            return self._rows.pop((host, signature), None) is not None
-
-    def close(self) -> None:
-        """Do nothing: the rows are there as long as the object is."""

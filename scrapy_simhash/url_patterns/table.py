@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+from struct import Struct
 
 from scrapy_simhash.url_patterns.address import read_signature
 from scrapy_simhash.url_patterns.counts import NOTHING, Counts
@@ -16,34 +17,9 @@ from scrapy_simhash.url_patterns.mirrors import BETWEEN, is_mirror
 from scrapy_simhash.url_patterns.places import Places
 from scrapy_simhash.url_patterns.store import Row
 
-# Counts are kept as one number, since a tuple of six takes three times the memory.
-_BITS = 24
-_MOST = (1 << _BITS) - 1
-_SHIFTS = tuple(at * _BITS for at in range(len(Counts._fields)))
-
-
-def pack(counts: Counts) -> int:
-    """Return counts as one number; what is negative becomes 0, the last field has no limit."""
-    *small, last = counts
-    packed = max(0, last) << _SHIFTS[-1]
-    for shift, value in zip(_SHIFTS, small, strict=False):
-        packed |= min(max(0, value), _MOST) << shift
-    return packed
-
-
-def unpack(packed: int) -> Counts:
-    """Return the counts that :func:`pack` made a number of."""
-    if not packed:
-        return NOTHING
-    # Written out, because a look-up does little else.
-    return Counts(
-        packed & _MOST,
-        packed >> 24 & _MOST,
-        packed >> 48 & _MOST,
-        packed >> 72 & _MOST,
-        packed >> 96 & _MOST,
-        packed >> 120,
-    )
+# Counts are kept as bytes, since a tuple of six numbers takes three times the memory.
+_PACKED = Struct("<5iq")
+_NO_PAGES = _PACKED.pack(*NOTHING)
 
 
 class HostTable:
@@ -64,7 +40,7 @@ class HostTable:
         self.places = Places()
         self.mirrors: dict[str, list[str]] = {}
         self.tried = self.right = 0
-        self._rows: dict[str, int] = {}
+        self._rows: dict[str, bytes] = {}
         self._folded: dict[str, Counts] = {}
         self._stale = False
 
@@ -73,7 +49,7 @@ class HostTable:
 
     def __iter__(self) -> Iterator[tuple[str, Counts]]:
         self._fold()
-        for signature in {**self._rows, **self._folded}:
+        for signature in self._rows | self._folded:
             if self.present(signature) == signature:
                 yield signature, self.counts(signature)
 
@@ -84,7 +60,7 @@ class HostTable:
         """Return the counts of a present signature or a pair."""
         if self._stale or self.places.newly_starred:
             self._fold()
-        counts = unpack(self._rows.get(signature, 0))
+        counts = self._stored(signature)
         folded = self._folded.get(signature)
         return counts.plus(folded) if folded else counts
 
@@ -94,7 +70,7 @@ class HostTable:
 
     def add(self, signature: str, increment: Counts) -> None:
         """Add to the counts of a row."""
-        self._put(signature, unpack(self._rows.get(signature, 0)).plus(increment))
+        self._put(signature, self._stored(signature).plus(increment))
 
     def read(self, signature: str, counts: Counts) -> None:
         """Replace a row by what the store says, and take note of the places in it."""
@@ -105,34 +81,36 @@ class HostTable:
     def distinct_below(self, prefix: str) -> int:
         """Return the distinct pages whose signatures begin with a prefix."""
         rows = (row for row in self._rows if row.startswith(prefix) and not is_mirror(row))
-        return sum(unpack(self._rows[row]).distinct for row in rows)
+        return sum(self._stored(row).distinct for row in rows)
+
+    def _stored(self, row: str) -> Counts:
+        return Counts._make(_PACKED.unpack(self._rows.get(row, _NO_PAGES)))
 
     def _put(self, signature: str, counts: Counts) -> None:
         if signature not in self._rows and is_mirror(signature):
             self.mirrors.setdefault(signature.partition(BETWEEN)[0], []).append(signature)
-        self._rows[signature] = pack(counts)
+        self._rows[signature] = _PACKED.pack(*counts)
         if len(self._rows) > self._most:
             self._trim()
 
     def _fold(self) -> None:
         self._stale = self.places.newly_starred = False
         self._folded = {}
-        for row, packed in self._rows.items():
+        for row in self._rows:
             if (present := self.present(row)) != row:
                 folded = self._folded.get(present, NOTHING)
-                self._folded[present] = folded.plus(unpack(packed))
+                self._folded[present] = folded.plus(self._stored(row))
 
     def _trim(self) -> None:
-        def pages(row: str) -> int:
-            counts = unpack(self._rows[row])
-            return counts.duplicates + counts.distinct
+        def pages(row: tuple[str, Counts]) -> int:
+            return row[1].duplicates + row[1].distinct
 
-        kept = sorted(self._rows, key=pages, reverse=True)[: self._most * 3 // 4]
-        rows, self._rows, self.mirrors, self._stale = self._rows, {}, {}, True
+        rows = [(row, self._stored(row)) for row in self._rows]
+        self._rows, self.mirrors, self._stale = {}, {}, True
         if len(self.places) > self._most:
             self.places = Places()
-        for row in kept:
-            self.read(row, unpack(rows[row]))
+        for row in sorted(rows, key=pages, reverse=True)[: self._most * 3 // 4]:
+            self.read(*row)
 
 
 class PatternTable:
@@ -208,8 +186,9 @@ class PatternTable:
 
     def _keep_unsent(self, row: Row) -> None:
         name = row.host, row.signature
-        earlier = self._unsent.get(name)
-        if earlier:
+        if earlier := self._unsent.get(name):
             counts, example = earlier.counts.plus(row.counts), earlier.example or row.example
             row = row._replace(counts=counts, example=example)
+        elif len(self._unsent) >= self._most:
+            return
         self._unsent[name] = row

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
-from dataclasses import dataclass, field
+from collections import OrderedDict
+
+from scrapy_simhash.url_patterns.recent import remember
 
 #: Copies of one original that make a wall, if they are a tenth of the host's pages as well.
 COPIES = 50
 SHARE = 0.1
-# Originals of a host that are counted at a time.
-COUNTED = 16
-
-
-@dataclass(slots=True)
-class _Host:
-    pages: int = 0
-    copies: Counter[str] = field(default_factory=Counter)
-    told: bool = False
 
 
 class Walls:
     """Finds walls, one for each host.
 
     Args:
-        most_hosts: that are watched; the one that was met longest ago goes.
+        most: hosts and originals that are kept; those that were met longest ago go.
     """
 
-    def __init__(self, most_hosts: int = 1000) -> None:
-        self._most_hosts = most_hosts
-        self._hosts: OrderedDict[str, _Host] = OrderedDict()
+    def __init__(self, most: int = 10_000) -> None:
+        self._most = most
+        self._pages: OrderedDict[str, int] = OrderedDict()
+        self._copies: OrderedDict[tuple[str, str], int] = OrderedDict()
+        self._told: OrderedDict[str, None] = OrderedDict()
 
     def page(self, host: str, original: str | None) -> int:
         """Take note of a page; return the copies of its original when that is found to be a wall.
@@ -40,20 +34,12 @@ class Walls:
         Returns:
             0 where there is no wall, and for each host after its first.
         """
-        known = self._hosts.get(host)
-        if known is None:
-            known = self._hosts[host] = _Host()
-            if len(self._hosts) > self._most_hosts:
-                self._hosts.popitem(last=False)
-        self._hosts.move_to_end(host)
-        known.pages += 1
-        if original is None or known.told:
+        pages = remember(self._pages, host, self._pages.get(host, 0) + 1, self._most)
+        if original is None or host in self._told:
             return 0
-        copies = known.copies
-        copies[original] += 1
-        if len(copies) > COUNTED:
-            copies.subtract(list(copies))
-            known.copies = copies = +copies
-        number = copies[original]
-        known.told = number >= COPIES and number >= SHARE * known.pages
-        return number if known.told else 0
+        name = host, original
+        copies = remember(self._copies, name, self._copies.get(name, 0) + 1, self._most)
+        if copies < max(COPIES, SHARE * pages):
+            return 0
+        remember(self._told, host, None, self._most)
+        return copies

@@ -2,9 +2,8 @@
 
 Run as ``python tests/benchmarks/sparing_crawl.py URL [--pages N] [--depth-first]``, for example on
 a MediaWiki that ``../shared/sites/mediawiki.sh FOLDER`` has started on loopback. The second crawl
-ends when it has fetched or spared as many addresses as the first has fetched. A distinct page is
-lost if none of its addresses was fetched and one was spared; a page that neither crawl came to
-counts for nothing.
+follows only links to addresses that the first has asked for, so that both come to the same ones. A
+distinct page is lost if none of its addresses was fetched and one was spared.
 """
 
 from __future__ import annotations
@@ -22,6 +21,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from w3lib.url import canonicalize_url
+
 ROOT = Path(__file__).resolve().parents[2]
 FIFO = {
     "DEPTH_PRIORITY": 1,
@@ -30,10 +31,22 @@ FIFO = {
 }
 
 
-def crawl(url: str, pages: int, spare: str, *, depth_first: bool) -> dict[str, Any]:
-    """Crawl in a process of its own; return the pages by address, what was spared, the stats."""
+def crawl(
+    url: str, pages: int, spare: str, within: list[str] | None, *, depth_first: bool
+) -> dict[str, Any]:
+    """Crawl in a process of its own; return the pages by address, what was spared, the stats.
+
+    Args:
+        url: where the crawl begins.
+        pages: responses after which it ends.
+        spare: SIMHASH_SPARE.
+        within: addresses to which links are followed; None for all of the host.
+        depth_first: Scrapy's own order instead of the breadth first one.
+    """
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
+        if within is not None:
+            Path(folder, "within.json").write_text(json.dumps(within))
         order = [url, pages, spare, depth_first, str(report)]
         command = [sys.executable, __file__, "--order", json.dumps(order), url]
         done = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)
@@ -52,10 +65,13 @@ def run_spider(url: str, pages: int, spare: str, depth_first: bool, report: str)
 
     host = urlsplit(url).netloc
     fetched: list[tuple[str, str, int]] = []
+    addresses: set[str] = set()
     log = Path(report).with_name("dedup.jsonl")
+    listed = Path(report).with_name("within.json")
+    within = set(json.loads(listed.read_text())) if listed.exists() else None
 
     def asked(request: scrapy.Request) -> str:
-        return str((request.meta.get("redirect_urls") or [request.url])[0])
+        return str(canonicalize_url((request.meta.get("redirect_urls") or [request.url])[0]))
 
     class Whole(scrapy.Spider):
         name = "whole"
@@ -68,11 +84,14 @@ def run_spider(url: str, pages: int, spare: str, depth_first: bool, report: str)
                 fetched.append((asked(response.request), key, len(response.body)))
             if isinstance(response, scrapy.http.HtmlResponse):
                 for link in self.links.extract_links(response):
-                    if urlsplit(link.url).netloc == host:
-                        yield scrapy.Request(link.url)
+                    request = scrapy.Request(link.url)
+                    if urlsplit(link.url).netloc == host and (
+                        within is None or canonicalize_url(request.url) in within
+                    ):
+                        yield request
 
     class Enough:
-        """Ends the crawl when enough pages were fetched or spared."""
+        """Ends the crawl when enough pages were fetched."""
 
         def __init__(self, crawler: Any) -> None:
             self.crawler, self.seen = crawler, 0
@@ -83,9 +102,8 @@ def run_spider(url: str, pages: int, spare: str, depth_first: bool, report: str)
 
         def process_response(self, request: Any, response: Any) -> Any:
             self.seen += 1
-            spared = crawler.stats.get_value("simhash/spared/skipped", 0)
-            if self.seen + spared >= pages and self.seen + spared < 10**9:
-                self.seen = 10**9
+            addresses.add(asked(request))
+            if self.seen == pages:
                 self.end = asyncio.ensure_future(
                     self.crawler.engine.close_spider_async(reason="enough")
                 )
@@ -117,7 +135,8 @@ def run_spider(url: str, pages: int, spare: str, depth_first: bool, report: str)
     lines = map(json.loads, log.read_text().splitlines())
     found = {
         "fetched": fetched,
-        "spared": [line["url"] for line in lines if line["what"] == "spared"],
+        "addresses": sorted(addresses),
+        "spared": [canonicalize_url(line["url"]) for line in lines if line["what"] == "spared"],
         "stats": {name: n for name, n in crawler.stats.get_stats().items() if isinstance(n, int)},
     }
     Path(report).write_text(json.dumps(found))
@@ -165,10 +184,12 @@ def main() -> int:
     if options.order:
         run_spider(*json.loads(options.order))
         return 0
-    results = []
+    results: list[dict[str, Any]] = []
     for spare in ("off", "skip"):
         started = time.perf_counter()
-        found = crawl(options.url, options.pages, spare, depth_first=options.depth_first)
+        within = results[0]["addresses"] if results else None
+        depth_first = options.depth_first
+        found = crawl(options.url, options.pages, spare, within, depth_first=depth_first)
         seconds = time.perf_counter() - started
         print(
             f"{spare}: {found['stats']['downloader/response_count']} responses in {seconds:.0f} s"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from scrapy import Request
 
+from scrapy_simhash.exceptions import SparedPage
 from tests.crawl.test_crawl import Pages
 from tests.pages import article, html
 
@@ -30,12 +33,26 @@ class Links(Pages):
             yield Request(response.urljoin(link), **self.marks)
 
 
-def stock(site: Any, first: int = 0) -> None:
-    """Put items on a list; each item has a print view."""
-    site.pages["/"] = html(article(999), links=[f"/item?id={n}x" for n in range(NUMBER)])
-    for n in range(NUMBER):
-        page = html(article(first + n), links=(f"/item?id={n}x&print=1",))
-        site.pages[f"/item?id={n}x"] = site.pages[f"/item?id={n}x&print=1"] = page
+class Asking(Links):
+    """Wants to know what became of each request."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.marks = {"errback": self.failed}
+
+    def failed(self, failure: Any) -> Any:
+        yield {"spared": failure.check(SparedPage), "page": failure.value.signature}
+
+
+def stock(
+    site: Any, first: int = 0, start: str = "/", ids: str = "x", more: tuple[str, ...] = ()
+) -> None:
+    """Put items on a list; each item has a print view. ``more`` are other links of the list."""
+    names = [f"/item?id={n}{ids}" for n in range(NUMBER)]
+    site.pages[start] = html(article(first + 999), links=(*names, *more))
+    for n, name in enumerate(names):
+        page = html(article(first + n), links=(f"{name}&print=1",))
+        site.pages[name] = site.pages[f"{name}&print=1"] = page
 
 
 @pytest.fixture
@@ -44,12 +61,14 @@ def shop(site: Any) -> Any:
     return site
 
 
-def prints(shop: Any) -> int:
-    return sum(hits for path, hits in shop.hits.items() if "print" in path)
+def prints(shop: Any, ids: str = "") -> int:
+    return sum(hits for path, hits in shop.hits.items() if f"{ids}&print" in path)
 
 
-def run(crawl: Any, shop: Any, settings: dict[str, Any] | None = None, **marks: Any) -> Any:
-    return crawl(Links, settings=SETTINGS | (settings or {}), site=shop, paths=["/"], **marks)
+def run(
+    crawl: Any, shop: Any, settings: dict[str, Any] | None = None, start: str = "/", **marks: Any
+) -> Any:
+    return crawl(Links, settings=SETTINGS | (settings or {}), site=shop, paths=[start], **marks)
 
 
 def test_requests_like_copies_are_not_sent_and_no_page_is_lost(crawl: Any, shop: Any) -> None:
@@ -59,16 +78,32 @@ def test_requests_like_copies_are_not_sent_and_no_page_is_lost(crawl: Any, shop:
     assert crawled.stat("spared/skipped") == NUMBER - prints(shop)
 
 
-def test_watching_changes_no_request_nor_their_order(crawl: Any, shop: Any) -> None:
+def test_the_errback_of_a_spared_request_is_called(crawl: Any, shop: Any) -> None:
+    crawled = crawl(Asking, settings=SETTINGS, site=shop, paths=["/"])
+    told = [item["page"] for item in crawled.items if item.get("spared")]
+    assert len(told) == crawled.stat("spared/skipped") == NUMBER - prints(shop) > 0
+    assert told[-1].endswith("/item?id=*&print=1")
+
+
+def test_watching_and_off_change_no_request_nor_their_order(crawl: Any, shop: Any) -> None:
     orders = []
     for spare in ("off", "watch"):
         shop.hits.clear()
         crawled = run(crawl, shop, {"SIMHASH_SPARE": spare})
         orders.append(list(shop.hits))
+        assert any("spared" in name for name in crawled.stats) == (spare == "watch")
     assert orders[0] == orders[1]
     assert len(orders[1]) == 2 * NUMBER + 1
     assert crawled.stat("spared/would_be") > NUMBER / 2
     assert crawled.stat("spared/would_be_lost") == 0
+
+
+def test_an_address_is_counted_once_however_it_is_written(crawl: Any, shop: Any) -> None:
+    for n in range(NUMBER):
+        links = (f"/item?id={n}x&print=1", f"/item?print=1&id={n}x", f"/item?id={n}x&print=1#top")
+        shop.pages[f"/item?id={n}x"] = html(article(n), links=links)
+    crawled = run(crawl, shop)
+    assert crawled.stat("spared/skipped") == NUMBER - prints(shop) > 0
 
 
 def test_deferred_requests_come_last(crawl: Any, shop: Any) -> None:
@@ -109,6 +144,35 @@ def test_a_second_crawl_of_an_index_knows_what_the_first_learned(
     run(crawl, shop, {"SIMHASH_INDEX_URL": url, "DOWNLOAD_DELAY": 0.02})
     assert len([path for path in shop.hits if "print" not in path]) == NUMBER + 1
     assert prints(shop) < first
+
+
+def test_crawlers_on_redis_learn_together(
+    crawl: Any, shop: Any, server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrapy_simhash.crawl.sparing.EXCHANGE_SECONDS", 0.1)
+    done = threading.Event()
+
+    def held(_: Any) -> tuple[int, dict[str, str], bytes]:
+        done.wait(30)
+        return 404, {}, b""
+
+    shop.pages["/held"] = held
+    stock(shop, more=("/held",))
+    stock(shop, first=1000, start="/more", ids="y")
+    settings = {"SIMHASH_INDEX_URL": server.url}
+    first = threading.Thread(target=run, args=(crawl, shop, settings | {"CONCURRENT_REQUESTS": 2}))
+    first.start()
+    try:
+        while len([path for path in shop.hits if "x" in path and "print" not in path]) < NUMBER:
+            time.sleep(0.05)
+        time.sleep(1)
+        second = run(crawl, shop, settings | {"DOWNLOAD_DELAY": 0.02}, start="/more")
+        assert first.is_alive()
+    finally:
+        done.set()
+        first.join()
+    assert len({item["path"] for item in second.items}) == NUMBER + 1
+    assert prints(shop, "y") < prints(shop, "x") < NUMBER / 2
 
 
 def test_nothing_is_spared_while_the_store_is_away(

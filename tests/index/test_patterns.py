@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from scrapy_simhash.index import StoreUnavailable, open_index, open_patterns
+from scrapy_simhash.index import StoreMissing, StoreUnavailable, open_index, open_patterns
 from scrapy_simhash.url_patterns.counts import Counts
 from scrapy_simhash.url_patterns.store import PatternStore, Row
 from tests.index.conftest import Store
@@ -16,7 +16,7 @@ from tests.index.made import spec
 MakeStore = Callable[[int], PatternStore]
 
 
-@pytest.fixture(params=["memory", "sqlite", "redis", "redis-unix", "sentinel", "cluster"])
+@pytest.fixture(params=["sqlite", "redis", "redis-unix", "sentinel", "cluster"])
 def place(request: pytest.FixtureRequest, stores: Callable[[str], Store]) -> Store:
     return stores(request.param)
 
@@ -101,9 +101,7 @@ def test_the_rows_changed_longest_ago_go(make_store: MakeStore) -> None:
     }
 
 
-def test_two_crawlers_add_to_the_same_rows(place: Store, make_store: MakeStore) -> None:
-    if not place.shared:
-        pytest.skip("one crawler has this store for itself")
+def test_two_crawlers_add_to_the_same_rows(make_store: MakeStore) -> None:
     one, other = make_store(100), make_store(100)
     one.add(rows(2))
     other.add(rows(1))
@@ -116,6 +114,11 @@ def test_any_text_comes_back(make_store: MakeStore) -> None:
     row = Row("ä.test:8080", "/a b?c=*&é=[x]", Counts(1), "pinned", "http://ä.test/%0A")
     store.add([row])
     assert store.changes()[0] == [row]
+
+
+def test_an_index_in_memory_shares_nothing() -> None:
+    with pytest.raises(StoreMissing):
+        open_patterns("memory://")
 
 
 def test_a_file_without_an_index_is_refused(tmp_path: object) -> None:

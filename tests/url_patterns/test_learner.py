@@ -1,14 +1,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
+from scrapy_simhash.index import open_index, open_patterns
 from scrapy_simhash.url_patterns.counts import Counts
 from scrapy_simhash.url_patterns.learner import Forecast, Learner
-from scrapy_simhash.url_patterns.store import MemoryPatternStore, Row
+from scrapy_simhash.url_patterns.store import PatternStore, Row
 from scrapy_simhash.url_patterns.table import PatternTable
+from tests.index.made import spec
 
 SITE = "http://wiki.test"
 
@@ -23,6 +27,14 @@ def fetch(
     if watch or not forecast.spared:
         learner.record(forecast, key=url, original=original, size=1000)
     return forecast
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[PatternStore]:
+    url = f"sqlite:///{tmp_path}/index.sqlite"
+    open_index(url, spec()).close()
+    with closing(open_patterns(url)) as store:
+        yield store
 
 
 def article(n: int) -> str:
@@ -68,6 +80,16 @@ def test_a_draw_is_the_same_for_every_crawler() -> None:
         assert one.forecast(old(n)) == other.forecast(old(n))
 
 
+def test_all_ways_of_writing_an_address_are_drawn_alike() -> None:
+    learner = Learner()
+    for n in range(100):
+        fetch(learner, f"{SITE}/index.php?action=edit&title=Talk:{n}x", article(n))
+    for n in range(1000, 1200):
+        ways = [f"?action=edit&title=Talk:{n}x", f"?title=Talk%3A{n}x&action=edit#top"]
+        one, other = (learner.forecast(f"{SITE}/index.php{way}") for way in ways)
+        assert one[1:] == other[1:]
+
+
 def test_a_new_combination_starts_from_nothing() -> None:
     learner = Learner()
     learn_old_versions(learner)
@@ -85,24 +107,19 @@ def test_a_wrong_forecast_ends_its_pattern_at_once() -> None:
     assert spared(learner, map(old, range(2000, 2200))) == 0
 
 
-def test_it_does_not_matter_which_address_of_a_page_comes_first() -> None:
-    learner = Learner()
-    for n in range(100):
-        fetch(learner, old(n))
-        fetch(learner, article(n), old(n))
-    assert spared(learner, map(old, range(1000, 1200))) > 150
-    assert spared(learner, map(article, range(1000, 1200))) == 0
-
-
-def test_the_simplest_of_several_addresses_is_kept() -> None:
-    learner = Learner()
-    for n in range(100):
-        first = f"{SITE}/index.php?a=1&b=2&title=Story_{n}"
-        fetch(learner, first)
-        fetch(learner, old(n), first)
-        fetch(learner, article(n), first)
-    assert spared(learner, map(article, range(1000, 1200))) == 0
-    assert spared(learner, map(old, range(1000, 1200))) > 150
+def test_of_two_addresses_of_a_page_never_both_are_spared() -> None:
+    for often in (0.02, 0.3, 0.5, 0.7, 0.98):
+        chance, learner = random.Random(5), Learner()
+        for n in range(600):
+            first, second = (
+                (old(n), article(n)) if chance.random() < often else (article(n), old(n))
+            )
+            if not fetch(learner, first).spared:
+                fetch(learner, second, first)
+            else:
+                fetch(learner, second)
+        later = range(1000, 1200)
+        assert not (spared(learner, map(old, later)) and spared(learner, map(article, later)))
 
 
 def test_copies_in_half_of_the_cases_make_no_pattern() -> None:
@@ -125,6 +142,28 @@ def test_versions_of_one_file_tell_nothing_about_another() -> None:
     assert spared(learner, (version(f"file{n}", 7) for n in range(30, 200))) == 0
 
 
+def test_hashes_are_no_evidence() -> None:
+    learner = Learner()
+
+    def tree(commit: int) -> str:
+        return f"http://git.test/w?a=tree;h={commit:040x}abc;hb={commit:039x}abcd"
+
+    for n in range(300):
+        fetch(learner, tree(n), tree(n - n % 50) if n % 50 else None)
+    assert spared(learner, map(tree, range(1000, 1200))) == 0
+
+
+def test_a_wall_needs_no_variety_of_each_value() -> None:
+    learner = Learner()
+
+    def login(n: int) -> str:
+        return f"{SITE}/login?next=Story_{n}&how=K{n % 9}"
+
+    for n in range(60):
+        fetch(learner, login(n), f"{SITE}/login" if n else None)
+    assert spared(learner, map(login, range(1000, 1200))) > 150
+
+
 def test_what_a_path_names_needs_more_evidence() -> None:
     learner = Learner()
     for n in range(60):
@@ -145,6 +184,17 @@ def test_a_mirror_is_learned_for_each_prefix_of_its_own() -> None:
         url = f"/section{n}/page.html"
         fetch(learner, f"http://a.test{url}")
         fetch(learner, f"http://mirror.a.test{url}", f"http://a.test{url}")
+    assert spared(learner, (f"http://mirror.a.test/new{n}/page.html" for n in range(200))) > 150
+    assert spared(learner, (f"http://a.test/new{n}/page.html" for n in range(200))) == 0
+
+
+def test_of_two_mirrors_that_are_crawled_at_once_the_longer_name_is_spared() -> None:
+    learner = Learner()
+    for n in range(200):
+        hosts = ["http://a.test", "http://mirror.a.test"][:: 1 if n % 2 else -1]
+        urls = [f"{host}/section{n}/page.html" for host in hosts]
+        fetch(learner, urls[0])
+        fetch(learner, urls[1], urls[0])
     assert spared(learner, (f"http://mirror.a.test/new{n}/page.html" for n in range(200))) > 150
     assert spared(learner, (f"http://a.test/new{n}/page.html" for n in range(200))) == 0
 
@@ -205,8 +255,9 @@ def test_what_watching_saw_is_learned_at_the_end() -> None:
 
 
 @pytest.mark.parametrize("crawlers", [2, 3])
-def test_crawlers_that_share_a_store_see_the_same_patterns(crawlers: int) -> None:
-    store = MemoryPatternStore()
+def test_crawlers_that_share_a_store_see_the_same_patterns(
+    crawlers: int, store: PatternStore
+) -> None:
     learners = [Learner() for _ in range(crawlers)]
     since = [0] * crawlers
     for n in range(300):
@@ -223,8 +274,7 @@ def test_crawlers_that_share_a_store_see_the_same_patterns(crawlers: int) -> Non
     assert all(forecast == forecasts[0] for forecast in forecasts)
 
 
-def test_a_second_crawler_spares_from_its_first_minute() -> None:
-    store = MemoryPatternStore()
+def test_a_second_crawler_spares_from_its_first_minute(store: PatternStore) -> None:
     first, second = Learner(), Learner()
     learn_old_versions(first)
     exchange(first, store, 0)
@@ -232,8 +282,8 @@ def test_a_second_crawler_spares_from_its_first_minute() -> None:
     assert spared(second, map(old, range(1000, 1200))) > 150
 
 
-def test_increments_that_could_not_be_sent_are_sent_later() -> None:
-    learner, store = Learner(), MemoryPatternStore()
+def test_increments_that_could_not_be_sent_are_sent_later(store: PatternStore) -> None:
+    learner = Learner()
     learn_old_versions(learner, 50)
     learner.table.put_back(learner.table.take_increments())
     learn_old_versions(learner, 100)
@@ -243,7 +293,7 @@ def test_increments_that_could_not_be_sent_are_sent_later() -> None:
     assert learner.table.take_increments() == []
 
 
-def exchange(learner: Learner, store: MemoryPatternStore, since: int) -> int:
+def exchange(learner: Learner, store: PatternStore, since: int) -> int:
     store.add(learner.table.take_increments())
     rows, since = store.changes(since, 10_000)
     learner.table.read(rows)
@@ -266,6 +316,12 @@ def test_the_hosts_are_bounded() -> None:
     grow(table, lambda n: f"{n // 3}.test")
     assert len(table) <= 30
     assert len(table.take_increments()) <= 30
+
+
+def test_increments_that_nobody_takes_are_bounded() -> None:
+    table = PatternTable(most=100)
+    grow(table, lambda _: "a.test")
+    assert len(table.take_increments()) <= 100
 
 
 def test_the_rows_with_the_most_pages_stay() -> None:

@@ -22,8 +22,8 @@ def test_a_few_copies_among_many_pages_are_no_wall() -> None:
     assert told(Walls(), "a", originals) == []
 
 
-def test_the_hosts_are_bounded() -> None:
-    walls = Walls(most_hosts=2)
+def test_hosts_and_originals_are_bounded() -> None:
+    walls = Walls(most=2)
     for host in ("a", "b", "c"):
         told(walls, host, ["login"] * (COPIES - 1))
     assert told(walls, "a", ["login"]) == []
