@@ -39,6 +39,7 @@ class Page:
         images: the images outside unseen elements.
         data: the scripts of JSON, which other scripts may turn into the page.
         heading_elements: all elements ``h1``.
+        heading_line: how many lines come before the first of them; None if there is none.
         title: the text of ``<title>``.
     """
 
@@ -50,6 +51,7 @@ class Page:
     images: list[Element] = field(default_factory=list)
     data: list[Element] = field(default_factory=list)
     heading_elements: list[Element] = field(default_factory=list)
+    heading_line: int | None = None
 
     @property
     def headings(self) -> tuple[str, ...]:
@@ -168,6 +170,8 @@ def _read_lines(page: Page) -> None:
         else:
             if tag == "h1":
                 page.heading_elements.append(el)
+                if page.heading_line is None:
+                    page.heading_line = len(lines)
             open_line = False
             if text and not text.isspace():
                 lines.append([text])

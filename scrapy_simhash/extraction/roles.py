@@ -1,13 +1,13 @@
 """Roles of elements: their tag and their names tell something about the text in them.
 
-A role is one bit, so that an element carries those of all that it stands in. Tags are strong
-evidence, names of classes and ids are weak; whether either is believed depends on how much of the
-page it would take away.
+A role is one bit, so that an element carries those of all that it stands in. Each role is evidence
+with a weight of its own, and none decides alone.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -29,32 +29,27 @@ FLOW_TAGS = frozenset(
     " ul".split()
 )
 
-NAVIGATION, FOOTER, ASIDE, HEADER, CONTROL, NOSCRIPT, CAPTION, DIALOG, HIDDEN = (
-    1 << bit for bit in range(9)
-)
+NAVIGATION, FOOTER, ASIDE, HEADER, CAPTION, DIALOG, HIDDEN = (1 << bit for bit in range(7))
 #: A notice about cookies, by its names.
-NOTICE = 1 << 9
+NOTICE = 1 << 7
 #: Comments, teasers, sidebars and the like, by their names.
-DOUBTFUL = 1 << 10
-LINK = 1 << 11
-TITLE = 1 << 12
-#: The roles by tag or attribute that may take text away.
-FURNITURE = (NAVIGATION, FOOTER, ASIDE, HEADER, CONTROL, NOSCRIPT, CAPTION, DIALOG, HIDDEN)
+DOUBTFUL = 1 << 8
+#: Menus, heads, tools and the like, by their names.
+UNLIKELY = 1 << 9
+LINK = 1 << 10
+TITLE = 1 << 11
 #: All that names or tags say against an element; it is not said of one around the heading.
-AGAINST = sum(FURNITURE) | NOTICE | DOUBTFUL
+AGAINST = LINK - 1
 
 _TAGS = {
     "a": LINK,
     "aside": ASIDE,
-    "button": CONTROL,
     "dialog": DIALOG,
     "figcaption": CAPTION,
     "footer": FOOTER,
     "h1": TITLE,
     "header": HEADER,
-    "legend": CONTROL,
     "nav": NAVIGATION,
-    "noscript": NOSCRIPT,
 }
 _ARIA_ROLES = {
     "alert": DIALOG,
@@ -64,23 +59,25 @@ _ARIA_ROLES = {
     "contentinfo": FOOTER,
     "dialog": DIALOG,
     "navigation": NAVIGATION,
-    "search": CONTROL,
 }
 _NOTICE = re.compile(r"cookie|consent|gdpr")
 _DOUBTFUL = re.compile(
     r"comment(?!ary|s-open)|disqus|respond|foot|side-?bar|related|recommend|teaser|widget|promo"
     r"|newsletter|popup|modal|caption|author[-_]?(?:box|bio)|signature"
 )
+_UNLIKELY = re.compile(
+    r"menu|nav|head|(?<!in)side|crumb|share|social|tag|meta|banner|ad-|ads|login|cart|search"
+    r"|copyright|pager|pagin|toolbar"
+)
 _INVISIBLE = re.compile(r"display\s{0,3}:\s{0,3}none")
 LONGEST_NAMES = 200  # characters of an attribute that are looked at
 _TELLING = frozenset(("role", "hidden", "aria-hidden", "style"))
 
 
-def role_of(el: Element) -> int:
+def role_of(tag: str, attributes: Iterable[tuple[str, str]]) -> int:
     """Return what an element's own tag and attributes tell, as bits."""
-    tag = el.tag
     role = _TAGS.get(tag, 0)
-    for name, value in el.items():
+    for name, value in attributes:
         # The id of a section is the slug of its heading: it tells the topic, not the role.
         if name == "class" or (name == "id" and tag != "section"):
             role |= _role_of_names(value if len(value) < LONGEST_NAMES else value[:LONGEST_NAMES])
@@ -101,4 +98,6 @@ def _role_of_attribute(name: str, value: str) -> int:
 def _role_of_names(names: str) -> int:
     names = names.lower()
     role = NOTICE if _NOTICE.search(names) else 0
+    if _UNLIKELY.search(names):
+        role |= UNLIKELY
     return role | DOUBTFUL if _DOUBTFUL.search(names) else role

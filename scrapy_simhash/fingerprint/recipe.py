@@ -28,7 +28,7 @@ _NARROW_DISTANCE = 3  # what four slices find every pair within
 _VERSIONS = {
     **dict.fromkeys(("simhash", "karp-rabin"), 1),
     **dict.fromkeys(("characters", "words", "keywords", "pypi"), 1),
-    "main": 1,
+    "main": 2,
     "text": 1,
     "facts": 2,
 }

@@ -11,7 +11,8 @@ from scrapy_simhash.extraction import roles
 def role(markup: str) -> int:
     """The role of the only element of a page's body."""
     root = etree.fromstring(f"<html><body>{markup}</body></html>", etree.HTMLParser())
-    return roles.role_of(root.find("body")[0])
+    element = root.find("body")[0]
+    return roles.role_of(element.tag, element.items())
 
 
 @pytest.mark.parametrize(
@@ -23,9 +24,10 @@ def role(markup: str) -> int:
         ("<div hidden>", roles.HIDDEN),
         ("<div aria-hidden=true>", roles.HIDDEN),
         ("<div style='color: red; display : none'>", roles.HIDDEN),
-        ("<div class='cookie-banner'>", roles.NOTICE),
+        ("<div class='cookie-note'>", roles.NOTICE),
         ("<div id=CONSENT>", roles.NOTICE),
         ("<ol class=comment-list>", roles.DOUBTFUL),
+        ("<div class=main-menu>", roles.UNLIKELY),
         ("<aside class=related>", roles.ASIDE | roles.DOUBTFUL),
     ],
 )
@@ -33,7 +35,7 @@ def test_tags_attributes_and_names_tell_roles(markup: str, expected: int) -> Non
     assert role(markup) == expected
 
 
-@pytest.mark.parametrize("name", ["commentary", "story-body", "comments-open", "side"])
+@pytest.mark.parametrize("name", ["commentary", "story-body", "comments-open", "inside"])
 def test_names_of_content_tell_nothing(name: str) -> None:
     """A word is not doubtful for containing one that is."""
     assert role(f"<div class={name}>") == 0

@@ -1,0 +1,202 @@
+"""How likely each line of a page is to be main text.
+
+Two logistic regressions. The first one looks at a line and at the elements around it. The second
+one looks at what the first one found: of the line, of the lines beside it, of those that are set
+like it, and of the part of the page that holds most of the likely text. So a line is judged by
+its company, and one paragraph more or less moves little.
+
+``tests/benchmarks/fit.py`` fits the weights to pages whose main text people marked. All features
+count bytes, marks and elements, because words would tie them to a language.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_simhash.extraction import roles
+from scrapy_simhash.extraction.outline import Floats, Ints, Outline
+
+#: A shorter line weighs less than its bytes: it may be a label, a byline, a link.
+FULL_LINE = 80
+#: A line counts no more than so many bytes where lines are compared.
+LONGEST_LINE = 400
+POWER = 1.5
+_HEADINGS = frozenset("h2 h3 h4 h5 h6".split())
+
+#: The roles that the first look knows, in the order of its weights.
+ROLES = np.array(
+    [
+        *(roles.NAVIGATION, roles.FOOTER, roles.ASIDE, roles.HEADER, roles.CAPTION, roles.DIALOG),
+        *(roles.HIDDEN, roles.NOTICE, roles.DOUBTFUL, roles.LINK, roles.UNLIKELY),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The lines of a page that may be main text, one number each in every array.
+
+    Attributes:
+        places: the element that a line stands in, by its number in the outline.
+        sizes: bytes in UTF-8, without spaces.
+        linked: the share of it in links.
+        marks: how many marks of punctuation it has.
+        ends: whether it ends as a sentence does.
+        below_heading: whether it comes after the first ``h1``, if there is one.
+        above_heading: whether it comes before that.
+    """
+
+    places: Ints
+    sizes: Floats
+    linked: Floats
+    marks: Ints
+    ends: npt.NDArray[np.bool_]
+    below_heading: npt.NDArray[np.bool_]
+    above_heading: npt.NDArray[np.bool_]
+
+
+def likelihoods(lines: Lines, outline: Outline) -> Floats:
+    """Return for each line how likely it is, as log odds."""
+    groups = outline.groups(lines.places)[lines.places]
+    first = _FIRST @ first_look(lines, outline, groups) + _FIRST_BIAS
+    return _SECOND @ second_look(lines, outline, groups, first) + _SECOND_BIAS
+
+
+def first_look(lines: Lines, outline: Outline, groups: Ints) -> Floats:
+    """Return what a line and the elements around it tell: a row for each feature.
+
+    Args:
+        lines: at least one.
+        outline: of their page.
+        groups: of each line, see :meth:`Outline.groups`.
+    """
+    places, sizes = lines.places, lines.sizes
+    text = sizes * (1 - lines.linked)
+    total = text.sum() + 1
+    kinds = (np.array(outline.roles)[places] & ROLES[:, None]) > 0
+    weights = np.minimum(1, sizes / FULL_LINE) * text * np.where(kinds[:-1].any(axis=0), 0.1, 1)
+    manners = np.array(outline.manners)[places]
+    upto = np.cumsum(text)
+    since = upto - np.where(lines.above_heading, upto, 0).max()
+    tags = [outline.made[place][0] for place in places.tolist()]
+    held = np.bincount(groups, text)[groups]
+    return np.stack(
+        [
+            *kinds,
+            np.bincount(manners, weights)[manners] / (weights.sum() + 1),
+            np.log2(np.bincount(manners)[manners]),
+            lines.above_heading,
+            lines.below_heading / (1 + np.maximum(since, 0) / 500),
+            (total - upto) / total,
+            np.minimum(upto - text, total - upto) < 0.03 * total,
+            np.full(len(places), np.log2(total)),
+            np.minimum(np.log2(sizes), np.log2(FULL_LINE)),
+            lines.linked,
+            np.minimum(lines.marks, 3),
+            lines.ends,
+            [tag in _HEADINGS for tag in tags],
+            [tag == "li" for tag in tags],
+            held / np.bincount(groups, sizes)[groups],
+            np.log2(1 + held / np.bincount(groups)[groups]),
+        ]
+    )
+
+
+def second_look(lines: Lines, outline: Outline, groups: Ints, first: Floats) -> Floats:
+    """Return what the first look tells of each line's company: a row for each feature.
+
+    Args:
+        lines: see :func:`first_look`.
+        outline: see :func:`first_look`.
+        groups: see :func:`first_look`.
+        first: the log odds by the first look.
+    """
+    places, sizes = lines.places, lines.sizes
+    likely = 1 / (1 + np.exp(-first))
+    weights = np.minimum(sizes, LONGEST_LINE)
+    gains = weights * likely
+    total = gains.sum()
+    manners = np.array(outline.manners)
+    long = gains[sizes >= FULL_LINE].sum() / total
+    own = np.bincount(groups, np.minimum(1, sizes / FULL_LINE) * sizes * likely, len(manners))
+    weight = outline.sums(np.power(own, POWER))
+    # Elements with more than half of the weight lie in each other; the last one is the innermost.
+    area = int(np.flatnonzero(weight > weight[0] / 2)[-1])
+    found = outline.sums(np.bincount(places, sizes * likely, len(manners)))
+    all_bytes = outline.sums(np.bincount(places, sizes, len(manners)))
+    holders, distances = (values[places] for values in outline.levels(area))
+    share = found[area] / found[holders]
+    return np.stack(
+        [
+            likely,
+            _mean(manners[places], weights, gains),
+            _mean(manners[groups], weights, gains),
+            _mean_beside(1, weights, gains),
+            _mean_beside(4, weights, gains),
+            np.full(len(places), total / weights.sum()),
+            np.full(len(places), likely.max()),
+            long * likely,
+            1 / (1 + distances),
+            distances == 0,
+            share,
+            long * share,
+            found[holders] / all_bytes[holders],
+            weight[groups] / weight[0],
+        ]
+    )
+
+
+def _mean(kinds: Ints, weights: Floats, gains: Floats) -> Floats:
+    """Return for each line the mean likelihood of those of its kind."""
+    return (np.bincount(kinds, gains) / np.maximum(np.bincount(kinds, weights), 1e-9))[kinds]
+
+
+def _mean_beside(reach: int, weights: Floats, gains: Floats) -> Floats:
+    """Return for each line the mean likelihood of so many lines before and after it."""
+    window = np.ones(2 * reach + 1)
+    window[reach] = 0
+    count = len(gains)
+    likely, all_of_it = (
+        np.convolve(values, window)[reach : reach + count] for values in (gains, weights)
+    )
+    return (likely + 0.2) / (all_of_it + 1)
+
+
+_FIRST_BIAS = -0.0776
+_FIRST = np.array(
+    [
+        -0.584,
+        -2.38,
+        -1.63,
+        -0.119,
+        -0.466,
+        -1.69,
+        -0.88,
+        -3.64,
+        -1.13,
+        -0.964,
+        -0.509,
+        3.27,
+        0.15,
+        -1.83,
+        0.482,
+        1.5,
+        -0.753,
+        -0.162,
+        -0.05,
+        -0.778,
+        0.0731,
+        0.673,
+        0.639,
+        0.258,
+        0.458,
+        0.0621,
+    ]
+)
+_SECOND_BIAS = 0.985
+_SECOND = np.array(
+    [1.19, 1.31, 0.74, 1.4, 0.439, -1.02, -5.14, 1.09, 1.46, 0.545, -1.05, -0.74, 1.88, 0.782]
+)
