@@ -23,8 +23,10 @@ THIN_BYTES = 150
 THIN_BYTES_OF_MUCH = 450
 THIN_SHARE = 0.1
 
-_CODES = np.arange(0x10001)
-_BYTES = (1 + (_CODES >= 0x80) + (_CODES >= 0x800) + (_CODES >= 0x10000)).astype(np.uint8)
+# For each unit of UTF-16; the two that make one character take two bytes each in UTF-8.
+_CODES = np.arange(0x10000)
+_BYTES = (1 + (_CODES >= 0x80) + (_CODES >= 0x800)).astype(np.uint8)
+_BYTES[0xD800:0xE000] = 2
 _BYTES[[ord(space) for space in " \t\n"]] = 0
 _MARKS = np.isin(_CODES, [ord(mark) for mark in ",.;:!?，、。；：！？"])
 _ENDS = np.isin(_CODES, [ord(mark) for mark in '.:!?。；：！？…"”’」』'])
@@ -39,16 +41,14 @@ class Measures(NamedTuple):
 
 
 def measures(texts: list[str]) -> Measures:
-    """Measure all lines at once, because a page has hundreds of them."""
-    joined = "\n".join(texts) + "\n"
-    codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32)
-    codes = np.minimum(codes, len(_CODES) - 1)
-    ends = np.cumsum([len(text) + 1 for text in texts])
-    starts = np.concatenate(([0], ends[:-1]))
+    """Measure all lines of a page at once, because it may have hundreds; at least one."""
+    codes = np.frombuffer("\n".join([*texts, ""]).encode("utf-16-le", "surrogatepass"), np.uint16)
+    ends = np.flatnonzero(codes == ord("\n"))
+    starts = np.concatenate(([0], ends[:-1] + 1))
     return Measures(
         np.add.reduceat(_BYTES[codes], starts, dtype=np.intp),
         np.add.reduceat(_MARKS[codes], starts, dtype=np.intp),
-        _ENDS[codes[np.maximum(ends - 2, starts)]],
+        _ENDS[codes[np.maximum(ends - 1, starts)]],
     )
 
 

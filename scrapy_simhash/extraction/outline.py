@@ -45,11 +45,9 @@ class Outline:
 
     def place(self, el: Element) -> int:
         """Return the number of the block that a line's element is or stands in."""
-        while el.tag in _INLINE and (parent := el.getparent()) is not None:
-            el = parent
         places = self._places
-        if el in places:
-            return places[el]
+        while el not in places and el.tag in _INLINE:
+            el = el.getparent()
         path = []
         while el not in places:
             path.append(el)

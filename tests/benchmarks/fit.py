@@ -15,6 +15,7 @@ import statistics
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from urllib.parse import urlsplit
 from zlib import crc32
 
@@ -28,7 +29,7 @@ from scrapy_simhash.extraction.page import encoded, read_page
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.keys import registered_domain
 from scrapy_simhash.offline.datasets import Document, read_dataset
-from tests.benchmarks.extraction import DATA, likeness
+from tests.benchmarks.extraction import DATA, LOST, Likeness, likeness
 from tests.benchmarks.kinds import make_kinds
 from tests.benchmarks.kinds.templates import shingles
 
@@ -46,6 +47,7 @@ MOST_BESIDE = 2.0
 class Example:
     """A page of the fit: its features, and for each line whether it is main text and its weight."""
 
+    name: str
     body: str
     parts: set[int]
     share: float
@@ -58,7 +60,9 @@ class Example:
     weights: Floats
 
 
-def example(document: Document, hosts: Sequence[str], body: str, share: float) -> Example | None:
+def example(
+    name: str, document: Document, hosts: Sequence[str], share: float, body: str
+) -> Example | None:
     page = read_page(encoded(document.html or ""))
     found = candidates(page)
     if found is None:
@@ -77,7 +81,7 @@ def example(document: Document, hosts: Sequence[str], body: str, share: float) -
     look = first_look(lines, outline, groups)
     parts = {crc32(host.encode()[::-1]) % PARTS for host in hosts}
     return Example(
-        body, parts, share, texts, lines, outline, groups, look, right * 1.0, share * weights
+        name, body, parts, share, texts, lines, outline, groups, look, right * 1.0, share * weights
     )
 
 
@@ -87,21 +91,22 @@ def _share(line: str, letters: str, wanted: set[str]) -> float:
 
 
 def examples() -> Iterator[Example]:
+    """Yield the pages of the sets, and their mirrors, that have main text among their lines."""
     for name, share in SETS.items():
-        originals = [d for d in read_dataset(DATA / name).documents if d.body]
+        originals = [document for document in read_dataset(DATA / name).documents if document.body]
         made = make_kinds(originals, kinds=["mirror"], name=name)
         by_id = {document.id: document for document in made.documents}
-        for document in originals:
-            known = by_id.get(document.id, document)
-            one = example(document, [_host(known)], document.body or "", 1)
-            if one is not None:
-                yield one
-        for document in made.documents:
-            if document.id.endswith("#mirror"):
-                hosts = [_host(by_id[document.id.rpartition("#")[0]]), _host(document)]
-                one = example(document, hosts, document.body or "", share)
-                if one is not None:
-                    yield one
+        found = [
+            example(name, document, [_host(by_id.get(document.id, document))], 1, document.body)
+            for document in originals
+            if document.body
+        ]
+        found += [
+            example(name, document, [_host(by_id[of]), _host(document)], share, document.body or "")
+            for document in made.documents
+            if (of := document.id.removesuffix("#mirror")) != document.id
+        ]
+        yield from filter(None, found)
 
 
 def _host(document: Document) -> str:
@@ -150,17 +155,21 @@ def model(found: Sequence[Example]) -> Model:
 
 def check(found: Sequence[Example]) -> None:
     """Print how right the text is on pages of hosts that the fit has not seen."""
-    f1 = []
+    likenesses: dict[str, list[Likeness]] = {}
     for part in range(PARTS):
         left = model([one for one in found if part not in one.parts])
         for one in found:
             if part in one.parts and one.share == 1:
                 taken = left.odds(one) >= LIKELY
-                text = "\n".join(
-                    text for text, is_taken in zip(one.texts, taken, strict=True) if is_taken
-                )
-                f1.append(likeness(text, one.body).f1)
-    print(f"{len(f1)} pages, F1 {statistics.mean(f1):.3f}")
+                text = "\n".join(compress(one.texts, taken))
+                likenesses.setdefault(one.name, []).append(likeness(text, one.body))
+    for name, all_of_it in likenesses.items():
+        f1, recall, precision = map(statistics.mean, zip(*all_of_it, strict=True))
+        lost = sum(one.recall < LOST for one in all_of_it)
+        print(
+            f"{name}: {len(all_of_it)} pages, F1 {f1:.3f}, recall {recall:.3f},"
+            f" precision {precision:.3f}, {lost} with less than 30% of their main text"
+        )
 
 
 def main() -> int:
