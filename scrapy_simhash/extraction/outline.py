@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -76,15 +75,12 @@ class Outline:
         self._places[el] = place
         return place
 
-    def groups(self, places: Iterable[int]) -> Ints:
+    def groups(self, places: Ints) -> Ints:
         """Return for each element the one that its lines stand in together with others.
 
         Paragraphs, lists and tables only shape running text; many manuals have no tag for sections.
-
-        Args:
-            places: of all lines.
         """
-        lines = np.bincount(np.fromiter(places, np.intp), minlength=len(self.parents))
+        lines = np.bincount(places, minlength=len(self.parents))
         around, groups = [0], [0]
         for place in range(1, len(self.parents)):
             parent = self.parents[place]

@@ -184,9 +184,8 @@ def main() -> int:
         check(found)
         return 0
     best = model(found)
-    for name, (bias, weights) in (("FIRST", best.first), ("SECOND", best.second)):
-        numbers = ", ".join(f"{weight:.3g}" for weight in weights)
-        print(f"_{name}_BIAS = {bias:.3g}\n_{name} = np.array([{numbers}])")
+    for name, (bias, weights) in (("first", best.first), ("second", best.second)):
+        print(f"{name}: {bias:.3g} and", *(f"{weight:.3g}" for weight in weights))
     return 0
 
 
