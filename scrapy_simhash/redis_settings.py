@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
 
 from scrapy.settings import BaseSettings
 
@@ -43,11 +43,7 @@ def scrapy_redis_url(settings: BaseSettings) -> str:
     user, password = (quote(str(params.get(name) or ""), "") for name in ("username", "password"))
     database = params.get("db") or 0
     # As redis-py, what the URL says goes before what is said beside it.
-    try:
-        parts = urlsplit(str(params.get("url") or ""))
-    except ValueError:
-        # Its own message may hold the password.
-        raise SettingError("REDIS_URL is not the URL of a Redis") from None
+    parts = _parts(str(params.get("url") or ""))
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
     for name, value in params.items():
         if name == "ssl_cert_reqs":
@@ -70,3 +66,18 @@ def scrapy_redis_url(settings: BaseSettings) -> str:
         path = f"/{database}"
     login = f"{user}:{password}@" if user or password else ""
     return f"{scheme}://{login}{place}{path}{'?' if query else ''}{urlencode(query)}"
+
+
+def _parts(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        # Its own message may hold the password.
+        parts = None
+    # A fragment, or an "@" in the query, is the rest of a password that holds "#" or "?".
+    if parts is None or parts.fragment or "@" in parts.query.partition("=")[0]:
+        raise SettingError(
+            "REDIS_URL is not the URL of a Redis: special characters of the password are written "
+            "as %2F, %23, %3F, %40 and the like"
+        )
+    return parts

@@ -6,6 +6,7 @@ before a setting is read.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterable
@@ -38,6 +39,10 @@ _SHOWN = 80
 _EXPLAINED = 300
 _MOST_EXPRESSIONS = 100
 _LONGEST_EXPRESSION = 500
+# Seconds: 30 years, which every clock can add.
+_LONGEST_WAIT = 1e9
+# Above any number that means something.
+_MOST = 1e18
 
 #: Every setting of the plugin, with its default.
 DEFAULTS: dict[str, Any] = {
@@ -123,7 +128,7 @@ class FilterSettings:
         Raises:
             SettingError: one line that names the setting and says what it may be.
         """
-        _refuse_unknown(settings)
+        refuse_unknown(settings)
         log_path = log_path_from_settings(settings)
         recipe = recipe_from_settings(settings)
         log_text = _number(settings, "SIMHASH_LOG_TEXT", int, 0)
@@ -132,7 +137,7 @@ class FilterSettings:
             scope=_one_of(_get(settings, "SIMHASH_SCOPE"), SCOPES, "SIMHASH_SCOPE"),
             recipe=recipe,
             index_url=index_url_from_settings(settings),
-            lease=_number(settings, "SIMHASH_LEASE", float, 1),
+            lease=_number(settings, "SIMHASH_LEASE", float, 1, _LONGEST_WAIT),
             on_unavailable=_one_of(
                 _get(settings, "SIMHASH_ON_UNAVAILABLE"),
                 get_args(OnUnavailable),
@@ -140,10 +145,10 @@ class FilterSettings:
             ),
             outage_pages=_number(settings, "SIMHASH_OUTAGE_PAGES", int, 0),
             max_body_size=max_body_size_from_settings(settings),
-            timeout=_number(settings, "SIMHASH_TIMEOUT", float, 0.1),
+            timeout=_number(settings, "SIMHASH_TIMEOUT", float, 0.1, _LONGEST_WAIT),
             processes=_processes(settings, recipe),
             spare=_one_of(_get(settings, "SIMHASH_SPARE"), get_args(Spare), "SIMHASH_SPARE"),
-            spare_share=_spare_share(settings),
+            spare_share=_number(settings, "SIMHASH_SPARE_SHARE", float, 0.01, 1),
             spare_never=_spare_never(settings),
             log_path=log_path,
             log_size=_number(settings, "SIMHASH_LOG_SIZE", int, 10_000),
@@ -210,18 +215,16 @@ def _cut(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
-def _refuse_unknown(settings: BaseSettings) -> None:
-    # A misspelt setting that is silently ignored filters with values nobody asked for.
+def refuse_unknown(settings: BaseSettings) -> None:
+    """Raise a SettingError for a misspelt setting, because without it other values count."""
     for name in settings:
         if isinstance(name, str) and name.startswith(_PREFIX) and name not in DEFAULTS:
             from difflib import get_close_matches
 
             names = {known.removeprefix(_PREFIX): known for known in DEFAULTS}
             meant = get_close_matches(name.removeprefix(_PREFIX)[:_SHOWN], names, 1)
-            hint = (
-                f"did you mean {names[meant[0]]}?" if meant else f"there are {', '.join(DEFAULTS)}"
-            )
-            raise SettingError(f"{_cut(name, _SHOWN)}: there is no such setting; {hint}")
+            hint = f"; did you mean {names[meant[0]]}?" if meant else ""
+            raise SettingError(f"{_cut(name, _SHOWN)}: there is no such setting{hint}")
 
 
 def _one_of(value: object, choices: Iterable[T], name: str) -> T:
@@ -240,34 +243,33 @@ def _text(settings: BaseSettings, name: str) -> str | None:
     return value
 
 
-def _number(settings: BaseSettings, name: str, kind: Callable[[Any], T], least: float) -> T:
+def _number(
+    settings: BaseSettings,
+    name: str,
+    kind: Callable[[Any], T],
+    least: float,
+    most: float = _MOST,
+) -> T:
     # Values given on the command line arrive as text.
     value = _get(settings, name)
     try:
         number: Any = kind(value)
         # Half a page is no number of pages, and "not a number" is not even equal to itself.
         is_another = isinstance(value, float) and value != number
-        if isinstance(value, bool) or is_another or not least <= number < float("inf"):
+        if isinstance(value, bool) or is_another or not least <= number <= most:
             raise ValueError
     except (TypeError, ValueError, OverflowError):
         whole = "a whole number" if kind is int else "a number"
+        limit = f" and at most {most:,.0f}" if most < _MOST else ""
         raise SettingError(
-            f"{name}: {_shown(value)} is not {whole} of at least {least:g}"
+            f"{name}: {_shown(value)} is not {whole} of at least {least:g}{limit}"
         ) from None
     return kind(number)
 
 
-def _spare_share(settings: BaseSettings) -> float:
-    share = _number(settings, "SIMHASH_SPARE_SHARE", float, 0.01)
-    if share > 1:
-        raise SettingError(f"SIMHASH_SPARE_SHARE: {share:g} is more than all, which is 1")
-    return share
-
-
 def _spare_never(settings: BaseSettings) -> tuple[re.Pattern[str], ...]:
     value = _get(settings, "SIMHASH_SPARE_NEVER")
-    # On the command line it is one expression.
-    expressions = [value] if isinstance(value, str) else value
+    expressions = _listed(value) if isinstance(value, str) else value
     if not isinstance(expressions, (list, tuple)) or len(expressions) > _MOST_EXPRESSIONS:
         raise SettingError(
             f"SIMHASH_SPARE_NEVER: {_shown(value)} is no list of up to {_MOST_EXPRESSIONS} "
@@ -284,6 +286,16 @@ def _spare_never(settings: BaseSettings) -> tuple[re.Pattern[str], ...]:
                 f"SIMHASH_SPARE_NEVER: {_shown(expression)} is no regular expression: {error}"
             ) from None
     return tuple(found)
+
+
+def _listed(text: str) -> list[str]:
+    """Return the texts of a list as it stands on a command line; other text is the only one."""
+    try:
+        texts = json.loads(text)
+    except (ValueError, RecursionError):
+        return [text]
+    is_list = isinstance(texts, list) and all(isinstance(one, str) for one in texts)
+    return texts if is_list else [text]
 
 
 def _processes(settings: BaseSettings, recipe: Recipe) -> int:
@@ -306,8 +318,9 @@ def recipe_from_settings(settings: BaseSettings) -> Recipe:
     from scrapy_simhash.extraction.extractor import load_extractor
     from scrapy_simhash.fingerprint.recipe import named_recipe
 
+    name = _text(settings, "SIMHASH_RECIPE") or ""
     try:
-        recipe = named_recipe(_text(settings, "SIMHASH_RECIPE") or "")
+        recipe = named_recipe(name)
     except ValueError as error:
         raise SettingError(f"SIMHASH_RECIPE: {_cut(str(error), _EXPLAINED)}") from None
     changes: dict[str, Any] = {"seed": _text(settings, "SIMHASH_SEED")}
@@ -317,14 +330,14 @@ def recipe_from_settings(settings: BaseSettings) -> Recipe:
         changes["min_length"] = _number(settings, "SIMHASH_MIN_LENGTH", int, 1)
     if (extractor := _text(settings, "SIMHASH_EXTRACTOR")) is not None:
         changes["extractor"] = extractor
-    for name, value in changes.items():
+    for change, value in changes.items():
         try:
-            recipe = replace(recipe, **{name: value})
-            if name == "extractor":
+            recipe = replace(recipe, **{change: value})
+            if change == "extractor":
                 load_extractor(value)
         except (RecursionError, TypeError, ValueError) as error:
             message = _cut(str(error), _EXPLAINED)
-            raise SettingError(f"SIMHASH_{name.upper()}: {message}") from None
+            raise SettingError(f"SIMHASH_{change.upper()}: {message}") from None
     return recipe
 
 

@@ -73,6 +73,9 @@ def test_processes_are_as_many_as_the_extractor_needs_and_the_cores_allow(
         ("SIMHASH_ITEM_TEXT_FIELD", ["text"], "list"),
         ("SIMHASH_LEASE", "soon", "a number"),
         ("SIMHASH_LEASE", float("nan"), "a number"),
+        ("SIMHASH_LEASE", "1e300", "at most 1,000,000,000"),
+        ("SIMHASH_SPARE_SHARE", "1.5", "at most 1"),
+        ("SIMHASH_SPARE_NEVER", '["("]', "is no regular expression"),
         ("SIMHASH_ON_UNAVAILABLE", "panic", "continue, stop"),
         ("SIMHASH_OUTAGE_PAGES", -1, "at least 0"),
         ("SIMHASH_OUTAGE_PAGES", float("nan"), "whole number"),
@@ -81,8 +84,9 @@ def test_processes_are_as_many_as_the_extractor_needs_and_the_cores_allow(
         ("SIMHASH_PROCESSES", -1, "at least 0"),
         ("SIMHASH_SEED", b"secret", "bytes"),
         ("SIMHASH_DISTANSE", 3, "did you mean SIMHASH_DISTANCE?"),
-        ("SIMHASH_COLOUR", "red", "there are SIMHASH_ENABLED, "),
+        ("SIMHASH_COLOUR", "red", "there is no such setting"),
         ("SIMHASH_" + "X" * 10_000, 1, "there is no such setting"),
+        ("SIMHASH_RECIPE", "x" * 5000, "SIMHASH_RECIPE: it has 5000 characters"),
         ("SIMHASH_LOG", "x" * 10_000, "cannot be written"),
     ],
 )
@@ -94,6 +98,24 @@ def test_unusable_setting_is_named_in_one_line(name: str, value: Any, says: str)
     assert len(message) < 1000
     assert says in message
     assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("given", "expressions"),
+    [
+        ('["/print/", "a,b"]', ["/print/", "a,b"]),
+        ("[0-9]", ["[0-9]"]),
+        ("[0]", ["[0]"]),
+        ("[]", []),
+        ("/print/", ["/print/"]),
+        (["/print/"], ["/print/"]),
+    ],
+)
+def test_list_of_the_command_line_is_that_of_a_settings_file(
+    given: Any, expressions: list[str]
+) -> None:
+    found = read(SIMHASH_SPARE_NEVER=given).spare_never
+    assert [expression.pattern for expression in found] == expressions
 
 
 def test_crawl_with_an_unusable_setting_does_not_start(crawl: Any) -> None:
@@ -124,7 +146,13 @@ def test_spec_of_the_index_has_what_the_settings_say() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("REDIS_URL", "redis://[s3cret"), ("REDIS_PARAMS", "s3cret"), ("REDIS_PARAMS", 3)],
+    [
+        ("REDIS_URL", "redis://[s3cret"),
+        ("REDIS_URL", "redis://user:12#s3cret@h:1/0"),
+        ("REDIS_URL", "redis://user:12?s3cret@h:1/0"),
+        ("REDIS_PARAMS", "s3cret"),
+        ("REDIS_PARAMS", 3),
+    ],
 )
 def test_unusable_setting_of_scrapy_redis_is_named_without_its_value(name: str, value: Any) -> None:
     with pytest.raises(SettingError, match=name) as caught:

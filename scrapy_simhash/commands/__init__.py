@@ -72,10 +72,13 @@ class SimhashCommand(ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:  # noqa: D102
         from scrapy_simhash.index.contract import StoreError
+        from scrapy_simhash.settings import refuse_unknown
 
         try:
             if args:
                 raise UsageError(f"unrecognized arguments: {' '.join(args)}")
+            assert self.settings is not None
+            refuse_unknown(self.settings)
             self.exitcode = _load(opts.subcommand).run(opts, self.settings) or 0
         except BrokenPipeError:
             # Whoever read the output has seen enough; nothing more can be flushed at exit.

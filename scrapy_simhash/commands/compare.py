@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import http.client
+import mimetypes
 import os
 import shutil
 import sys
@@ -123,8 +124,9 @@ def _side(name: str, as_text: bool, recipe: Recipe, settings: BaseSettings) -> _
         if as_text or name.endswith(".txt"):
             return _text(name, body.decode(errors="replace"), recipe)
         kind = responsetypes.from_args(filename=name, body=body[:5000])
-        # A saved page says less of itself than a server does.
-        kind = HtmlResponse if kind is TextResponse else kind
+        if kind is TextResponse and mimetypes.guess_type(name)[0] is None:
+            # A saved page says less of itself than a server does.
+            kind = HtmlResponse
     elif as_text:
         return _text(_short(name), name, recipe)
     else:
@@ -150,6 +152,9 @@ def _text(name: str, text: str, recipe: Recipe) -> _Side:
 
 def _fetched(url: str, most: int, agent: str) -> tuple[bytes, Message, str]:
     """Return the body, up to a byte too many, the headers and the final address."""
+    if "@" in url.split("/")[2]:
+        # Not shown, because it may hold a password.
+        raise UsageError("an address with a user or password is not fetched: save the page")
     try:
         request = urllib.request.Request(url, headers={"User-Agent": agent})  # noqa: S310 (checked)
         with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310

@@ -47,6 +47,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     """Count, ask, delete."""
     if not options.pages and options.host is None and options.older_than is None:
         raise UsageError("name the pages to forget: give URLs, --host or --older-than")
+    if options.older_than is not None and not 0 <= options.older_than < float("inf"):
+        raise UsageError("--older-than is a number of days of at least 0")
     names = set().union(*map(keys_of, options.pages))
     is_of_host = of_hosts(options.host)
     before = time.time() - 86400 * (options.older_than or 0)

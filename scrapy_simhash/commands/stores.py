@@ -70,7 +70,8 @@ def chosen_recipe(name: str | None, settings: BaseSettings) -> Recipe:
 def index_url(options: argparse.Namespace, settings: BaseSettings) -> str | None:
     """Return the URL of the index that is meant; None if none is named."""
     url: str = options.index or index_url_from_settings(settings)
-    if options.index and "://" not in url:
+    # With a colon in its first part, it may be a URL with a password that lacks a slash.
+    if options.index and ":" not in url.partition("/")[0]:
         url = "sqlite:///" + quote(str(Path(url).absolute()))
     if url.startswith("memory:") and not options.index:
         return None

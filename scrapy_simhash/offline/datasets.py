@@ -61,7 +61,8 @@ def read_dataset(folder: str | Path, kind_column: str = "kind") -> Dataset:
 
     Args:
         folder: of the set.
-        kind_column: the column of ``pairs.tsv`` that says of which kind a pair is.
+        kind_column: the column of ``pairs.tsv`` that says of which kind a pair is; the set may
+            lack ``kind``, but no other.
 
     Raises:
         FileError: the folder holds no set; the message says what is wrong and where.
@@ -83,7 +84,8 @@ def read_dataset(folder: str | Path, kind_column: str = "kind") -> Dataset:
     if not documents:
         raise FileError(f"{path}: it holds no document")
     dataset = Dataset(folder.resolve().name, list(documents.values()), {}, {})
-    for where, row in table(folder / "pairs.tsv", "a", "b", "label"):
+    own = () if kind_column == "kind" else (kind_column,)
+    for where, row in table(folder / "pairs.tsv", "a", "b", "label", *own):
         _add(dataset, documents, row, kind_column, where)
     return dataset
 

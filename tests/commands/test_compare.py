@@ -147,6 +147,14 @@ def test_a_page_that_is_no_html_is_not_compared(site: Any, tmp_path: Path, capsy
         assert f"{letter} is not compared (not_html)" in out
 
 
+def test_a_name_tells_what_is_no_html(tmp_path: Path, capsys: Any) -> None:
+    for name in ("a.pdf", "b.json", "page", "page.php"):
+        (tmp_path / name).write_text(ONE)
+    status, distance, _ = compared(capsys, tmp_path / "a.pdf", tmp_path / "b.json")
+    assert (status, distance) == (1, None)
+    assert compared(capsys, tmp_path / "page", tmp_path / "page.php")[1] == 0
+
+
 def test_a_page_that_a_crawl_finds_too_large_is_not_compared(
     pages: dict[str, Path], capsys: Any
 ) -> None:
@@ -161,6 +169,7 @@ def test_a_page_that_a_crawl_finds_too_large_is_not_compared(
         (["no such.html", "PAGE"], "no such file (for a text, give --text)"),
         (["http://127.0.0.1:1/", "PAGE"], "http://127.0.0.1:1/"),
         (["PAGE", "http://["], "http://[: "),
+        (["PAGE", "http://user:12#s3cret@host/"], "is not fetched"),
         (["PAGE", "http://127.0.0.1:port/"], "http://127.0.0.1:port/: "),
         (["--recipe", "soup", "PAGE", "x"], "unknown recipe"),
         (["--recipe", "pypi", "-s", "SIMHASH_DISTANCE=70", "--text", "a", "b"], "SIMHASH_DISTANCE"),
@@ -173,4 +182,5 @@ def test_wrong_use_is_one_line(
     assert simhash("compare", *given) == 2
     error = capsys.readouterr().err
     assert says in error
+    assert "s3cret" not in error
     assert error.count("\n") == 1

@@ -212,6 +212,7 @@ def test_explain_judges_the_pages_of_the_index_that_are_near(tmp_path: Path, cap
         (["forget", A], "name the index with --index URL"),
         (["forget", A, "--index", "OTHER"], "there is no index"),
         (["forget", "--host", "http://a/", "--index", "URL"], "--host http://a/"),
+        (["forget", "--older-than", "nan", "--index", "URL"], "--older-than is a number of days"),
         (["requeue", "--index", "URL"], "name the dedup log with --log FILE"),
         (["requeue", "--index", "URL", "--log", "/nowhere.jsonl"], "/nowhere.jsonl"),
         (["explain", A], "name the index with --index URL"),

@@ -74,10 +74,14 @@ def test_an_empty_index_has_stats(tmp_path: Path, capsys: Any) -> None:
         (["stats"], "name the index"),
         (["stats", "--index", "nowhere.sqlite"], "there is no index"),
         (["stats", "--index", "memory://"], "memory"),
+        (["stats", "--index", "i", "-s", "SIMHASH_DISTNCE=3"], "did you mean SIMHASH_DISTANCE?"),
+        (["stats", "--index", "redis:/user:s3cret@host"], "redis:… is no URL of an index"),
+        (["stats", "--index", "user:s3cret@host"], "no index at '…'"),
     ],
 )
 def test_wrong_use_is_one_line(arguments: list[str], says: str, capsys: Any) -> None:
     assert simhash(*arguments) == 2
     error = capsys.readouterr().err
     assert says in error
+    assert "s3cret" not in error
     assert error.count("\n") == 1

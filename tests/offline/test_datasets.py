@@ -61,6 +61,11 @@ def test_kinds_stand_in_the_column_that_is_named(tmp_path: Path) -> None:
     assert dataset.pairs == {("a", "b"): Pair("duplicate", "ads")}
 
 
+def test_column_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="must name the columns a, b, label, made by"):
+        read_dataset(write_set(tmp_path, GOOD, LABELS), "made by")
+
+
 def test_pair_may_stand_twice_with_the_same_label(tmp_path: Path) -> None:
     labels = HEAD + "a\tb\tduplicate\nb\ta\tduplicate\na\tc\tnegative\nc\ta\tnegative\n"
     dataset = read_dataset(write_set(tmp_path, GOOD, labels))
