@@ -86,7 +86,7 @@ class Summary:
         action: Action,
         pattern: str | None = None,
     ) -> None:
-        """Note the verdict on a page.
+        """Note the verdict on a page; what a component fetches for itself is none.
 
         Args:
             request: what was asked for.
@@ -95,12 +95,12 @@ class Summary:
             action: what is done if it is a near-duplicate.
             pattern: the address pattern that the request fitted, if it fitted one.
         """
+        if verdict.reason == "no_callback":
+            return
         length, is_copy = len(response.body), verdict.kind == "duplicate"
-        if verdict.reason != "no_callback":
-            # First of all its pages: by them the small hosts of very many are forgotten.
-            is_skipped = verdict.kind == "skipped"
-            copied = length if is_copy else 0
-            self._hosts.add(host_of(response.url), 1, is_copy, is_skipped, copied)
+        # First of all its pages: by them the small hosts of very many are forgotten.
+        copied = length if is_copy else 0
+        self._hosts.add(host_of(response.url), 1, is_copy, verdict.kind == "skipped", copied)
         seconds = request.meta.get("download_latency")
         self._write("page", response.url, verdict, action, length, seconds, pattern)
 

@@ -34,7 +34,6 @@ SKIPPED = {
     "empty": "it has no text",
     "too_short": "its text is too short",
     "opted_out": "its request asked for it",
-    "no_callback": "no spider's callback gets it, such as robots.txt",
     "status": "its status was not 200",
     "not_html": "it is no HTML page",
     "too_large": "it is larger than SIMHASH_MAX_BODY_SIZE",

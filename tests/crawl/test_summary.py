@@ -172,12 +172,16 @@ def summary_of(caplog: Any) -> str:
     return str(summary)
 
 
-def test_robots_txt_is_no_page_that_was_judged(crawl: Any, twins: Any, caplog: Any) -> None:
-    crawl(Pages, settings={"ROBOTSTXT_OBEY": True}, site=twins, paths=["/first"])
+def test_robots_txt_is_no_page_that_was_judged(
+    crawl: Any, twins: Any, log: Path, caplog: Any
+) -> None:
+    settings = {"ROBOTSTXT_OBEY": True, "SIMHASH_LOG": log}
+    crawl(Pages, settings=settings, site=twins, paths=["/first"])
     assert twins.hits["/robots.txt"] == 1
     summary = summary_of(caplog)
     assert summary.startswith("Near-duplicates: 1 page judged\n           1 kept\nhost")
-    assert summary.split()[-6:-1] == ["1", "1", "0", "0", "0"]
+    assert ["1", "1", "0", "0", "0"] == summary.splitlines()[-2].split()[1:6]
+    assert list(lines(log)) == ["first"]
 
 
 def test_summary_of_a_crawl_that_flags_says_what_would_have_been_dropped(
