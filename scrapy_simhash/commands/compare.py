@@ -20,9 +20,6 @@ import argparse
 import contextlib
 import http.client
 import mimetypes
-import os
-import shutil
-import sys
 import urllib.error
 import urllib.request
 from dataclasses import dataclass, replace
@@ -36,7 +33,7 @@ from scrapy.settings import BaseSettings
 
 from scrapy_simhash.analysis.page import PageAnalysis, SkipReason, analyse_extraction, analyse_text
 from scrapy_simhash.commands.comparison import about, sentence, side_by_side
-from scrapy_simhash.commands.output import say
+from scrapy_simhash.commands.output import columns, has_colours, say
 from scrapy_simhash.commands.stores import add_shared_options, chosen_recipe
 from scrapy_simhash.extraction.extractor import Extraction, decode_html, extract
 from scrapy_simhash.fingerprint.recipe import Recipe
@@ -84,7 +81,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     """Get the two, judge them, and show the result."""
     recipe = chosen_recipe(options.recipe, settings)
     one, other = (_side(name, options.text, recipe, settings) for name in (options.a, options.b))
-    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    colour = has_colours()
     lines = [f"A  {one.name}", f"B  {other.name}", ""]
     lines += side_by_side(("A", "B"), _known(one), _known(other))
     apart, ruling = "not compared", None
@@ -182,9 +179,8 @@ def _changes(one: str, other: str, colour: bool) -> list[str]:
     texts = [" ".join(text.split()) for text in (one, other)]
     if texts[0] == texts[1]:
         return ["The two texts are the same."]
-    columns = min(shutil.get_terminal_size().columns, 120)
     changes = differences(texts[0][:_LONGEST], texts[1][:_LONGEST])
-    return changes.lines(columns, _CHANGES, colour)
+    return changes.lines(columns(), _CHANGES, colour)
 
 
 def _steps_of_both(one: _Side, other: _Side, recipe: Recipe) -> list[str]:

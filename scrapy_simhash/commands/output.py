@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import json
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -50,6 +51,16 @@ def aligned(rows: Sequence[Sequence[str]], left: int | None = None) -> list[str]
         ]
         lines.append("  ".join(cells).rstrip())
     return lines
+
+
+def has_colours() -> bool:
+    """Return whether what is printed may be coloured."""
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def columns() -> int:
+    """Return how wide a printed line may be."""
+    return min(shutil.get_terminal_size().columns, 120)
 
 
 def say(lines: Iterable[str]) -> None:

@@ -29,7 +29,7 @@ from typing import Any
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import check_writable, show, whole_file
+from scrapy_simhash.commands.output import show, whole_file
 from scrapy_simhash.commands.selection import of_hosts
 from scrapy_simhash.commands.stores import add_shared_options, needed_index_url, opened
 from scrapy_simhash.index import open_patterns
@@ -61,8 +61,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     """Change rows, or list them."""
-    if options.export not in (None, "-"):
-        check_writable(options.export)
     with _opened(needed_index_url(options, settings)) as store:
         if any(getattr(options, name) for name in (*_MARKS, "forget")):
             return _change(options, store)

@@ -20,7 +20,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
-import shutil
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -30,7 +29,14 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.analysis.page import PageAnalysis
-from scrapy_simhash.commands.output import aligned, check_writable, progress, say
+from scrapy_simhash.commands.output import (
+    aligned,
+    check_writable,
+    columns,
+    has_colours,
+    progress,
+    say,
+)
 from scrapy_simhash.commands.stores import chosen_recipe
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.offline.pages import SavedPage, analysed, read_pages
@@ -107,13 +113,12 @@ def _ask(
     answers: Answers,
     labels: str | None,
 ) -> None:
-    columns = min(shutil.get_terminal_size().columns, 120)
     for number, pair in enumerate(drawn, 1):
         if pair.documents in answers:
             continue
         say(["", f"{number} of {len(drawn)}: {pair.distance} bits apart"])
         both = [pages[document] for document in pair.documents]
-        say(f"  {line}" for line in _shown(both, columns - 2))
+        say(f"  {line}" for line in _shown(both, columns() - 2))
         answer = _answer()
         if answer == "q":
             return
@@ -124,16 +129,16 @@ def _ask(
                     file.write("\t".join((*(page.name for page, _ in both), answer)) + "\n")
 
 
-def _shown(both: Sequence[tuple[SavedPage, PageAnalysis]], columns: int) -> Iterator[str]:
+def _shown(both: Sequence[tuple[SavedPage, PageAnalysis]], width: int) -> Iterator[str]:
     """Yield the beginnings of two texts, and what differs."""
-    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    colour = has_colours()
     for page, analysis in both:
         yield paint(page.name, "1", colour)
-        shown = textwrap.wrap(analysis.excerpt[: columns * _LINES], columns - 2)[:_LINES]
+        shown = textwrap.wrap(analysis.excerpt[: width * _LINES], width - 2)[:_LINES]
         yield from (f"  {line}" for line in shown)
     yield "what differs"
     changes = differences(*(analysis.excerpt for _, analysis in both))
-    yield from (f"  {line}" for line in changes.lines(columns - 2, 8, colour) or ["nothing"])
+    yield from (f"  {line}" for line in changes.lines(width - 2, 8, colour) or ["nothing"])
 
 
 def _answer() -> str:

@@ -45,10 +45,6 @@ class CrawlStart:
     spider: str
     settings: dict[str, str | int | float | None]
 
-    def to_json(self) -> str:
-        """Return the line, without its end."""
-        return _json(self, what="crawl")
-
 
 @dataclass(frozen=True, slots=True)
 class SparedLine:
@@ -65,10 +61,6 @@ class SparedLine:
     url: str
     host: str
     signature: str
-
-    def to_json(self) -> str:
-        """Return the line, without its end."""
-        return _json(self, what="spared")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +105,6 @@ class LogLine:
     text: str
     pattern: str | None = None
 
-    def to_json(self) -> str:
-        """Return the line, without its end."""
-        return _json(self)
-
 
 Line = LogLine | CrawlStart | SparedLine
 L = TypeVar("L", LogLine, CrawlStart, SparedLine)
@@ -135,8 +123,11 @@ _FIELDS: dict[type, dict[str, tuple[type, ...]]] = {
 _MOST = 1e14  # above any time, size or duration
 
 
-def _json(line: Line, **first: str) -> str:
-    values = first | {name: getattr(line, name) for name in _FIELDS[type(line)]}
+def to_json(line: Line) -> str:
+    """Return a line of the log, without its end."""
+    what = {CrawlStart: "crawl", SparedLine: "spared"}.get(type(line))
+    values = {"what": what} if what else {}
+    values |= {name: getattr(line, name) for name in _FIELDS[type(line)]}
     text = json.dumps(values, ensure_ascii=False)
     # A lone surrogate becomes \udXXX, which can be written, and which JSON reads as such.
     return text.encode("utf-8", "backslashreplace").decode()
@@ -223,7 +214,7 @@ class DedupLog:
             if not lines:
                 return
             try:
-                self._append("".join(line.to_json() + "\n" for line in lines).encode())
+                self._append("".join(to_json(line) + "\n" for line in lines).encode())
             except OSError as error:
                 if not self._failing:
                     logger.warning(

@@ -11,7 +11,7 @@ from typing import Any
 from scrapy.settings import Settings
 
 from scrapy_simhash.commands import SimhashCommand
-from scrapy_simhash.report.dedup_log import LogLine
+from scrapy_simhash.report.dedup_log import LogLine, to_json
 
 ROOT = Path(__file__).parents[2]
 
@@ -53,4 +53,4 @@ def log_line(key: str, verdict: str = "unique", **changed: Any) -> str:
         "seconds": 0.1,
         "text": "",
     }
-    return LogLine(**{**values, **changed}).to_json() + "\n"
+    return to_json(LogLine(**{**values, **changed})) + "\n"

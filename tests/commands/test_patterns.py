@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from scrapy_simhash.index import open_patterns
-from scrapy_simhash.report.dedup_log import SparedLine
+from scrapy_simhash.report.dedup_log import SparedLine, to_json
 from scrapy_simhash.url_patterns.counts import Counts
 from scrapy_simhash.url_patterns.store import Row
 from tests.commands.running import log_line, simhash
@@ -98,7 +98,7 @@ def log(tmp_path: Path) -> Path:
         SparedLine(1.0, f"http://a.test/item/{n}?view=print", "a.test", PRINT) for n in range(3)
     ]
     spared.append(SparedLine(2.0, "http://a.test/item?sid=1", "a.test", SESSION))
-    lines = [line.to_json() + "\n" for line in spared]
+    lines = [to_json(line) + "\n" for line in spared]
     path.write_text("".join(lines) + log_line("http://a.test/item/1?view=print"))
     return path
 

@@ -180,7 +180,7 @@ def test_robots_txt_is_no_page_that_was_judged(
     assert twins.hits["/robots.txt"] == 1
     summary = summary_of(caplog)
     assert summary.startswith("Near-duplicates: 1 page judged\n           1 kept\nhost")
-    assert ["1", "1", "0", "0", "0"] == summary.splitlines()[-2].split()[1:6]
+    assert summary.splitlines()[-2].split()[1:6] == ["1", "1", "0", "0", "0"]
     assert list(lines(log)) == ["first"]
 
 

@@ -21,7 +21,15 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.extraction.excerpt import excerpt
 from scrapy_simhash.report import dedup_log
-from scrapy_simhash.report.dedup_log import FILES, DedupLog, LogLine, host_of, log_files, read_log
+from scrapy_simhash.report.dedup_log import (
+    FILES,
+    DedupLog,
+    LogLine,
+    host_of,
+    log_files,
+    read_log,
+    to_json,
+)
 from tests.report.lines import line
 
 MEGABYTE = 1_000_000
@@ -218,7 +226,7 @@ def test_process_that_ends_without_closing_leaves_no_line_behind(tmp_path: Path)
 
 
 def bad_lines() -> dict[str, str]:
-    good = json.loads(line().to_json())
+    good = json.loads(to_json(line()))
     changes: dict[str, dict[str, Any]] = {
         "no time": {"time": None},
         "time as text": {"time": "now"},
@@ -240,7 +248,7 @@ def bad_lines() -> dict[str, str]:
 @pytest.mark.parametrize("name", bad_lines())
 def test_line_that_is_none_is_passed_over(tmp_path: Path, name: str) -> None:
     path = tmp_path / "log"
-    path.write_text(f"{bad_lines()[name]}\n{line().to_json()}\n", "utf-8")
+    path.write_text(f"{bad_lines()[name]}\n{to_json(line())}\n", "utf-8")
     unreadable: list[Path] = []
     assert list(read_log([path], unreadable.append)) == [line()]
     assert len(unreadable) == 1

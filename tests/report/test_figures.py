@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.report import patterns
 from scrapy_simhash.report.charts import Timeline
-from scrapy_simhash.report.dedup_log import CrawlStart, Line, LogLine, SparedLine
+from scrapy_simhash.report.dedup_log import CrawlStart, Line, LogLine, SparedLine, to_json
 from scrapy_simhash.report.figures import Figures, plain, read_figures
 from tests.report.lines import copy, line
 
@@ -42,7 +42,7 @@ LINES = st.lists(
 
 
 def write(path: Path, lines: Sequence[Line]) -> Path:
-    path.write_text("".join(each.to_json() + "\n" for each in lines), "utf-8")
+    path.write_text("".join(to_json(each) + "\n" for each in lines), "utf-8")
     return path
 
 
@@ -138,7 +138,7 @@ def test_pages_kept_though_they_are_near_are_told_nearest_first(tmp_path: Path) 
 def test_crawls_that_wrote_the_log_are_named(tmp_path: Path) -> None:
     begun = CrawlStart(1.0, "news", {"SIMHASH_RECIPE": "default", "SIMHASH_DISTANCE": 48})
     path = tmp_path / "log"
-    path.write_text(begun.to_json() + "\n" + line().to_json() + "\n")
+    path.write_text(to_json(begun) + "\n" + to_json(line()) + "\n")
     figures = read_figures([path])
     assert (figures.starts, figures.judged, figures.unreadable) == ([begun], 1, 0)
 
