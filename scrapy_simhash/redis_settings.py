@@ -75,7 +75,8 @@ def _parts(url: str) -> SplitResult:
         # Its own message may hold the password.
         parts = None
     # A fragment, or an "@" in the query, is the rest of a password that holds "#" or "?".
-    if parts is None or parts.fragment or "@" in parts.query.partition("=")[0]:
+    is_cut = parts and (parts.fragment or "@" in parts.query.partition("=")[0])
+    if parts is None or is_cut or (url and not parts.scheme):
         raise SettingError(
             "REDIS_URL is not the URL of a Redis: special characters of the password are written "
             "as %2F, %23, %3F, %40 and the like"

@@ -6,9 +6,10 @@ before a setting is read.
 
 from __future__ import annotations
 
-import json
+import ast
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -289,10 +290,13 @@ def _spare_never(settings: BaseSettings) -> tuple[re.Pattern[str], ...]:
 
 
 def _listed(text: str) -> list[str]:
-    """Return the texts of a list as it stands on a command line; other text is the only one."""
+    """Return the texts of a list as a settings file writes it; other text is the only one."""
     try:
-        texts = json.loads(text)
-    except (ValueError, RecursionError):
+        with warnings.catch_warnings():
+            # Expressions are full of backslashes, not all of which a literal knows.
+            warnings.simplefilter("ignore")
+            texts = ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return [text]
     is_list = isinstance(texts, list) and all(isinstance(one, str) for one in texts)
     return texts if is_list else [text]

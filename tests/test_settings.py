@@ -104,6 +104,7 @@ def test_unusable_setting_is_named_in_one_line(name: str, value: Any, says: str)
     ("given", "expressions"),
     [
         ('["/print/", "a,b"]', ["/print/", "a,b"]),
+        (r"""[r"/print/\d+", '\d']""", [r"/print/\d+", r"\d"]),
         ("[0-9]", ["[0-9]"]),
         ("[0]", ["[0]"]),
         ("[]", []),
@@ -150,6 +151,7 @@ def test_spec_of_the_index_has_what_the_settings_say() -> None:
         ("REDIS_URL", "redis://[s3cret"),
         ("REDIS_URL", "redis://user:12#s3cret@h:1/0"),
         ("REDIS_URL", "redis://user:12?s3cret@h:1/0"),
+        ("REDIS_URL", "s3cret@h:1"),
         ("REDIS_PARAMS", "s3cret"),
         ("REDIS_PARAMS", 3),
     ],

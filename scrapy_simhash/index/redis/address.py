@@ -87,6 +87,8 @@ def parse_address(url: str) -> Address:
             raise ValueError(f"{shown}: the path must be /service or /service/db")
         if topology == "cluster" and (service or database):
             raise ValueError(f"{shown}: a cluster has no databases; the path must be empty")
+    if database and not is_unix and not database.isdecimal():
+        raise ValueError(f"{shown}: the database must be a number")
     path = parts.path if is_unix else f"/{database}"
     plain = f"{user_info}@" if user_info else ""
     server = "" if is_unix else "localhost" if topology else place

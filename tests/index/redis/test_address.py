@@ -51,6 +51,7 @@ def test_a_server_with_an_unknown_certificate_is_refused(redis_servers):
             "redis+sentinel://h/m?sentinel_ssl=perhaps&sentinel_socket_timeout=soon",
             "socket_timeout",
         ),
+        ("redis://u:secret@h:1/one", "redis://h:1/one: the database must be a number"),
         ("redis+sentinel://h:1/s?socket_timeuot=1", "socket_timeuot"),
         ("redis+sentinel://h:1/s?sentinel_tiemout=1", "tiemout"),
         ("redis+cluster://h:1?socket_timeuot=1", "socket_timeuot"),
