@@ -36,6 +36,7 @@ from scrapy_simhash.commands.comparison import about, sentence, side_by_side
 from scrapy_simhash.commands.output import columns, has_colours, say
 from scrapy_simhash.commands.stores import add_shared_options, chosen_recipe
 from scrapy_simhash.extraction.extractor import Extraction, decode_html, extract
+from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.rule import Rule
 from scrapy_simhash.fingerprint.simhash import Fingerprint, hamming_distance
@@ -100,8 +101,9 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     for letter, side in (("A", one), ("B", other)):
         if side.analysis.reason:
             lines.append(f"{letter} is not compared ({side.analysis.reason})")
-        elif len(side.text) < recipe.min_length:
-            lines.append(f"{letter} is shorter than {recipe.min_length}: a crawl skips such texts")
+        elif len(normalise(side.text)) < recipe.min_length:
+            least = f"{recipe.min_length} letters and digits"
+            lines.append(f"{letter} has less than {least}: a crawl skips such texts")
     lines += ["", *_changes(one.text, other.text, colour)]
     if options.steps:
         lines += _steps_of_both(one, other, recipe)
