@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 logger = logging.getLogger(__name__)
 
-# So many pages of a host that time out, each within so many seconds of the one before, have the
-# host let through for so many seconds.
+# Pages of a host that time out, each within the pause of the one before, until the host is let
+# through for the pause, in seconds.
 TIMEOUTS = 3
 PAUSE = 600.0
 # Hosts that are remembered.

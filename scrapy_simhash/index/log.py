@@ -174,7 +174,7 @@ class Log:
         """Return whether an entry's lease has run out, or its crawler is known to be dead."""
         if record.owner is None:
             return False
-        # What ends one crawler may end its heir as well, so that is not told at once.
+        # An adopted page waits for its lease, because it may have ended its first crawler.
         return record.expires <= now or (record.adoptions == 0 and is_dead(record.owner))
 
     def expired(self, now: float, limit: int) -> list[Record]:

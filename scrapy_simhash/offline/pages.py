@@ -205,7 +205,12 @@ def _warc(path: Path, file: IO[bytes]) -> Iterator[SavedPage]:
             if is_page and record.http_headers.get_statuscode() == "200":
                 charset = rest.lower().partition("charset=")[2].split(";")[0].strip(" \"'")
                 body = record.content_stream().read()
-                yield SavedPage(url, _key(url, str(path)), url, body, charset or None)
+                try:
+                    key, known = page_key(url), url
+                except ValueError:
+                    # Nobody can mend an archive, so what is no address is a mere name.
+                    key, known = plain_key(url), None
+                yield SavedPage(url, key, known, body, charset or None)
     except ArchiveLoadFailed as error:
         raise FileError(f"{path}: damaged ({error})") from None
 

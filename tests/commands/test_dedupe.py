@@ -128,6 +128,14 @@ def test_pages_are_read_from(kind: str, tmp_path: Path) -> None:
     assert kept(source, folder=tmp_path) == expected
 
 
+def test_archive_with_what_is_no_address_is_read_to_its_end(tmp_path: Path) -> None:
+    pytest.importorskip("warcio")
+    path = tmp_path / "crawl.warc"
+    urls = ("http://[", "http://a.example/1")
+    path.write_bytes(b"".join(warc_record(url, html(ONE if "[" in url else TWO)) for url in urls))
+    assert kept(path, folder=tmp_path, SIMHASH_SCOPE="host") == list(urls)
+
+
 def test_fields_of_items_can_be_named(tmp_path: Path) -> None:
     path = tmp_path / "items.jsonl"
     rows = [{"link": "a", "body": ONE}, {"link": "b", "body": edited(ONE, 1)}]
