@@ -51,7 +51,8 @@ class _Round:
         renewed: keys whose leases begin anew.
         entries: originals of copies that wait.
         adopts: whether orphans are asked for.
-        at_once: whether everything that was let through in an outage claims now.
+        at_once: whether everything that was let through in an outage claims now, because the
+            crawl ends.
         unsettled: how the originals of waiting copies fare, if that was asked and answered.
         orphans: adopted pages.
         caught_up: what the index did about an outage.
@@ -188,7 +189,7 @@ class Upkeep:
         if now - self._renewed > self._lease / 3:
             self._renewed = now
             renewed = [*self._progress.keys(), *self._adopted]
-        adopts = adopts or now >= self._adopts_at
+        adopts = not at_once and (adopts or now >= self._adopts_at)
         if adopts:
             self._adopts_at = now + self._lease / 2
         failed, delivered = self._progress.take_settled()

@@ -190,6 +190,14 @@ def test_copy_that_the_queue_never_takes_holds_up_no_other() -> None:
     assert sorted(queue) == ["http://a.example/0", "http://a.example/2"]
 
 
+def test_crawl_that_ends_adopts_no_page(crawl: Crawl) -> None:
+    """Its queue may be closed, and each adoption counts."""
+    asked: list[bool] = []
+    crawl.index.orphans = lambda: asked.append(True) or []  # type: ignore[assignment]
+    finished(crawl.upkeep.end())
+    assert not asked
+
+
 def test_round_that_has_begun_is_finished_when_the_upkeep_ends(crawl: Crawl) -> None:
     crawl.claims.is_late = True
     crawl.progress.abandon("failed")
