@@ -51,7 +51,8 @@ class _Round:
         renewed: keys whose leases begin anew.
         entries: originals of copies that wait.
         adopts: whether orphans are asked for.
-        at_once: whether everything that was let through in an outage claims now.
+        at_once: whether everything that was let through in an outage claims now, because the
+            crawl ends.
         unsettled: how the originals of waiting copies fare, if that was asked and answered.
         orphans: adopted pages.
         caught_up: what the index did about an outage.
@@ -105,9 +106,8 @@ class Upkeep:
         self._count = count
         # Keys of adopted pages that lie in the queue.
         self._adopted: set[str] = set()
-        # Requests that are about to be put into the queue, and since when it refuses them.
-        self._again: list[Request] = []
-        self._refused_since: float | None = None
+        # Requests that the queue refuses, and since when.
+        self._again: dict[Request, float] = {}
         self._renewed = time.monotonic()
         self._adopts_at = 0.0
         # Since when the store is away, by the monotonic clock.
@@ -189,7 +189,7 @@ class Upkeep:
         if now - self._renewed > self._lease / 3:
             self._renewed = now
             renewed = [*self._progress.keys(), *self._adopted]
-        adopts = adopts or now >= self._adopts_at
+        adopts = not at_once and (adopts or now >= self._adopts_at)
         if adopts:
             self._adopts_at = now + self._lease / 2
         failed, delivered = self._progress.take_settled()
@@ -263,22 +263,25 @@ class Upkeep:
             yield request
 
     def _crawl_again(self, requests: Iterable[Request]) -> None:
-        """Put requests into the queue; it may refuse them for as long as a lease lasts."""
+        """Put requests into the queue; it may refuse each of them for as long as a lease lasts."""
         assert self._crawler.engine is not None
-        self._again += requests
-        while self._again:
-            request, now = self._again[-1], time.monotonic()
+        now = time.monotonic()
+        self._again |= dict.fromkeys(requests, now)
+        for request, since in [*self._again.items()]:
             try:
                 self._crawler.engine.crawl(request)
             except Exception as error:  # noqa: BLE001 - a queue elsewhere may be away
-                self._refused_since = self._refused_since or now
-                is_lost = now - self._refused_since > self._lease
-                message = "%s cannot be put into the queue to be crawled again%s: %r"
-                logger.warning(message, request.url, ", and is lost" if is_lost else "", error)
+                is_lost = now - since > self._lease
+                logger.log(
+                    logging.WARNING if is_lost or since == now else logging.DEBUG,
+                    "%s cannot be put into the queue to be crawled again%s: %r",
+                    request.url,
+                    ", and is lost" if is_lost else "",
+                    error,
+                )
                 if not is_lost:
-                    return
+                    continue
             else:
-                self._refused_since = None
                 logger.debug("Crawling %s again: its original was not delivered", request.url)
                 self._count("crawled_again", 1)
-            self._again.pop()
+            del self._again[request]

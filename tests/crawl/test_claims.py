@@ -94,10 +94,10 @@ def test_pages_that_ask_in_one_turn_of_the_loop_claim_together(on_loop: bool) ->
 
 @pytest.mark.parametrize("on_loop", [True, False])
 def test_page_waits_a_moment_for_others_that_are_on_their_way(on_loop: bool) -> None:
-    """And for no others; nor for more than go together."""
-    index = Counting()
+    """Nor for more than go together, nor for others if there are none."""
 
-    async def work(claims: Claims) -> None:
+    async def together(claims: Claims) -> None:
+        tasks = []
         for number in range(3):
             tasks.append(asyncio.ensure_future(claims.claim(arrival(number))))
             await asyncio.sleep(0.001)
@@ -106,14 +106,17 @@ def test_page_waits_a_moment_for_others_that_are_on_their_way(on_loop: bool) -> 
         await asyncio.gather(*(claims.claim(arrival(n)) for n in range(3, 3 + BATCH)))
         assert time.monotonic() - start < claims_module.PATIENCE + 0.3
 
-    tasks: list[Any] = []
+    async def alone(claims: Claims) -> None:
+        start = time.monotonic()
+        await claims.claim(arrival(0))
+        assert time.monotonic() - start < claims_module.PATIENCE
+
+    index = Counting()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(claims_module, "PATIENCE", 0.5)
-        with_claims(index, work, on_loop=on_loop, more_to_come=True)
-    assert index.sizes == [3, BATCH]
-    index, tasks = Counting(), []
-    with_claims(index, work, on_loop=on_loop, more_to_come=False)
-    assert index.sizes[:3] == [1, 1, 1]
+        with_claims(index, together, on_loop=on_loop, more_to_come=True)
+        assert index.sizes == [3, BATCH]
+        with_claims(Counting(), alone, on_loop=on_loop, more_to_come=False)
 
 
 def test_pages_that_come_while_a_thread_asks_claim_together_after_it() -> None:

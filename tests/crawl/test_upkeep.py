@@ -174,6 +174,30 @@ def test_copy_that_the_queue_refuses_for_longer_than_a_lease_does_not_keep_the_c
     assert ", and is lost" in caplog.records[-1].getMessage()
 
 
+def test_copy_that_the_queue_never_takes_holds_up_no_other() -> None:
+    queue: list[str] = []
+
+    def enqueue(request: Request) -> None:
+        if request.url.endswith("/1"):
+            raise TypeError("it cannot be pickled")
+        queue.append(request.url)
+
+    crawl = Crawl(enqueue=enqueue)
+    crawl.index.answer = Unsettled(frozenset({1}), frozenset())
+    for number in range(3):
+        crawl.copies.wait(Request(f"http://a.example/{number}"), 1)
+    finished(crawl.upkeep.end())
+    assert sorted(queue) == ["http://a.example/0", "http://a.example/2"]
+
+
+def test_crawl_that_ends_adopts_no_page(crawl: Crawl) -> None:
+    """Its queue may be closed, and each adoption counts."""
+    asked: list[bool] = []
+    crawl.index.orphans = lambda: asked.append(True) or []  # type: ignore[assignment]
+    finished(crawl.upkeep.end())
+    assert not asked
+
+
 def test_round_that_has_begun_is_finished_when_the_upkeep_ends(crawl: Crawl) -> None:
     crawl.claims.is_late = True
     crawl.progress.abandon("failed")

@@ -123,11 +123,12 @@ class Client:
             return call()
         except errors.NoScriptError:
             raise
-        except (errors.AskError, errors.MovedError):
-            raise StoreUnavailable(
-                f"{address.shown} is a node of a cluster: use redis+cluster://"
-            ) from None
         except errors.ResponseError as error:
+            # Older versions of redis-py have classes for both in clients of a cluster only.
+            if isinstance(error, errors.AskError) or str(error).startswith(("MOVED ", "ASK ")):
+                raise StoreUnavailable(
+                    f"{address.shown} is a node of a cluster: use redis+cluster://"
+                ) from None
             raise self._refusal(address.without_secrets(str(error))) from None
         except MasterNotFoundError:
             # Its own message holds much of the client's insides.
