@@ -60,7 +60,7 @@ class Lines:
 
 def likelihoods(lines: Lines, outline: Outline) -> Floats:
     """Return for each line how likely it is, as log odds."""
-    groups = outline.groups(lines.places)[lines.places]
+    groups = outline.groups(lines.places)
     first = _FIRST @ first_look(lines, outline, groups) + _FIRST_BIAS
     return _SECOND @ second_look(lines, outline, groups, first) + _SECOND_BIAS
 
@@ -74,35 +74,35 @@ def first_look(lines: Lines, outline: Outline, groups: Ints) -> Floats:
         groups: of each line, see :meth:`Outline.groups`.
     """
     places, sizes = lines.places, lines.sizes
+    looks = np.empty((len(_FIRST), len(places)))
+    kinds = looks[: len(ROLES)]
+    kinds[:] = (outline.roles[places] & ROLES[:, None]) > 0
     text = sizes * (1 - lines.linked)
+    upto = text.cumsum()
     total = text.sum() + 1
-    kinds = (np.array(outline.roles)[places] & ROLES[:, None]) > 0
     weights = np.minimum(1, sizes / FULL_LINE) * text * np.where(kinds[:-1].any(axis=0), 0.1, 1)
-    manners = np.array(outline.manners)[places]
-    upto = np.cumsum(text)
+    manners = outline.manners[places]
     since = upto - np.where(lines.above_heading, upto, 0).max()
-    tags = [outline.made[place][0] for place in places.tolist()]
+    tags = [outline.tags[place] for place in places.tolist()]
     held = np.bincount(groups, text)[groups]
-    return np.stack(
-        [
-            *kinds,
-            np.bincount(manners, weights)[manners] / (weights.sum() + 1),
-            np.log2(np.bincount(manners)[manners]),
-            lines.above_heading,
-            lines.below_heading / (1 + np.maximum(since, 0) / 500),
-            (total - upto) / total,
-            np.minimum(upto - text, total - upto) < 0.03 * total,
-            np.full(len(places), np.log2(total)),
-            np.minimum(np.log2(sizes), np.log2(FULL_LINE)),
-            lines.linked,
-            np.minimum(lines.marks, 3),
-            lines.ends,
-            [tag in _HEADINGS for tag in tags],
-            [tag == "li" for tag in tags],
-            held / np.bincount(groups, sizes)[groups],
-            np.log2(1 + held / np.bincount(groups)[groups]),
-        ]
+    looks[len(ROLES) :] = (
+        np.bincount(manners, weights)[manners] / (weights.sum() + 1),
+        np.log2(np.bincount(manners)[manners]),
+        lines.above_heading,
+        lines.below_heading / (1 + np.maximum(since, 0) / 500),
+        (total - upto) / total,
+        np.minimum(upto - text, total - upto) < 0.03 * total,
+        np.full(len(places), np.log2(total)),
+        np.minimum(np.log2(sizes), np.log2(FULL_LINE)),
+        lines.linked,
+        np.minimum(lines.marks, 3),
+        lines.ends,
+        [tag in _HEADINGS for tag in tags],
+        [tag == "li" for tag in tags],
+        held / np.bincount(groups, sizes)[groups],
+        np.log2(1 + held / np.bincount(groups)[groups]),
     )
+    return looks
 
 
 def second_look(lines: Lines, outline: Outline, groups: Ints, first: Floats) -> Floats:
@@ -112,16 +112,16 @@ def second_look(lines: Lines, outline: Outline, groups: Ints, first: Floats) -> 
     weights = np.minimum(sizes, LONGEST_LINE)
     gains = weights * likely
     total = gains.sum()
-    manners = np.array(outline.manners)
+    manners = outline.manners
     long = gains[sizes >= FULL_LINE].sum() / total
     own = np.bincount(groups, np.minimum(1, sizes / FULL_LINE) * sizes * likely, len(manners))
     weight = outline.sums(np.power(own, POWER))
     # Elements with more than half of the weight lie in each other; the last one is the innermost.
     area = int(np.flatnonzero(weight > weight[0] / 2)[-1])
-    found = outline.sums(np.bincount(places, sizes * likely, len(manners)))
-    all_bytes = outline.sums(np.bincount(places, sizes, len(manners)))
-    holders, distances = (values[places] for values in outline.levels(area))
-    share = found[area] / found[holders]
+    distances = outline.distances(area)[places]
+    found = np.bincount(distances, sizes * likely).cumsum()
+    all_bytes = np.bincount(distances, sizes).cumsum()
+    share = (found[0] / found)[distances]
     return np.stack(
         [
             likely,
@@ -136,7 +136,7 @@ def second_look(lines: Lines, outline: Outline, groups: Ints, first: Floats) -> 
             distances == 0,
             share,
             long * share,
-            found[holders] / all_bytes[holders],
+            (found / all_bytes)[distances],
             weight[groups] / weight[0],
         ]
     )

@@ -73,11 +73,9 @@ def candidates(page: Page) -> tuple[Ints, Lines, Outline] | None:
         return None
     sizes, marks, ends = measures(page.texts)
     chosen = np.flatnonzero(sizes >= MIN_LINE)
-    outline = Outline(page)
-    holders = page.holders
-    places = np.array([outline.place(holders[line]) for line in chosen.tolist()], np.intp)
-    titles = (np.array(outline.roles)[places] & TITLE) > 0
-    chosen, places = chosen[~titles], places[~titles]
+    outline = Outline(page, [page.holders[line] for line in chosen.tolist()])
+    untitled = outline.roles[outline.places] & TITLE == 0
+    chosen, places = chosen[untitled], outline.places[untitled]
     if not len(chosen):
         return None
     linked = np.array(page.linked)[chosen] / [len(page.texts[line]) for line in chosen.tolist()]
@@ -101,22 +99,17 @@ def shown_text(page: Page) -> str:
     of its file: a gallery shows little else. Where a page shows hardly anything, scripts make it
     of the data in it, which counts then.
     """
-    outline = Outline(page)
-    places = [outline.place(holder) for holder in page.holders]
-    roles = np.array(outline.roles)
     texts = page.texts
+    outline = Outline(page, [*page.holders, *(image.getparent() for image in page.images)])
+    roles = outline.roles[outline.places]
+    gone = NAVIGATION | HEADER | FOOTER
     if texts:
-        sizes = measures(texts).sizes
         lengths = np.array(list(map(len, texts)))
-        gone = _believed(roles[places], np.where(2 * np.array(page.linked) > lengths, 0, sizes))
-        texts = [text for text, role in zip(texts, roles[places], strict=True) if not role & gone]
-    else:
-        gone = NAVIGATION | HEADER | FOOTER
-    texts += [
-        image.get("src", "").partition("?")[0].rpartition("/")[2]
-        for image in page.images
-        if not outline.roles[outline.place(image.getparent())] & gone
-    ]
+        own = np.where(2 * np.array(page.linked) > lengths, 0, measures(texts).sizes)
+        gone = _believed(roles[: len(texts)], own)
+    names = [image.get("src", "").partition("?")[0].rpartition("/")[2] for image in page.images]
+    stays = (roles & gone == 0).tolist()
+    texts = [text for text, stay in zip([*texts, *names], stays, strict=True) if stay]
     if not texts or measures(texts).sizes.sum() < THIN_BYTES:
         texts += [single_spaced(el.text or "") for el in page.data]
     return "\n".join(filter(None, texts))
