@@ -33,6 +33,8 @@ ROLES = np.array(
         *(roles.HIDDEN, roles.NOTICE, roles.DOUBTFUL, roles.LINK, roles.UNLIKELY),
     ]
 )
+#: All but the last of them: where lines are compared, these weigh less.
+_LIGHT = int(ROLES[:-1].sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,25 +76,25 @@ def first_look(lines: Lines, outline: Outline, groups: Ints) -> Floats:
         groups: of each line, see :meth:`Outline.groups`.
     """
     places, sizes = lines.places, lines.sizes
-    looks = np.empty((len(_FIRST), len(places)))
-    kinds = looks[: len(ROLES)]
-    kinds[:] = (outline.roles[places] & ROLES[:, None]) > 0
+    own_roles = outline.roles[places]
     text = sizes * (1 - lines.linked)
     upto = text.cumsum()
     total = text.sum() + 1
-    weights = np.minimum(1, sizes / FULL_LINE) * text * np.where(kinds[:-1].any(axis=0), 0.1, 1)
+    weights = np.minimum(1, sizes / FULL_LINE) * text * np.where(own_roles & _LIGHT, 0.1, 1)
     manners = outline.manners[places]
-    since = upto - np.where(lines.above_heading, upto, 0).max()
+    since = upto - upto.max(where=lines.above_heading, initial=0)
     tags = [outline.tags[place] for place in places.tolist()]
     held = np.bincount(groups, text)[groups]
-    looks[len(ROLES) :] = (
+    return _rows(
+        len(places),
+        *((own_roles & ROLES[:, None]) > 0),
         np.bincount(manners, weights)[manners] / (weights.sum() + 1),
         np.log2(np.bincount(manners)[manners]),
         lines.above_heading,
         lines.below_heading / (1 + np.maximum(since, 0) / 500),
         (total - upto) / total,
         np.minimum(upto - text, total - upto) < 0.03 * total,
-        np.full(len(places), np.log2(total)),
+        np.log2(total),
         np.minimum(np.log2(sizes), np.log2(FULL_LINE)),
         lines.linked,
         np.minimum(lines.marks, 3),
@@ -102,7 +104,6 @@ def first_look(lines: Lines, outline: Outline, groups: Ints) -> Floats:
         held / np.bincount(groups, sizes)[groups],
         np.log2(1 + held / np.bincount(groups)[groups]),
     )
-    return looks
 
 
 def second_look(lines: Lines, outline: Outline, groups: Ints, first: Floats) -> Floats:
@@ -122,24 +123,31 @@ def second_look(lines: Lines, outline: Outline, groups: Ints, first: Floats) -> 
     found = np.bincount(distances, sizes * likely).cumsum()
     all_bytes = np.bincount(distances, sizes).cumsum()
     share = (found[0] / found)[distances]
-    return np.stack(
-        [
-            likely,
-            _mean(manners[places], weights, gains),
-            _mean(manners[groups], weights, gains),
-            _mean_beside(1, weights, gains),
-            _mean_beside(4, weights, gains),
-            np.full(len(places), total / weights.sum()),
-            np.full(len(places), likely.max()),
-            long * likely,
-            1 / (1 + distances),
-            distances == 0,
-            share,
-            long * share,
-            (found / all_bytes)[distances],
-            weight[groups] / weight[0],
-        ]
+    return _rows(
+        len(places),
+        likely,
+        _mean(manners[places], weights, gains),
+        _mean(manners[groups], weights, gains),
+        _mean_beside(1, weights, gains),
+        _mean_beside(4, weights, gains),
+        total / weights.sum(),
+        likely.max(),
+        long * likely,
+        1 / (1 + distances),
+        distances == 0,
+        share,
+        long * share,
+        (found / all_bytes)[distances],
+        weight[groups] / weight[0],
     )
+
+
+def _rows(count: int, *rows: npt.ArrayLike) -> Floats:
+    """Return rows as a matrix; a row is one number for all of it, or as many as there are lines."""
+    matrix = np.empty((len(rows), count))
+    for into, row in zip(matrix, rows, strict=True):
+        into[:] = row
+    return matrix
 
 
 def _mean(kinds: Ints, weights: Floats, gains: Floats) -> Floats:

@@ -25,10 +25,12 @@ THIN_SHARE = 0.2
 
 # For each unit of UTF-16; the two that make one character take two bytes each in UTF-8.
 _CODES = np.arange(0x10000)
-_BYTES = (1 + (_CODES >= 0x80) + (_CODES >= 0x800)).astype(np.uint8)
+_BYTES = (1 + (_CODES >= 0x80) + (_CODES >= 0x800)).astype(np.int64)
 _BYTES[0xD800:0xE000] = 2
 _BYTES[[ord(space) for space in " \t\n"]] = 0
 _MARKS = np.isin(_CODES, [ord(mark) for mark in ",.;:!?，、。；：！？"])
+# Bytes in the lower half, marks in the upper half: one sum gives both.
+_BYTES_AND_MARKS = _BYTES + (_MARKS.astype(np.int64) << 32)
 _ENDS = np.isin(_CODES, [ord(mark) for mark in '.:!?。；：！？…"”’」』'])
 
 
@@ -40,16 +42,13 @@ class Measures(NamedTuple):
     ends: npt.NDArray[np.bool_]
 
 
-def measures(texts: list[str]) -> Measures:
-    """Measure all lines of a page at once, because it may have hundreds; at least one."""
-    codes = np.frombuffer("\n".join([*texts, ""]).encode("utf-16-le", "surrogatepass"), np.uint16)
+def measures(text: str) -> Measures:
+    """Measure all lines of a page at once, because it may have hundreds."""
+    codes = np.frombuffer(f"{text}\n".encode("utf-16-le", "surrogatepass"), np.uint16)
     ends = np.flatnonzero(codes == ord("\n"))
     starts = np.concatenate(([0], ends[:-1] + 1))
-    return Measures(
-        np.add.reduceat(_BYTES[codes], starts, dtype=np.intp),
-        np.add.reduceat(_MARKS[codes], starts, dtype=np.intp),
-        _ENDS[codes[np.maximum(ends - 1, starts)]],
-    )
+    sums = np.add.reduceat(_BYTES_AND_MARKS[codes], starts)
+    return Measures(sums & 0xFFFFFFFF, sums >> 32, _ENDS[codes[np.maximum(ends - 1, starts)]])
 
 
 def main_text(page: Page) -> str | None:
@@ -61,7 +60,7 @@ def main_text(page: Page) -> str | None:
     taken = likelihoods(lines, outline) >= LIKELY
     size = lines.sizes[taken].sum()
     if size < THIN_BYTES_OF_MUCH and (
-        size < THIN_BYTES or size < THIN_SHARE * measures(page.texts).sizes.sum()
+        size < THIN_BYTES or size < THIN_SHARE * measures(page.shown).sizes.sum()
     ):
         return None
     return "\n".join([page.texts[line] for line in chosen[taken].tolist()])
@@ -71,7 +70,7 @@ def candidates(page: Page) -> tuple[Ints, Lines, Outline] | None:
     """Return which lines may be main text, their measures and the elements around them."""
     if not page.texts:
         return None
-    sizes, marks, ends = measures(page.texts)
+    sizes, marks, ends = measures(page.shown)
     chosen = np.flatnonzero(sizes >= MIN_LINE)
     outline = Outline(page, [page.holders[line] for line in chosen.tolist()])
     untitled = outline.roles[outline.places] & TITLE == 0
@@ -105,12 +104,12 @@ def shown_text(page: Page) -> str:
     gone = NAVIGATION | HEADER | FOOTER
     if texts:
         lengths = np.array(list(map(len, texts)))
-        own = np.where(2 * np.array(page.linked) > lengths, 0, measures(texts).sizes)
+        own = np.where(2 * np.array(page.linked) > lengths, 0, measures(page.shown).sizes)
         gone = _believed(roles[: len(texts)], own)
     names = [image.get("src", "").partition("?")[0].rpartition("/")[2] for image in page.images]
     stays = (roles & gone == 0).tolist()
     texts = [text for text, stay in zip([*texts, *names], stays, strict=True) if stay]
-    if not texts or measures(texts).sizes.sum() < THIN_BYTES:
+    if not texts or measures("\n".join(texts)).sizes.sum() < THIN_BYTES:
         texts += [single_spaced(el.text or "") for el in page.data]
     return "\n".join(filter(None, texts))
 

@@ -34,6 +34,7 @@ class Page:
     Attributes:
         body: the root of all that is shown, without inline elements but links and images.
         texts: the text of each line; runs of spaces are those of the source.
+        shown: all lines.
         holders: the element that a line stands in, or the link that it begins with.
         linked: how many characters of a line stand in links.
         images: the images outside unseen elements.
@@ -46,6 +47,7 @@ class Page:
     body: Element
     title: str
     texts: list[str] = field(default_factory=list)
+    shown: str = ""
     holders: list[Element] = field(default_factory=list)
     linked: list[int] = field(default_factory=list)
     images: list[Element] = field(default_factory=list)
@@ -61,11 +63,6 @@ class Page:
             for el in self.heading_elements[: _MAX_HEADINGS + _MAX_EMPTY_HEADINGS]
         )
         return tuple(islice(filter(None, texts), _MAX_HEADINGS))
-
-    @property
-    def shown(self) -> str:
-        """All lines of the page."""
-        return "\n".join(self.texts)
 
 
 def single_spaced(text: str) -> str:
@@ -192,6 +189,7 @@ def _read_lines(page: Page) -> None:
         holders += [holder for holder, _ in tails]
         linked += [0 for _ in tails]
     page.texts = ["".join(pieces).strip().replace("\n", " ") for pieces in lines]
+    page.shown = "\n".join(page.texts)
 
 
 def _following(el: Any) -> Any:
