@@ -80,10 +80,11 @@ def first_look(lines: Lines, outline: Outline, groups: Ints) -> Floats:
     text = sizes * (1 - lines.linked)
     upto = text.cumsum()
     total = text.sum() + 1
+    rest = total - upto
     weights = np.minimum(1, sizes / FULL_LINE) * text * np.where(own_roles & _LIGHT, 0.1, 1)
     manners = outline.manners[places]
     since = upto - upto.max(where=lines.above_heading, initial=0)
-    tags = [outline.tags[place] for place in places.tolist()]
+    tags = [outline.made[place][0] for place in places.tolist()]
     held = np.bincount(groups, text)[groups]
     return _rows(
         len(places),
@@ -92,8 +93,8 @@ def first_look(lines: Lines, outline: Outline, groups: Ints) -> Floats:
         np.log2(np.bincount(manners)[manners]),
         lines.above_heading,
         lines.below_heading / (1 + np.maximum(since, 0) / 500),
-        (total - upto) / total,
-        np.minimum(upto - text, total - upto) < 0.03 * total,
+        rest / total,
+        np.minimum(upto - text, rest) < 0.03 * total,
         np.log2(total),
         np.minimum(np.log2(sizes), np.log2(FULL_LINE)),
         lines.linked,

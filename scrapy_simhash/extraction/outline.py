@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_simhash.extraction.page import Page
-from scrapy_simhash.extraction.roles import AGAINST, FLOW_TAGS, INLINE_TAGS, Element, role_of
+from scrapy_simhash.extraction.roles import AGAINST, FLOW_TAGS, INLINE_TAGS, Element, role_and_class
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
@@ -32,7 +32,7 @@ class Outline:
         roles: the roles of each and of all around it, as bits.
         manners: for each a number that those share which are made alike: they and their parents
             have the same tag and the same first class.
-        tags: the tag of each.
+        made: the tag of each and its first class.
         around: for each the nearest that does not only shape running text: it or one around it.
     """
 
@@ -43,10 +43,8 @@ class Outline:
                 around_heading.add(el)
                 el = el.getparent()
         numbers: dict[Element, int] = {page.body: 0}
-        known_looks = {("body", ""): 0}
-        known_manners: dict[tuple[int, int], int] = {}
-        places, parents, looks, roles, manners, around = [], [0], [0], [0], [0], [0]
-        tags = ["body"]
+        known_manners: dict[object, int] = {}
+        places, parents, roles, manners, around, made = [], [0], [0], [0], [0], [("body", "")]
         for el in holders:
             while el not in numbers and el.tag in _INLINE:
                 el = el.getparent()
@@ -58,29 +56,24 @@ class Outline:
             for el in reversed(path):
                 parent, place = place, len(parents)
                 numbers[el] = place
-                tag, attributes = el.tag, el.items()
-                role, name = role_of(tag, attributes), ""
+                tag = el.tag
+                role, name = role_and_class(tag, el.items())
                 # Names such as "with-sidebar" stand on wrappers of all that there is.
                 if role & AGAINST and el in around_heading:
                     role &= ~AGAINST
-                for key, value in attributes:
-                    if key == "class":
-                        name = value.lstrip().partition(" ")[0]
                 shapes = tag in FLOW_TAGS or (tag == "div" and name.startswith("sect"))
-                look = known_looks.setdefault((tag, name), place)
                 parents.append(parent)
-                looks.append(look)
+                made.append((tag, name))
                 roles.append(roles[parent] | role)
-                manners.append(known_manners.setdefault((looks[parent], look), place))
+                manners.append(known_manners.setdefault((made[parent], made[place]), place))
                 around.append(around[parent] if shapes else place)
-                tags.append(tag)
             places.append(place)
         self.places: Ints = np.array(places, np.intp)
         self.parents = parents
         self.roles: Ints = np.array(roles)
         self.manners: Ints = np.array(manners)
         self.around: Ints = np.array(around)
-        self.tags = tags
+        self.made = made
 
     def groups(self, places: Ints) -> Ints:
         """Return for each line the element that it stands in together with others.
@@ -93,7 +86,7 @@ class Outline:
         alone = np.bincount(places)[places] == 1
         return self.around[
             [
-                self.parents[place] if only and self.tags[place] != "li" else place
+                self.parents[place] if only and self.made[place][0] != "li" else place
                 for place, only in zip(places.tolist(), alone.tolist(), strict=True)
             ]
         ]

@@ -74,16 +74,18 @@ LONGEST_NAMES = 200  # characters of an attribute that are looked at
 _TELLING = frozenset(("role", "hidden", "aria-hidden", "style"))
 
 
-def role_of(tag: str, attributes: Iterable[tuple[str, str]]) -> int:
-    """Return what an element's own tag and attributes tell, as bits."""
-    role = _TAGS.get(tag, 0)
+def role_and_class(tag: str, attributes: Iterable[tuple[str, str]]) -> tuple[int, str]:
+    """Return what an element's own tag and attributes tell, as bits, and its first class."""
+    role, first = _TAGS.get(tag, 0), ""
     for name, value in attributes:
         # The id of a section is the slug of its heading: it tells the topic, not the role.
         if name == "class" or (name == "id" and tag != "section"):
             role |= _role_of_names(value if len(value) < LONGEST_NAMES else value[:LONGEST_NAMES])
+            if name == "class":
+                first = value.lstrip().partition(" ")[0]
         elif name in _TELLING:
             role |= _role_of_attribute(name, value)
-    return role
+    return role, first
 
 
 def _role_of_attribute(name: str, value: str) -> int:

@@ -12,7 +12,7 @@ def role(markup: str) -> int:
     """The role of the only element of a page's body."""
     root = etree.fromstring(f"<html><body>{markup}</body></html>", etree.HTMLParser())
     element = root.find("body")[0]
-    return roles.role_of(element.tag, element.items())
+    return roles.role_and_class(element.tag, element.items())[0]
 
 
 @pytest.mark.parametrize(
