@@ -68,7 +68,7 @@ def example(
     if found is None:
         return None
     chosen, lines, outline = found
-    groups = outline.groups(lines.places)[lines.places]
+    groups = outline.groups(lines.places)
     texts = [page.texts[line] for line in chosen]
     letters, wanted = normalise(body), shingles(body)
     right = np.array([_share(normalise(text), letters, wanted) >= MIN_SHARE for text in texts])
