@@ -230,8 +230,9 @@ class Upkeep:
         elif self._away_since is None:
             self._away_since = time.monotonic()
         elif time.monotonic() - self._away_since > self._lease:
-            # Nobody could renew a lease meanwhile, so all of them have run out.
-            return Unsettled(frozenset(), unsettled.provisional | unsettled.gone)
+            # Nobody could renew a lease in the store meanwhile, so all of them have run out.
+            expired = {entry for entry in unsettled.provisional if entry > 0}
+            return Unsettled(unsettled.provisional - expired, unsettled.gone | expired)
         return unsettled
 
     def _act_on(self, round_: _Round) -> bool:
