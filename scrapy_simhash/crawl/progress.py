@@ -102,11 +102,13 @@ class Progress:
         """Return the keys that failed, and those that were delivered, since the last call.
 
         The first are to be released before the others are confirmed, because a page may have failed
-        with one text and then have come with another. They may be in progress again: confirming
-        the text that failed would cost the copies that wait on it.
+        with one text and then have come with another. Confirming a text that fails would cost the
+        copies that wait on it, so a key that failed is told though it is in progress again, and one
+        that was delivered once nothing of it is in progress.
         """
-        settled = self._failed, self._delivered
-        self._failed, self._delivered = [], []
+        again = [key for key in dict.fromkeys(self._delivered) if key in self._parts]
+        settled = self._failed, [key for key in self._delivered if key not in self._parts]
+        self._failed, self._delivered = [], again
         return settled
 
     def put_back(self, failed: list[str], delivered: list[str]) -> None:

@@ -215,6 +215,7 @@ class Upkeep:
             if round_.renewed:
                 index.renew(round_.renewed)
             round_.caught_up = index.catch_up(at_once=round_.at_once)
+            self._note_absence()
             if round_.entries:
                 round_.unsettled = self._unsettled(round_.entries)
             if round_.adopts:
@@ -223,16 +224,20 @@ class Upkeep:
         except Exception as error:  # noqa: BLE001 - it is tried again, and a crawl needs upkeep
             logger.error("The index does not take what was delivered: %r", error)
 
-    def _unsettled(self, entries: list[int]) -> Unsettled:
-        unsettled = self._index.unsettled(entries)
+    def _note_absence(self) -> None:
         if not self._index.away:
             self._away_since = None
         elif self._away_since is None:
             self._away_since = time.monotonic()
-        elif time.monotonic() - self._away_since > self._lease:
-            # Nobody could renew a lease meanwhile, so all of them have run out.
-            return Unsettled(frozenset(), unsettled.provisional | unsettled.gone)
-        return unsettled
+
+    def _unsettled(self, entries: list[int]) -> Unsettled:
+        unsettled = self._index.unsettled(entries)
+        since = self._away_since
+        if since is None or time.monotonic() - since <= self._lease:
+            return unsettled
+        # Nobody could renew a lease in the store meanwhile, so all of them have run out.
+        expired = {entry for entry in unsettled.provisional if entry > 0}
+        return Unsettled(unsettled.provisional - expired, unsettled.gone | expired)
 
     def _act_on(self, round_: _Round) -> bool:
         """Crawl again what must be; return whether there is anything."""

@@ -179,7 +179,9 @@ class Outage(Index):
 
     def _tell(self, keys: list[str], *, failed: bool) -> None:
         """Tell the store how pages fared, now or once it is back."""
-        self._owed |= dict.fromkeys(keys, failed)
+        for key in keys:
+            # What came under the same key since the store was away is in memory alone.
+            self._owed.setdefault(key, failed)
         self._read(lambda _: None)
 
     def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:  # noqa: D102

@@ -41,6 +41,16 @@ def test_failed_page_is_released_though_it_is_in_progress_again() -> None:
     assert progress.take_settled() == (["page"], ["page"])
 
 
+def test_delivered_page_is_confirmed_once_nothing_of_its_key_is_in_progress() -> None:
+    progress = Progress(items=False)
+    progress.begin("page")
+    progress.end("page", failed=False)
+    progress.begin("page")
+    assert progress.take_settled() == ([], [])
+    progress.end("page", failed=True)
+    assert progress.take_settled() == (["page"], ["page"])
+
+
 def test_settled_pages_are_told_again_if_the_index_did_not_take_them() -> None:
     progress = Progress(items=False)
     progress.abandon("first")

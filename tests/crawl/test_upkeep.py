@@ -198,6 +198,34 @@ def test_crawl_that_ends_adopts_no_page(crawl: Crawl) -> None:
     assert not asked
 
 
+def test_copies_wait_for_an_original_that_was_let_through_however_long_the_store_is_away() -> None:
+    crawl = Crawl(lease=0.05)
+    crawl.copies.wait(Request("http://a.example/copy"), -5)
+    crawl.index.answer = Unsettled(frozenset({-5}), frozenset())
+    crawl.index.away = True
+    assert crawl.upkeep.stays_open()
+    time.sleep(0.06)
+    assert crawl.upkeep.stays_open()
+    assert crawl.queue == []
+
+
+def test_an_absence_begins_anew_when_the_store_was_back_while_no_copy_waited() -> None:
+    crawl = Crawl(lease=0.05)
+    copy = Request("http://a.example/copy")
+    crawl.index.answer = Unsettled(frozenset({5}), frozenset())
+    crawl.index.away = True
+    crawl.copies.wait(copy, 5)
+    crawl.upkeep.stays_open()
+    crawl.copies.take_all()
+    crawl.index.away = False
+    crawl.upkeep.stays_open()
+    time.sleep(0.06)
+    crawl.index.away = True
+    crawl.copies.wait(copy, 5)
+    assert crawl.upkeep.stays_open()
+    assert crawl.queue == []
+
+
 def test_round_that_has_begun_is_finished_when_the_upkeep_ends(crawl: Crawl) -> None:
     crawl.claims.is_late = True
     crawl.progress.abandon("failed")

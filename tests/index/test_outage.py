@@ -201,6 +201,23 @@ def test_what_was_settled_in_the_absence_of_the_store_is_told_it_afterwards(inde
     assert claim(index, "2-1") is DUPLICATE
 
 
+@pytest.mark.parametrize("failed", [True, False])
+def test_the_store_is_told_how_its_own_page_fared_and_not_the_one_that_came_meanwhile(
+    index, store, failed
+):
+    claim(index, "0-0")
+    entry = index.claim(page("0-1")).matches[0].entry
+    store.go("refused")
+    (index.release if failed else index.confirm)(["0-0"])
+    # The same key with another text.
+    assert index.claim(Arrival("0-0", page("1-0").fingerprint)).outcome is ORIGINAL
+    (index.confirm if failed else index.release)(["0-0"])
+    store.go("up")
+    index.catch_up(at_once=True)
+    assert index.unsettled([entry]).gone == ({entry} if failed else set())
+    assert store.confirmed() == ["0-0"]
+
+
 def test_what_the_store_admitted_without_an_answer_is_taken_back_where_memory_did_not(index, store):
     kept, between, beyond = (Arrival(f"{value:b}", fp(value)) for value in (0, 0b111, 0b111111))
     index.claim(kept)
