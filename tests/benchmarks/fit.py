@@ -28,10 +28,11 @@ from scrapy_simhash.extraction.outline import Floats, Ints, Outline
 from scrapy_simhash.extraction.page import encoded, read_page
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.keys import registered_domain
-from scrapy_simhash.offline.datasets import Document, read_dataset
+from scrapy_simhash.offline.datasets import read_dataset
+from scrapy_simhash.offline.pages import SavedPage
 from tests.benchmarks.extraction import DATA, LOST, Likeness, likeness
 from tests.benchmarks.kinds import make_kinds
-from tests.benchmarks.kinds.templates import shingles
+from tests.benchmarks.kinds.templates import own_text, shingles
 
 #: The share of a mirror in the fit: there are as many as pages, and their text is one of theirs.
 SETS = {"types-html": 0.5, "articles-html": 0.3}
@@ -61,7 +62,7 @@ class Example:
 
 
 def example(
-    name: str, document: Document, hosts: Sequence[str], share: float, body: str
+    name: str, document: SavedPage, hosts: Sequence[str], share: float, body: str
 ) -> Example | None:
     page = read_page(encoded(document.html or ""))
     found = candidates(page)
@@ -93,24 +94,23 @@ def _share(line: str, letters: str, wanted: set[str]) -> float:
 def examples() -> Iterator[Example]:
     """Yield the pages of the sets, and their mirrors, that have main text among their lines."""
     for name, share in SETS.items():
-        originals = [document for document in read_dataset(DATA / name).documents if document.body]
+        originals = [page for page in read_dataset(DATA / name).documents if own_text(page)]
         made = make_kinds(originals, kinds=["mirror"], name=name)
-        by_id = {document.id: document for document in made.documents}
+        by_name = {page.name: page for page in made.documents}
         found = [
-            example(name, document, [_host(by_id.get(document.id, document))], 1, document.body)
-            for document in originals
-            if document.body
+            example(name, page, [_host(by_name.get(page.name, page))], 1, own_text(page) or "")
+            for page in originals
         ]
         found += [
-            example(name, document, [_host(by_id[of]), _host(document)], share, document.body or "")
-            for document in made.documents
-            if (of := document.id.removesuffix("#mirror")) != document.id
+            example(name, page, [_host(by_name[of]), _host(page)], share, own_text(page) or "")
+            for page in made.documents
+            if (of := page.name.removesuffix("#mirror")) != page.name
         ]
         yield from filter(None, found)
 
 
-def _host(document: Document) -> str:
-    host = urlsplit(document.url or "").hostname or document.id
+def _host(document: SavedPage) -> str:
+    host = urlsplit(document.url or "").hostname or document.name
     return registered_domain(host)
 
 
