@@ -37,12 +37,16 @@ class Links(Pages):
 class Asking(Links):
     """Wants to know what became of each request."""
 
+    told: ClassVar[list[str]] = []
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.marks = {"errback": self.failed}
 
-    def failed(self, failure: Any) -> Any:
-        yield {"spared": failure.check(SparedPage), "page": failure.value.signature}
+    def failed(self, failure: Any) -> None:
+        # Scrapy 2.13.0 takes nothing that an errback yields.
+        if failure.check(SparedPage):
+            self.told.append(failure.value.signature)
 
 
 def stock(
@@ -80,8 +84,8 @@ def test_requests_like_copies_are_not_sent_and_no_page_is_lost(crawl: Any, shop:
 
 
 def test_the_errback_of_a_spared_request_is_called(crawl: Any, shop: Any) -> None:
+    Asking.told = told = []
     crawled = crawl(Asking, settings=SETTINGS, site=shop, paths=["/"])
-    told = [item["page"] for item in crawled.items if item.get("spared")]
     assert len(told) == crawled.stat("spared/skipped") == NUMBER - prints(shop) > 0
     assert told[-1].endswith("/item?id=*&print=1")
 
