@@ -170,12 +170,51 @@ def _mean_beside(reach: int, weights: Floats, gains: Floats) -> Floats:
 # In the order of the rows of the two looks.
 _FIRST_BIAS = -0.091
 _FIRST = np.array(
-    "-0.581 -2.38 -1.62 -0.114 -0.472 -1.69 -0.88 -3.64 -1.13 -0.978 -0.522 3.27 0.15 -1.82 0.493"
-    " 1.5 -0.756 -0.163 -0.0472 -0.782 0.075 0.667 0.646 0.28 0.462 0.0625".split(),
-    np.float64,
+    [
+        -0.581,  # in navigation
+        -2.38,  # in a footer
+        -1.62,  # in an aside
+        -0.114,  # in a header
+        -0.472,  # in a caption
+        -1.69,  # in a dialog
+        -0.88,  # hidden
+        -3.64,  # in a notice
+        -1.13,  # in an element whose name is doubtful
+        -0.978,  # in a link
+        -0.522,  # in an element whose name is unlikely
+        3.27,  # share of the page's text in lines made alike
+        0.15,  # lines made alike, as a logarithm
+        -1.82,  # above the heading
+        0.493,  # below the heading, the nearer the more
+        1.5,  # share of the page's text after it
+        -0.756,  # among the first or last 3% of the text
+        -0.163,  # text of the page, as a logarithm
+        -0.0472,  # its size, as a logarithm
+        -0.782,  # share of it in links
+        0.075,  # marks of punctuation
+        0.667,  # ends as a sentence does
+        0.646,  # a heading of a section
+        0.28,  # an item of a list
+        0.462,  # share of its group's bytes outside links
+        0.0625,  # mean text of its group's lines, as a logarithm
+    ]
 )
 _SECOND_BIAS = 0.985
 _SECOND = np.array(
-    "1.19 1.31 0.74 1.4 0.442 -1.01 -5.14 1.09 1.47 0.54 -1.04 -0.742 1.87 0.783".split(),
-    np.float64,
+    [
+        1.19,  # its own likelihood
+        1.31,  # the mean of lines made alike
+        0.74,  # the mean of lines whose group is made alike
+        1.4,  # the mean of the lines before and after it
+        0.442,  # the mean of four lines before and four after it
+        -1.01,  # the mean of the page
+        -5.14,  # the highest of the page
+        1.09,  # its own, by the share of long lines in the likely text
+        1.47,  # near the area of most likely text
+        0.54,  # in that area
+        -1.04,  # share of that area in the likely text as far out as this line
+        -0.742,  # the same, by the share of long lines
+        1.87,  # the mean of the text as far out as this line
+        0.783,  # share of its group in the page's weight
+    ]
 )
