@@ -180,7 +180,7 @@ class Outage(Index):
     def _tell(self, keys: list[str], *, failed: bool) -> None:
         """Tell the store how pages fared, now or once it is back."""
         for key in keys:
-            # What came under the same key since the store was away is in memory alone.
+            # A page that came under the same key since the store was away is in memory alone.
             self._owed.setdefault(key, failed)
         self._read(lambda _: None)
 
