@@ -21,7 +21,7 @@ LIKELY = 0.0
 #: Less is no main text; nor is less than the second that is a small share of what the page shows.
 THIN_BYTES = 150
 THIN_BYTES_OF_MUCH = 450
-THIN_SHARE = 0.2
+THIN_SHARE = 0.1
 
 # For each unit of UTF-16; the two that make one character take two bytes each in UTF-8.
 _CODES = np.arange(0x10000)

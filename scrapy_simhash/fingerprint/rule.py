@@ -33,7 +33,7 @@ from scrapy_simhash.keys import registered_domain
 SHORT_TEXT = 300  # bytes
 MIDDLE_TEXT = 500  # bytes
 LONG_TEXT = 1500  # bytes
-PAGES_ALIKE = 14  # of 64 bits around the texts
+PAGES_ALIKE = 12  # of 64 bits around the texts
 TEMPLATES_ALIKE = 18  # of 64 bits around the texts
 LENGTHS_ALIKE = 0.7
 
