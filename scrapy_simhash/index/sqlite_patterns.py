@@ -23,11 +23,11 @@ _SCHEMA = (
 )
 _ADD = f"""
     INSERT INTO patterns ({_COLUMNS}, version)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, iif(?9 = 'none', '', ?9), ?10,
+    VALUES ({", ".join("?" * (len(_NAMES) + 4))},
         (SELECT coalesce(max(version), 0) + 1 FROM patterns))
     ON CONFLICT DO UPDATE SET
         {", ".join(f"{name} = {name} + excluded.{name}" for name in _NAMES)},
-        mark = iif(?9 = '', mark, excluded.mark), version = excluded.version,
+        mark = iif(?, excluded.mark, mark), version = excluded.version,
         example = iif(excluded.example = '', example, excluded.example)"""  # noqa: S608
 
 
@@ -54,7 +54,10 @@ class SqlitePatternStore:
                 self._file.run(statement)
 
     def add(self, rows: Iterable[Row]) -> None:  # noqa: D102
-        values = [(r.host, r.signature, *r.counts, r.mark, r.example) for r in rows]
+        values = []
+        for row in rows:
+            mark = "" if row.mark == "none" else row.mark
+            values.append((row.host, row.signature, *row.counts, mark, row.example, row.mark != ""))
         with self._lock, self._file.transaction():
             self._file.run_many(_ADD, values)
             self._file.run(
