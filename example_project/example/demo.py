@@ -22,7 +22,7 @@ from example.site.truth import judge
 from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.fingerprint.rule import REASONS as RULE
-from scrapy_simhash.report.difference import differences, pad, paint
+from scrapy_simhash.report.difference import change_lines, pad, paint
 from scrapy_simhash.signals import near_duplicate
 
 COLUMNS = 100
@@ -99,7 +99,7 @@ def table(site: Newsroom, drops: list[tuple[str, str, int, str]], colour: bool) 
         if before == after:
             lines.append("    the text is the same, the template is another")
         else:
-            changes = differences(before, after).lines(COLUMNS - 4, 2, colour)
+            changes = change_lines(before, after, COLUMNS - 4, 2, colour)
             lines += [f"    {line}" for line in changes]
     return lines
 

@@ -26,22 +26,29 @@ from dataclasses import dataclass, replace
 from email.message import Message
 from pathlib import Path
 
+import numpy as np
 from scrapy.exceptions import UsageError
 from scrapy.http import Headers, HtmlResponse, TextResponse
 from scrapy.responsetypes import responsetypes
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.analysis.page import PageAnalysis, SkipReason, analyse_extraction, analyse_text
-from scrapy_simhash.commands.comparison import about, sentence, side_by_side
-from scrapy_simhash.commands.output import columns, has_colours, say
-from scrapy_simhash.commands.stores import add_shared_options, chosen_recipe
+from scrapy_simhash.commands.chosen import add_shared_options, chosen_recipe
+from scrapy_simhash.commands.output import (
+    about,
+    columns,
+    has_colours,
+    say,
+    sentence,
+    side_by_side,
+)
 from scrapy_simhash.extraction.extractor import Extraction, decode_html, extract
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.rule import Rule
-from scrapy_simhash.fingerprint.simhash import Fingerprint, hamming_distance
+from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.keys import page_key
-from scrapy_simhash.report.difference import differences, paint
+from scrapy_simhash.report.difference import change_lines, paint
 from scrapy_simhash.settings import max_body_size_from_settings
 
 _CHANGES = 40  # lines
@@ -73,10 +80,6 @@ class _Side:
     extraction: Extraction
     analysis: PageAnalysis
 
-    @property
-    def text(self) -> str:
-        return self.extraction.text
-
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     """Get the two, judge them, and show the result."""
@@ -101,10 +104,12 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     for letter, side in (("A", one), ("B", other)):
         if side.analysis.reason:
             lines.append(f"{letter} is not compared ({side.analysis.reason})")
-        elif len(normalise(side.text)) < recipe.min_length:
+        elif len(normalise(side.extraction.text)) < recipe.min_length:
             least = f"{recipe.min_length} letters and digits"
             lines.append(f"{letter} has less than {least}: a crawl skips such texts")
-    lines += ["", *_changes(one.text, other.text, colour)]
+    texts = one.extraction.text[:_LONGEST], other.extraction.text[:_LONGEST]
+    changes = change_lines(*texts, columns(), _CHANGES, colour)
+    lines += ["", *(changes or ["The two texts are the same."])]
     if options.steps:
         lines += _steps_of_both(one, other, recipe)
     say(lines)
@@ -169,28 +174,20 @@ def _known(side: _Side) -> dict[str, str]:
     if known:
         known["title"] = _short(side.extraction.title or "-", 40)
         known["h1"] = _short(" | ".join(side.extraction.headings) or "-", 40)
-    known["characters"] = f"{len(side.text):,}"
+    known["characters"] = f"{len(side.extraction.text):,}"
     if side.analysis.fingerprint:
         digits = str(side.analysis.fingerprint)
         known["fingerprint"] = "\n".join(digits[n : n + 16] for n in range(0, len(digits), 16))
     return known
 
 
-def _changes(one: str, other: str, colour: bool) -> list[str]:
-    """Return the words in which two texts differ."""
-    texts = [" ".join(text.split()) for text in (one, other)]
-    if texts[0] == texts[1]:
-        return ["The two texts are the same."]
-    changes = differences(texts[0][:_LONGEST], texts[1][:_LONGEST])
-    return changes.lines(columns(), _CHANGES, colour)
-
-
 def _steps_of_both(one: _Side, other: _Side, recipe: Recipe) -> list[str]:
     """Return every step from both texts to their fingerprints."""
-    steps = [recipe.steps(side.text) for side in (one, other)]
-    known = [_blocks(each.fingerprint) for each in steps]
+    steps = [recipe.steps(side.extraction.text) for side in (one, other)]
+    blocks = [np.frombuffer(each.fingerprint.blocks, "<u4") for each in steps]
+    marked = [f"{'*' if is_same else ' '} " for is_same in blocks[0] == blocks[1]]
     lines: list[str] = []
-    for letter, each, blocks in zip("AB", steps, known, strict=True):
+    for letter, each, values in zip("AB", steps, blocks, strict=True):
         features = sorted(each.features.items(), key=lambda feature: -feature[1])
         lines += ["", f"{letter}  {len(features):,} features, with their weights"]
         lines += [f"   {weight:>10.4g}  {name!r}" for name, weight in features[:_FEATURES]]
@@ -202,19 +199,10 @@ def _steps_of_both(one: _Side, other: _Side, recipe: Recipe) -> list[str]:
             lines.append(f"   {start:>4}" + "".join(f"{value:>8.4g}" for value in sums))
             lines.append(" " * 7 + "".join(f"{bit:>8}" for bit in bits[start : start + _SUMS]))
         lines.append(f"   fingerprint {each.fingerprint}")
-        same = [a == b for a, b in zip(*known, strict=True)]
         lines.append(f"   block values of {recipe.blocks}; * stands at those that both have")
-        row = [f"{value:08x}{'*' * both}" for value, both in zip(blocks, same, strict=True)]
-        lines += [
-            "   " + "".join(f"{value:<10}" for value in row[start : start + 8]).rstrip()
-            for start in range(0, len(row), 8)
-        ]
+        row = [f"{value:08x}{mark}" for value, mark in zip(values, marked, strict=True)]
+        lines += ["   " + "".join(row[n : n + 8]).rstrip() for n in range(0, len(row), 8)]
     return lines
-
-
-def _blocks(fingerprint: Fingerprint) -> list[int]:
-    values = fingerprint.blocks
-    return [int.from_bytes(values[n : n + 4], "little") for n in range(0, len(values), 4)]
 
 
 def _short(text: str, length: int = 60) -> str:

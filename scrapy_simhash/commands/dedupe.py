@@ -27,14 +27,14 @@ import argparse
 import contextlib
 import json
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from scrapy.settings import BaseSettings
 
+from scrapy_simhash.commands.chosen import index_url
 from scrapy_simhash.commands.output import progress, say, whole_file
-from scrapy_simhash.commands.stores import needed_index_url
-from scrapy_simhash.detector import NearDuplicateDetector, Verdict
+from scrapy_simhash.detector import NearDuplicateDetector
 from scrapy_simhash.index import open_index
 from scrapy_simhash.offline.dedupe import decide
 from scrapy_simhash.offline.pages import Fields, analysed, page_files, read_pages
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Judge the pages, and write what was asked for."""
     own = FilterSettings.from_settings(settings)
     # An index of the crawl's settings is only touched when it is named here.
-    url = needed_index_url(options, settings) if options.index else "memory://"
+    url = index_url(options, settings) if options.index else "memory://"
     files = [file for path in options.pages for file in page_files(Path(path))]
     total = sum(file.stat().st_size for file in files)
     with contextlib.ExitStack() as stack:
@@ -83,17 +83,19 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
             largest=own.max_body_size,
         )
         stack.enter_context(contextlib.closing(analyses))
-        counts: Counter[str] = Counter()
+        stayed: Counter[str] = Counter()
         copies: Counter[str] = Counter()
         for verdict, stays in decide(analyses, NearDuplicateDetector(own.recipe, index), own.scope):
-            counts.update({"pages": 1, "kept": stays, verdict.kind: stays})
+            stayed[verdict.kind] += stays
             copies.update([verdict.original or verdict.key] * (not stays))
             if verdicts:
-                verdicts.write(json.dumps(_plain(verdict, stays)).encode() + b"\n")
+                more = {name: getattr(verdict, name) for name in ("original", "distance", "reason")}
+                found = {"key": verdict.key, "kept": stays, "verdict": verdict.kind, **more}
+                verdicts.write(json.dumps(found).encode() + b"\n")
             if kept and stays:
                 kept.write(verdict.key.encode("utf-8", "backslashreplace") + b"\n")
             bar.set_postfix(duplicates=copies.total(), refresh=False)
-    say(_lines(counts, copies))
+    say(_lines(stayed, copies))
 
 
 def _fields(own: FilterSettings) -> Fields:
@@ -106,25 +108,17 @@ def _fields(own: FilterSettings) -> Fields:
     )
 
 
-def _plain(verdict: Verdict, stays: bool) -> dict[str, Any]:
-    more = {name: getattr(verdict, name) for name in ("original", "distance", "reason")}
-    return {"key": verdict.key, "kept": stays, "verdict": verdict.kind, **more}
-
-
-def _lines(counts: Counter[str], copies: Counter[str]) -> list[str]:
-    dropped = copies.total()
-    lines = [
-        f"{count(counts['pages'], 'page')}: {counts['kept']:,} to keep, {dropped:,} "
-        f"{'repeats' if dropped == 1 else 'repeat'} another, in {count(len(copies), 'cluster')}"
-    ]
-    if counts["revisit"]:
-        lines.append(f"{counts['revisit']:,} of those to keep were in the index already")
-    if counts["skipped"]:
-        lines.append(f"{counts['skipped']:,} of those to keep could not be compared")
-    lines += [
-        f"  {count(number, 'copy'):>12} of {original}"
-        for original, number in copies.most_common(_SHOWN)
-    ]
-    if len(copies) > _SHOWN:
-        lines.append(f"  and {count(len(copies) - _SHOWN, 'more cluster')}")
-    return lines
+def _lines(stayed: Counter[str], copies: Counter[str]) -> Iterator[str]:
+    kept, dropped = stayed.total(), copies.total()
+    repeat = "repeats" if dropped == 1 else "repeat"
+    clusters = count(len(copies), "cluster")
+    yield (
+        f"{count(kept + dropped, 'page')}: {kept:,} to keep, "
+        f"{dropped:,} {repeat} another, in {clusters}"
+    )
+    if stayed["revisit"]:
+        yield f"{stayed['revisit']:,} of those to keep were in the index already"
+    if stayed["skipped"]:
+        yield f"{stayed['skipped']:,} of those to keep could not be compared"
+    for original, number in copies.most_common(_SHOWN):
+        yield f"  {count(number, 'copy'):>12} of {original}"

@@ -34,8 +34,8 @@ from typing import Any
 
 from scrapy.settings import BaseSettings
 
+from scrapy_simhash.commands.chosen import add_shared_options, chosen_recipe
 from scrapy_simhash.commands.output import aligned, progress, show
-from scrapy_simhash.commands.stores import add_shared_options, chosen_recipe
 from scrapy_simhash.offline.datasets import read_dataset
 from scrapy_simhash.offline.evaluation import Result, evaluate
 
@@ -45,17 +45,13 @@ _QUALITY = (
 )
 _KINDS = ("set", "recipe", "kind", "label", "copies", "of", "share")
 _PAIRS = ("a", "b", "distance", "reason", "kind")
-_LISTED = 20  # wrong pairs of each sort in the JSON
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("datasets", nargs="+", metavar="DATASET", help="folder of labelled pages")
     parser.add_argument(
-        "--recipe",
-        action="append",
-        metavar="NAME",
-        help="measure this recipe (may be repeated)",
+        "--recipe", action="append", metavar="NAME", help="measure this recipe (may be repeated)"
     )
     parser.add_argument(
         "--kind-column",
@@ -81,17 +77,12 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     for dataset in datasets:
         for recipe in recipes:
             with progress(dataset.name, len(dataset.documents)) as bar:
-                measured = evaluate(
-                    dataset,
-                    recipe,
-                    processes=os.cpu_count() or 1,
-                    progress=bar.update,
-                    listed=options.show if options.show > 0 else _LISTED,
-                )
-            results.append(measured)
+                processes = os.cpu_count() or 1
+                result = evaluate(dataset, recipe, processes=processes, progress=bar.update)
+            results.append(result)
     lines = tables(results)
-    for result in results if options.show > 0 else ():
-        lines += wrong_pairs(result)
+    for result in results:
+        lines += wrong_pairs(result, options.show)
     show(options, lines, {"results": [_plain(result) for result in results]})
 
 
@@ -101,31 +92,30 @@ def tables(results: Sequence[Result]) -> list[str]:
         (
             *(r.dataset, r.name, r.distance, r.documents, sum(r.skipped.values())),
             *map(_share, (r.score.precision, r.score.recall, r.like_headed.recall)),
-            *(r.score.found, r.score.labelled - r.score.found, r.score.false),
-            *(int(r.file_order.dropped), f"{r.file_order.wrong_per_thousand:.2f}"),
-            f"{r.shuffled.wrong_per_thousand:.2f}",
+            *(r.score.found, r.score.labelled - r.score.found, r.score.false, r.dropped),
+            *(f"{r.wrong_per_thousand:.2f}", f"{r.shuffled_per_thousand:.2f}"),
         )
         for r in results
     ]
     kinds = [
-        (r.dataset, r.name, kind, label, m.matched, m.pairs, _share(m.matched / m.pairs))
+        (r.dataset, r.name, kind, label, copies, pairs, _share(copies / pairs))
         for r in results
         for label, counts in (("duplicate", r.kinds), ("negative", r.negatives))
-        for kind, m in counts.items()
+        for kind, (copies, pairs) in counts.items()
     ]
     return [*_table(_QUALITY, quality, 2), *(["", *_table(_KINDS, kinds, 4)] if kinds else [])]
 
 
-def wrong_pairs(result: Result) -> Iterator[str]:
-    """Yield tables of the pairs that were judged wrongly, as far as the result names them."""
+def wrong_pairs(result: Result, most: int) -> Iterator[str]:
+    """Yield tables of pairs that were judged wrongly, up to so many of each sort."""
     for what, pairs in (
         ("wrong drops", result.wrong_drops),
         ("false pairs", result.false),
         ("missed pairs", result.missed),
     ):
-        if pairs:
+        if pairs[:most]:
             yield from ("", f"{result.dataset}, {result.name}: {what}")
-            yield from _table(_PAIRS, map(astuple, pairs), 2)
+            yield from _table(_PAIRS, map(astuple, pairs[:most]), 2)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[object]], left: int) -> list[str]:

@@ -18,24 +18,22 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.comparison import about, sentence, side_by_side
-from scrapy_simhash.commands.output import say
-from scrapy_simhash.commands.selection import keys_of
-from scrapy_simhash.commands.stores import (
+from scrapy_simhash.commands.chosen import (
     add_shared_options,
     index_url,
+    keys_of,
     log_lines,
     log_paths,
-    opened,
-    watched,
 )
+from scrapy_simhash.commands.output import about, progress, say, sentence, side_by_side
 from scrapy_simhash.fingerprint.rule import Rule
-from scrapy_simhash.index import Entry, Index, Neighbour
+from scrapy_simhash.index import Entry, Index, open_existing
 from scrapy_simhash.report.dedup_log import LogLine
 from scrapy_simhash.report.words import count, moment
 
@@ -51,7 +49,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     """Look the page up, and print what is known."""
-    url, logs = index_url(options, settings), log_paths(options.log, settings)
+    url, logs = None, []
+    with suppress(UsageError):
+        url = index_url(options, settings)
+    with suppress(UsageError):
+        logs = log_paths(options.log, settings)
     if url is None and not logs:
         raise UsageError("name the index with --index URL, or a dedup log with --log FILE")
     names = keys_of(options.page)
@@ -60,14 +62,13 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     own: list[Entry] = []
     if url is not None:
         original = last.original if last and last.verdict == "duplicate" else None
-        with opened(url) as index:
-            there = [e for e in watched(index, "looking") if e.key in names or e.key == original]
+        with closing(open_existing(url)) as index:
+            entries = progress("looking", len(index), of=index)
+            there = [entry for entry in entries if entry.key in names | {original}]
             # One and the same key may have come in twice, with different contents.
             own = [entry for entry in there if entry.key in names]
             lines += _in_index(index, own)
-        origins = [entry for entry in there if entry.key not in names]
-        lines += [f"  its original: {_state(entry)}" for entry in origins]
-        if original is not None and not origins:
+        if original is not None and len(own) == len(there):
             lines.append("  its original is not in the index any more")
     if last is not None:
         lines += _logged(last)
@@ -88,13 +89,14 @@ def _read(
     last: LogLine | None = None
     repeating: dict[str, LogLine] = {}
     for line in log_lines(logs):
+        if not isinstance(line, LogLine):
+            continue
         if line.key in names or line.url == url:
             last = line
+        # A page that has changed since repeats this one no more.
+        repeating.pop(line.key, None)
         if line.original in names:
             repeating[line.key] = line
-        else:
-            # A page that has changed since repeats this one no more.
-            repeating.pop(line.key, None)
     return last, sorted(repeating.values(), key=lambda line: (line.distance, line.key))
 
 
@@ -103,32 +105,26 @@ def _in_index(index: Index, own: Sequence[Entry]) -> Iterator[str]:
     if not own:
         yield "  not in the index"
     for entry in own:
-        yield f"  {_state(entry)}"
+        state = "in progress" if entry.provisional else "original"
+        scope = f", among the pages of {entry.scope}" if entry.scope else ""
+        yield f"  {state}, in the index since {moment(entry.time)} UTC{scope}"
         found = index.query(entry.fingerprint, scope=entry.scope)
         near = [other for other in found if other.key != entry.key]
         verb = "is" if len(near) == 1 else "are"
         yield f"  {count(len(near), 'page')} of the index {verb} near it" + ":" * bool(near)
         for other in near[:_SHOWN]:
-            yield from _judged(entry, other, index.spec.distance)
+            ruling = Rule(index.spec.distance)(
+                entry.key, entry.facts, other.key, other.facts, other.distance
+            )
+            yield f"    {other.distance:3} bits  {other.key}"
+            verdict = "a copy" if ruling.is_copy else "another page"
+            yield f"              {verdict}: {sentence(ruling.reason)}"
+            if entry.facts and other.facts:
+                facts = about(entry.facts), about(other.facts)
+                for row in side_by_side(("this page", "that page"), *facts):
+                    yield f"              {row}"
         if len(near) > _SHOWN:
             yield f"    and {len(near) - _SHOWN:,} more"
-
-
-def _judged(entry: Entry, other: Neighbour, k: int) -> Iterator[str]:
-    ruling = Rule(k)(entry.key, entry.facts, other.key, other.facts, other.distance)
-    verdict = "a copy" if ruling.is_copy else "another page"
-    yield f"    {other.distance:3} bits  {other.key}"
-    yield f"              {verdict}: {sentence(ruling.reason)}"
-    if entry.facts and other.facts:
-        facts = about(entry.facts), about(other.facts)
-        for row in side_by_side(("this page", "that page"), *facts):
-            yield f"              {row}"
-
-
-def _state(entry: Entry) -> str:
-    state = "in progress" if entry.provisional else "original"
-    scope = f", among the pages of {entry.scope}" if entry.scope else ""
-    return f"{state}, in the index since {moment(entry.time)} UTC{scope}"
 
 
 def _logged(line: LogLine) -> Iterator[str]:
@@ -145,6 +141,6 @@ def _logged(line: LogLine) -> Iterator[str]:
         yield f"  let in again at {at}, because it is its own original"
     else:
         yield f"  let in as an original at {at}"
-    if line.near is not None and line.reason:
+    if line.near is not None:
         yield f"    it is {line.distance} bits from {line.near}"
-        yield f"    and another page, because {sentence(line.reason)}"
+        yield f"    and another page, because {sentence(line.reason or '')}"

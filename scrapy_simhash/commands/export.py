@@ -17,12 +17,14 @@ from __future__ import annotations
 
 import argparse
 import gzip
+from contextlib import closing
 from typing import IO, cast
 
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import say, whole_file
-from scrapy_simhash.commands.stores import add_shared_options, needed_index_url, opened, watched
+from scrapy_simhash.commands.chosen import add_shared_options, index_url
+from scrapy_simhash.commands.output import progress, say, whole_file
+from scrapy_simhash.index import open_existing
 from scrapy_simhash.offline.transfer import write
 from scrapy_simhash.report.words import count
 
@@ -35,15 +37,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Write the file."""
-    with whole_file(options.file) as whole, opened(needed_index_url(options, settings)) as index:
-        file = _packed(whole) if options.file.endswith(".gz") else whole
-        pages, in_progress = write(file, index.spec, watched(index, "exporting"))
-        file.close()
+    url = index_url(options, settings)
+    with whole_file(options.file) as whole, closing(open_existing(url)) as index:
+        # The fastest level, because keys and fingerprints gain little by more.
+        is_packed = options.file.endswith(".gz")
+        file = gzip.GzipFile(fileobj=whole, mode="wb", compresslevel=1) if is_packed else whole
+        with closing(file):
+            entries = progress("exporting", len(index), of=index)
+            pages, in_progress = write(cast("IO[bytes]", file), index.spec, entries)
     say([f"{options.file}: {count(pages, 'page')}"])
     if in_progress:
         say([f"left out: {count(in_progress, 'page')} in progress"])
-
-
-def _packed(file: IO[bytes]) -> IO[bytes]:
-    # The fastest level, because keys and fingerprints gain little by more.
-    return cast("IO[bytes]", gzip.open(file, "wb", 1))

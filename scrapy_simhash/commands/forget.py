@@ -21,13 +21,14 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from contextlib import closing
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import say
-from scrapy_simhash.commands.selection import keys_of, of_hosts
-from scrapy_simhash.commands.stores import add_shared_options, needed_index_url, opened, watched
+from scrapy_simhash.commands.chosen import add_shared_options, index_url, keys_of, of_hosts
+from scrapy_simhash.commands.output import progress, say
+from scrapy_simhash.index import open_existing
 from scrapy_simhash.report.words import count
 
 _SHOWN = 5
@@ -47,21 +48,18 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     """Count, ask, delete."""
     if not options.pages and options.host is None and options.older_than is None:
         raise UsageError("name the pages to forget: give URLs, --host or --older-than")
-    if options.older_than is not None and not 0 <= options.older_than < float("inf"):
-        raise UsageError("--older-than is a number of days of at least 0")
     names = set().union(*map(keys_of, options.pages))
     is_of_host = of_hosts(options.host)
     before = time.time() - 86400 * (options.older_than or 0)
-    with opened(needed_index_url(options, settings), read_only=False) as index:
+    with closing(open_existing(index_url(options, settings), read_only=False)) as index:
         keys = [
             entry.key
-            for entry in watched(index, "looking")
+            for entry in progress("looking", len(index), of=index)
             if entry.time <= before and is_of_host(entry.key)
             if not names or entry.key in names
         ]
         say([f"{len(keys):,} of {count(len(index), 'page')}:", *(f"  {k}" for k in keys[:_SHOWN])])
-        if len(keys) > _SHOWN:
-            say([f"  and {len(keys) - _SHOWN:,} more"])
+        say([f"  and {len(keys) - _SHOWN:,} more"] * (len(keys) > _SHOWN))
         removed = index.remove(keys) if keys and (options.yes or _agreed(len(keys))) else 0
     say([f"{count(removed, 'page')} forgotten"])
     return 0 if removed else 1
@@ -70,8 +68,4 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
 def _agreed(found: int) -> bool:
     if not sys.stdin.isatty():
         raise UsageError("no terminal to ask at: give --yes to forget them")
-    try:
-        answer = input(f"Forget {count(found, 'page')}? y or n: ")
-    except EOFError:
-        return False
-    return answer.strip().lower() in ("y", "yes")
+    return input(f"Forget {count(found, 'page')}? y or n: ").strip().lower() in ("y", "yes")

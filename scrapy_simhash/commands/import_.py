@@ -33,8 +33,8 @@ from pathlib import Path
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
+from scrapy_simhash.commands.chosen import add_shared_options, chosen_recipe, index_url
 from scrapy_simhash.commands.output import progress, say
-from scrapy_simhash.commands.stores import add_shared_options, chosen_recipe, needed_index_url
 from scrapy_simhash.detector import spec_of
 from scrapy_simhash.index import Entry, IndexSpec, open_index
 from scrapy_simhash.offline.transfer import check, read_entries, read_foreign, read_header
@@ -51,7 +51,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--key", default="url", metavar="COLUMN", help="the column that names a page (url)"
     )
     parser.add_argument(
-        "--fingerprint", metavar="COLUMN", help="the column of its fingerprint (fingerprint)"
+        "--fingerprint",
+        default="fingerprint",
+        metavar="COLUMN",
+        help="the column of its fingerprint (fingerprint)",
     )
     parser.add_argument(
         "--decimal", action="store_true", help="fingerprints that are text are decimal"
@@ -61,13 +64,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Read, check, add."""
-    url = needed_index_url(options, settings)
+    url = index_url(options, settings)
     path = Path(options.file)
     spec = read_header(path)
     if spec is None:
         spec, entries, total = _foreign(options, settings, path)
-    elif options.recipe or options.fingerprint:
-        raise UsageError(f"{path} is an exported index: leave out --recipe and the columns")
+    elif options.recipe:
+        raise UsageError(f"{path} is an exported index, which has a recipe: leave out --recipe")
     else:
         total, entries = check(path), read_entries(path, spec)
     with contextlib.closing(open_index(url, spec)) as index:
@@ -84,15 +87,8 @@ def _foreign(
     options: argparse.Namespace, settings: BaseSettings, path: Path
 ) -> tuple[IndexSpec, Iterator[Entry], int]:
     recipe = chosen_recipe(options.recipe, settings)
-    read = partial(
-        read_foreign,
-        path,
-        recipe,
-        time.time(),
-        key=options.key,
-        fingerprint=options.fingerprint or "fingerprint",
-        base=10 if options.decimal else 16,
-    )
+    columns, base = (options.key, options.fingerprint), 10 if options.decimal else 16
+    read = partial(read_foreign, path, recipe, time.time(), *columns, base)
     # All of it is read once before anything is added.
     total = sum(1 for _ in read())
     return spec_of(recipe), read(), total

@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import json
 import os
 import shutil
 import sys
-import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import IO, Any
 
-from scrapy.exceptions import UsageError
 from tqdm import tqdm
 
+from scrapy_simhash.fingerprint.facts import Facts
+from scrapy_simhash.fingerprint.rule import REASONS
 from scrapy_simhash.report.difference import pad, width
 
 
-def progress(label: str, total: float | None, unit: str = " pages") -> tqdm[Any]:
+def progress(
+    label: str, total: float | None, unit: str = " pages", of: Iterable[Any] | None = None
+) -> tqdm[Any]:
     """Return a line on the terminal with done, total, rate and time left.
 
     It says nothing where standard error is no terminal. A total in bytes has the unit ``B``.
+    Iterated, it gives what ``of`` has, and counts it.
     """
     return tqdm(
+        of,
         desc=label,
         total=total,
         unit=unit,
@@ -53,6 +59,39 @@ def aligned(rows: Sequence[Sequence[str]], left: int | None = None) -> list[str]
     return lines
 
 
+def about(facts: bytes) -> dict[str, str]:
+    """Return the facts of a page by name, headings as hashes; nothing for a text without a page."""
+    if not facts:
+        return {}
+    known = Facts.from_bytes(facts)
+    return {
+        "main text": f"about {known.text_bytes:,.0f} of {known.page_bytes:,.0f} bytes",
+        "main text stands out": "no" if known.thin else "yes",
+        "title": f"{known.title:08x}" if known.title else "-",
+        "h1": f"{known.heading:08x}" if known.heading else "-",
+        "title and h1": f"{known.headings:08x}",
+        "name of the site": f"{known.site:02x}" if known.site else "-",
+        "around the main text": f"{known.around:016x}",
+    }
+
+
+def side_by_side(
+    heads: tuple[str, str], one: Mapping[str, str], other: Mapping[str, str]
+) -> list[str]:
+    """Return a table of what is known of two pages, by name; a value may have several lines."""
+    rows = [("", *heads)]
+    for name in dict.fromkeys((*one, *other)):
+        values = (known.get(name, "-").split("\n") for known in (one, other))
+        for line, (left, right) in enumerate(zip_longest(*values, fillvalue="")):
+            rows.append(("" if line else name, left, right))
+    return aligned(rows)
+
+
+def sentence(reason: str) -> str:
+    """Return the sentence of the rule that a reason stands for, and the reason."""
+    return f"{REASONS.get(reason, reason)} ({reason})"
+
+
 def has_colours() -> bool:
     """Return whether what is printed may be coloured."""
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ
@@ -74,24 +113,16 @@ def show(options: argparse.Namespace, lines: Iterable[str], found: dict[str, Any
     say([json.dumps(found, indent=1)] if options.json else lines)
 
 
-def check_writable(path: str) -> None:
-    """Raise a UsageError unless a file can be made there: before the work, not after it."""
-    folder = Path(path).absolute().parent
-    if Path(path).is_dir():
-        raise UsageError(f"{path}: it is a folder")
-    if not folder.is_dir():
-        raise UsageError(f"{path}: there is no folder {folder}")
-    if not os.access(folder, os.W_OK):
-        raise UsageError(f"{path}: the folder {folder} cannot be written")
-
-
 @contextlib.contextmanager
 def whole_file(path: str) -> Iterator[IO[bytes]]:
     """Open a file that replaces another when it is whole, and else leaves nothing."""
-    check_writable(path)
-    folder = Path(path).absolute().parent
-    with tempfile.TemporaryDirectory(prefix=".simhash-", dir=folder) as beside:
-        whole = Path(beside) / "whole"
-        with whole.open("wb") as file:
+    if Path(path).is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    part = Path(f"{path}.part")
+    file = part.open("xb")
+    try:
+        with file:
             yield file
-        whole.replace(path)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

@@ -23,16 +23,14 @@ import argparse
 import contextlib
 import json
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
+from scrapy_simhash.commands.chosen import add_shared_options, index_url, of_hosts
 from scrapy_simhash.commands.output import show, whole_file
-from scrapy_simhash.commands.selection import of_hosts
-from scrapy_simhash.commands.stores import add_shared_options, needed_index_url, opened
-from scrapy_simhash.index import open_patterns
+from scrapy_simhash.index import open_existing, open_patterns
 from scrapy_simhash.report.words import count, size
 from scrapy_simhash.url_patterns.export import discarder_rules, robots_line
 from scrapy_simhash.url_patterns.learner import Learner
@@ -61,7 +59,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     """Change rows, or list them."""
-    with _opened(needed_index_url(options, settings)) as store:
+    url = index_url(options, settings)
+    # An index that is not there is not made for its patterns.
+    open_existing(url).close()
+    with contextlib.closing(open_patterns(url)) as store:
         if any(getattr(options, name) for name in (*_MARKS, "forget")):
             return _change(options, store)
         learner, examples = _read(store)
@@ -81,12 +82,6 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     else:
         show(options, _listed(found), {"patterns": [_as_json(*pair) for pair in found]})
     return 0 if found else 1
-
-
-@contextlib.contextmanager
-def _opened(url: str) -> Iterator[PatternStore]:
-    with opened(url), contextlib.closing(open_patterns(url)) as store:
-        yield store
 
 
 def _change(options: argparse.Namespace, store: PatternStore) -> int:

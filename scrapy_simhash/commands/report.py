@@ -4,8 +4,7 @@ A LOG is what a crawl writes with the setting SIMHASH_LOG; rotated files beside 
 (LOG.1, LOG.2 ...) are read too. Without LOG, the command reads the project's. The
 report is one HTML file that needs no network: the doubtful drops with what differs,
 pages that the rule kept though their texts are near, address patterns, numbers over
-time, by distance and by host, mirrors, pages that look like walls, and the largest
-clusters.
+time and by host, mirrors, pages that look like walls, and the largest clusters.
 
     scrapy crawl news -s SIMHASH_ACTION=flag -s SIMHASH_LOG=dedup.jsonl
     scrapy simhash report dedup.jsonl
@@ -20,13 +19,14 @@ from __future__ import annotations
 
 import argparse
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import check_writable, progress, say, whole_file
-from scrapy_simhash.commands.stores import add_shared_options, log_paths
+from scrapy_simhash.commands.chosen import add_shared_options, log_paths
+from scrapy_simhash.commands.output import progress, say, whole_file
 from scrapy_simhash.report.dedup_log import log_files
 from scrapy_simhash.report.figures import plain, read_figures
 from scrapy_simhash.report.page import render
@@ -49,29 +49,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Read the logs, write the report, and say where it is."""
     logs = log_paths(options.logs, settings)
-    if not logs:
-        raise UsageError("name a dedup log, which a crawl writes with -s SIMHASH_LOG=dedup.jsonl")
     files = log_files(logs)
     output = Path(options.output).absolute()
     if output.resolve() in files:
         raise UsageError(f"-o {options.output}: it is the log itself")
-    if not options.json:
-        check_writable(options.output)
-    # The log is read twice.
-    total = 2 * sum(file.stat().st_size for file in files)
-    with progress("reading", total, "B") as bar:
-        figures = read_figures(logs, bar.update)
-    if figures.unreadable and not figures.judged:
-        raise UsageError(f"{', '.join(map(str, logs))}: no line of it is one of a dedup log")
-    if options.json:
-        say([json.dumps(plain(figures), indent=1)])
-        return
-    with whole_file(options.output) as file:
-        file.write(render(figures).encode("utf-8", "replace"))
+    with nullcontext() if options.json else whole_file(options.output) as report:
+        # The log is read twice.
+        total = 2 * sum(file.stat().st_size for file in files)
+        with progress("reading", total, "B") as bar:
+            figures = read_figures(logs, bar.update)
+        names = ", ".join(map(str, logs))
+        if figures.unreadable and not figures.judged:
+            raise UsageError(f"{names}: no line of it is one of a dedup log")
+        if report is None:
+            say([json.dumps(plain(figures), indent=1)])
+            return
+        report.write(render(figures, names).encode("utf-8", "replace"))
     repeated = figures.count("duplicate")
     share = f"{count(repeated, 'near-duplicate')} ({percent(repeated, figures.judged)})"
-    say(
-        [f"{count(figures.judged)} judged, {share}: {output.as_uri()}"]
-        if figures.judged
-        else [f"the log is empty, and so is the report: {options.output}"]
-    )
+    said = f"{count(figures.judged)} judged, {share}" if figures.judged else "the log is empty"
+    say([f"{said}: {output.as_uri()}"])

@@ -21,25 +21,21 @@ exit status: 0, written; 1, there is none; 2, something given cannot be used.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterable
+from contextlib import closing
 
-from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import say
-from scrapy_simhash.commands.selection import is_get
-from scrapy_simhash.commands.stores import (
-    add_shared_options,
-    log_lines,
-    log_paths,
-    needed_index_url,
-    opened,
-    watched,
-)
-from scrapy_simhash.report.dedup_log import LogLine, SparedLine
+from scrapy_simhash.commands.chosen import add_shared_options, index_url, log_lines, log_paths
+from scrapy_simhash.commands.output import progress, say
+from scrapy_simhash.index import open_existing
+from scrapy_simhash.report.dedup_log import Line, LogLine, SparedLine
 from scrapy_simhash.report.words import count
+
+# The method and digest before the URL, in the key of a page that was not asked for with GET.
+_METHOD = re.compile("[A-Z]+ [0-9a-f]{16} ")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -55,46 +51,42 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     """Read the log, ask the index, print."""
-    paths = log_paths(options.log, settings)
-    if not paths:
-        raise UsageError("name the dedup log with --log FILE, or with -s SIMHASH_LOG=FILE")
+    lines = log_lines(log_paths(options.log, settings))
     if options.pattern:
-        urls = _spared(paths, None if "all" in options.pattern else set(options.pattern))
+        urls = _spared(lines, set(options.pattern))
     else:
-        urls = _orphaned(paths, needed_index_url(options, settings))
+        urls = _orphaned(lines, index_url(options, settings))
     say(urls)
     return 0 if urls else 1
 
 
-def _spared(paths: Sequence[str | Path], wanted: set[str] | None) -> list[str]:
+def _spared(lines: Iterable[Line | None], wanted: set[str]) -> list[str]:
     """Return the addresses that were spared by some signatures and have not come in since."""
     spared: dict[str, None] = {}
-
-    def note(line: SparedLine) -> None:
-        if wanted is None or line.host + line.signature in wanted:
+    for line in lines:
+        if isinstance(line, LogLine):
+            spared.pop(line.url, None)
+        elif isinstance(line, SparedLine) and wanted & {"all", line.host + line.signature}:
             spared[line.url] = None
-
-    for line in log_lines(paths, spared=note):
-        spared.pop(line.url, None)
     return list(spared)
 
 
-def _orphaned(paths: Sequence[str | Path], url: str) -> list[str]:
+def _orphaned(lines: Iterable[Line | None], url: str) -> list[str]:
     """Return the pages that were dropped because of pages that are not in the index any more."""
     dropped: dict[str, LogLine] = {}
-    for line in log_lines(paths):
-        if line.what == "page" and line.verdict != "skipped":
+    for line in lines:
+        if isinstance(line, LogLine) and line.what == "page" and line.verdict != "skipped":
             # The last line about a page counts.
             dropped.pop(line.key, None)
             if line.verdict == "duplicate" and line.action != "flag":
                 dropped[line.key] = line
     asked = {key for line in dropped.values() for key in (line.key, line.original)}
-    with opened(url) as index:
-        there = {entry.key for entry in watched(index, "looking") if entry.key in asked}
+    with closing(open_existing(url)) as index:
+        entries = progress("looking", len(index), of=index)
+        there = {entry.key for entry in entries if entry.key in asked}
     lost = [line for line in dropped.values() if not there & {line.key, line.original}]
-    urls = [line.url for line in lost if is_get(line.key)]
+    urls = [line.url for line in lost if not _METHOD.match(line.key)]
     if left_out := len(lost) - len(urls):
-        were = "was" if left_out == 1 else "were"
         pages = count(left_out, "page")
-        sys.stderr.write(f"{pages} {were} not asked for with GET and cannot be written as a URL\n")
+        sys.stderr.write(f"left out: {pages} not asked for with GET, which no URL alone gives\n")
     return urls

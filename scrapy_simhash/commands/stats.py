@@ -13,11 +13,13 @@ exit status: 0, shown; 2, there is no index, or it cannot be used.
 from __future__ import annotations
 
 import argparse
+from contextlib import closing
 
 from scrapy.settings import BaseSettings
 
+from scrapy_simhash.commands.chosen import add_shared_options, index_url
 from scrapy_simhash.commands.output import aligned, show
-from scrapy_simhash.commands.stores import add_shared_options, needed_index_url, opened
+from scrapy_simhash.index import open_existing
 from scrapy_simhash.report.words import moment, size
 
 
@@ -28,7 +30,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Count, and print."""
-    with opened(needed_index_url(options, settings)) as index:
+    with closing(open_existing(index_url(options, settings))) as index:
         census, spec = index.census(), index.spec
         first = next(iter(index), None)
     total = sum(census.sizes.values())

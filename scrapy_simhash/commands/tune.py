@@ -23,21 +23,14 @@ import os
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from typing import IO
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.analysis.page import PageAnalysis
-from scrapy_simhash.commands.output import (
-    aligned,
-    check_writable,
-    columns,
-    has_colours,
-    progress,
-    say,
-)
-from scrapy_simhash.commands.stores import chosen_recipe
+from scrapy_simhash.commands.chosen import chosen_recipe
+from scrapy_simhash.commands.output import aligned, columns, has_colours, progress, say
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.offline.pages import SavedPage, analysed, read_pages
 from scrapy_simhash.offline.tuning import (
@@ -49,7 +42,7 @@ from scrapy_simhash.offline.tuning import (
     estimate,
     suggest,
 )
-from scrapy_simhash.report.difference import differences, paint
+from scrapy_simhash.report.difference import change_lines, paint
 
 _PAGES = 3000
 _EXCERPT = 20_000  # characters of a text that are compared word by word
@@ -74,33 +67,30 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Draw pairs, ask, and print what the answers say."""
     if options.each < 1:
         raise UsageError("--each is a whole number of at least 1")
-    if options.labels:
-        check_writable(options.labels)
     recipe = chosen_recipe(None, settings)
-    pages = list(_compared(options.pages, recipe))
-    pairs = candidates(pages, _farthest(recipe))
-    drawn = draw(pairs, options.each)
-    if not drawn:
-        raise UsageError(
-            f"{options.pages}: no two of its {len(pages)} pages could be taken for copies"
-        )
-    answers = _read_labels(options.labels, pages)
-    if sys.stdin.isatty():
-        _ask(drawn, pages, answers, options.labels)
-    elif not answers:
-        raise UsageError("no terminal to ask at, and no answers in a file of --labels")
+    # To add to; without a file, answers go nowhere.
+    with open(options.labels or os.devnull, "a+", encoding="utf-8") as labels:  # noqa: PTH123
+        pages = list(_compared(options.pages, recipe))
+        pairs = candidates(pages, _farthest(recipe))
+        if not pairs:
+            raise UsageError(
+                f"{options.pages}: no two of its {len(pages)} pages could be taken for copies"
+            )
+        answers = _read_labels(labels, pages)
+        if sys.stdin.isatty():
+            _ask(draw(pairs, options.each), pages, answers, labels)
+        elif not answers:
+            raise UsageError("no terminal to ask at, and no answers in a file of --labels")
     say(_report(recipe, pairs, answers))
 
 
 def _compared(path: str, recipe: Recipe) -> Iterator[tuple[SavedPage, PageAnalysis]]:
     """Yield the pages that have enough text, each with an excerpt of it."""
     pages = itertools.islice(read_pages(path), _PAGES)
-    cores = os.cpu_count() or 1
-    with progress("reading", _PAGES) as bar:
-        for page, analysis in analysed(pages, recipe, processes=cores, excerpt_length=_EXCERPT):
-            bar.update()
-            if analysis.fingerprint is not None:
-                yield page, analysis
+    found = analysed(pages, recipe, processes=os.cpu_count() or 1, excerpt_length=_EXCERPT)
+    for page, analysis in progress("reading", _PAGES, of=found):
+        if analysis.fingerprint is not None:
+            yield page, analysis
 
 
 def _farthest(recipe: Recipe) -> int:
@@ -111,59 +101,55 @@ def _ask(
     drawn: Sequence[Candidate],
     pages: Sequence[tuple[SavedPage, PageAnalysis]],
     answers: Answers,
-    labels: str | None,
+    labels: IO[str],
 ) -> None:
+    """Show pairs and note the answers, until they end or are broken off."""
     for number, pair in enumerate(drawn, 1):
         if pair.documents in answers:
             continue
-        say(["", f"{number} of {len(drawn)}: {pair.distance} bits apart"])
         both = [pages[document] for document in pair.documents]
-        say(f"  {line}" for line in _shown(both, columns() - 2))
-        answer = _answer()
+        say(["", f"{number} of {len(drawn)}: {pair.distance} bits apart", *_shown(both)])
+        answer = ""
+        while answer not in ("y", "n", "s", "q"):
+            try:
+                answer = input("near-duplicates? y, n, s to skip, q to stop: ").strip().lower()[:1]
+            except (EOFError, KeyboardInterrupt):
+                say([""])
+                answer = "q"
         if answer == "q":
             return
         if answer != "s":
             answers[pair.documents] = answer == "y"
-            if labels is not None:
-                with Path(labels).open("a", encoding="utf-8") as file:
-                    file.write("\t".join((*(page.name for page, _ in both), answer)) + "\n")
+            labels.write("\t".join((*(page.name for page, _ in both), answer)) + "\n")
+            labels.flush()
 
 
-def _shown(both: Sequence[tuple[SavedPage, PageAnalysis]], width: int) -> Iterator[str]:
+def _shown(both: Sequence[tuple[SavedPage, PageAnalysis]]) -> Iterator[str]:
     """Yield the beginnings of two texts, and what differs."""
-    colour = has_colours()
+    colour, width = has_colours(), columns() - 4
     for page, analysis in both:
-        yield paint(page.name, "1", colour)
-        shown = textwrap.wrap(analysis.excerpt[: width * _LINES], width - 2)[:_LINES]
-        yield from (f"  {line}" for line in shown)
-    yield "what differs"
-    changes = differences(*(analysis.excerpt for _, analysis in both))
-    yield from (f"  {line}" for line in changes.lines(width - 2, 8, colour) or ["nothing"])
+        yield "  " + paint(page.name, "1", colour)
+        shown = textwrap.wrap(analysis.excerpt[: width * _LINES], width)[:_LINES]
+        yield from (f"    {line}" for line in shown)
+    yield "  what differs"
+    before, after = (analysis.excerpt for _, analysis in both)
+    changes = change_lines(before, after, width, 8, colour)
+    yield from (f"    {line}" for line in changes or ["nothing"])
 
 
-def _answer() -> str:
-    while True:
-        try:
-            answer = input("near-duplicates? y, n, s to skip, q to stop: ").strip().lower()[:1]
-        except (EOFError, KeyboardInterrupt):
-            sys.stdout.write("\n")
-            return "q"
-        if answer in ("y", "n", "s", "q"):
-            return answer
-
-
-def _read_labels(path: str | None, pages: Sequence[tuple[SavedPage, PageAnalysis]]) -> Answers:
-    """Return the answers of a file about pages that are there; none if there is no file."""
-    if path is None or not Path(path).exists():
-        return {}
+def _read_labels(labels: IO[str], pages: Sequence[tuple[SavedPage, PageAnalysis]]) -> Answers:
+    """Return the answers of a file about pages that are there."""
     number_of = {page.name: number for number, (page, _) in enumerate(pages)}
     answers = {}
-    for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
-        cells = line.split("\t")
+    labels.seek(0)
+    for number, line in enumerate(labels, 1):
+        cells = line.rstrip("\n").split("\t")
         if len(cells) != 3 or cells[2] not in ("y", "n"):
-            raise UsageError(f"{path}, line {number}: not two pages and y or n, but {line!r:.80}")
-        if cells[0] in number_of and cells[1] in number_of:
-            first, second = sorted((number_of[cells[0]], number_of[cells[1]]))
+            raise UsageError(
+                f"{labels.name}, line {number}: not two pages and y or n, but {line!r:.80}"
+            )
+        if {*cells[:2]} <= number_of.keys():
+            first, second = sorted(number_of[name] for name in cells[:2])
             answers[first, second] = cells[2] == "y"
     return answers
 
@@ -182,9 +168,5 @@ def _report(recipe: Recipe, pairs: list[Candidate], answers: Answers) -> list[st
     if best is None:
         enough = f"that {_TARGET:.0%} of the drops are right at any distance"
         return [*lines, f"The answers do not show yet {enough}: answer more pairs (--each)."]
-    return [
-        *lines,
-        f"The largest distance at which surely {_TARGET:.0%} of the drops are right:",
-        "",
-        f"    SIMHASH_DISTANCE = {best.distance}",
-    ]
+    said = f"The largest distance at which surely {_TARGET:.0%} of the drops are right:"
+    return [*lines, said, "", f"    SIMHASH_DISTANCE = {best.distance}"]

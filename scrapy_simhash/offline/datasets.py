@@ -21,8 +21,8 @@ from pathlib import Path
 from scrapy_simhash.offline.files import FileError, table
 from scrapy_simhash.offline.pages import Fields, SavedPage, read_pages
 
-_DOCUMENTS = ("docs.jsonl.xz", "docs.jsonl")
-_FIELDS = Fields(key=("id",))
+_DOCUMENTS = ("docs.jsonl", "docs.jsonl.xz")
+_LABELS = ("duplicate", "ambiguous", "negative")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,6 @@ class Dataset:
     """Documents, and the pairs of them that are near-duplicates.
 
     Attributes:
-        name: for tables.
         documents: in the order of the file, each with a name of its own.
         pairs: by the two names, the lesser first; a pair that is not here is not a near-duplicate.
         negatives: pairs that are known not to be near-duplicates and are likely to be taken for
@@ -68,53 +67,32 @@ def read_dataset(folder: str | Path, kind_column: str = "kind") -> Dataset:
         FileError: the folder holds no set; the message says what is wrong and where.
     """
     folder = Path(folder)
-    if not folder.is_dir():
-        raise FileError(f"{folder}: there is no such folder")
     path = next((folder / name for name in _DOCUMENTS if (folder / name).is_file()), None)
     if path is None:
-        raise FileError(f"{folder}: it holds neither {' nor '.join(_DOCUMENTS)}")
+        raise FileError(f"{folder}: it is no folder with {' or '.join(_DOCUMENTS)}")
     documents: dict[str, SavedPage] = {}
-    for number, page in enumerate(read_pages(path, _FIELDS), 1):
-        where = f"{path}, document {number}"
+    for number, page in enumerate(read_pages(path, Fields(key=("id",))), 1):
         if set(page.name) & set("\t\r\n"):
-            raise FileError(f"{where}: an id has no tabs and line breaks, unlike {page.name!r}")
+            raise FileError(f"{path}, document {number}: an id has no tabs and line breaks")
         if page.name in documents:
-            raise FileError(f"{where}: the id {page.name} is there twice")
+            raise FileError(f"{path}, document {number}: the id {page.name} is there twice")
         documents[page.name] = page
-    if not documents:
-        raise FileError(f"{path}: it holds no document")
-    dataset = Dataset(folder.resolve().name, list(documents.values()), {}, {})
+    labels: dict[tuple[str, str], Pair] = {}
     own = () if kind_column == "kind" else (kind_column,)
     for where, row in table(folder / "pairs.tsv", "a", "b", "label", *own):
-        _add(dataset, documents, row, kind_column, where)
-    return dataset
-
-
-def _add(
-    dataset: Dataset,
-    documents: dict[str, SavedPage],
-    row: dict[str, str],
-    kind_column: str,
-    where: str,
-) -> None:
-    """Add the label of a row."""
-    a, b = pair = min(row["a"], row["b"]), max(row["a"], row["b"])
-    for name in pair:
-        if name not in documents:
-            raise FileError(f"{where}: there is no document {name!r}")
-    if a == b:
-        raise FileError(f"{where}: {a} is paired with itself")
-    label, _, kind = row["label"].partition("/")
-    kind = kind or row.get(kind_column, "")
-    known = dataset.pairs.get(pair)
-    before = known.label if known else "negative" if pair in dataset.negatives else label
-    if before != label:
-        raise FileError(f"{where}: the pair {a} {b} is {label}, and {before} further up")
-    if label == "negative":
-        dataset.negatives[pair] = kind or label
-    elif label in ("duplicate", "ambiguous"):
-        dataset.pairs[pair] = Pair(label, kind or None)
-    else:
-        raise FileError(
-            f"{where}: the label {row['label']!r} must be duplicate, ambiguous or negative"
-        )
+        a, b = pair = min(row["a"], row["b"]), max(row["a"], row["b"])
+        label, _, kind = row["label"].partition("/")
+        given = Pair(label, kind or row.get(kind_column) or None)
+        if unknown := set(pair) - documents.keys():
+            raise FileError(f"{where}: there is no document {unknown.pop()!r}")
+        if a == b:
+            raise FileError(f"{where}: {a} is paired with itself")
+        if label not in _LABELS:
+            raise FileError(f"{where}: the label {label!r} must be {', '.join(_LABELS)}")
+        if labels.setdefault(pair, given).label != label:
+            raise FileError(
+                f"{where}: the pair {a} {b} is {label}, and {labels[pair].label} further up"
+            )
+    pairs = {pair: known for pair, known in labels.items() if known.label != "negative"}
+    negatives = {pair: labels[pair].kind or "negative" for pair in labels.keys() - pairs.keys()}
+    return Dataset(folder.resolve().name, list(documents.values()), pairs, negatives)

@@ -32,26 +32,17 @@ def decide(
     pages = iter(analysed)
     while some := list(itertools.islice(pages, _TOGETHER)):
         arrivals = [
-            Arrival(
-                page.key,
-                analysis.fingerprint,
-                page_scope(page.url or "", scope),
-                analysis.facts,
-            )
-            for page, analysis in some
-            if analysis.fingerprint is not None
+            Arrival(page.key, known.fingerprint, page_scope(page.url or "", scope), known.facts)
+            for page, known in some
+            if known.fingerprint is not None
         ]
         verdicts = iter(detector.judge_all(arrivals))
-        kept = []
-        for page, analysis in some:
-            if analysis.fingerprint is None:
-                yield Verdict("skipped", page.key, analysis.reason), True
+        for page, known in some:
+            if known.fingerprint is None:
+                yield Verdict("skipped", page.key, known.reason), True
                 continue
             verdict = next(verdicts)
             is_repeated = verdict.kind == "revisit" and page.key in seen
-            stays = verdict.kind != "duplicate" and not is_repeated
-            if stays:
-                kept.append(page.key)
             seen.add(page.key)
-            yield verdict, stays
-        detector.index.confirm(kept)
+            yield verdict, verdict.kind != "duplicate" and not is_repeated
+        detector.index.confirm([arrival.key for arrival in arrivals])

@@ -3,7 +3,7 @@
 In a REPL::
 
     result = evaluate(read_dataset("sets/news"), named_recipe("default"))
-    print(result.score.precision, result.score.recall, result.file_order.wrong_per_thousand)
+    print(result.score.precision, result.score.recall, result.wrong_per_thousand)
 
 Pairs alone do not tell what a crawl loses: a page that resembles twenty others is lost once, and
 a page is compared only with those that were kept before it. So a crawl of the set is replayed.
@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from statistics import mean
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeVar
 
 from scrapy_simhash.fingerprint.facts import Facts
 from scrapy_simhash.fingerprint.recipe import Recipe
@@ -24,10 +24,8 @@ from scrapy_simhash.fingerprint.rule import Kinship, Rule, headings_alike, kinsh
 from scrapy_simhash.index import Ruling
 from scrapy_simhash.offline.datasets import Dataset
 from scrapy_simhash.offline.pages import SavedPage, analysed
-from scrapy_simhash.offline.pairs import Fingerprints
+from scrapy_simhash.offline.pairs import Numbers, near_pairs
 
-#: The numbers of two documents, the lesser first.
-Numbers: TypeAlias = tuple[int, int]
 T = TypeVar("T")
 
 _SHUFFLES = 5
@@ -67,14 +65,6 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
-class Matched:
-    """The number of pairs of a kind, and how many of them are taken for copies."""
-
-    matched: int
-    pairs: int
-
-
-@dataclass(frozen=True, slots=True)
 class WrongPair:
     """Two documents that were judged wrongly: of a drop, first the page that was dropped.
 
@@ -90,26 +80,6 @@ class WrongPair:
 
 
 @dataclass(frozen=True, slots=True)
-class CrawlLoss:
-    """The drops of a crawl of the set.
-
-    Attributes:
-        dropped: pages.
-        wrong: of these, pages of which no copy was kept; a mean over several orders.
-        distinct: pages of the set that are no copies of each other.
-    """
-
-    dropped: float
-    wrong: float
-    distinct: int
-
-    @property
-    def wrong_per_thousand(self) -> float:
-        """Wrong drops in 1,000 distinct pages."""
-        return 1000 * self.wrong / max(self.distinct, 1)
-
-
-@dataclass(frozen=True, slots=True)
 class Result:
     """A recipe on a set.
 
@@ -117,14 +87,16 @@ class Result:
         name: of the recipe.
         distance: k.
         documents: how many the set has.
+        distinct: how many of them are no copies of each other.
         skipped: documents that are not compared, by reason.
         score: over all pairs.
         like_headed: the score without the pairs of one host whose headings differ: a user may
             want to keep both pages of such a pair.
-        file_order: a crawl in the order of the file.
-        shuffled: the mean of crawls in several random orders.
-        kinds: by kind, how many of the labelled duplicates are found.
-        negatives: by kind, how many of the known negatives are taken for copies.
+        dropped: pages that a crawl in the order of the file drops.
+        wrong_per_thousand: of these, pages of which no copy was kept, in 1,000 distinct pages.
+        shuffled_per_thousand: the mean of the same in several random orders.
+        kinds: by kind, how many of the labelled duplicates are found, and how many there are.
+        negatives: by kind, how many of the known negatives are taken for copies, and of how many.
         false: pairs that are taken for copies and should not, the nearest first.
         missed: labelled duplicates that are not found, the nearest first.
         wrong_drops: of the crawl in the order of the file.
@@ -134,13 +106,15 @@ class Result:
     name: str
     distance: int
     documents: int
+    distinct: int
     skipped: dict[str, int]
     score: Score
     like_headed: Score
-    file_order: CrawlLoss
-    shuffled: CrawlLoss
-    kinds: dict[str, Matched]
-    negatives: dict[str, Matched]
+    dropped: int
+    wrong_per_thousand: float
+    shuffled_per_thousand: float
+    kinds: dict[str, tuple[int, int]]
+    negatives: dict[str, tuple[int, int]]
     false: list[WrongPair]
     missed: list[WrongPair]
     wrong_drops: list[WrongPair]
@@ -152,7 +126,6 @@ def evaluate(
     *,
     processes: int = 1,
     progress: Callable[[], object] = lambda: None,
-    listed: int = 20,
 ) -> Result:
     """Judge all pairs of a set as a crawl judges them: by distance, and then by the rule.
 
@@ -161,21 +134,19 @@ def evaluate(
         recipe: that is measured.
         processes: that extract and fingerprint.
         progress: called after each document.
-        listed: how many wrong pairs, missed ones and wrong drops are named at most.
     """
     analyses = []
     for _, analysis in analysed(dataset.documents, recipe, processes=processes):
         analyses.append(analysis)
         progress()
     known = [(d.key, a.facts) for d, a in zip(dataset.documents, analyses, strict=True)]
-    fingerprints = Fingerprints.of([analysis.fingerprint for analysis in analyses], recipe.bits)
+    fingerprints = [analysis.fingerprint for analysis in analyses]
     near = {
         (a, b): Near(distance, Rule(recipe.distance)(*known[a], *known[b], distance))
-        for (a, b), distance in fingerprints.near(recipe.distance)
+        for (a, b), distance in near_pairs(fingerprints, recipe.distance)
     }
     skipped = Counter(str(analysis.reason) for analysis in analyses if analysis.reason)
-    facts = [analysis.facts for analysis in analyses]
-    return scored(dataset, recipe, near, facts, dict(skipped), listed)
+    return scored(dataset, recipe, near, [facts for _, facts in known], skipped)
 
 
 def scored(
@@ -184,7 +155,6 @@ def scored(
     near: Mapping[Numbers, Near],
     facts: Sequence[bytes],
     skipped: dict[str, int],
-    listed: int,
 ) -> Result:
     """Score the rulings on a set.
 
@@ -194,24 +164,25 @@ def scored(
         near: all pairs within the recipe's distance, the nearest first, by their numbers.
         facts: of each document; empty where there are none.
         skipped: documents that are not compared, by reason.
-        listed: how many wrong pairs, missed ones and wrong drops are named at most.
     """
     documents = dataset.documents
     number = {document.name: place for place, document in enumerate(documents)}
-
     labels, negatives = _numbered(dataset.pairs, number), _numbered(dataset.negatives, number)
     duplicates = {p: known.kind for p, known in labels.items() if known.label == "duplicate"}
-    ambiguous = labels.keys() - duplicates.keys()
     copies = {pair: one.distance for pair, one in near.items() if one.ruling.is_copy}
     false = [pair for pair in copies if pair not in labels]
     missed = [pair for pair in duplicates if pair not in copies]
     missed.sort(key=lambda pair: near[pair].distance if pair in near else recipe.bits)
     alike = {pair for pair in duplicates if not _are_siblings(documents, facts, pair)}
     cluster = clusters(len(documents), duplicates)
-    orders = [range(len(documents)), *(_shuffled(len(documents), n) for n in range(_SHUFFLES))]
+    orders = [list(range(len(documents))) for _ in range(1 + _SHUFFLES)]
+    for seed, order in enumerate(orders[1:]):
+        Random(seed).shuffle(order)  # noqa: S311 - to be repeated, not secret
     drops = [replay(copies, order) for order in orders]
+    ambiguous = labels.keys() - duplicates.keys()
     wrong = [wrong_drops(each, cluster, ambiguous) for each in drops]
     distinct = len(set(cluster))
+    per_thousand = [1000 * len(each) / max(distinct, 1) for each in wrong]
 
     def named(a: int, b: int) -> WrongPair:
         pair = _ordered(a, b)
@@ -225,16 +196,18 @@ def scored(
         name=recipe.name,
         distance=recipe.distance,
         documents=len(documents),
+        distinct=distinct,
         skipped=skipped,
         score=Score(len(duplicates) - len(missed), len(false), len(duplicates)),
         like_headed=Score(len(alike & copies.keys()), len(false), len(alike)),
-        file_order=CrawlLoss(len(drops[0]), len(wrong[0]), distinct),
-        shuffled=CrawlLoss(mean(map(len, drops[1:])), mean(map(len, wrong[1:])), distinct),
+        dropped=len(drops[0]),
+        wrong_per_thousand=per_thousand[0],
+        shuffled_per_thousand=mean(per_thousand[1:]),
         kinds=_matched(duplicates, copies),
         negatives=_matched(negatives, copies),
-        false=[named(*pair) for pair in false[:listed]],
-        missed=[named(*pair) for pair in missed[:listed]],
-        wrong_drops=[named(*drop) for drop in wrong[0][:listed]],
+        false=[named(*pair) for pair in false],
+        missed=[named(*pair) for pair in missed],
+        wrong_drops=[named(*drop) for drop in wrong[0]],
     )
 
 
@@ -294,12 +267,6 @@ def wrong_drops(
     return [drop for drop in lost if _ordered(*drop) not in ambiguous]
 
 
-def _shuffled(count: int, seed: int) -> list[int]:
-    order = list(range(count))
-    Random(seed).shuffle(order)  # noqa: S311 - to be repeated, not secret
-    return order
-
-
 def _are_siblings(documents: Sequence[SavedPage], facts: Sequence[bytes], pair: Numbers) -> bool:
     """Return whether two pages of one host have other headings."""
     if not all(facts[page] for page in pair):
@@ -311,7 +278,7 @@ def _are_siblings(documents: Sequence[SavedPage], facts: Sequence[bytes], pair: 
 
 def _matched(
     kinds: Mapping[Numbers, str | None], copies: Mapping[Numbers, int]
-) -> dict[str, Matched]:
+) -> dict[str, tuple[int, int]]:
     pairs = Counter(kind for kind in kinds.values() if kind)
     matched = Counter(kind for pair, kind in kinds.items() if pair in copies)
-    return {kind: Matched(matched[kind], pairs[kind]) for kind in sorted(pairs)}
+    return {kind: (matched[kind], pairs[kind]) for kind in sorted(pairs)}

@@ -22,8 +22,8 @@ class FileError(ValueError):
 
 def unpacked_name(path: Path) -> str:
     """Return the name of a file in lower case, without the suffix of its packing."""
-    name = path.name.lower()
-    return Path(name).stem if Path(name).suffix in _OPENERS else name
+    name = Path(path.name.lower())
+    return name.stem if name.suffix in _OPENERS else name.name
 
 
 @contextlib.contextmanager
@@ -37,9 +37,9 @@ def unpacked(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
     Raises:
         FileError: it is not there, cannot be read or is damaged.
     """
-    opener = _OPENERS.get(path.suffix.lower(), lambda raw, _: contextlib.nullcontext(raw))
+    opener = _OPENERS.get(path.suffix.lower(), contextlib.nullcontext)
     try:
-        with path.open("rb") as raw, opener(raw, "rb") as file:
+        with path.open("rb") as raw, opener(raw) as file:
             yield file, raw
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as problem:
         reason = getattr(problem, "strerror", None) or f"damaged ({problem})"
@@ -75,24 +75,21 @@ def table(path: Path, *columns: str) -> Iterator[tuple[str, dict[str, str]]]:
     Raises:
         FileError: a column is missing, or a line is no row.
     """
-    has_tabs = unpacked_name(path).endswith(".tsv")
     with unpacked(path) as (file, _):
         lines = (line.decode() for line in file)
-        if has_tabs:
-            rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+        if unpacked_name(path).endswith(".tsv"):
+            rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
         else:
-            rows = csv.reader(lines)
+            rows = csv.DictReader(lines)
         try:
-            head = next(rows, [])
-            if not {*columns} <= {*head}:
+            if not {*columns} <= {*(rows.fieldnames or ())}:
                 wanted = ", ".join(columns)
                 raise FileError(f"{path}, line 1: the first line must name the columns {wanted}")
             for row in rows:
                 where = f"{path}, line {rows.line_num}"
-                if len(row) not in (0, len(head)):
-                    raise FileError(f"{where}: {len(row)} columns, not {len(head)}")
-                if row:
-                    yield where, dict(zip(head, row, strict=True))
+                if None in row or None in row.values():
+                    raise FileError(f"{where}: not as many columns as in the first line")
+                yield where, row
         except (UnicodeDecodeError, csv.Error) as error:
             where = f"{path}, line {rows.line_num + 1}"
             raise FileError(f"{where}: no row in UTF-8 ({error})") from None

@@ -11,6 +11,7 @@ import itertools
 from base64 import b64decode
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from email.message import Message
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,11 +22,7 @@ from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.keys import page_key, plain_key
 from scrapy_simhash.offline.files import FileError, json_lines, unpacked, unpacked_name
 
-_SUFFIXES = {
-    "lines": (".jsonl", ".jl", ".ndjson"),
-    "html": (".html", ".htm", ".xhtml"),
-    "warc": (".warc",),
-}
+_LINES, _HTML, _WARC = (".jsonl", ".jl", ".ndjson"), (".html", ".htm", ".xhtml"), (".warc",)
 _HTML_TYPES = ("text/html", "application/xhtml+xml")
 
 
@@ -110,33 +107,29 @@ def page_files(path: Path) -> list[Path]:
     Raises:
         FileError: there is none.
     """
-    if path.is_dir():
-        files = sorted(file for file in path.rglob("*") if file.is_file() and _kind(file))
-        if not files:
-            raise FileError(f"{path}: it holds neither HTML, JSON lines nor WARC files")
-        return files
-    if not path.is_file():
-        raise FileError(f"{path}: there is no such file or folder")
-    if not _kind(path):
-        known = ", ".join(suffix for suffixes in _SUFFIXES.values() for suffix in suffixes)
+    inside = sorted(path.rglob("*")) if path.is_dir() else [path]
+    files = [file for file in inside if file.is_file() and _is_known(file)]
+    if not files:
+        known = ", ".join((*_LINES, *_HTML, *_WARC))
         raise FileError(
-            f"{path}: its kind is not known; known are folders, {known}, also with .gz, .xz, .bz2"
+            f"{path}: there is no such file"
+            if not path.exists()
+            else f"{path}: no file with pages: they end with {known}, also with .gz, .xz, .bz2"
         )
-    return [path]
+    return files
 
 
-def _kind(path: Path) -> str | None:
-    name = unpacked_name(path)
-    return next((kind for kind, suffixes in _SUFFIXES.items() if name.endswith(suffixes)), None)
+def _is_known(path: Path) -> bool:
+    return unpacked_name(path).endswith((*_LINES, *_HTML, *_WARC))
 
 
 def _read(
     path: Path, name: str, file: IO[bytes], raw: IO[bytes], fields: Fields
 ) -> Iterator[SavedPage]:
-    kind = _kind(path)
-    if kind == "html":
+    kind = unpacked_name(path)
+    if kind.endswith(_HTML):
         yield SavedPage(name, plain_key(name), body=file.read())
-    elif kind == "warc":
+    elif kind.endswith(_WARC):
         # warcio itself unpacks .gz, record by record.
         yield from _warc(path, raw if path.suffix.lower() == ".gz" else file)
     else:
@@ -149,41 +142,33 @@ def _page(entry: dict[str, Any], fields: Fields, where: str) -> SavedPage:
     if not name:
         raise FileError(f"{where}: no {' or '.join(fields.key)} names the page")
     url = next((u for u in (entry.get("url"), name) if isinstance(u, str) and "://" in u), None)
-    key = plain_key(name) if url is None else _key(url, where)
-    content = {*fields.html, *fields.text}
-    rest = {field: value for field, value in entry.items() if field not in content}
-    html_field, html = _first(entry, fields.html, where)
-    if html_field == "html_base64":
-        try:
-            return SavedPage(name, key, url, b64decode(html, validate=True), line=rest)
-        except ValueError:
-            raise FileError(f"{where}: html_base64 is not base64") from None
-    if html_field:
-        return SavedPage(name, key, url, html.encode("utf-8", "replace"), "utf-8", line=rest)
-    text_field, text = _first(entry, fields.text, where)
-    if not text_field:
+    try:
+        key = plain_key(name) if url is None else page_key(url)
+    except ValueError as error:
+        raise FileError(f"{where}: {url!r:.200} is no address ({error})") from None
+    content = (*fields.html, *fields.text)
+    field, value = _first(entry, content, where)
+    rest = {name: value for name, value in entry.items() if name not in content}
+    if not field:
         there = ", ".join(list(entry)[:10])
-        wanted = " or ".join((*fields.html, *fields.text))
-        raise FileError(f"{where}: it has no {wanted}, but {there}")
-    return SavedPage(name, key, url, text=text, line=rest)
+        raise FileError(f"{where}: it has no {' or '.join(content)}, but {there}")
+    if field in fields.text:
+        return SavedPage(name, key, url, text=value, line=rest)
+    if field != "html_base64":
+        return SavedPage(name, key, url, value.encode("utf-8", "replace"), "utf-8", line=rest)
+    try:
+        return SavedPage(name, key, url, b64decode(value, validate=True), line=rest)
+    except ValueError:
+        raise FileError(f"{where}: html_base64 is not base64") from None
 
 
 def _first(entry: dict[str, Any], names: tuple[str, ...], where: str) -> tuple[str, str]:
     """Return the first field of these that is there, and its text; two empty texts if none is."""
-    for name in names:
-        value = entry.get(name)
-        if isinstance(value, str):
-            return name, value
-        if value is not None:
-            raise FileError(f"{where}: {name} must be text, not {type(value).__name__}")
-    return "", ""
-
-
-def _key(url: str, where: str) -> str:
-    try:
-        return page_key(url)
-    except ValueError as error:
-        raise FileError(f"{where}: {url!r:.200} is no address ({error})") from None
+    name = next((name for name in names if entry.get(name) is not None), "")
+    value = entry.get(name, "")
+    if not isinstance(value, str):
+        raise FileError(f"{where}: {name} must be text, not {type(value).__name__}")
+    return name, value
 
 
 def _warc(path: Path, file: IO[bytes]) -> Iterator[SavedPage]:
@@ -199,18 +184,17 @@ def _warc(path: Path, file: IO[bytes]) -> Iterator[SavedPage]:
             url = (record.rec_headers.get_header("WARC-Target-URI") or "").strip("<>")
             if record.rec_type != "response" or not record.http_headers or not url:
                 continue
-            head = record.http_headers.get_header("Content-Type") or ""
-            kind, _, rest = head.partition(";")
-            is_page = kind.strip().lower() in _HTML_TYPES
+            head = Message()
+            head["Content-Type"] = record.http_headers.get_header("Content-Type") or ""
+            is_page = head.get_content_type() in _HTML_TYPES
             if is_page and record.http_headers.get_statuscode() == "200":
-                charset = rest.lower().partition("charset=")[2].split(";")[0].strip(" \"'")
                 body = record.content_stream().read()
                 try:
                     key, known = page_key(url), url
                 except ValueError:
                     # Nobody can mend an archive, so what is no address is a mere name.
                     key, known = plain_key(url), None
-                yield SavedPage(url, key, known, body, charset or None)
+                yield SavedPage(url, key, known, body, head.get_content_charset())
     except ArchiveLoadFailed as error:
         raise FileError(f"{path}: damaged ({error})") from None
 

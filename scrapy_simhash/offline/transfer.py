@@ -32,8 +32,8 @@ from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import Entry, IndexSpec
 from scrapy_simhash.offline.files import FileError, json_lines, table, unpacked, unpacked_name
 
-FORMAT = "scrapy-simhash index"
-VERSION = 2
+_FORMAT = "scrapy-simhash index"
+_VERSION = 2
 
 # The header of an index is shorter; another file may be one long line.
 _LONGEST_HEADER = 1 << 16
@@ -50,22 +50,23 @@ def write(file: IO[bytes], spec: IndexSpec, entries: Iterable[Entry]) -> tuple[i
         file.write(line)
 
     numbers = {"bits": spec.bits, "distance": spec.distance, "blocks": spec.blocks}
-    put({"format": FORMAT, "version": VERSION, "recipe": spec.recipe, **numbers})
+    put({"format": _FORMAT, "version": _VERSION, "recipe": spec.recipe, **numbers})
     count = in_progress = 0
     for entry in entries:
         if entry.provisional:
             in_progress += 1
             continue
-        put(
-            {"key": entry.key, "fingerprint": str(entry.fingerprint)}
-            | {"blocks": b64encode(entry.fingerprint.blocks).decode()}
-            | ({"facts": b64encode(entry.facts).decode()} if entry.facts else {})
-            | {"time": int(entry.time)}
-            | ({"scope": entry.scope} if entry.scope else {})
-        )
+        about = {
+            "key": entry.key,
+            "fingerprint": str(entry.fingerprint),
+            "blocks": b64encode(entry.fingerprint.blocks).decode(),
+            "facts": b64encode(entry.facts).decode(),
+            "time": int(entry.time),
+            "scope": entry.scope,
+        }
+        put({name: value for name, value in about.items() if value != ""})
         count += 1
-    last = {"count": count, "checksum": f"blake2b:{digest.hexdigest()}"}
-    file.write(json.dumps(last).encode() + b"\n")
+    put({"count": count, "checksum": f"blake2b:{digest.hexdigest()}"})
     return count, in_progress
 
 
@@ -80,11 +81,11 @@ def read_header(path: Path) -> IndexSpec | None:
             about = json.loads(file.readline(_LONGEST_HEADER))
         except (ValueError, RecursionError):
             return None
-    if not isinstance(about, dict) or about.get("format") != FORMAT:
+    if not isinstance(about, dict) or about.get("format") != _FORMAT:
         return None
-    if about.get("version") != VERSION:
+    if about.get("version") != _VERSION:
         raise FileError(
-            f"{path}: this scrapy-simhash reads version {VERSION} of the format, not "
+            f"{path}: this scrapy-simhash reads version {_VERSION} of the format, not "
             f"{about.get('version')!r:.20}, because an index of another version finds pages "
             "differently"
         )
@@ -102,13 +103,14 @@ def check(path: Path) -> int:
         FileError: it is not whole.
     """
     digest = blake2b(digest_size=16)
-    count, last = -1, b""
+    lines, last = 0, b""
     with unpacked(path) as (file, _):
         for line in file:
-            if last:
-                digest.update(last)
-                count += 1
+            digest.update(last)
             last = line
+            lines += 1
+    # Without the first line and the last one.
+    count = lines - 2
     try:
         end = json.loads(last)
         promised = end["count"], end["checksum"]
@@ -149,7 +151,7 @@ def _entry(about: dict[str, Any], spec: IndexSpec) -> Entry:
 
 
 def read_foreign(
-    path: Path, recipe: Recipe, time: float, *, key: str, fingerprint: str, base: int
+    path: Path, recipe: Recipe, time: float, key: str, fingerprint: str, base: int
 ) -> Iterator[Entry]:
     """Yield what a CSV, TSV or JSON lines file has, as entries of a given time.
 

@@ -8,7 +8,9 @@ say how many of the drops would be right: a stratified sample (Cochran, "Samplin
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
+from random import Random
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -16,14 +18,14 @@ import numpy as np
 from scrapy_simhash.analysis.page import PageAnalysis
 from scrapy_simhash.fingerprint.rule import Rule
 from scrapy_simhash.offline.pages import SavedPage
-from scrapy_simhash.offline.pairs import Fingerprints
+from scrapy_simhash.offline.pairs import Numbers, near_pairs
 
 # Distances that share their answers: a handful at each distance alone would say little.
 BAND = 4
 _DRAWS = 4000
 
 #: By the numbers of two documents, the lesser first: whether they are near-duplicates.
-Answers: TypeAlias = dict[tuple[int, int], bool]
+Answers: TypeAlias = dict[Numbers, bool]
 
 
 class Candidate(NamedTuple):
@@ -35,7 +37,7 @@ class Candidate(NamedTuple):
         least: the least k with which the rule calls them copies; at least the distance.
     """
 
-    documents: tuple[int, int]
+    documents: Numbers
     distance: int
     least: int
 
@@ -45,8 +47,8 @@ class Estimate(NamedTuple):
 
     Attributes:
         distance: k.
-        pairs: the number of pairs within k.
-        answered: the number of these that were judged.
+        pairs: within k.
+        answered: of these, how many were judged.
         precision: the median of what the answers allow.
         low: the 5th percentile.
         high: the 95th percentile.
@@ -67,14 +69,12 @@ def candidates(pages: Sequence[tuple[SavedPage, PageAnalysis]], farthest: int) -
         pages: with their analyses; each has a fingerprint, all of one width.
         farthest: the greatest k, in bits.
     """
-    prints = [analysis.fingerprint for _, analysis in pages]
-    widths = [known.bits for known in prints if known]
+    known = [(page.key, analysis.facts) for page, analysis in pages]
     found = []
-    for (a, b), distance in Fingerprints.of(prints, max(widths, default=64)).near(farthest):
-        known = [(pages[page][0].key, pages[page][1].facts) for page in (b, a)]
+    for (a, b), distance in near_pairs([one.fingerprint for _, one in pages], farthest):
         # A greater k never parts a pair.
         for k in range(distance, farthest + 1):
-            if Rule(k)(*known[0], *known[1], distance).is_copy:
+            if Rule(k)(*known[b], *known[a], distance).is_copy:
                 found.append(Candidate((a, b), distance, k))
                 break
     return found
@@ -82,15 +82,13 @@ def candidates(pages: Sequence[tuple[SavedPage, PageAnalysis]], farthest: int) -
 
 def draw(pairs: Iterable[Candidate], each: int, seed: int = 0) -> list[Candidate]:
     """Return up to ``each`` pairs of each band of distances, the nearest first."""
-    bands: dict[int, list[Candidate]] = {}
-    for pair in pairs:
-        bands.setdefault(pair.distance // BAND, []).append(pair)
-    random = np.random.default_rng(seed)
-    drawn = []
-    for _, here in sorted(bands.items()):
-        chosen = random.permutation(len(here))[:each]
-        drawn += sorted((here[number] for number in chosen), key=lambda pair: pair.distance)
-    return drawn
+    nearest_first = sorted(pairs, key=lambda pair: pair.distance)
+    random = Random(seed)  # noqa: S311 - to be repeated, not secret
+    drawn: list[Candidate] = []
+    for _, group in itertools.groupby(nearest_first, key=lambda pair: pair.distance // BAND):
+        here = list(group)
+        drawn += random.sample(here, min(each, len(here)))
+    return sorted(drawn, key=lambda pair: pair.distance)
 
 
 def estimate(pairs: Sequence[Candidate], answers: Answers, distance: int) -> Estimate:

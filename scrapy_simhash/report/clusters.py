@@ -6,11 +6,10 @@ import heapq
 from dataclasses import dataclass, field
 
 from scrapy_simhash.report.dedup_log import LogLine
-from scrapy_simhash.report.sums import Sums
 
 _SHOWN = 3
-#: Lines that :class:`Extremes` keeps.
-EXTREMES = 12
+# Lines that Extremes keeps.
+_EXTREMES = 12
 
 
 class Extremes:
@@ -24,7 +23,7 @@ class Extremes:
         if name in self._lines and self._lines[name][0] >= score:
             return
         self._lines[name] = (score, line)
-        if len(self._lines) > 20 * EXTREMES:
+        if len(self._lines) > 20 * _EXTREMES:
             self._lines = dict(self._highest())
 
     def lines(self) -> list[tuple[str, LogLine]]:
@@ -32,7 +31,7 @@ class Extremes:
         return [(name, line) for name, (_, line) in self._highest()]
 
     def _highest(self) -> list[tuple[str, tuple[float, LogLine]]]:
-        return heapq.nlargest(EXTREMES, self._lines.items(), key=lambda entry: entry[1][0])
+        return heapq.nlargest(_EXTREMES, self._lines.items(), key=lambda entry: entry[1][0])
 
 
 @dataclass
@@ -41,31 +40,41 @@ class Cluster:
 
     Attributes:
         key: the original's.
-        copies: the number of lines that name it as their original.
         identical: the number of copies at distance 0.
         farthest: the largest distance of a copy, in bits.
-        hosts: the number of copies on each host.
-        original: its own line, if it is in the log.
+        hosts: of the copies.
+        text: the original's, if it is in the log.
     """
 
     key: str
     copies: int = 0
     identical: int = 0
     farthest: int = 0
-    hosts: Sums[str] = field(default_factory=lambda: Sums(1, names=1000))
-    original: LogLine | None = None
+    hosts: set[str] = field(default_factory=set)
+    text: str = ""
     _by_text: Extremes = field(default_factory=Extremes)
 
     def add(self, line: LogLine) -> None:
         """Add a copy."""
-        assert line.distance is not None
-        self.farthest = max(self.farthest, line.distance)
+        distance = line.distance or 0
         self.copies += 1
-        self.identical += line.distance == 0
-        self.hosts.add(line.host, 1)
-        self._by_text.add(line.text, line.distance, line)
+        self.identical += distance == 0
+        self.farthest = max(self.farthest, distance)
+        self.hosts.add(line.host)
+        self._by_text.add(line.text, distance, line)
+
+    @property
+    def is_identical(self) -> bool:
+        """Whether all copies have the original's text."""
+        return self.identical == self.copies
+
+    @property
+    def is_wall(self) -> bool:
+        """Whether one text stands at most of the addresses, and not one template."""
+        return 2 * self.identical >= self.copies
 
     def shown(self) -> list[LogLine]:
         """Return the few copies that are farthest from the original, one for each text."""
-        known = ("", self.original.text if self.original else "")
-        return [line for text, line in self._by_text.lines() if text not in known][:_SHOWN]
+        return [line for text, line in self._by_text.lines() if text not in ("", self.text)][
+            :_SHOWN
+        ]

@@ -8,6 +8,7 @@ by size, ``dedup.jsonl`` to ``dedup.jsonl.1`` and so on; several processes may w
 from __future__ import annotations
 
 import atexit
+import contextlib
 import errno
 import fcntl
 import json
@@ -17,18 +18,16 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
 logger = logging.getLogger(__name__)
 
 #: The files of one log, the one that is written to among them.
 FILES = 10
-FLUSH_SECONDS = 1.0
+_FLUSH_SECONDS = 1.0
 # Lines that wait in memory while the disk takes none.
-MOST_WAITING = 20_000
-
-VERDICTS = ("unique", "duplicate", "revisit", "skipped")
+_MOST_WAITING = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +35,7 @@ class CrawlStart:
     """A crawl that began to write to the log.
 
     Attributes:
-        time: when it began, in seconds since 1970.
-        spider: name of its spider.
+        time: in seconds since 1970.
         settings: those that decide what counts as a near-duplicate, with their values; no secrets.
     """
 
@@ -51,8 +49,7 @@ class SparedLine:
     """A request that was not sent, because pages of addresses like its own were copies.
 
     Attributes:
-        time: when it was spared, in seconds since 1970.
-        url: the address.
+        time: in seconds since 1970.
         host: of the URL, with the port if it names one.
         signature: of the address, without the host.
     """
@@ -107,20 +104,25 @@ class LogLine:
 
 
 Line = LogLine | CrawlStart | SparedLine
-L = TypeVar("L", LogLine, CrawlStart, SparedLine)
 
 
-def _types_of(hint: Any) -> tuple[type, ...]:
-    types = (dict,) if get_origin(hint) is dict else get_args(hint) or (hint,)
-    return (*types, int) if float in types else types
+def _types(hint: Any) -> Any:
+    if get_origin(hint) is dict:
+        return dict
+    # Other programs that write JSON leave out a fraction of 0.
+    return hint | int if float in (hint, *get_args(hint)) else hint
 
 
-# The types that each field may have in JSON; a number with a fraction may be written without it.
-_FIELDS: dict[type, dict[str, tuple[type, ...]]] = {
-    kind: {name: _types_of(hint) for name, hint in get_type_hints(kind).items()}
+_KINDS: dict[str, type[Line]] = {
+    "page": LogLine,
+    "item": LogLine,
+    "crawl": CrawlStart,
+    "spared": SparedLine,
+}
+_FIELDS: dict[type[Line], dict[str, Any]] = {
+    kind: {name: _types(hint) for name, hint in get_type_hints(kind).items()}
     for kind in (LogLine, CrawlStart, SparedLine)
 }
-_MOST = 1e14  # above any time, size or duration
 
 
 def to_json(line: Line) -> str:
@@ -140,28 +142,13 @@ def parse_line(text: str | bytes) -> Line:
         ValueError: it is no line of a dedup log.
     """
     values = json.loads(text)
-    what = values.get("what") if isinstance(values, dict) else None
-    if what == "spared":
-        return _read(SparedLine, values)
-    if what == "crawl":
-        return _read(CrawlStart, values)
-    line = _read(LogLine, values) if what in ("page", "item") else None
-    if line is None or line.verdict not in VERDICTS:
-        raise ValueError("neither a page nor an item that was judged")
-    if line.verdict == "duplicate" and (line.original is None or line.distance is None):
-        raise ValueError("a duplicate of nothing")
-    return line
-
-
-def _read(kind: type[L], values: dict[str, Any]) -> L:
-    given: dict[str, Any] = {}
+    kind = _KINDS.get(str(values.get("what"))) if isinstance(values, dict) else None
+    if kind is None:
+        raise ValueError("it does not say what it is about")
+    given = {name: values.get(name) for name in _FIELDS[kind]}
     for name, types in _FIELDS[kind].items():
-        value: Any = values.get(name)
-        # The type itself: true and false are no numbers here.
-        is_number = type(value) in (int, float)
-        if type(value) not in types or (is_number and not 0 <= value < _MOST):
-            raise ValueError(f"{name} cannot be {value!r:.50}")
-        given[name] = value
+        if not isinstance(given[name], types):
+            raise ValueError(f"{name} cannot be {given[name]!r:.50}")
     return kind(**given)
 
 
@@ -176,8 +163,8 @@ def host_of(url: str) -> str:
 class DedupLog:
     """Appends lines to a log from a thread of its own, so that nobody waits for the disk.
 
-    Lines that cannot be written, because the disk is full or the folder is gone, wait for the next
-    attempt, up to 20,000 of them; there is one warning.
+    Up to 20,000 lines that cannot be written, because the disk is full or the folder is gone, wait
+    for the next attempt; there is one warning.
 
     Args:
         path: the file; it and its folder are made when there is something to write.
@@ -197,7 +184,7 @@ class DedupLog:
 
     def write(self, line: Line) -> None:
         """Add a line; it is on its way to the disk within a second."""
-        if len(self._waiting) >= MOST_WAITING:
+        if len(self._waiting) >= _MOST_WAITING:
             self._lost += 1
             return
         self._waiting.append(line)
@@ -241,56 +228,39 @@ class DedupLog:
             logger.warning("SIMHASH_LOG: %d lines could not be written to %s", lost, self.path)
 
     def _run(self) -> None:
-        while not self._ended.wait(FLUSH_SECONDS):
+        while not self._ended.wait(_FLUSH_SECONDS):
             self.flush()
 
     def _append(self, data: bytes) -> None:
-        file = self._locked()
-        try:
-            end = os.fstat(file).st_size
-            # A process that was killed may have left half a line.
-            if end and os.pread(file, 1, end - 1) != b"\n":
-                data = b"\n" + data
-            try:
-                _write_all(file, data)
-            except OSError:
-                # No half lines, and none twice.
-                os.ftruncate(file, end)
-                raise
-        finally:
-            os.close(file)
-
-    def _locked(self) -> int:
-        """Return the open file, which is ours until it is closed; a full one is rotated."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         while True:
-            file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            try:
+            with self.path.open("ab+", buffering=0) as file:
                 fcntl.flock(file, fcntl.LOCK_EX)
-                there = os.fstat(file)
-                # Another process may have rotated it meanwhile.
-                if os.path.samestat(there, self.path.stat()):
-                    if there.st_size < self._file_size:
-                        return file
+                number = file.fileno()
+                # Another process may have rotated the file while this one waited for it.
+                is_same = self.path.exists() and os.path.samestat(
+                    os.fstat(number), self.path.stat()
+                )
+                end = file.seek(0, os.SEEK_END)
+                if is_same and end < self._file_size:
+                    # A process that was killed may have left half a line.
+                    if end and os.pread(number, 1, end - 1) != b"\n":
+                        data = b"\n" + data
+                    try:
+                        while data:
+                            data = data[os.write(number, data) :]
+                    except OSError:
+                        # No half lines, and none twice.
+                        file.truncate(end)
+                        raise
+                    return
+                if is_same:
                     self._rotate()
-            except FileNotFoundError:
-                pass
-            except OSError:
-                os.close(file)
-                raise
-            os.close(file)
 
     def _rotate(self) -> None:
         for number in range(FILES - 1, 0, -1):
-            older = _numbered(self.path, number - 1)
-            if older.exists():
-                older.replace(_numbered(self.path, number))
-
-
-def _write_all(file: int, data: bytes) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[os.write(file, left) :]
+            with contextlib.suppress(FileNotFoundError):
+                _numbered(self.path, number - 1).replace(_numbered(self.path, number))
 
 
 def _numbered(path: Path, number: int) -> Path:
@@ -315,21 +285,15 @@ def log_files(paths: Iterable[str | Path]) -> list[Path]:
     return list(files)
 
 
-def read_log(
-    paths: Iterable[str | Path],
-    unreadable: Callable[[Path], object] = lambda _: None,
-    starts: Callable[[CrawlStart], object] = lambda _: None,
-    spared: Callable[[SparedLine], object] = lambda _: None,
-    passed: Callable[[int], object] = lambda _: None,
-) -> Iterator[LogLine]:
-    """Yield the pages and items of logs and of the rotated files beside them, the oldest first.
+def read_lines(
+    paths: Iterable[str | Path], passed: Callable[[int], object] = lambda _: None
+) -> Iterator[Line | None]:
+    """Yield the lines of logs and of the rotated files beside them, the oldest first.
+
+    A line that cannot be read, such as the half one of a process that was killed, gives None.
 
     Args:
         paths: of logs.
-        unreadable: called with the file of each line that cannot be read, such as the half line
-            that a process leaves when it is killed.
-        starts: called with each line that says that a crawl began.
-        spared: called with each line of a request that was spared.
         passed: called with the bytes of each line that was read.
 
     Raises:
@@ -340,14 +304,14 @@ def read_log(
             for text in file:
                 passed(len(text))
                 try:
-                    line = parse_line(text)
+                    yield parse_line(text)
                 except (ValueError, RecursionError):
                     if text.strip():
-                        unreadable(path)
-                    continue
-                if isinstance(line, CrawlStart):
-                    starts(line)
-                elif isinstance(line, SparedLine):
-                    spared(line)
-                else:
-                    yield line
+                        yield None
+
+
+def read_log(
+    paths: Iterable[str | Path], passed: Callable[[int], object] = lambda _: None
+) -> Iterator[LogLine]:
+    """Yield the pages and items of logs; see :func:`read_lines`."""
+    return (line for line in read_lines(paths, passed) if isinstance(line, LogLine))

@@ -5,25 +5,31 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
+from math import ceil, inf
 from pathlib import Path
 from typing import Any
 
-from scrapy_simhash.report.charts import KEPT, REPEATED, SKIPPED, Timeline
 from scrapy_simhash.report.clusters import Cluster, Extremes
-from scrapy_simhash.report.dedup_log import CrawlStart, LogLine, host_of, log_files, read_log
-from scrapy_simhash.report.patterns import Patterns
+from scrapy_simhash.report.dedup_log import (
+    CrawlStart,
+    Line,
+    LogLine,
+    SparedLine,
+    host_of,
+    read_lines,
+    read_log,
+)
+from scrapy_simhash.report.patterns import Pattern, add_to, first_of
 from scrapy_simhash.report.sums import Sums
 
 #: The report shows so many of each.
-CLUSTERS, WALLS, HOSTS, MIRRORS, PATTERNS, STARTS = 20, 10, 100, 20, 20, 10
+CLUSTERS, WALLS, HOSTS, MIRRORS, PATTERNS, STARTS, STRETCHES = 20, 10, 100, 20, 20, 10, 24
 #: Copies on its own host from which on an original is likely to be a wall, or a bare template.
 WALL_COPIES = 10
 #: Reasons of the rule to drop a page whose headings differ from those of its original.
 OTHER_HEADINGS = ("long-text", "other-site")
-# Above any fingerprint's width.
-_FARTHEST = 1024
 
-_PARTS = {"unique": KEPT, "revisit": KEPT, "duplicate": REPEATED, "skipped": SKIPPED}
+_PARTS = {"unique": 0, "revisit": 0, "duplicate": 1, "skipped": 2}
 _HOST_FIELDS = (
     "judged", "kept", "repeated", "skipped", "bytes", "bytes_repeated", "seconds",
     "seconds_repeated",
@@ -35,72 +41,70 @@ class Figures:
     """Everything that the report says of a log.
 
     Attributes:
-        files: those that were read.
         starts: the crawls that began to write to it, the newest ones.
-        unreadable: the number of lines that could not be read.
-        first: when the first line was written, in seconds since 1970.
-        last: when the last was.
+        first: when the first line was written, in seconds since 1970; ``last`` likewise.
         counts: numbers by ``(what, verdict)``.
         actions: numbers of near-duplicates that were dropped, followed or flagged.
         reasons: numbers of skipped ones by their reason.
         distances: numbers of near-duplicates by the bits to their original.
-        k: the distance up to which pages were near, in the last line.
-        hosts: for each host the numbers of judged, kept, repeated and skipped, all bytes, bytes of
-            repeated, all seconds, seconds of repeated.
+        hosts: for each host the numbers that ``_HOST_FIELDS`` names; seconds of downloads.
         originals: for each key the numbers of its copies, and of those on its own host.
         pairs: numbers of pages of the first host that repeat one of the second.
-        patterns: what was spared by its address.
         near: how many pages were kept though they are near another one.
         far: near-duplicates that are farthest from their originals.
         unlike: near-duplicates whose headings differ from those of their originals.
         told_apart: pages that were kept though they are near another one, the nearest.
-        timeline: numbers by time.
+        stretch: seconds of a stretch of time.
+        stretches: numbers of kept, repeated and skipped by the number of the stretch.
         clusters: the largest.
         walls: originals with many copies on their own host, likewise.
         texts: of the pages that others are compared with, by key.
     """
 
-    files: list[Path]
     starts: list[CrawlStart] = field(default_factory=list)
     unreadable: int = 0
-    first: float | None = None
-    last: float | None = None
+    first: float = inf
+    last: float = 0.0
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     actions: Counter[str] = field(default_factory=Counter)
-    reasons: Sums[str] = field(default_factory=lambda: Sums(1, names=100))
+    reasons: Counter[str] = field(default_factory=Counter)
     distances: Counter[int] = field(default_factory=Counter)
     k: int = 0
     hosts: Sums[str] = field(default_factory=lambda: Sums(len(_HOST_FIELDS)))
     originals: Sums[str] = field(default_factory=lambda: Sums(2))
     pairs: Sums[tuple[str, str]] = field(default_factory=lambda: Sums(1))
-    patterns: Patterns = field(default_factory=Patterns)
+    patterns: dict[str, Pattern] = field(default_factory=dict)
     near: int = 0
     far: Extremes = field(default_factory=Extremes)
     unlike: Extremes = field(default_factory=Extremes)
     told_apart: Extremes = field(default_factory=Extremes)
-    timeline: Timeline = field(default_factory=Timeline)
+    stretch: int = 1
+    stretches: dict[int, list[int]] = field(default_factory=dict)
     clusters: list[Cluster] = field(default_factory=list)
     walls: list[Cluster] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
 
-    def add(self, line: LogLine) -> None:
-        """Count a line."""
-        part = _PARTS[line.verdict]
-        self.first = line.time if self.first is None else min(self.first, line.time)
-        self.last = line.time if self.last is None else max(self.last, line.time)
+    def add(self, line: Line | None) -> None:
+        """Count a line; None stands for one that cannot be read."""
+        if isinstance(line, LogLine):
+            self._add_judged(line)
+        elif isinstance(line, CrawlStart):
+            self.starts = [*self.starts, line][-STARTS:]
+        elif line is None:
+            self.unreadable += 1
+        if isinstance(line, LogLine | SparedLine):
+            add_to(self.patterns, line)
+
+    def _add_judged(self, line: LogLine) -> None:
+        self.first, self.last = min(self.first, line.time), max(self.last, line.time)
         self.counts[line.what, line.verdict] += 1
-        self.k = min(line.k, _FARTHEST)
-        self.timeline.add(line.time, part)
-        repeated = part == REPEATED
+        self.k = line.k
+        kept, repeated, skipped = (_PARTS[line.verdict] == part for part in range(3))
         size, seconds = line.bytes or 0, line.seconds or 0
-        self.hosts.add(
-            line.host,
-            *(1, part == KEPT, repeated, part == SKIPPED),
-            *(size, size * repeated, seconds, seconds * repeated),
-        )
-        self.patterns.add_page(line)
+        numbers = size, size * repeated, seconds, seconds * repeated
+        self.hosts.add(line.host, 1, kept, repeated, skipped, *numbers)
         if line.verdict == "skipped":
-            self.reasons.add(line.reason or "no reason given", 1)
+            self.reasons[str(line.reason)] += 1
         elif line.original is not None and line.distance is not None:
             self._add_duplicate(line, line.original, line.distance)
         elif line.near is not None and line.distance is not None:
@@ -108,15 +112,39 @@ class Figures:
             self.told_apart.add(line.near, -line.distance, line)
 
     def _add_duplicate(self, line: LogLine, original: str, distance: int) -> None:
-        host = original_host(original)
-        self.actions[line.action if line.action in ("follow", "flag") else "drop"] += 1
-        self.distances[min(distance, _FARTHEST)] += 1
+        # A key that is not that of a GET request has the method and a digest before the URL.
+        host = host_of(original.rpartition(" ")[2])
+        self.actions[line.action or "drop"] += 1
+        self.distances[distance] += 1
         self.originals.add(original, 1, line.host == host)
         self.pairs.add((line.host, host), 1)
         if 3 * distance > 2 * line.k:
             self.far.add(original, distance, line)
         if line.reason in OTHER_HEADINGS:
             self.unlike.add(original, distance, line)
+
+    def add_again(self, lines: Iterable[LogLine]) -> None:
+        """Find, in the same lines once more, what only their end tells to look for."""
+        largest = [key for key, _ in self.originals.largest(CLUSTERS)]
+        most_on_own_host = self.originals.largest(WALLS, by=1)
+        walls = [key for key, (_, own) in most_on_own_host if own >= WALL_COPIES]
+        clusters = {key: Cluster(key) for key in (*largest, *walls)}
+        extremes = (self.far, self.unlike, self.told_apart)
+        compared = {other for each in extremes for other, _ in each.lines()}
+        if self.judged:
+            self.stretch = ceil((self.last - self.first + 1) / STRETCHES)
+        for line in lines:
+            number = int((line.time - self.first) // self.stretch)
+            self.stretches.setdefault(number, [0, 0, 0])[_PARTS[line.verdict]] += 1
+            if line.verdict == "duplicate":
+                if line.original in clusters:
+                    clusters[line.original].add(line)
+            elif line.text and line.key in clusters:
+                clusters[line.key].text = line.text
+            if line.verdict != "duplicate" and line.text and line.key in compared:
+                self.texts[line.key] = line.text
+        self.clusters = [clusters[key] for key in largest]
+        self.walls = [clusters[key] for key in walls]
 
     def count(self, *verdicts: str) -> int:
         """Return how many pages and items were judged so."""
@@ -126,12 +154,6 @@ class Figures:
     def judged(self) -> int:
         """All pages and items."""
         return self.counts.total()
-
-
-def original_host(key: str) -> str:
-    """Return the host of a page's key; empty if it names none."""
-    # A key that is not that of a GET request has the method and a digest before the URL.
-    return host_of(key.rpartition(" ")[2])
 
 
 def read_figures(
@@ -147,47 +169,11 @@ def read_figures(
         OSError: a log is not there or cannot be read.
     """
     paths = list(paths)
-    figures = Figures(log_files(paths))
-
-    def unreadable(_: Path) -> None:
-        figures.unreadable += 1
-
-    def start(begun: CrawlStart) -> None:
-        figures.starts = [*figures.starts, begun][-STARTS:]
-
-    for line in read_log(paths, unreadable, start, figures.patterns.add_spared, passed):
+    figures = Figures()
+    for line in read_lines(paths, passed):
         figures.add(line)
-    # The largest clusters, and the pages beside them, are known only at the end of the log.
-    gather(figures, lambda: read_log(paths, passed=passed))
+    figures.add_again(read_log(paths, passed))
     return figures
-
-
-def gather(figures: Figures, lines: Callable[[], Iterable[LogLine]]) -> None:
-    """Find the texts and copies of the pages that are shown, by reading the log again.
-
-    Args:
-        figures: of the same log; its clusters, walls and texts are filled in.
-        lines: begins to read the log.
-    """
-    largest = [key for key, _ in figures.originals.largest(CLUSTERS)]
-    most_on_own_host = figures.originals.largest(WALLS, by=1)
-    walls = [key for key, (_, own) in most_on_own_host if own >= WALL_COPIES]
-    shown = (figures.far, figures.unlike, figures.told_apart)
-    compared = {other for extremes in shown for other, _ in extremes.lines()}
-    if not largest and not compared:
-        return
-    clusters = {key: Cluster(key) for key in (*largest, *walls)}
-    for line in lines():
-        if line.verdict == "duplicate":
-            if line.original in clusters:
-                clusters[line.original].add(line)
-            continue
-        if line.key in clusters and (line.text or not clusters[line.key].original):
-            clusters[line.key].original = line
-        if line.key in compared and line.text:
-            figures.texts[line.key] = line.text
-    figures.clusters = [clusters[key] for key in largest]
-    figures.walls = [clusters[key] for key in walls]
 
 
 def plain(figures: Figures) -> dict[str, Any]:
@@ -200,9 +186,9 @@ def plain(figures: Figures) -> dict[str, Any]:
         "pages": {verdict: n for (what, verdict), n in figures.counts.items() if what == "page"},
         "items": {verdict: n for (what, verdict), n in figures.counts.items() if what == "item"},
         "near_and_kept": figures.near,
-        "actions": dict(figures.actions),
-        "skipped": {name: int(row[0]) for name, row in figures.reasons.largest(100)},
-        "distances": {str(d): n for d, n in sorted(figures.distances.items())},
+        "actions": figures.actions,
+        "skipped": figures.reasons,
+        "distances": figures.distances,
         "hosts": [
             {"host": host} | dict(zip(_HOST_FIELDS, map(round, row), strict=True))
             for host, row in hosts
@@ -211,7 +197,9 @@ def plain(figures: Figures) -> dict[str, Any]:
             {"host": copy, "repeats": original, "pages": int(row[0])}
             for (copy, original), row in pairs
         ],
-        "patterns": {name: asdict(pattern) for name, pattern in figures.patterns.first(PATTERNS)},
+        "patterns": {
+            name: asdict(pattern) for name, pattern in first_of(figures.patterns, PATTERNS)
+        },
         "clusters": {cluster.key: cluster.copies for cluster in figures.clusters},
         "walls": {wall.key: wall.copies for wall in figures.walls},
     }

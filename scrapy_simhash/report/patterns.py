@@ -36,51 +36,27 @@ class Pattern:
         return self.spared * (self.copies_bytes / self.copies if self.copies else mean)
 
 
-class Patterns:
-    """The address patterns of a log, by host and signature."""
-
-    def __init__(self) -> None:
-        self._patterns: dict[str, Pattern] = {}
-
-    def add_spared(self, line: SparedLine) -> None:
-        """Count a request that was not sent."""
-        pattern = self._of(line.host + line.signature)
+def add_to(patterns: dict[str, Pattern], line: LogLine | SparedLine) -> None:
+    """Count a request that was not sent, or a page whose request fitted a pattern."""
+    name = line.host + line.signature if isinstance(line, SparedLine) else line.pattern
+    if name is None:
+        return
+    is_known = name in patterns or len(patterns) < _MOST
+    pattern = patterns.setdefault(name if is_known else "other patterns", Pattern())
+    if isinstance(line, SparedLine):
         pattern.spared += 1
         pattern.example = pattern.example or line.url
+    elif line.verdict == "unique":
+        pattern.kept += 1
+        pattern.kept_example = pattern.kept_example or line.url
+    elif line.verdict != "skipped":
+        pattern.copies += 1
+        pattern.copies_bytes += line.bytes or 0
+        pattern.example = pattern.example or line.url
 
-    def add_page(self, line: LogLine) -> None:
-        """Count a page, if its request fitted a pattern and was sent all the same."""
-        if line.pattern is None:
-            return
-        pattern = self._of(line.pattern)
-        if line.verdict == "unique":
-            pattern.kept += 1
-            pattern.kept_example = pattern.kept_example or line.url
-        elif line.verdict != "skipped":
-            pattern.copies += 1
-            pattern.copies_bytes += line.bytes or 0
-            pattern.example = pattern.example or line.url
 
-    def _of(self, name: str) -> Pattern:
-        is_known = name in self._patterns or len(self._patterns) < _MOST
-        return self._patterns.setdefault(name if is_known else "other patterns", Pattern())
-
-    def first(self, number: int) -> list[tuple[str, Pattern]]:
-        """Return the patterns to look at first: those whose pages were kept, then the largest."""
-        return heapq.nsmallest(
-            number,
-            self._patterns.items(),
-            key=lambda item: (-item[1].kept, -item[1].spared - item[1].copies),
-        )
-
-    def __len__(self) -> int:
-        return len(self._patterns)
-
-    @property
-    def spared(self) -> int:
-        """All requests that were not sent."""
-        return sum(pattern.spared for pattern in self._patterns.values())
-
-    def spared_bytes(self, mean: float) -> float:
-        """Estimate the bytes of all that was spared; see :meth:`Pattern.spared_bytes`."""
-        return sum(pattern.spared_bytes(mean) for pattern in self._patterns.values())
+def first_of(patterns: dict[str, Pattern], number: int) -> list[tuple[str, Pattern]]:
+    """Return the patterns to look at first: those whose pages were kept, then the largest."""
+    return heapq.nsmallest(
+        number, patterns.items(), key=lambda item: (-item[1].kept, -item[1].spared - item[1].copies)
+    )

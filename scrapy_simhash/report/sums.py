@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
-#: Names that are surely remembered; a row takes about 200 bytes.
-NAMES = 50_000
+# Names that are surely remembered; a row takes about 200 bytes.
+_NAMES = 50_000
 
 K = TypeVar("K", bound=Hashable)
 
@@ -15,19 +15,19 @@ class Sums(Generic[K]):
     """Adds up rows of numbers by name; of very many names, it forgets the smallest.
 
     When twice as many names are there as may stay, those with the smallest first number are
-    forgotten: the sums of the others are exact unless they were forgotten before, and what was
-    forgotten is in :attr:`forgotten`.
+    forgotten: the sums of the others are exact unless they were forgotten before, and
+    :meth:`rest` has the numbers of the forgotten ones.
 
     Args:
         width: numbers in a row.
         names: how many names stay when the smallest are forgotten.
     """
 
-    def __init__(self, width: int, names: int = NAMES) -> None:
+    def __init__(self, width: int, names: int = _NAMES) -> None:
         self._names = names
         self._rows: dict[K, list[float]] = {}
-        self.forgotten = [0.0] * width
-        self.forgotten_names = 0
+        self._forgotten = [0.0] * width
+        self._forgotten_names = 0
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -37,32 +37,22 @@ class Sums(Generic[K]):
         row = self._rows.get(name)
         if row is None:
             if len(self._rows) >= 2 * self._names:
-                self._forget()
-            row = self._rows[name] = [0.0] * len(self.forgotten)
+                self._forgotten_names, self._forgotten = self.rest(self._names)
+                self._rows = dict(self.largest(self._names))
+            row = self._rows[name] = [0.0] * len(self._forgotten)
         for place, number in enumerate(numbers):
             row[place] += number
 
     def of(self, name: K) -> list[float]:
         """Return the sums of a name; zeros if it is not known."""
-        return self._rows.get(name) or [0.0] * len(self.forgotten)
+        return self._rows.get(name) or [0.0] * len(self._forgotten)
 
-    def largest(self, count: int, by: int = 0) -> list[tuple[K, list[float]]]:
+    def largest(self, count: int | None = None, by: int = 0) -> list[tuple[K, list[float]]]:
         """Return the names whose number at place ``by`` is largest, in that order."""
-        return self._ordered(by)[:count]
+        return sorted(self._rows.items(), key=lambda entry: -entry[1][by])[:count]
 
     def rest(self, count: int, by: int = 0) -> tuple[int, list[float]]:
         """Return how many names there are beside the :meth:`largest`, and their sums."""
-        rows = [row for _, row in self._ordered(by)[count:]]
-        sums = [sum(column) for column in zip(self.forgotten, *rows, strict=True)]
-        return len(rows) + self.forgotten_names, sums
-
-    def _ordered(self, by: int) -> list[tuple[K, list[float]]]:
-        # Among equals, the one that came first.
-        return sorted(self._rows.items(), key=lambda entry: -entry[1][by])
-
-    def _forget(self) -> None:
-        ordered = self._ordered(0)
-        for _, row in ordered[self._names :]:
-            self.forgotten = [a + b for a, b in zip(self.forgotten, row, strict=True)]
-        self.forgotten_names += len(ordered) - self._names
-        self._rows = dict(ordered[: self._names])
+        rows = [row for _, row in self.largest(by=by)[count:]]
+        sums = [sum(column) for column in zip(self._forgotten, *rows, strict=True)]
+        return len(rows) + self._forgotten_names, sums

@@ -32,9 +32,10 @@ import numpy.typing as npt
 
 from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.fingerprint.recipe import RECIPES, Recipe
+from scrapy_simhash.index import neighbours
 from scrapy_simhash.offline.datasets import Dataset, read_dataset
 from scrapy_simhash.offline.pages import SavedPage
-from scrapy_simhash.offline.pairs import Fingerprints
+from scrapy_simhash.offline.pairs import words_of
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 SIZES = (100_000, 1_000_000, 10_000_000, 100_000_000)
@@ -138,10 +139,11 @@ def within(chances: Array, bits: int, distance: int) -> Array:
     return total
 
 
-def by_bits_alone(compared: Fingerprints, distance: int) -> float:
+def by_bits_alone(words: npt.NDArray[np.uint64], distance: int) -> float:
     """The probability that two fingerprints meet whose bits are drawn each for itself."""
-    words = compared.words.astype(">u8")
-    ones = np.unpackbits(words.view(np.uint8).reshape(len(words), -1), axis=1).mean(axis=0)
+    ones = np.unpackbits(words.astype(">u8").view(np.uint8).reshape(len(words), -1), axis=1).mean(
+        axis=0
+    )
     reached = np.zeros(distance + 1)
     reached[0] = 1
     for differs in 2 * ones * (1 - ones):
@@ -166,13 +168,14 @@ def show(title: str, pages: Pages, sizes: tuple[int, ...]) -> None:
         if features not in known:
             known[features] = unrelated(pages, recipe)
         far = known[features]
-        compared = Fingerprints.of([recipe.fingerprint(text) for text in pages.texts], bits)
-        apart = compared.distances(*np.nonzero(far.pairs))
+        words = words_of(recipe.fingerprint(text) for text in pages.texts)
+        one, other = np.nonzero(far.pairs)
+        apart = neighbours.distances(words[one], words[other])
         for distance in distances:
             mean = far.mean_probability(bits, distance)
             cells = [number(size * mean) for size in sizes]
             seen = f"{int((apart <= distance).sum())} / {number(mean * far.angles.sum())}"
-            cells += [seen, number(1_000_000 * by_bits_alone(compared, distance))]
+            cells += [seen, number(1_000_000 * by_bits_alone(words, distance))]
             print(f"| {features} | {bits}, {distance} | {' | '.join(cells)} |", flush=True)
         largest = [
             max(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.offline.datasets import Dataset
 from scrapy_simhash.offline.evaluation import Score
-from scrapy_simhash.offline.pairs import Fingerprints
+from scrapy_simhash.offline.pairs import near_pairs
 
 
-def curve(dataset: Dataset, compared: Fingerprints, farthest: int) -> list[Score]:
+def curve(dataset: Dataset, prints: Sequence[Fingerprint | None], farthest: int) -> list[Score]:
     """Return the score over all pairs of a set at each distance from 0 to the farthest."""
     number = {document.name: place for place, document in enumerate(dataset.documents)}
     labels = {
@@ -15,7 +18,7 @@ def curve(dataset: Dataset, compared: Fingerprints, farthest: int) -> list[Score
         for (a, b), known in dataset.pairs.items()
     }
     found, false = [0] * (farthest + 1), [0] * (farthest + 1)
-    for pair, distance in compared.near(farthest):
+    for pair, distance in near_pairs(prints, farthest):
         label = labels.get(pair)
         found[distance] += label == "duplicate"
         false[distance] += label is None

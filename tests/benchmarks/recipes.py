@@ -33,10 +33,11 @@ from scrapy_simhash.extraction.extractor import EXTRACTORS, extract
 from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.recipe import RECIPES, Recipe
 from scrapy_simhash.fingerprint.simhash import BITS, Fingerprint
+from scrapy_simhash.index.neighbours import distances
 from scrapy_simhash.offline.datasets import Dataset, read_dataset
 from scrapy_simhash.offline.evaluation import Score
 from scrapy_simhash.offline.pages import SavedPage
-from scrapy_simhash.offline.pairs import Fingerprints
+from scrapy_simhash.offline.pairs import words_of
 from tests.benchmarks.judging import curve, f1
 from tests.benchmarks.kinds import make_kinds
 from tests.benchmarks.kinds.templates import own_text
@@ -145,13 +146,12 @@ def analysed(documents: list[SavedPage], tried: list[Recipe], processes: int) ->
         return list(pool.map(analyse, documents, chunksize=8))
 
 
-def skew(compared: Fingerprints) -> float:
+def skew(prints: list[Fingerprint | None]) -> float:
     """Pairs that share a block, over those expected; near-duplicates are no unrelated texts."""
-    words = compared.words[compared.present]
+    words = words_of(known for known in prints if known is not None)
     blocks = words.view(np.uint16)
     a, b = np.triu_indices(len(words), 1)
-    present = Fingerprints(words, np.ones(len(words), np.bool_))
-    unrelated = present.distances(a, b) > 16 * words.shape[1]
+    unrelated = distances(words[a], words[b]) > 16 * words.shape[1]
     a, b = a[unrelated], b[unrelated]
     shared = sum(int((column[a] == column[b]).sum()) for column in blocks.T)
     return float(shared / (len(a) * blocks.shape[1] / (1 << 16)))
@@ -186,9 +186,11 @@ def main() -> None:
             number = measured.index(measured_as(recipe, dataset))
             kept = number, recipe.bits
             if kept not in judged:  # of texts, whatever extracts them
-                found = [row.fingerprints[number] for row in rows]
-                whole = Fingerprints.of(found, measured[number].bits)
-                compared = Fingerprints(whole.words[:, : recipe.bits // 64], whole.present)
+                cut = measured[number].bits - recipe.bits
+                compared = [
+                    known and Fingerprint(known.value >> cut, recipe.bits)
+                    for known in (row.fingerprints[number] for row in rows)
+                ]
                 over = skew(compared) if dataset.name == "news-en" else 0.0
                 judged[kept] = curve(dataset, compared, recipe.bits // 4), over
             scores, over = judged[kept]

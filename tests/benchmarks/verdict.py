@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -30,7 +30,7 @@ from scrapy_simhash.fingerprint.rule import Rule
 from scrapy_simhash.index.contract import Judge, by_distance
 from scrapy_simhash.offline.datasets import Dataset, read_dataset
 from scrapy_simhash.offline.evaluation import Near, Result, scored
-from scrapy_simhash.offline.pairs import Fingerprints
+from scrapy_simhash.offline.pairs import near_pairs
 from tests.benchmarks.kinds import DUPLICATES, make_kinds
 from tests.benchmarks.rivals import MinHashLSH, PypiSimhash
 
@@ -67,9 +67,9 @@ class Method:
             for (a, b), distance in self._pairs(sketches)
         }
 
-    def _pairs(self, sketches: Sequence[Any]) -> Iterator[tuple[tuple[int, int], int]]:
+    def _pairs(self, sketches: Sequence[Any]) -> Iterable[tuple[tuple[int, int], int]]:
         if not isinstance(self.rival, MinHashLSH):
-            return Fingerprints.of(sketches, self.recipe.bits).near(self.recipe.distance)
+            return near_pairs(sketches, self.recipe.distance)
         found = self.rival.pairs(sketches)
         return ((pair, self._distance(*(sketches[page] for page in pair))) for pair in found)
 
@@ -106,7 +106,7 @@ def read(dataset: Dataset, recipe: Recipe) -> Pages:
     return Pages(dataset, extractions, facts)
 
 
-def results(pages: Pages, tried: Sequence[Method], listed: int) -> Iterator[tuple[Method, Result]]:
+def results(pages: Pages, tried: Sequence[Method]) -> Iterator[tuple[Method, Result]]:
     kept: dict[Any, list[Any]] = {}
     for method in tried:
         if method.rival not in kept:
@@ -114,7 +114,7 @@ def results(pages: Pages, tried: Sequence[Method], listed: int) -> Iterator[tupl
             texts = (extraction.text for extraction in pages.extractions)
             kept[method.rival] = [sketch(text) if text.strip() else None for text in texts]
         near = method.near(pages, kept[method.rival])
-        result = scored(pages.dataset, method.recipe, near, pages.facts, {}, listed)
+        result = scored(pages.dataset, method.recipe, near, pages.facts, {})
         yield method, replace(result, name=method.name)
 
 
@@ -123,19 +123,17 @@ def share(value: float | None) -> str:
 
 
 def row(result: Result) -> list[str]:
-    wrong, shuffled = result.file_order, result.shuffled
     return [
-        f"{result.dataset} ({wrong.distinct:,})",
+        f"{result.dataset} ({result.distinct:,})",
         result.name,
-        f"{wrong.wrong_per_thousand:.2f} ({shuffled.wrong_per_thousand:.2f})",
-        *(str(int(wrong.dropped)), str(result.score.false)),
+        f"{result.wrong_per_thousand:.2f} ({result.shuffled_per_thousand:.2f})",
+        *(str(result.dropped), str(result.score.false)),
         *map(share, (result.score.precision, result.score.recall, result.like_headed.recall)),
     ]
 
 
 def made_row(result: Result) -> list[str]:
-    kinds = result.kinds
-    found = [kinds[kind].matched / kinds[kind].pairs for kind in DUPLICATES]
+    found = [result.kinds[kind][0] / result.kinds[kind][1] for kind in DUPLICATES]
     return [result.dataset, result.name, *map(share, found), str(result.score.false)]
 
 
@@ -160,14 +158,14 @@ def main() -> int:
     rows, wrong = [], []
     for name in options.sets:
         pages = read(read_dataset(options.data / name), default)
-        for _, result in results(pages, tried, options.show):
+        for _, result in results(pages, tried):
             rows.append(row(result))
-            wrong += wrong_pairs(result) if options.show else []
+            wrong += wrong_pairs(result, options.show)
     head = ("set (distinct)", "method", "wrong drops in 1,000", "drops", "false pairs")
     show((*head, "precision", "recall", "like-headed"), rows)
     if not options.no_made:
         made = map(partial(made_of, options.data), MADE_FROM)
-        found = (results(read(dataset, default), tried, 0) for dataset in made)
+        found = (results(read(dataset, default), tried) for dataset in made)
         print()
         show(
             ("made from", "method", *DUPLICATES, "false pairs"),

@@ -183,7 +183,7 @@ def test_an_interrupted_run_leaves_no_half_written_file(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "scrapy", "simhash", "dedupe", "items.jsonl"]
     command += ["--kept", "kept", "--index", "i.sqlite"]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    while not any(part.stat().st_size for part in tmp_path.glob(".simhash-*/whole")):
+    while not any(part.stat().st_size for part in tmp_path.glob("kept.part")):
         assert process.poll() is None
         time.sleep(0.005)
     process.send_signal(signal.SIGINT)
@@ -225,13 +225,13 @@ def test_the_same_pages_are_kept_as_in_a_crawl_in_the_same_order(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["nowhere.jsonl"], "no such file or folder"),
-        (["OTHER"], "kind is not known"),
-        (["FOLDER"], "holds neither"),
+        (["nowhere.jsonl"], "no such file"),
+        (["OTHER"], "no file with pages"),
+        (["FOLDER"], "no file with pages"),
         (["BROKEN"], "line 1: not a JSON object"),
         (["EMPTY"], "line 1: it has no html or html_base64 or text, but url, title"),
         (["BAD"], "line 1: 'http://[' is no address"),
-        (["PAGES", "--kept", "/nowhere/at/all"], "no folder"),
+        (["PAGES", "--kept", "/nowhere/at/all"], "/nowhere/at/all.part: No such file"),
         (["PAGES", "--index", "redis://127.0.0.1:1/0"], "cannot use"),
     ],
 )

@@ -79,7 +79,10 @@ def test_wrong_pairs_are_printed_when_asked_for(dataset: Path, capsys: Any) -> N
 
 
 BAD: dict[str, tuple[list[object], str]] = {
-    "no such folder": (["/no/where"], "/no/where: there is no such folder"),
+    "no such folder": (
+        ["/no/where"],
+        "/no/where: it is no folder with docs.jsonl",
+    ),
     "no such recipe": (["SET", "--recipe", "best"], "unknown recipe 'best'"),
     "distance too large": (
         ["SET", "-s", "SIMHASH_RECIPE=classic", "-s", "SIMHASH_DISTANCE=65"],

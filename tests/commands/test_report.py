@@ -65,9 +65,12 @@ BAD: dict[str, tuple[list[str], str]] = {
     "no such log": (["nowhere.jsonl"], "nowhere.jsonl: there is no such file"),
     "a folder": (["folder"], "folder: there is no such file"),
     "another file": (["other.jsonl"], "other.jsonl: no line of it is one of a dedup log"),
-    "no folder for the report": (["dedup.jsonl", "-o", "no/r.html"], "there is no folder"),
+    "no folder for the report": (
+        ["dedup.jsonl", "-o", "no/r.html"],
+        "no/r.html.part: No such",
+    ),
     "report over the log": (["dedup.jsonl", "-o", "./dedup.jsonl"], "it is the log itself"),
-    "report into a folder": (["dedup.jsonl", "-o", "folder"], "it is a folder"),
+    "report into a folder": (["dedup.jsonl", "-o", "folder"], "folder: Is a directory"),
 }
 
 

@@ -193,7 +193,7 @@ def test_an_interrupted_export_leaves_nothing(tmp_path: Path) -> None:
     made(url, [e for seed in range(5) for e in entries(10_000, seed=seed)])
     command = [sys.executable, "-m", "scrapy", "simhash", "export", "out.jsonl", "--index", url]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    while not list(tmp_path.glob(".simhash-*/whole")):
+    while not list(tmp_path.glob("out.jsonl.part")):
         assert process.poll() is None
         time.sleep(0.005)
     process.send_signal(signal.SIGINT)
@@ -266,7 +266,7 @@ def test_what_is_no_fingerprint_is_said_with_its_line(
     [
         (["export", "OUT"], "name the index"),
         (["export", "OUT", "--index", "OTHER"], "there is no index"),
-        (["export", "/nowhere/at/all", "--index", "OTHER"], "no folder"),
+        (["export", "/nowhere/at/all", "--index", "OTHER"], "No such file"),
         (["import", "OTHER", "--index", "x"], "No such file"),
         (["import", "OTHER", "--index", "ftp://x"], "No such file"),
     ],

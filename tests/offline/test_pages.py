@@ -106,9 +106,9 @@ def test_damaged_archive_is_named(tmp_path: Path, packer: Any) -> None:
 def test_there_must_be_pages(tmp_path: Path) -> None:
     (tmp_path / "labels.tsv").write_text("a\tb\n")
     for path, complaint in (
-        (tmp_path / "nowhere", "there is no such file or folder"),
-        (tmp_path / "labels.tsv", "its kind is not known"),
-        (tmp_path, "it holds neither HTML, JSON lines nor WARC files"),
+        (tmp_path / "nowhere", "there is no such file"),
+        (tmp_path / "labels.tsv", r"no file with pages: they end with \.jsonl, "),
+        (tmp_path, "no file with pages"),
     ):
         with pytest.raises(FileError, match=complaint):
             list(read_pages(path))

@@ -84,7 +84,7 @@ def report(tmp_path_factory: Any) -> Path:
     folder = tmp_path_factory.mktemp("report")
     log = write(folder / "dedup.jsonl", [*log_lines(), *spared_lines()])
     path: Path = folder / "report.html"
-    path.write_bytes(render(read_figures([log])).encode("utf-8", "replace"))
+    path.write_bytes(render(read_figures([log]), log.name).encode("utf-8", "replace"))
     return path
 
 
@@ -133,16 +133,10 @@ def test_numbers_shown_are_those_of_the_log(visit: Any) -> None:
     assert number(cards["Dropped"]) == verdicts["duplicate"]
     assert number(cards["Not compared"]) == verdicts["skipped"]
     assert number(cards["Spared"]) == len(spared_lines())
-    for section, columns in (("time", (2, 3, 4)), ("distances", (2,))):
-        rows = page.locator(f"#{section} tbody tr").all()
-        cells = [row.locator("th, td").all_inner_texts() for row in rows]
-        sums = [sum(number(row[column]) for row in cells) for column in columns]
-        assert (
-            sums
-            == [verdicts["unique"], verdicts["duplicate"], verdicts["skipped"]][
-                1 if section == "distances" else 0 :
-            ][: len(columns)]
-        )
+    rows = page.locator("#time tbody tr").all()
+    cells = [row.locator("th, td").all_inner_texts() for row in rows]
+    sums = [sum(number(row[column]) for row in cells) for column in (2, 3, 4)]
+    assert sums == [verdicts["unique"], verdicts["duplicate"], verdicts["skipped"]]
     hosts = {
         cells[0]: [number(cell) for cell in cells[1:4]]
         for row in page.locator("#hosts tbody tr").all()
@@ -189,9 +183,8 @@ def test_nothing_overlaps_is_cut_off_or_empty(visit: Any, width: str, scheme: st
     assert page.evaluate("document.documentElement.scrollWidth") <= WIDTHS[width]
     assert page.evaluate(OUTSIDE) == []
     assert page.evaluate(OVERLAPS) == []
-    for section in ("time", "distances"):
-        assert page.locator(f"#{section} td.bar svg").first.bounding_box()["width"] > 80
-        assert page.locator(f"#{section} td.bar rect").count() > 5
+    assert page.locator("#time td.bar svg").first.bounding_box()["width"] > 80
+    assert page.locator("#time td.bar rect").count() > 5
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
 
@@ -209,7 +202,7 @@ def test_paper_is_white_and_shows_everything(visit: Any) -> None:
     page.emulate_media(media="print", color_scheme="dark")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert not page.locator("nav").is_visible()
-    assert page.locator("#distances rect").first.is_visible()
+    assert page.locator("#time rect").first.is_visible()
     tables = "[...document.querySelectorAll('table')].map((t) => t.getBoundingClientRect().right)"
     assert max(page.evaluate(tables)) <= 720
     assert len(page.pdf()) > 20_000

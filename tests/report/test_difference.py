@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.report.difference import Piece, differences, width
+from scrapy_simhash.report.difference import Piece, change_lines, sides, stretches, width
 from tests.pages import article, edited
 
 TEXTS = st.text(st.sampled_from("abc .,会议\n"), max_size=60)
@@ -17,12 +17,12 @@ TEXTS = st.text(st.sampled_from("abc .,会议\n"), max_size=60)
 
 @given(TEXTS, TEXTS)
 def test_every_word_of_both_texts_is_in_one_stretch(before: str, after: str) -> None:
-    stretches = differences(before, after).stretches
-    assert "".join(part.before for part in stretches) == " ".join(before.split())
-    assert "".join(part.after for part in stretches) == " ".join(after.split())
-    for one, other in itertools.pairwise(stretches):
+    parts = stretches(before, after)
+    assert "".join(part.before for part in parts) == " ".join(before.split())
+    assert "".join(part.after for part in parts) == " ".join(after.split())
+    for one, other in itertools.pairwise(parts):
         assert one.changed != other.changed
-    for part in stretches:
+    for part in parts:
         assert part.changed or part.before.split() == part.after.split()
 
 
@@ -30,25 +30,25 @@ def test_every_word_of_both_texts_is_in_one_stretch(before: str, after: str) -> 
 def test_a_line_of_changes_is_no_wider_than_asked_for(columns: int) -> None:
     before = "".join(f"第{n}次会议在{n}号楼举行，到会的人不多。" for n in range(40))
     after = before.replace("会议", "聚会").replace("人", "人们")
-    lines = differences(before, after).lines(columns, 2, colour=False)
+    lines = change_lines(before, after, columns, 2, colour=False)
     assert len(lines) == 2
     assert all(width(line) <= columns for line in lines)
     assert "[-会议-]{+聚会+}" in lines[0]
     assert re.search(r"\(and \d+ more\)$", lines[1])
     for other in (article(1), article(2)):
-        assert width(differences(article(3), other).lines(columns, 1, colour=False)[0]) <= columns
+        assert width(change_lines(article(3), other, columns, 1, colour=False)[0]) <= columns
 
 
 def test_equal_texts_have_no_changes() -> None:
-    assert differences("one  text", "one text").lines(80, 3, colour=False) == []
+    assert change_lines("one  text", "one text", 80, 3, colour=False) == []
 
 
 def test_changes_are_marked_in_both_texts_of_a_page() -> None:
-    assert differences("an old day", "a new day").sides() == (
+    assert sides("an old day", "a new day") == (
         [Piece("an old", True), Piece(" ", False), Piece("day", False)],
         [Piece("a new", True), Piece(" ", False), Piece("day", False)],
     )
-    assert differences("今天下雨", "今天下雪").sides() == (
+    assert sides("今天下雨", "今天下雪") == (
         [Piece("今天下", False), Piece("雨", True)],
         [Piece("今天下", False), Piece("雪", True)],
     )
@@ -56,6 +56,6 @@ def test_changes_are_marked_in_both_texts_of_a_page() -> None:
 
 def test_long_equal_stretches_are_left_out_of_a_page() -> None:
     text = article(1, 600)
-    left, right = differences(text, edited(text, 2, 0.004)).sides()
+    left, right = sides(text, edited(text, 2, 0.004))
     assert sum(piece.changed for piece in left) == sum(piece.changed for piece in right) == 2
     assert sum(len(piece.text) for piece in right) < len(text) / 4

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.report import patterns
-from scrapy_simhash.report.charts import Timeline
 from scrapy_simhash.report.dedup_log import CrawlStart, Line, LogLine, SparedLine, to_json
 from scrapy_simhash.report.figures import Figures, plain, read_figures
 from tests.report.lines import copy, line
@@ -56,7 +55,7 @@ def test_figures_are_those_of_the_lines(tmp_path_factory: Any, lines: list[LogLi
     assert got["judged"] == len(lines)
     assert got["pages"] == dict(Counter(each.verdict for each in lines))
     assert got["actions"] == ({"drop": len(copies)} if copies else {})
-    assert got["distances"] == dict(Counter(str(each.distance) for each in copies))
+    assert got["distances"] == Counter(each.distance for each in copies)
     assert got["skipped"] == dict(Counter(each.reason for each in lines if each.reason))
     for row in got["hosts"]:
         own = [each for each in lines if each.host == row["host"]]
@@ -72,7 +71,8 @@ def test_figures_are_those_of_the_lines(tmp_path_factory: Any, lines: list[LogLi
         own = [each.distance for each in copies if each.original == cluster.key]
         assert cluster.copies == got["clusters"][cluster.key] == len(own)
         assert cluster.farthest == max(own)
-    bars = [column.counts for column in figures.timeline.stretches()]
+    bars = figures.stretches.values()
+    assert len(bars) <= 24
     sums = [sum(column) for column in zip(*bars, strict=True)] if bars else [0, 0, 0]
     skipped = sum(each.verdict == "skipped" for each in lines)
     assert sums == [len(lines) - len(copies) - skipped, len(copies), skipped]
@@ -85,7 +85,7 @@ def test_walls_are_originals_with_many_copies_on_their_own_host(tmp_path: Path) 
     lines += [copy(f"http://b{number}.example/story", mirrored) for number in range(30)]
     figures = read_figures([write(tmp_path / "log", lines)])
     assert [cluster.key for cluster in figures.walls] == [wall]
-    assert figures.walls[0].original == lines[0]
+    assert figures.walls[0].text == "Please log in."
     assert [cluster.key for cluster in figures.clusters] == [mirrored, wall]
 
 
@@ -156,14 +156,13 @@ def test_patterns_whose_pages_were_kept_come_first(tmp_path: Path) -> None:
         line(url=f"{address}6", verdict="skipped", reason="timeout", pattern=fits),
     ]
     figures = read_figures([write(tmp_path / "log", lines)])
-    [(first, pattern), (second, other)] = figures.patterns.first(5)
+    [(first, pattern), (second, other)] = patterns.first_of(figures.patterns, 5)
     assert (first, second) == (fits, "b.example/*")
     assert (pattern.spared, pattern.copies, pattern.kept) == (3, 2, 1)
     assert (pattern.example, pattern.kept_example) == (f"{address}0", f"{address}9")
     assert (other.spared, other.copies, other.kept) == (9, 0, 0)
-    assert figures.patterns.spared == 12
     # The pattern's own copies have 600 bytes; without any, all copies together tell.
-    assert figures.patterns.spared_bytes(500) == 3 * 600 + 9 * 500
+    assert (pattern.spared_bytes(500), other.spared_bytes(500)) == (3 * 600, 9 * 500)
 
 
 def test_original_of_a_post_request_is_on_its_host(tmp_path: Path) -> None:
@@ -173,31 +172,31 @@ def test_original_of_a_post_request_is_on_its_host(tmp_path: Path) -> None:
 
 
 def test_memory_does_not_grow_with_what_the_log_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    figures = Figures([])
+    figures = Figures()
     monkeypatch.setattr(patterns, "_MOST", 50)
     for table in (figures.hosts, figures.originals, figures.pairs):
         table._names = 50
     for number in range(1000):
-        figures.patterns.add_spared(SparedLine(1.0, "http://a/", "a", f"/{number}"))
-        figures.add(line(url=f"http://{number}.example/", verdict="skipped", reason=str(number)))
-        figures.add(copy(f"http://{number}.example/", f"http://o{number}.example/", 10**6 + number))
-    for table in (figures.hosts, figures.originals, figures.pairs, figures.reasons):
+        figures.add(SparedLine(1.0, "http://a/", "a", f"/{number}"))
+        figures.add(line(url=f"http://{number}.example/", verdict="revisit"))
+        figures.add(copy(f"http://{number}.example/", f"http://o{number}.example/", 40))
+    for table in (figures.hosts, figures.originals, figures.pairs):
         assert len(table) <= 200
     assert len(figures.patterns) == 51
-    assert figures.patterns.spared == 1000
     assert len(figures.far._lines) <= 240
-    assert figures.distances == {1024: 1000}
     assert figures.hosts.rest(0)[1][0] == 2000
 
 
-@given(st.lists(st.floats(0, 4e9), min_size=1, max_size=80))
-def test_timeline_counts_everything_in_its_place(times: list[float]) -> None:
-    timeline = Timeline()
-    for time in times:
-        timeline.add(time, 1)
-    stretches = timeline.stretches()
-    assert len(stretches) <= 24
-    for one in stretches:
-        inside = sum(one.start <= time < one.start + one.seconds for time in times)
-        assert one.counts == [0, inside, 0]
-    assert sum(one.counts[1] for one in stretches) == len(times)
+@given(st.lists(st.integers(0, 4 * 10**9), min_size=1, max_size=80))
+def test_times_are_counted_in_at_most_24_stretches(times: list[int]) -> None:
+    figures = Figures()
+    lines = [line(time=time) for time in times]
+    for each in lines:
+        figures.add(each)
+    figures.add_again(lines)
+    assert set(figures.stretches) <= set(range(24))
+    for number, counts in figures.stretches.items():
+        begin = figures.first + number * figures.stretch
+        inside = sum(begin <= time < begin + figures.stretch for time in times)
+        assert counts == [inside, 0, 0]
+    assert sum(sum(counts) for counts in figures.stretches.values()) == len(times)

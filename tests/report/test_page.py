@@ -6,14 +6,13 @@ import re
 from html.parser import HTMLParser
 from importlib.resources import files
 from itertools import pairwise, product
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.report.dedup_log import CrawlStart, LogLine
-from scrapy_simhash.report.figures import Figures, gather
+from scrapy_simhash.report.figures import Figures
 from scrapy_simhash.report.page import render
 from scrapy_simhash.report.words import clipped, count, duration, percent, size
 from tests.pages import article
@@ -23,11 +22,11 @@ VOID = {"meta", "link", "br", "img", "input", "hr"}
 
 
 def page(lines: list[LogLine], *starts: CrawlStart) -> str:
-    figures = Figures([Path("dedup.jsonl")], list(starts))
+    figures = Figures(list(starts))
     for each in lines:
         figures.add(each)
-    gather(figures, lambda: lines)
-    return render(figures)
+    figures.add_again(lines)
+    return render(figures, "dedup.jsonl")
 
 
 class Structure(HTMLParser):
@@ -235,9 +234,10 @@ def test_dry_run_is_said() -> None:
 
 
 def test_lines_that_could_not_be_read_are_said() -> None:
-    figures = Figures([Path("log")], unreadable=1)
+    figures = Figures(unreadable=1)
     figures.add(line())
-    assert "1 line of the log could not be read" in render(figures)
+    figures.add_again([line()])
+    assert "1 line of the log could not be read" in render(figures, "log")
 
 
 @given(st.text(max_size=60), st.text(max_size=60))

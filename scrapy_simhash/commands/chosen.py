@@ -1,9 +1,8 @@
-"""The index, the dedup log and the recipe that an operator means."""
+"""What an operator names: an index, dedup logs, a recipe, pages and hosts."""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,8 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from scrapy_simhash.commands.output import progress
 from scrapy_simhash.fingerprint.recipe import Recipe
-from scrapy_simhash.index import Entry, Index, open_existing
-from scrapy_simhash.report.dedup_log import LogLine, SparedLine, log_files, read_log
+from scrapy_simhash.keys import page_key
+from scrapy_simhash.report.dedup_log import Line, host_of, log_files, read_lines
 from scrapy_simhash.settings import (
     index_url_from_settings,
     log_path_from_settings,
@@ -67,64 +66,58 @@ def chosen_recipe(name: str | None, settings: BaseSettings) -> Recipe:
     return recipe_from_settings(settings)
 
 
-def index_url(options: argparse.Namespace, settings: BaseSettings) -> str | None:
-    """Return the URL of the index that is meant; None if none is named."""
+def index_url(options: argparse.Namespace, settings: BaseSettings) -> str:
+    """Return the URL of the index that is meant.
+
+    Raises:
+        UsageError: none is named.
+    """
     url: str = options.index or index_url_from_settings(settings)
     # With a colon in its first part, it may be a URL with a password that lacks a slash.
     if options.index and ":" not in url.partition("/")[0]:
         url = "sqlite:///" + quote(str(Path(url).absolute()))
     if url.startswith("memory:") and not options.index:
-        return None
+        raise UsageError("name the index with --index URL, or with -s SIMHASH_INDEX_URL=URL")
     if url.startswith(("redis", "unix")) and "socket_timeout=" not in url:
         # A crawl does not wait for a slow Redis; an operator does.
         url += f"{'&' if '?' in url else '?'}socket_timeout=30"
     return url
 
 
-def needed_index_url(options: argparse.Namespace, settings: BaseSettings) -> str:
-    """Return the URL of the index that is meant.
+def log_paths(given: Sequence[str] | None, settings: BaseSettings) -> list[str | Path]:
+    """Return the dedup logs that are given, or that of the settings.
 
     Raises:
-        UsageError: none is named.
+        UsageError: there is none.
     """
-    url = index_url(options, settings)
-    if url is None:
-        raise UsageError("name the index with --index URL, or with -s SIMHASH_INDEX_URL=URL")
-    return url
-
-
-@contextlib.contextmanager
-def opened(url: str, *, read_only: bool = True) -> Iterator[Index]:
-    """Open an index that is there."""
-    with contextlib.closing(open_existing(url, read_only=read_only)) as index:
-        yield index
-
-
-def watched(index: Index, label: str) -> Iterator[Entry]:
-    """Yield the entries of an index, and show how far the reading is."""
-    with progress(label, len(index)) as bar:
-        for entry in index:
-            bar.update()
-            yield entry
-
-
-def log_paths(given: Sequence[str] | None, settings: BaseSettings) -> list[str | Path]:
-    """Return the dedup logs that are given, or that of the settings; none if there is none."""
     if given:
         return list(given)
     path = log_path_from_settings(settings)
-    return [path] if path and path.is_file() else []
+    if path is None or not path.is_file():
+        raise UsageError("name a dedup log, which a crawl writes with -s SIMHASH_LOG=dedup.jsonl")
+    return [path]
 
 
-def log_lines(
-    paths: Sequence[str | Path], spared: Callable[[SparedLine], object] = lambda _: None
-) -> Iterator[LogLine]:
-    """Yield the lines of dedup logs, and show how far the reading is.
-
-    Args:
-        paths: of the logs.
-        spared: called with each line of a request that was spared.
-    """
+def log_lines(paths: Sequence[str | Path]) -> Iterator[Line | None]:
+    """Yield the lines of dedup logs, and show how far the reading is."""
     total = sum(file.stat().st_size for file in log_files(paths))
     with progress("reading the log", total, "B") as bar:
-        yield from read_log(paths, spared=spared, passed=bar.update)
+        yield from read_lines(paths, bar.update)
+
+
+def keys_of(page: str) -> set[str]:
+    """Return the keys that may be meant: the given text, and the canonical form of an address."""
+    try:
+        return {page, page_key(page)}
+    except ValueError:
+        return {page}
+
+
+def of_hosts(hosts: list[str] | None) -> Callable[[str], bool]:
+    """Return a function that says whether a key is an address of one of these hosts."""
+    wanted = {host.lower() for host in hosts or ()}
+    for host in wanted:
+        if not host or set(host) & set("/ @"):
+            raise UsageError(f"--host {host}: it must be a host, like www.example.com")
+    # A key that is not that of a GET request has the method and a digest before the URL.
+    return lambda key: hosts is None or host_of(key.rpartition(" ")[2]) in wanted
