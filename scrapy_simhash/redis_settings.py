@@ -40,8 +40,6 @@ def scrapy_redis_url(settings: BaseSettings) -> str:
     for name in ("url", "host", "port", "db"):
         if value := settings.get(f"REDIS_{name.upper()}"):
             params[name] = value
-    user, password = (quote(str(params.get(name) or ""), "") for name in ("username", "password"))
-    database = params.get("db") or 0
     # As redis-py, what the URL says goes before what is said beside it.
     parts = _parts(str(params.get("url") or ""))
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
@@ -51,8 +49,9 @@ def scrapy_redis_url(settings: BaseSettings) -> str:
         elif name.startswith("ssl_") and value is not None:
             query.setdefault(name, str(value))
     login, _, place = parts.netloc.rpartition("@")
-    own_user, _, own_password = login.partition(":")
-    user, password = own_user or user, own_password or password
+    user, _, password = login.partition(":")
+    user = user or quote(str(params.get("username") or ""), "")
+    password = password or quote(str(params.get("password") or ""), "")
     scheme, path = parts.scheme, parts.path
     if not scheme and params.get("unix_socket_path"):
         scheme, path = "unix", quote(str(params["unix_socket_path"]))
@@ -60,8 +59,9 @@ def scrapy_redis_url(settings: BaseSettings) -> str:
         scheme = "rediss" if params.get("ssl") else "redis"
         host = str(params.get("host") or "localhost")
         place = f"{f'[{host}]' if ':' in host else host}:{params.get('port') or 6379}"
+    database = str(params.get("db") or 0)
     if scheme == "unix":
-        query.setdefault("db", str(database))
+        query.setdefault("db", database)
     elif not path.strip("/") and "db" not in query:
         path = f"/{database}"
     login = f"{user}:{password}@" if user or password else ""
@@ -71,14 +71,14 @@ def scrapy_redis_url(settings: BaseSettings) -> str:
 def _parts(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
+        # A fragment, or an "@" in the query, is the rest of a password that holds "#" or "?".
+        is_cut = parts.fragment or "@" in parts.query.partition("=")[0]
+        if is_cut or (url and not parts.scheme):
+            raise ValueError
     except ValueError:
         # Its own message may hold the password.
-        parts = None
-    # A fragment, or an "@" in the query, is the rest of a password that holds "#" or "?".
-    is_cut = parts and (parts.fragment or "@" in parts.query.partition("=")[0])
-    if parts is None or is_cut or (url and not parts.scheme):
         raise SettingError(
             "REDIS_URL is not the URL of a Redis: special characters of the password are written "
             "as %2F, %23, %3F, %40 and the like"
-        )
+        ) from None
     return parts

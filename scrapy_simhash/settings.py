@@ -12,6 +12,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 from urllib.parse import quote
@@ -35,15 +36,10 @@ Spare = Literal["watch", "defer", "skip", "off"]
 _PREFIX = "SIMHASH_"
 # Characters that a text may have.
 _LONGEST = 4096
-# Characters of a value, and of what others say about it, that a message shows.
-_SHOWN = 80
-_EXPLAINED = 300
-_MOST_EXPRESSIONS = 100
-_LONGEST_EXPRESSION = 500
+# Characters of a value, and of what is said about it, that a message shows.
+_SHOWN, _SAID = 80, 300
 # Seconds: 30 years, which every clock can add.
 _LONGEST_WAIT = 1e9
-# Above any number that means something.
-_MOST = 1e18
 
 #: Every setting of the plugin, with its default.
 DEFAULTS: dict[str, Any] = {
@@ -81,24 +77,18 @@ class FilterSettings:
     """The checked settings of one crawl.
 
     Attributes:
-        action: what happens to a near-duplicate page.
-        scope: which pages are compared.
-        recipe: from text to fingerprint.
-        index_url: where the index is.
         lease: seconds that a page in progress belongs to its crawler.
-        on_unavailable: whether the crawl goes on while the index is away.
-        outage_pages: the number of pages that a crawl may hold meanwhile.
+        outage_pages: the number of pages that a crawl may hold while the index is away.
         max_body_size: bytes; larger pages are let through unchecked.
         timeout: seconds that a page's analysis may take; then it is let through unchecked.
         processes: worker processes for the analysis; 0 for a thread.
-        spare: what happens to requests whose addresses tell that their pages will be copies.
-        spare_share: of such requests, those that are sent all the same; above 0, at most 1.
+        spare_share: of the requests that could be spared, those that are sent all the same; above
+            0, at most 1.
         spare_never: addresses in which one of these is found are never spared.
         log_path: the dedup log, or None for no log.
         log_size: bytes that its files may have together.
         log_text: characters of each page's text in it; 0 without a log.
-        item_text_field: the item field with the text to compare, or None.
-        item_html_field: the item field with the HTML to compare, or None.
+        item_text_field: the item field with the text to compare, or None; likewise with HTML.
         item_key_field: the item field that names the item.
     """
 
@@ -130,25 +120,21 @@ class FilterSettings:
             SettingError: one line that names the setting and says what it may be.
         """
         refuse_unknown(settings)
-        log_path = log_path_from_settings(settings)
-        recipe = recipe_from_settings(settings)
+        log_path = _log_path(settings)
+        recipe = _recipe(settings)
         log_text = _number(settings, "SIMHASH_LOG_TEXT", int, 0)
         return cls(
-            action=checked_action(_get(settings, "SIMHASH_ACTION"), "SIMHASH_ACTION"),
-            scope=_one_of(_get(settings, "SIMHASH_SCOPE"), SCOPES, "SIMHASH_SCOPE"),
+            action=_choice(settings, "SIMHASH_ACTION", ACTIONS),
+            scope=_choice(settings, "SIMHASH_SCOPE", SCOPES),
             recipe=recipe,
-            index_url=index_url_from_settings(settings),
+            index_url=_index_url(settings),
             lease=_number(settings, "SIMHASH_LEASE", float, 1, _LONGEST_WAIT),
-            on_unavailable=_one_of(
-                _get(settings, "SIMHASH_ON_UNAVAILABLE"),
-                get_args(OnUnavailable),
-                "SIMHASH_ON_UNAVAILABLE",
-            ),
+            on_unavailable=_choice(settings, "SIMHASH_ON_UNAVAILABLE", get_args(OnUnavailable)),
             outage_pages=_number(settings, "SIMHASH_OUTAGE_PAGES", int, 0),
-            max_body_size=max_body_size_from_settings(settings),
+            max_body_size=_number(settings, "SIMHASH_MAX_BODY_SIZE", int, 1),
             timeout=_number(settings, "SIMHASH_TIMEOUT", float, 0.1, _LONGEST_WAIT),
             processes=_processes(settings, recipe),
-            spare=_one_of(_get(settings, "SIMHASH_SPARE"), get_args(Spare), "SIMHASH_SPARE"),
+            spare=_choice(settings, "SIMHASH_SPARE", get_args(Spare)),
             spare_share=_number(settings, "SIMHASH_SPARE_SHARE", float, 0.01, 1),
             spare_never=_spare_never(settings),
             log_path=log_path,
@@ -175,11 +161,7 @@ class FilterSettings:
         return not self.index_url.startswith("memory:")
 
     def index_spec(self, spider: str = "") -> IndexSpec:
-        """Return how the index is opened.
-
-        Args:
-            spider: the name of the spider whose pages are crawled.
-        """
+        """Return how the index is opened for the pages of a spider."""
         from scrapy_simhash.detector import spec_of
 
         return spec_of(self.recipe, lease=self.lease, spider=spider)
@@ -195,25 +177,7 @@ def is_enabled(settings: BaseSettings) -> bool:
         return settings.getbool("SIMHASH_ENABLED", DEFAULTS["SIMHASH_ENABLED"])
     except (TypeError, ValueError):
         value = _shown(_get(settings, "SIMHASH_ENABLED"))
-        raise SettingError(f"SIMHASH_ENABLED: {value} is neither true nor false") from None
-
-
-def checked_action(value: object, name: str) -> Action:
-    """Return an action, or raise a SettingError that says where it came from."""
-    return _one_of(value, ACTIONS, name)
-
-
-def _get(settings: BaseSettings, name: str) -> Any:
-    return settings.get(name, DEFAULTS[name])
-
-
-def _shown(value: object) -> str:
-    """Return a value as a message shows it."""
-    return _cut(repr(value), _SHOWN)
-
-
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1] + "…"
+        raise _error("SIMHASH_ENABLED", f"{value} is neither true nor false") from None
 
 
 def refuse_unknown(settings: BaseSettings) -> None:
@@ -225,31 +189,52 @@ def refuse_unknown(settings: BaseSettings) -> None:
             names = {known.removeprefix(_PREFIX): known for known in DEFAULTS}
             meant = get_close_matches(name.removeprefix(_PREFIX)[:_SHOWN], names, 1)
             hint = f"; did you mean {names[meant[0]]}?" if meant else ""
-            raise SettingError(f"{_cut(name, _SHOWN)}: there is no such setting{hint}")
+            raise _error(_cut(name, _SHOWN), f"there is no such setting{hint}")
+
+
+def checked_action(value: object, name: str) -> Action:
+    """Return an action, or raise a SettingError that says where it came from."""
+    return _one_of(value, ACTIONS, name)
+
+
+def _error(name: str, said: str) -> SettingError:
+    return SettingError(f"{name}: {_cut(said, _SAID)}")
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def _shown(value: object) -> str:
+    return _cut(repr(value), _SHOWN)
+
+
+def _get(settings: BaseSettings, name: str) -> Any:
+    return settings.get(name, DEFAULTS[name])
+
+
+def _choice(settings: BaseSettings, name: str, choices: Iterable[T]) -> T:
+    return _one_of(_get(settings, name), choices, name)
 
 
 def _one_of(value: object, choices: Iterable[T], name: str) -> T:
     for choice in choices:
         if value == choice:
             return choice
-    raise SettingError(f"{name}: {_shown(value)} is none of {', '.join(map(str, choices))}")
+    raise _error(name, f"{_shown(value)} is none of {', '.join(map(str, choices))}")
 
 
 def _text(settings: BaseSettings, name: str) -> str | None:
     value = _get(settings, name)
     if not isinstance(value, str | None):
-        raise SettingError(f"{name}: it is text, not {type(value).__name__}")
+        raise _error(name, f"it is text, not {type(value).__name__}")
     if value is not None and len(value) > _LONGEST:
-        raise SettingError(f"{name}: it has {len(value)} characters, and may have {_LONGEST}")
+        raise _error(name, f"it has {len(value)} characters, and may have {_LONGEST}")
     return value
 
 
 def _number(
-    settings: BaseSettings,
-    name: str,
-    kind: Callable[[Any], T],
-    least: float,
-    most: float = _MOST,
+    settings: BaseSettings, name: str, kind: Callable[[Any], T], least: float, most: float = inf
 ) -> T:
     # Values given on the command line arrive as text.
     value = _get(settings, name)
@@ -261,31 +246,23 @@ def _number(
             raise ValueError
     except (TypeError, ValueError, OverflowError):
         whole = "a whole number" if kind is int else "a number"
-        limit = f" and at most {most:,.0f}" if most < _MOST else ""
-        raise SettingError(
-            f"{name}: {_shown(value)} is not {whole} of at least {least:g}{limit}"
-        ) from None
+        limit = f" and at most {most:,.0f}" if most < inf else ""
+        raise _error(name, f"{_shown(value)} is not {whole} of at least {least:g}{limit}") from None
     return kind(number)
 
 
 def _spare_never(settings: BaseSettings) -> tuple[re.Pattern[str], ...]:
-    value = _get(settings, "SIMHASH_SPARE_NEVER")
-    expressions = _listed(value) if isinstance(value, str) else value
-    if not isinstance(expressions, (list, tuple)) or len(expressions) > _MOST_EXPRESSIONS:
-        raise SettingError(
-            f"SIMHASH_SPARE_NEVER: {_shown(value)} is no list of up to {_MOST_EXPRESSIONS} "
-            "regular expressions"
-        )
+    name = "SIMHASH_SPARE_NEVER"
+    given = _get(settings, name)
+    expressions = _listed(given) if isinstance(given, str) else given
+    if not _is_texts(expressions):
+        raise _error(name, f"{_shown(given)} is no list of regular expressions")
     found = []
     for expression in expressions:
         try:
-            if not isinstance(expression, str) or len(expression) > _LONGEST_EXPRESSION:
-                raise re.error(f"it must be text of up to {_LONGEST_EXPRESSION} characters")
             found.append(re.compile(expression))
         except (re.error, RecursionError, OverflowError) as error:
-            raise SettingError(
-                f"SIMHASH_SPARE_NEVER: {_shown(expression)} is no regular expression: {error}"
-            ) from None
+            raise _error(name, f"{_shown(expression)} is no regular expression: {error}") from None
     return tuple(found)
 
 
@@ -298,8 +275,11 @@ def _listed(text: str) -> list[str]:
             texts = ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return [text]
-    is_list = isinstance(texts, list) and all(isinstance(one, str) for one in texts)
-    return texts if is_list else [text]
+    return texts if _is_texts(texts) else [text]
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value)
 
 
 def _processes(settings: BaseSettings, recipe: Recipe) -> int:
@@ -313,20 +293,14 @@ def _processes(settings: BaseSettings, recipe: Recipe) -> int:
     return max(1, min(cores - 1, 2) if recipe.extractor in FAST_EXTRACTORS else min(cores, 4))
 
 
-def recipe_from_settings(settings: BaseSettings) -> Recipe:
-    """Return the recipe that the settings describe.
-
-    Raises:
-        SettingError: one line that names the setting and says what it may be.
-    """
+def _recipe(settings: BaseSettings) -> Recipe:
     from scrapy_simhash.extraction.extractor import load_extractor
     from scrapy_simhash.fingerprint.recipe import named_recipe
 
-    name = _text(settings, "SIMHASH_RECIPE") or ""
     try:
-        recipe = named_recipe(name)
+        recipe = named_recipe(_text(settings, "SIMHASH_RECIPE") or "")
     except ValueError as error:
-        raise SettingError(f"SIMHASH_RECIPE: {_cut(str(error), _EXPLAINED)}") from None
+        raise _error("SIMHASH_RECIPE", str(error)) from None
     changes: dict[str, Any] = {"seed": _text(settings, "SIMHASH_SEED")}
     if _get(settings, "SIMHASH_DISTANCE") is not None:
         changes["distance"] = _number(settings, "SIMHASH_DISTANCE", int, 0)
@@ -340,52 +314,28 @@ def recipe_from_settings(settings: BaseSettings) -> Recipe:
             if change == "extractor":
                 load_extractor(value)
         except (RecursionError, TypeError, ValueError) as error:
-            message = _cut(str(error), _EXPLAINED)
-            raise SettingError(f"SIMHASH_{change.upper()}: {message}") from None
+            raise _error(f"SIMHASH_{change.upper()}", str(error)) from None
     return recipe
 
 
-def max_body_size_from_settings(settings: BaseSettings) -> int:
-    """Return the bytes that a page may have to be compared.
-
-    Raises:
-        SettingError: SIMHASH_MAX_BODY_SIZE is no whole number of at least 1.
-    """
-    return _number(settings, "SIMHASH_MAX_BODY_SIZE", int, 1)
-
-
-def log_path_from_settings(settings: BaseSettings) -> Path | None:
-    """Return where the dedup log is; None for no log.
-
-    Raises:
-        SettingError: SIMHASH_LOG is no path of a file that can be written.
-    """
+def _log_path(settings: BaseSettings) -> Path | None:
     value = _get(settings, "SIMHASH_LOG")
     if not value:
         return None
-    if not isinstance(value, str | Path) or "\0" in str(value):
-        raise SettingError(f"SIMHASH_LOG: {_shown(value)} is not the path of a file")
-    path, shown = Path(value).absolute(), _cut(str(value), _EXPLAINED)
     try:
+        path = Path(value).absolute()
         # Its folder is made when there is something to write.
         there = next(place for place in (path, *path.parents) if place.exists())
-    except OSError as error:
-        raise SettingError(f"SIMHASH_LOG: {shown} cannot be written: {error.strerror}") from None
-    if path.is_dir():
-        raise SettingError(f"SIMHASH_LOG: {shown} is a folder; name a file")
-    if not os.access(there, os.W_OK) or (there != path and not there.is_dir()):
-        raise SettingError(
-            f"SIMHASH_LOG: {shown} cannot be written; nothing may be made in {there}"
-        )
+        is_usable = os.access(there, os.W_OK) and there.is_dir() == (there != path)
+    except (OSError, TypeError):
+        is_usable = False
+    if not is_usable:
+        said = "cannot be written; it must be the path of a file that is there or can be made"
+        raise _error("SIMHASH_LOG", f"{_shown(value)} {said}")
     return path
 
 
-def index_url_from_settings(settings: BaseSettings) -> str:
-    """Return where the index is.
-
-    Raises:
-        SettingError: SIMHASH_INDEX_URL is no text, or REDIS_URL is no URL.
-    """
+def _index_url(settings: BaseSettings) -> str:
     url = _text(settings, "SIMHASH_INDEX_URL")
     if url is not None:
         return url

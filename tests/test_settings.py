@@ -76,6 +76,7 @@ def test_processes_are_as_many_as_the_extractor_needs_and_the_cores_allow(
         ("SIMHASH_LEASE", "1e300", "at most 1,000,000,000"),
         ("SIMHASH_SPARE_SHARE", "1.5", "at most 1"),
         ("SIMHASH_SPARE_NEVER", '["("]', "is no regular expression"),
+        ("SIMHASH_SPARE_NEVER", [3], "is no list of regular expressions"),
         ("SIMHASH_ON_UNAVAILABLE", "panic", "continue, stop"),
         ("SIMHASH_OUTAGE_PAGES", -1, "at least 0"),
         ("SIMHASH_OUTAGE_PAGES", float("nan"), "whole number"),

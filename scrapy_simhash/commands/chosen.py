@@ -15,11 +15,7 @@ from scrapy_simhash.commands.output import progress
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.keys import page_key
 from scrapy_simhash.report.dedup_log import Line, host_of, log_files, read_lines
-from scrapy_simhash.settings import (
-    index_url_from_settings,
-    log_path_from_settings,
-    recipe_from_settings,
-)
+from scrapy_simhash.settings import FilterSettings
 
 _OPTIONS: dict[str, dict[str, Any]] = {
     "index": {
@@ -63,7 +59,7 @@ def chosen_recipe(name: str | None, settings: BaseSettings) -> Recipe:
         given = SETTINGS_PRIORITIES["cmdline"]
         own = {key: settings[key] for key in settings if (settings.getpriority(key) or 0) >= given}
         settings = BaseSettings(own | {"SIMHASH_RECIPE": name})
-    return recipe_from_settings(settings)
+    return FilterSettings.from_settings(settings).recipe
 
 
 def index_url(options: argparse.Namespace, settings: BaseSettings) -> str:
@@ -72,7 +68,7 @@ def index_url(options: argparse.Namespace, settings: BaseSettings) -> str:
     Raises:
         UsageError: none is named.
     """
-    url: str = options.index or index_url_from_settings(settings)
+    url: str = options.index or FilterSettings.from_settings(settings).index_url
     # With a colon in its first part, it may be a URL with a password that lacks a slash.
     if options.index and ":" not in url.partition("/")[0]:
         url = "sqlite:///" + quote(str(Path(url).absolute()))
@@ -92,7 +88,7 @@ def log_paths(given: Sequence[str] | None, settings: BaseSettings) -> list[str |
     """
     if given:
         return list(given)
-    path = log_path_from_settings(settings)
+    path = FilterSettings.from_settings(settings).log_path
     if path is None or not path.is_file():
         raise UsageError("name a dedup log, which a crawl writes with -s SIMHASH_LOG=dedup.jsonl")
     return [path]

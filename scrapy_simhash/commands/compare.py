@@ -49,7 +49,7 @@ from scrapy_simhash.fingerprint.rule import Rule
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.keys import page_key
 from scrapy_simhash.report.difference import change_lines, paint
-from scrapy_simhash.settings import max_body_size_from_settings
+from scrapy_simhash.settings import FilterSettings
 
 _CHANGES = 40  # lines
 _LONGEST = 60_000  # characters of a text that are compared word by word
@@ -118,7 +118,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
 
 def _side(name: str, as_text: bool, recipe: Recipe, settings: BaseSettings) -> _Side:
     """Analyse a text, or a page unless a crawl would not."""
-    key, charset, most = name, None, max_body_size_from_settings(settings)
+    key, charset, most = name, None, FilterSettings.from_settings(settings).max_body_size
     if name.startswith(("http://", "https://")):
         body, headers, url = _fetched(name, most, settings["USER_AGENT"])
         key, charset = page_key(url), headers.get_content_charset()
