@@ -11,7 +11,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import Field, dataclass, field, fields, replace
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
@@ -41,155 +41,7 @@ _SHOWN, _SAID = 80, 300
 # Seconds: 30 years, which every clock can add.
 _LONGEST_WAIT = 1e9
 
-#: Every setting of the plugin, with its default.
-DEFAULTS: dict[str, Any] = {
-    "SIMHASH_ENABLED": True,
-    "SIMHASH_ACTION": "drop",
-    "SIMHASH_SCOPE": "global",
-    "SIMHASH_INDEX_URL": None,
-    "SIMHASH_RECIPE": "default",
-    "SIMHASH_DISTANCE": None,
-    "SIMHASH_EXTRACTOR": None,
-    "SIMHASH_MIN_LENGTH": None,
-    "SIMHASH_SEED": None,
-    "SIMHASH_LEASE": 60.0,
-    "SIMHASH_ON_UNAVAILABLE": "continue",
-    "SIMHASH_OUTAGE_PAGES": 100_000,
-    "SIMHASH_MAX_BODY_SIZE": 4 * 1024 * 1024,
-    "SIMHASH_TIMEOUT": 10.0,
-    "SIMHASH_PROCESSES": None,
-    "SIMHASH_SPARE": "watch",
-    "SIMHASH_SPARE_SHARE": 0.05,
-    "SIMHASH_SPARE_NEVER": [],
-    "SIMHASH_LOG": None,
-    "SIMHASH_LOG_SIZE": 1_000_000_000,
-    "SIMHASH_LOG_TEXT": 1000,
-    "SIMHASH_ITEM_TEXT_FIELD": None,
-    "SIMHASH_ITEM_HTML_FIELD": None,
-    "SIMHASH_ITEM_KEY_FIELD": "url",
-}
-
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class FilterSettings:
-    """The checked settings of one crawl.
-
-    Attributes:
-        lease: seconds that a page in progress belongs to its crawler.
-        outage_pages: the number of pages that a crawl may hold while the index is away.
-        max_body_size: bytes; larger pages are let through unchecked.
-        timeout: seconds that a page's analysis may take; then it is let through unchecked.
-        processes: worker processes for the analysis; 0 for a thread.
-        spare_share: of the requests that could be spared, those that are sent all the same; above
-            0, at most 1.
-        spare_never: addresses in which one of these is found are never spared.
-        log_path: the dedup log, or None for no log.
-        log_size: bytes that its files may have together.
-        log_text: characters of each page's text in it; 0 without a log.
-        item_text_field: the item field with the text to compare, or None; likewise with HTML.
-        item_key_field: the item field that names the item.
-    """
-
-    action: Action
-    scope: Scope
-    recipe: Recipe
-    index_url: str
-    lease: float
-    on_unavailable: OnUnavailable
-    outage_pages: int
-    max_body_size: int
-    timeout: float
-    processes: int
-    spare: Spare
-    spare_share: float
-    spare_never: tuple[re.Pattern[str], ...]
-    log_path: Path | None
-    log_size: int
-    log_text: int
-    item_text_field: str | None
-    item_html_field: str | None
-    item_key_field: str
-
-    @classmethod
-    def from_settings(cls, settings: BaseSettings) -> FilterSettings:
-        """Read and check every setting.
-
-        Raises:
-            SettingError: one line that names the setting and says what it may be.
-        """
-        refuse_unknown(settings)
-        log_path = _log_path(settings)
-        recipe = _recipe(settings)
-        log_text = _number(settings, "SIMHASH_LOG_TEXT", int, 0)
-        return cls(
-            action=_choice(settings, "SIMHASH_ACTION", ACTIONS),
-            scope=_choice(settings, "SIMHASH_SCOPE", SCOPES),
-            recipe=recipe,
-            index_url=_index_url(settings),
-            lease=_number(settings, "SIMHASH_LEASE", float, 1, _LONGEST_WAIT),
-            on_unavailable=_choice(settings, "SIMHASH_ON_UNAVAILABLE", get_args(OnUnavailable)),
-            outage_pages=_number(settings, "SIMHASH_OUTAGE_PAGES", int, 0),
-            max_body_size=_number(settings, "SIMHASH_MAX_BODY_SIZE", int, 1),
-            timeout=_number(settings, "SIMHASH_TIMEOUT", float, 0.1, _LONGEST_WAIT),
-            processes=_processes(settings, recipe),
-            spare=_choice(settings, "SIMHASH_SPARE", get_args(Spare)),
-            spare_share=_number(settings, "SIMHASH_SPARE_SHARE", float, 0.01, 1),
-            spare_never=_spare_never(settings),
-            log_path=log_path,
-            log_size=_number(settings, "SIMHASH_LOG_SIZE", int, 10_000),
-            log_text=log_text if log_path else 0,
-            item_text_field=_text(settings, "SIMHASH_ITEM_TEXT_FIELD"),
-            item_html_field=_text(settings, "SIMHASH_ITEM_HTML_FIELD"),
-            item_key_field=_text(settings, "SIMHASH_ITEM_KEY_FIELD") or "",
-        )
-
-    @property
-    def has_items(self) -> bool:
-        """True if items are compared."""
-        return bool(self.item_text_field or self.item_html_field)
-
-    @property
-    def is_local(self) -> bool:
-        """True if the index is on this machine."""
-        return self.index_url.startswith(("memory:", "sqlite:"))
-
-    @property
-    def survives(self) -> bool:
-        """True if the index outlives the crawl."""
-        return not self.index_url.startswith("memory:")
-
-    def index_spec(self, spider: str = "") -> IndexSpec:
-        """Return how the index is opened for the pages of a spider."""
-        from scrapy_simhash.detector import spec_of
-
-        return spec_of(self.recipe, lease=self.lease, spider=spider)
-
-
-def is_enabled(settings: BaseSettings) -> bool:
-    """Return whether the filter runs.
-
-    Raises:
-        SettingError: SIMHASH_ENABLED is neither true nor false.
-    """
-    try:
-        return settings.getbool("SIMHASH_ENABLED", DEFAULTS["SIMHASH_ENABLED"])
-    except (TypeError, ValueError):
-        value = _shown(_get(settings, "SIMHASH_ENABLED"))
-        raise _error("SIMHASH_ENABLED", f"{value} is neither true nor false") from None
-
-
-def refuse_unknown(settings: BaseSettings) -> None:
-    """Raise a SettingError for a misspelt setting, because without it other values count."""
-    for name in settings:
-        if isinstance(name, str) and name.startswith(_PREFIX) and name not in DEFAULTS:
-            from difflib import get_close_matches
-
-            names = {known.removeprefix(_PREFIX): known for known in DEFAULTS}
-            meant = get_close_matches(name.removeprefix(_PREFIX)[:_SHOWN], names, 1)
-            hint = f"; did you mean {names[meant[0]]}?" if meant else ""
-            raise _error(_cut(name, _SHOWN), f"there is no such setting{hint}")
 
 
 def checked_action(value: object, name: str) -> Action:
@@ -213,8 +65,8 @@ def _get(settings: BaseSettings, name: str) -> Any:
     return settings.get(name, DEFAULTS[name])
 
 
-def _choice(settings: BaseSettings, name: str, choices: Iterable[T]) -> T:
-    return _one_of(_get(settings, name), choices, name)
+def _choice(choices: Iterable[T]) -> Callable[[BaseSettings, str], T]:
+    return lambda settings, name: _one_of(_get(settings, name), choices, name)
 
 
 def _one_of(value: object, choices: Iterable[T], name: str) -> T:
@@ -233,26 +85,33 @@ def _text(settings: BaseSettings, name: str) -> str | None:
     return value
 
 
+def _key_field(settings: BaseSettings, name: str) -> str:
+    return _text(settings, name) or ""
+
+
 def _number(
-    settings: BaseSettings, name: str, kind: Callable[[Any], T], least: float, most: float = inf
-) -> T:
-    # Values given on the command line arrive as text.
-    value = _get(settings, name)
-    try:
-        number: Any = kind(value)
-        # Half a page is no number of pages, and "not a number" is not even equal to itself.
-        is_another = isinstance(value, float) and value != number
-        if isinstance(value, bool) or is_another or not least <= number <= most:
-            raise ValueError
-    except (TypeError, ValueError, OverflowError):
-        whole = "a whole number" if kind is int else "a number"
-        limit = f" and at most {most:,.0f}" if most < inf else ""
-        raise _error(name, f"{_shown(value)} is not {whole} of at least {least:g}{limit}") from None
-    return kind(number)
+    kind: Callable[[Any], T], least: float, most: float = inf
+) -> Callable[[BaseSettings, str], T]:
+    def read(settings: BaseSettings, name: str) -> T:
+        # Values given on the command line arrive as text.
+        value = _get(settings, name)
+        try:
+            number: Any = kind(value)
+            # Half a page is no number of pages, and "not a number" is not even equal to itself.
+            is_another = isinstance(value, float) and value != number
+            if isinstance(value, bool) or is_another or not least <= number <= most:
+                raise ValueError
+        except (TypeError, ValueError, OverflowError):
+            whole = "a whole number" if kind is int else "a number"
+            limit = f" and at most {most:,.0f}" if most < inf else ""
+            said = f"{_shown(value)} is not {whole} of at least {least:g}{limit}"
+            raise _error(name, said) from None
+        return kind(number)
+
+    return read
 
 
-def _spare_never(settings: BaseSettings) -> tuple[re.Pattern[str], ...]:
-    name = "SIMHASH_SPARE_NEVER"
+def _spare_never(settings: BaseSettings, name: str) -> tuple[re.Pattern[str], ...]:
     given = _get(settings, name)
     expressions = _listed(given) if isinstance(given, str) else given
     if not _is_texts(expressions):
@@ -282,30 +141,31 @@ def _is_texts(value: object) -> bool:
     return isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value)
 
 
-def _processes(settings: BaseSettings, recipe: Recipe) -> int:
-    if _get(settings, "SIMHASH_PROCESSES") is not None:
-        return _number(settings, "SIMHASH_PROCESSES", int, 0)
+def _processes(settings: BaseSettings, name: str) -> int:
+    if _get(settings, name) is not None:
+        return _number(int, 0)(settings, name)
     from scrapy_simhash.extraction.extractor import FAST_EXTRACTORS
 
     # By a fast extractor, two keep up with any crawl process, for which a core is left. Others take
     # ten times as long as the crawl does for a page.
     cores = os.cpu_count() or 1
-    return max(1, min(cores - 1, 2) if recipe.extractor in FAST_EXTRACTORS else min(cores, 4))
+    is_fast = _recipe(settings, "SIMHASH_RECIPE").extractor in FAST_EXTRACTORS
+    return max(1, min(cores - 1, 2) if is_fast else min(cores, 4))
 
 
-def _recipe(settings: BaseSettings) -> Recipe:
+def _recipe(settings: BaseSettings, name: str) -> Recipe:
     from scrapy_simhash.extraction.extractor import load_extractor
     from scrapy_simhash.fingerprint.recipe import named_recipe
 
     try:
-        recipe = named_recipe(_text(settings, "SIMHASH_RECIPE") or "")
+        recipe = named_recipe(_text(settings, name) or "")
     except ValueError as error:
-        raise _error("SIMHASH_RECIPE", str(error)) from None
+        raise _error(name, str(error)) from None
     changes: dict[str, Any] = {"seed": _text(settings, "SIMHASH_SEED")}
     if _get(settings, "SIMHASH_DISTANCE") is not None:
-        changes["distance"] = _number(settings, "SIMHASH_DISTANCE", int, 0)
+        changes["distance"] = _number(int, 0)(settings, "SIMHASH_DISTANCE")
     if _get(settings, "SIMHASH_MIN_LENGTH") is not None:
-        changes["min_length"] = _number(settings, "SIMHASH_MIN_LENGTH", int, 1)
+        changes["min_length"] = _number(int, 1)(settings, "SIMHASH_MIN_LENGTH")
     if (extractor := _text(settings, "SIMHASH_EXTRACTOR")) is not None:
         changes["extractor"] = extractor
     for change, value in changes.items():
@@ -318,8 +178,13 @@ def _recipe(settings: BaseSettings) -> Recipe:
     return recipe
 
 
-def _log_path(settings: BaseSettings) -> Path | None:
-    value = _get(settings, "SIMHASH_LOG")
+def _log_text(settings: BaseSettings, name: str) -> int:
+    characters = _number(int, 0)(settings, name)
+    return characters if _get(settings, "SIMHASH_LOG") else 0
+
+
+def _log_path(settings: BaseSettings, name: str) -> Path | None:
+    value = _get(settings, name)
     if not value:
         return None
     try:
@@ -331,12 +196,12 @@ def _log_path(settings: BaseSettings) -> Path | None:
         is_usable = False
     if not is_usable:
         said = "cannot be written; it must be the path of a file that is there or can be made"
-        raise _error("SIMHASH_LOG", f"{_shown(value)} {said}")
+        raise _error(name, f"{_shown(value)} {said}")
     return path
 
 
-def _index_url(settings: BaseSettings) -> str:
-    url = _text(settings, "SIMHASH_INDEX_URL")
+def _index_url(settings: BaseSettings, name: str) -> str:
+    url = _text(settings, name)
     if url is not None:
         return url
     # Crawlers that share a scheduler share the index, too.
@@ -347,3 +212,118 @@ def _index_url(settings: BaseSettings) -> str:
     if folder is None:
         return "memory://"
     return "sqlite:///" + quote(str(Path(folder).absolute() / "simhash.sqlite"))
+
+
+# ruff: noqa: RUF009 - as dataclasses.field, which it wraps, _setting declares a field anew
+def _setting(default: Any, read: Callable[[BaseSettings, str], Any], name: str = "") -> Any:
+    return field(metadata={"default": default, "read": read, "name": name})
+
+
+@dataclass(frozen=True, slots=True)
+class FilterSettings:
+    """The checked settings of one crawl: each with its default, and how it is read.
+
+    Attributes:
+        lease: seconds that a page in progress belongs to its crawler.
+        outage_pages: the number of pages that a crawl may hold while the index is away.
+        max_body_size: bytes; larger pages are let through unchecked.
+        timeout: seconds that a page's analysis may take; then it is let through unchecked.
+        processes: worker processes for the analysis; 0 for a thread.
+        spare_share: of the requests that could be spared, those that are sent all the same.
+        spare_never: addresses in which one of these is found are never spared.
+        log_path: the dedup log, or None for no log.
+        log_size: bytes that its files may have together.
+        log_text: characters of each page's text in it; 0 without a log.
+    """
+
+    action: Action = _setting("drop", _choice(ACTIONS))
+    scope: Scope = _setting("global", _choice(SCOPES))
+    recipe: Recipe = _setting("default", _recipe)
+    index_url: str = _setting(None, _index_url)
+    lease: float = _setting(60.0, _number(float, 1, _LONGEST_WAIT))
+    on_unavailable: OnUnavailable = _setting("continue", _choice(get_args(OnUnavailable)))
+    outage_pages: int = _setting(100_000, _number(int, 0))
+    max_body_size: int = _setting(4 * 1024 * 1024, _number(int, 1))
+    timeout: float = _setting(10.0, _number(float, 0.1, _LONGEST_WAIT))
+    processes: int = _setting(None, _processes)
+    spare: Spare = _setting("watch", _choice(get_args(Spare)))
+    spare_share: float = _setting(0.05, _number(float, 0.01, 1))
+    spare_never: tuple[re.Pattern[str], ...] = _setting([], _spare_never)
+    log_path: Path | None = _setting(None, _log_path, "SIMHASH_LOG")
+    log_size: int = _setting(1_000_000_000, _number(int, 10_000))
+    log_text: int = _setting(1000, _log_text)
+    item_text_field: str | None = _setting(None, _text)
+    item_html_field: str | None = _setting(None, _text)
+    item_key_field: str = _setting("url", _key_field)
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> FilterSettings:
+        """Read and check every setting.
+
+        Raises:
+            SettingError: one line that names the setting and says what it may be.
+        """
+        refuse_unknown(settings)
+        values = {each.name: each.metadata["read"](settings, _name(each)) for each in fields(cls)}
+        return cls(**values)
+
+    @property
+    def has_items(self) -> bool:
+        """True if items are compared."""
+        return bool(self.item_text_field or self.item_html_field)
+
+    @property
+    def is_local(self) -> bool:
+        """True if the index is on this machine."""
+        return self.index_url.startswith(("memory:", "sqlite:"))
+
+    @property
+    def survives(self) -> bool:
+        """True if the index outlives the crawl."""
+        return not self.index_url.startswith("memory:")
+
+    def index_spec(self, spider: str = "") -> IndexSpec:
+        """Return how the index is opened for the pages of a spider."""
+        from scrapy_simhash.detector import spec_of
+
+        return spec_of(self.recipe, lease=self.lease, spider=spider)
+
+
+def _name(setting: Field[Any]) -> str:
+    return setting.metadata["name"] or _PREFIX + setting.name.upper()
+
+
+#: Every setting of the plugin, with its default; the recipe is made of several.
+DEFAULTS: dict[str, Any] = {
+    "SIMHASH_ENABLED": True,
+    "SIMHASH_DISTANCE": None,
+    "SIMHASH_EXTRACTOR": None,
+    "SIMHASH_MIN_LENGTH": None,
+    "SIMHASH_SEED": None,
+    **{_name(each): each.metadata["default"] for each in fields(FilterSettings)},
+}
+
+
+def is_enabled(settings: BaseSettings) -> bool:
+    """Return whether the filter runs.
+
+    Raises:
+        SettingError: SIMHASH_ENABLED is neither true nor false.
+    """
+    try:
+        return settings.getbool("SIMHASH_ENABLED", DEFAULTS["SIMHASH_ENABLED"])
+    except (TypeError, ValueError):
+        value = _shown(_get(settings, "SIMHASH_ENABLED"))
+        raise _error("SIMHASH_ENABLED", f"{value} is neither true nor false") from None
+
+
+def refuse_unknown(settings: BaseSettings) -> None:
+    """Raise a SettingError for a misspelt setting, because without it other values count."""
+    for name in settings:
+        if isinstance(name, str) and name.startswith(_PREFIX) and name not in DEFAULTS:
+            from difflib import get_close_matches
+
+            names = {known.removeprefix(_PREFIX): known for known in DEFAULTS}
+            meant = get_close_matches(name.removeprefix(_PREFIX)[:_SHOWN], names, 1)
+            hint = f"; did you mean {names[meant[0]]}?" if meant else ""
+            raise _error(_cut(name, _SHOWN), f"there is no such setting{hint}")
