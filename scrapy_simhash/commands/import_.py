@@ -26,7 +26,6 @@ import argparse
 import contextlib
 import itertools
 import time
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -36,8 +35,8 @@ from scrapy.settings import BaseSettings
 from scrapy_simhash.commands.chosen import add_shared_options, chosen_recipe, index_url
 from scrapy_simhash.commands.output import progress, say
 from scrapy_simhash.detector import spec_of
-from scrapy_simhash.index import Entry, IndexSpec, open_index
-from scrapy_simhash.offline.transfer import check, read_entries, read_foreign, read_header
+from scrapy_simhash.index import open_index
+from scrapy_simhash.offline.transfer import check, read_entries, read_foreign
 from scrapy_simhash.report.words import count
 
 # Pages that are added at a time.
@@ -66,13 +65,17 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Read, check, add."""
     url = index_url(options, settings)
     path = Path(options.file)
-    spec = read_header(path)
-    if spec is None:
-        spec, entries, total = _foreign(options, settings, path)
-    elif options.recipe:
-        raise UsageError(f"{path} is an exported index, which has a recipe: leave out --recipe")
+    if exported := check(path):
+        spec, total = exported
+        entries = read_entries(path, spec)
+        if options.recipe:
+            raise UsageError(f"{path} is an exported index, which has a recipe: leave out --recipe")
     else:
-        total, entries = check(path), read_entries(path, spec)
+        recipe = chosen_recipe(options.recipe, settings)
+        columns, base = (options.key, options.fingerprint), 10 if options.decimal else 16
+        read = partial(read_foreign, path, recipe, time.time(), *columns, base)
+        # All of it is read once before anything is added.
+        spec, entries, total = spec_of(recipe), read(), sum(1 for _ in read())
     with contextlib.closing(open_index(url, spec)) as index:
         added = 0
         with progress("importing", total) as bar:
@@ -81,14 +84,3 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
                 bar.update(len(batch))
         pages = f"{count(added, 'page')} added, {total - added:,} were there"
         say([f"{pages}; the index has {len(index):,} now"])
-
-
-def _foreign(
-    options: argparse.Namespace, settings: BaseSettings, path: Path
-) -> tuple[IndexSpec, Iterator[Entry], int]:
-    recipe = chosen_recipe(options.recipe, settings)
-    columns, base = (options.key, options.fingerprint), 10 if options.decimal else 16
-    read = partial(read_foreign, path, recipe, time.time(), *columns, base)
-    # All of it is read once before anything is added.
-    total = sum(1 for _ in read())
-    return spec_of(recipe), read(), total

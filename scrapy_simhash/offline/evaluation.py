@@ -32,7 +32,7 @@ _SHUFFLES = 5
 
 
 class Near(NamedTuple):
-    """How far apart two documents are, in bits, and whether they are taken for copies, and why."""
+    """How far apart two documents are, in bits, and what the rule says of them."""
 
     distance: int
     ruling: Ruling
@@ -86,8 +86,7 @@ class Result:
     Attributes:
         name: of the recipe.
         distance: k.
-        documents: how many the set has.
-        distinct: how many of them are no copies of each other.
+        distinct: how many documents are no copies of each other.
         skipped: documents that are not compared, by reason.
         score: over all pairs.
         like_headed: the score without the pairs of one host whose headings differ: a user may
@@ -129,23 +128,18 @@ def evaluate(
 ) -> Result:
     """Judge all pairs of a set as a crawl judges them: by distance, and then by the rule.
 
-    Args:
-        dataset: the set.
-        recipe: that is measured.
-        processes: that extract and fingerprint.
-        progress: called after each document.
+    ``progress`` is called after each document.
     """
-    analyses = []
-    for _, analysis in analysed(dataset.documents, recipe, processes=processes):
-        analyses.append(analysis)
+    known, fingerprints, skipped = [], [], Counter[str]()
+    for page, analysis in analysed(dataset.documents, recipe, processes=processes):
+        known.append((page.key, analysis.facts))
+        fingerprints.append(analysis.fingerprint)
+        skipped.update([analysis.reason] if analysis.reason else [])
         progress()
-    known = [(d.key, a.facts) for d, a in zip(dataset.documents, analyses, strict=True)]
-    fingerprints = [analysis.fingerprint for analysis in analyses]
     near = {
         (a, b): Near(distance, Rule(recipe.distance)(*known[a], *known[b], distance))
         for (a, b), distance in near_pairs(fingerprints, recipe.distance)
     }
-    skipped = Counter(str(analysis.reason) for analysis in analyses if analysis.reason)
     return scored(dataset, recipe, near, [facts for _, facts in known], skipped)
 
 
@@ -161,7 +155,7 @@ def scored(
     Args:
         dataset: the set.
         recipe: that made the fingerprints.
-        near: all pairs within the recipe's distance, the nearest first, by their numbers.
+        near: all pairs within the recipe's distance, the nearest first.
         facts: of each document; empty where there are none.
         skipped: documents that are not compared, by reason.
     """
@@ -234,24 +228,19 @@ def clusters(count: int, duplicates: Iterable[Numbers]) -> list[int]:
 
 
 def replay(copies: Mapping[Numbers, int], order: Iterable[int]) -> dict[int, int]:
-    """Return the pages that a crawl drops, each with the kept page that it is said to repeat.
-
-    Args:
-        copies: the pairs that are taken for copies, and their distances.
-        order: in which the pages come.
-    """
+    """Return the pages that a crawl drops, each with the nearest kept page that it is a copy of."""
     near: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for (a, b), distance in copies.items():
         near[a].append((distance, b))
         near[b].append((distance, a))
-    arrived: dict[int, int] = {}  # kept pages, with their place in the crawl
+    kept: dict[int, int] = {}  # with their place in the crawl
     drops = {}
     for place, page in enumerate(order):
-        originals = [(d, arrived[other], other) for d, other in near[page] if other in arrived]
+        originals = [(apart, kept[other], other) for apart, other in near[page] if other in kept]
         if originals:
             drops[page] = min(originals)[2]
         else:
-            arrived[page] = place
+            kept[page] = place
     return drops
 
 

@@ -46,6 +46,15 @@ def unpacked(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
         raise FileError(f"{path}: {reason}") from None
 
 
+def json_object(line: bytes) -> dict[str, Any] | None:
+    """Return the object that a line of JSON holds; None if it holds none."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
 def json_lines(lines: Iterable[bytes], path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the objects of a file of JSON lines, each with its place.
 
@@ -54,42 +63,43 @@ def json_lines(lines: Iterable[bytes], path: Path) -> Iterator[tuple[str, dict[s
     """
     for number, line in enumerate(lines, 1):
         where = f"{path}, line {number}"
-        if not line.strip():
-            continue
-        try:
-            found = json.loads(line)
-        except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict):
+        found = json_object(line)
+        if found is None and line.strip():
             raise FileError(f"{where}: not a JSON object")
-        yield where, found
+        if found is not None:
+            yield where, found
+
+
+def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the rows of a CSV, TSV or JSON lines file by their columns, each with its place."""
+    if unpacked_name(path).endswith((".csv", ".tsv")):
+        yield from table(path)
+    else:
+        with unpacked(path) as (file, _):
+            yield from json_lines(file, path)
 
 
 def table(path: Path, *columns: str) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield the rows of a CSV or TSV file by its columns, each with its place.
 
-    Args:
-        path: the file; its first line names the columns.
-        columns: that must be there.
-
     Raises:
-        FileError: a column is missing, or a line is no row.
+        FileError: one of these columns is missing, or a line is no row.
     """
     with unpacked(path) as (file, _):
         lines = (line.decode() for line in file)
         if unpacked_name(path).endswith(".tsv"):
-            rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+            reader = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
         else:
-            rows = csv.DictReader(lines)
+            reader = csv.DictReader(lines)
         try:
-            if not {*columns} <= {*(rows.fieldnames or ())}:
+            if not {*columns} <= {*(reader.fieldnames or ())}:
                 wanted = ", ".join(columns)
                 raise FileError(f"{path}, line 1: the first line must name the columns {wanted}")
-            for row in rows:
-                where = f"{path}, line {rows.line_num}"
+            for row in reader:
+                where = f"{path}, line {reader.line_num}"
                 if None in row or None in row.values():
                     raise FileError(f"{where}: not as many columns as in the first line")
                 yield where, row
         except (UnicodeDecodeError, csv.Error) as error:
-            where = f"{path}, line {rows.line_num + 1}"
+            where = f"{path}, line {reader.line_num + 1}"
             raise FileError(f"{where}: no row in UTF-8 ({error})") from None

@@ -33,10 +33,8 @@ class SavedPage:
     Attributes:
         name: what its line or file calls it.
         key: what names it in an index: its canonical address, or else its name.
-        url: its address, where known.
         body: the page's bytes; None if there is only a text.
         declared: the charset that came with it.
-        text: the text, where there is no page.
         line: the other fields of its line, if it stood in one.
     """
 
@@ -79,12 +77,8 @@ def read_pages(
 ) -> Iterator[SavedPage]:
     """Yield the pages of a file, or of all files of a folder in sorted order.
 
-    Of a WARC file, the responses with status 200 and HTML are taken.
-
-    Args:
-        path: the file or folder.
-        fields: the names of the fields of a line.
-        passed: called with the number of bytes on the disk that were read since its last call.
+    Of a WARC file, the responses with status 200 and HTML are taken. ``passed`` is called with the
+    number of bytes on the disk that were read since its last call.
 
     Raises:
         FileError: there is nothing that can be read. Lines are checked as they are reached.
@@ -107,20 +101,15 @@ def page_files(path: Path) -> list[Path]:
     Raises:
         FileError: there is none.
     """
+    known = (*_LINES, *_HTML, *_WARC)
     inside = sorted(path.rglob("*")) if path.is_dir() else [path]
-    files = [file for file in inside if file.is_file() and _is_known(file)]
+    files = [file for file in inside if file.is_file() and unpacked_name(file).endswith(known)]
+    if not path.exists():
+        raise FileError(f"{path}: there is no such file")
     if not files:
-        known = ", ".join((*_LINES, *_HTML, *_WARC))
-        raise FileError(
-            f"{path}: there is no such file"
-            if not path.exists()
-            else f"{path}: no file with pages: they end with {known}, also with .gz, .xz, .bz2"
-        )
+        wanted = f"{', '.join(known)}, also with .gz, .xz, .bz2"
+        raise FileError(f"{path}: no file with pages; their names end with {wanted}")
     return files
-
-
-def _is_known(path: Path) -> bool:
-    return unpacked_name(path).endswith((*_LINES, *_HTML, *_WARC))
 
 
 def _read(
@@ -202,14 +191,7 @@ def _warc(path: Path, file: IO[bytes]) -> Iterator[SavedPage]:
 def analysed(
     pages: Iterable[SavedPage], recipe: Recipe, *, timeout: float = 60.0, **limits: Any
 ) -> Generator[tuple[SavedPage, PageAnalysis], None, None]:
-    """Yield pages with their analyses, in their order.
-
-    Args:
-        pages: to be analysed.
-        recipe: names the extractor and everything after it.
-        timeout: seconds that a page may take; then it has no fingerprint.
-        limits: the other arguments of :func:`.analysis.pool.analyse_all`.
-    """
+    """Yield pages with their analyses, in their order; see :func:`.analysis.pool.analyse_all`."""
     pages, same = itertools.tee(pages)
     bodies = (page.to_analyse for page in pages)
     with contextlib.closing(analyse_all(bodies, recipe, timeout=timeout, **limits)) as analyses:

@@ -30,7 +30,7 @@ from typing import IO, Any
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import Entry, IndexSpec
-from scrapy_simhash.offline.files import FileError, json_lines, table, unpacked, unpacked_name
+from scrapy_simhash.offline.files import FileError, json_lines, json_object, rows, unpacked
 
 _FORMAT = "scrapy-simhash index"
 _VERSION = 2
@@ -70,57 +70,38 @@ def write(file: IO[bytes], spec: IndexSpec, entries: Iterable[Entry]) -> tuple[i
     return count, in_progress
 
 
-def read_header(path: Path) -> IndexSpec | None:
-    """Return how an index for an exported file is opened, None if the file is no exported index.
+def check(path: Path) -> tuple[IndexSpec, int] | None:
+    """Read an exported index to its end; return how its index is opened, and how many pages it has.
+
+    It is None for a file that is no exported index.
 
     Raises:
-        FileError: it cannot be read, or is of another version.
+        FileError: it is not whole, or is of another version.
     """
     with unpacked(path) as (file, _):
-        try:
-            about = json.loads(file.readline(_LONGEST_HEADER))
-        except (ValueError, RecursionError):
+        last = file.readline(_LONGEST_HEADER)
+        head = json_object(last) or {}
+        if head.get("format") != _FORMAT:
             return None
-    if not isinstance(about, dict) or about.get("format") != _FORMAT:
-        return None
-    if about.get("version") != _VERSION:
-        raise FileError(
-            f"{path}: this scrapy-simhash reads version {_VERSION} of the format, not "
-            f"{about.get('version')!r:.20}, because an index of another version finds pages "
-            "differently"
-        )
-    try:
-        bits, distance, blocks = (int(about[name]) for name in ("bits", "distance", "blocks"))
-        return IndexSpec(str(about["recipe"]), bits, distance, blocks)
-    except (KeyError, TypeError, ValueError):
-        raise FileError(f"{path}, line 1: not the header of an index") from None
-
-
-def check(path: Path) -> int:
-    """Read an exported index to its end; return how many pages it has.
-
-    Raises:
-        FileError: it is not whole.
-    """
-    digest = blake2b(digest_size=16)
-    lines, last = 0, b""
-    with unpacked(path) as (file, _):
+        if head.get("version") != _VERSION:
+            raise FileError(
+                f"{path}: this scrapy-simhash reads version {_VERSION} of the format, not "
+                f"{head.get('version')!r:.20}, because an index of another version finds pages "
+                "differently"
+            )
+        digest, count = blake2b(digest_size=16), -1
         for line in file:
             digest.update(last)
             last = line
-            lines += 1
-    # Without the first line and the last one.
-    count = lines - 2
-    try:
-        end = json.loads(last)
-        promised = end["count"], end["checksum"]
-    except (ValueError, KeyError, TypeError):
-        raise FileError(f"{path}: its end is missing; export it again") from None
-    if promised != (count, f"blake2b:{digest.hexdigest()}"):
+            count += 1
+    end = json_object(last) or {}
+    if "checksum" not in end:
+        raise FileError(f"{path}: its end is missing; export it again")
+    if (end.get("count"), end["checksum"]) != (count, f"blake2b:{digest.hexdigest()}"):
         raise FileError(
             f"{path}: damaged: {count:,} pages do not give the count and checksum of its last line"
         )
-    return count
+    return IndexSpec(head["recipe"], head["bits"], head["distance"], head["blocks"]), count
 
 
 def read_entries(path: Path, spec: IndexSpec) -> Iterator[Entry]:
@@ -134,20 +115,12 @@ def read_entries(path: Path, spec: IndexSpec) -> Iterator[Entry]:
             if "checksum" in about:
                 return
             try:
-                entry = _entry(about, spec)
+                blocks, facts = (b64decode(about.get(name, "")) for name in ("blocks", "facts"))
+                fingerprint = Fingerprint(int(about["fingerprint"], 16), spec.bits, blocks)
+                spec.check(fingerprint, facts)
             except (ValueError, KeyError, TypeError):
                 raise FileError(f"{where}: not a page of an index") from None
-            yield entry
-
-
-def _entry(about: dict[str, Any], spec: IndexSpec) -> Entry:
-    blocks, facts = (b64decode(about.get(name, ""), validate=True) for name in ("blocks", "facts"))
-    fingerprint = Fingerprint(int(about["fingerprint"], 16), spec.bits, blocks)
-    spec.check(fingerprint, facts)
-    key, scope, time = about["key"], about.get("scope", ""), float(about["time"])
-    if not isinstance(key, str) or not isinstance(scope, str):
-        raise TypeError
-    return Entry(key, fingerprint, scope, facts, time)
+            yield Entry(about["key"], fingerprint, about.get("scope", ""), facts, about["time"])
 
 
 def read_foreign(
@@ -159,7 +132,7 @@ def read_foreign(
 
     Args:
         path: the file.
-        recipe: that made the fingerprints, and whose block values the fingerprint alone gives.
+        recipe: that made the fingerprints.
         time: in seconds since 1970.
         key: the column, or field, that names the page.
         fingerprint: the one with the fingerprint.
@@ -177,7 +150,7 @@ def read_foreign(
             "their block values, by which an index finds them, are made from the text: import "
             'the pages with "scrapy simhash dedupe --index", or use a recipe of 64 bits'
         ) from None
-    for where, row in _rows(path):
+    for where, row in rows(path):
         for name in (key, fingerprint):
             if row.get(name) in (None, ""):
                 there = ", ".join(list(row)[:10])
@@ -194,11 +167,3 @@ def read_foreign(
                 f"{where}: {given!r:.80} is no {kind} number of {recipe.bits} bits"
             ) from None
         yield Entry(str(row[key]), restored, time=time)
-
-
-def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    if unpacked_name(path).endswith((".csv", ".tsv")):
-        yield from table(path)
-    else:
-        with unpacked(path) as (file, _):
-            yield from json_lines(file, path)

@@ -32,7 +32,6 @@ class Candidate(NamedTuple):
     """Two documents that may be near-duplicates.
 
     Attributes:
-        documents: their numbers, the lesser first.
         distance: in bits.
         least: the least k with which the rule calls them copies; at least the distance.
     """
@@ -63,12 +62,7 @@ class Estimate(NamedTuple):
 
 
 def candidates(pages: Sequence[tuple[SavedPage, PageAnalysis]], farthest: int) -> list[Candidate]:
-    """Return every pair that a crawl with some k would take for copies, the nearest first.
-
-    Args:
-        pages: with their analyses; each has a fingerprint, all of one width.
-        farthest: the greatest k, in bits.
-    """
+    """Return every pair that a crawl with some k up to the farthest would take for copies."""
     known = [(page.key, analysis.facts) for page, analysis in pages]
     found = []
     for (a, b), distance in near_pairs([one.fingerprint for _, one in pages], farthest):
@@ -96,11 +90,6 @@ def estimate(pairs: Sequence[Candidate], answers: Answers, distance: int) -> Est
 
     Among the pairs of a band that were not judged, the share of near-duplicates has the posterior
     of the answers under Jeffreys' prior, Beta(1/2 + yes, 1/2 + no).
-
-    Args:
-        pairs: all pairs up to the greatest distance of interest.
-        answers: to some of them.
-        distance: k.
     """
     random = np.random.default_rng(0)
     matched = [pair for pair in pairs if pair.least <= distance]

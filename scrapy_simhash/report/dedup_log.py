@@ -65,22 +65,22 @@ class LogLine:
     """One judged page or item.
 
     Attributes:
-        time: when it was judged, in seconds since 1970.
+        time: in seconds since 1970.
         what: ``page`` or ``item``.
-        url: where it was found; an item has its key here.
+        url: an item has its key here.
         key: its name in the index, which copies of it give as their original.
         host: of the URL, with the port if it names one.
         verdict: ``unique``, ``duplicate``, ``revisit`` or ``skipped``.
-        reason: why: short name of the rule's sentence that decided on a duplicate, or on a page
-            that was kept though it is near another; why a skipped page was not compared.
+        reason: short name of the rule's sentence that decided on a duplicate, or on a page that was
+            kept though it is near another; why a skipped page was not compared.
         action: what was done with a duplicate: ``drop``, ``follow`` or ``flag``.
         original: key of the nearest page that a duplicate repeats.
         near: key of the nearest page that the rule told apart from a page that was kept.
         distance: bits to the original, or to the near page.
         k: the distance up to which pages are near.
         bytes: of the body, decompressed; None for an item.
-        seconds: that the download took, where that is known.
-        text: an excerpt of the main text, or nothing.
+        seconds: of the download, where that is known.
+        text: an excerpt of the main text.
         pattern: host and signature of the address pattern that the request fitted, if it fitted
             one and was sent all the same.
     """
@@ -177,17 +177,14 @@ class DedupLog:
         self._writing = threading.Lock()
         # The crawl appends, the writer takes from the beginning; both are single steps.
         self._waiting: list[Line] = []
-        self._lost = 0
         self._failing = False
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
     def write(self, line: Line) -> None:
         """Add a line; it is on its way to the disk within a second."""
-        if len(self._waiting) >= _MOST_WAITING:
-            self._lost += 1
-            return
-        self._waiting.append(line)
+        if len(self._waiting) < _MOST_WAITING:
+            self._waiting.append(line)
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="simhash-log", daemon=True)
             self._thread.start()
@@ -222,10 +219,6 @@ class DedupLog:
             self._thread.join()
             atexit.unregister(self.close)
         self.flush()
-        lost, self._lost = self._lost + len(self._waiting), 0
-        self._waiting.clear()
-        if lost:
-            logger.warning("SIMHASH_LOG: %d lines could not be written to %s", lost, self.path)
 
     def _run(self) -> None:
         while not self._ended.wait(_FLUSH_SECONDS):
@@ -268,10 +261,7 @@ def _numbered(path: Path, number: int) -> Path:
 
 
 def log_files(paths: Iterable[str | Path]) -> list[Path]:
-    """Return the files of logs, each once, the oldest of each log first.
-
-    Args:
-        paths: of logs; the rotated files beside them are found.
+    """Return the files of logs and the rotated ones beside them, each once, the oldest first.
 
     Raises:
         FileNotFoundError: there is no such log.
@@ -291,10 +281,7 @@ def read_lines(
     """Yield the lines of logs and of the rotated files beside them, the oldest first.
 
     A line that cannot be read, such as the half one of a process that was killed, gives None.
-
-    Args:
-        paths: of logs.
-        passed: called with the bytes of each line that was read.
+    ``passed`` is called with the bytes of each line that was read.
 
     Raises:
         OSError: a file is not there or cannot be read.

@@ -161,12 +161,7 @@ def read_figures(
 ) -> Figures:
     """Read logs, with the rotated files beside them, twice, and return their figures.
 
-    Args:
-        paths: of the logs.
-        passed: called with the bytes of each line that was read.
-
-    Raises:
-        OSError: a log is not there or cannot be read.
+    ``passed`` is called with the bytes of each line that was read.
     """
     paths = list(paths)
     figures = Figures()

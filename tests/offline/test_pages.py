@@ -107,7 +107,7 @@ def test_there_must_be_pages(tmp_path: Path) -> None:
     (tmp_path / "labels.tsv").write_text("a\tb\n")
     for path, complaint in (
         (tmp_path / "nowhere", "there is no such file"),
-        (tmp_path / "labels.tsv", r"no file with pages: they end with \.jsonl, "),
+        (tmp_path / "labels.tsv", r"no file with pages; their names end with \.jsonl, "),
         (tmp_path, "no file with pages"),
     ):
         with pytest.raises(FileError, match=complaint):

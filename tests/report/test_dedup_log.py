@@ -182,7 +182,7 @@ def test_full_disk_is_one_warning_and_no_line_is_torn_or_lost(
 
 
 def test_what_waits_for_a_full_disk_is_bounded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dedup_log, "_MOST_WAITING", 5)
     (tmp_path / "folder").write_text("a file in the way")
@@ -190,8 +190,9 @@ def test_what_waits_for_a_full_disk_is_bounded(
     for _ in range(8):
         log.write(line())
     log.flush()
+    (tmp_path / "folder").unlink()
     log.close()
-    assert "8 lines could not be written" in caplog.records[-1].getMessage()
+    assert len(list(read_log([log.path]))) == 5
 
 
 def test_lines_reach_the_disk_within_seconds_without_being_told(tmp_path: Path) -> None:
