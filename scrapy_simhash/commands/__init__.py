@@ -84,7 +84,7 @@ class SimhashCommand(ScrapyCommand):
             # Whoever read the output has seen enough; nothing more can be flushed at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             self.exitcode = 1
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, EOFError):
             self._end(opts, _INTERRUPTED, "interrupted")
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""

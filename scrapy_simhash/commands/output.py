@@ -26,8 +26,7 @@ def progress(
 ) -> tqdm[Any]:
     """Return a line on the terminal with done, total, rate and time left.
 
-    It says nothing where standard error is no terminal. A total in bytes has the unit ``B``.
-    Iterated, it gives what ``of`` has, and counts it.
+    It says nothing where standard error is no terminal. Iterated, it gives what ``of`` has.
     """
     return tqdm(
         of,

@@ -7,7 +7,6 @@ a content security policy allows nothing but the file's own style.
 from __future__ import annotations
 
 from importlib.resources import files
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -20,24 +19,6 @@ from scrapy_simhash.report.patterns import first_of
 
 _COMPARED = 6000  # characters of a text that are compared
 _LONGEST_LINK = 2000
-
-
-class Mirror(NamedTuple):
-    """Two hosts whose pages repeat each other.
-
-    Attributes:
-        first: the host with more of the repeating pages.
-        second: the other host.
-        forth: pages of the first that repeat one of the second.
-        back: pages of the second that repeat one of the first.
-        share: of the first host's pages, that repeat the second's.
-    """
-
-    first: str
-    second: str
-    forth: float
-    back: float
-    share: float
 
 
 def render(figures: Figures, log: str) -> str:
@@ -78,14 +59,19 @@ def _sides(before: str, after: str) -> tuple[list[Piece], list[Piece]]:
     return sides(before[:_COMPARED], after[:_COMPARED])
 
 
-def _mirrors(figures: Figures) -> list[Mirror]:
-    pages = {
-        pair: row[0] for pair, row in figures.pairs.largest() if all(pair) and pair[0] != pair[1]
-    }
+def _mirrors(figures: Figures) -> list[tuple[str, str, float, float, float]]:
+    """Return the pairs of hosts whose pages repeat each other most.
+
+    For each: the host with more of the repeating pages, the other one, the pages of the first that
+    repeat the second, those of the second that repeat the first, and which share of the first's
+    pages repeat the second.
+    """
+    repeats = figures.pairs.largest()
+    pages = {pair: row[0] for pair, row in repeats if all(pair) and pair[0] != pair[1]}
     found = []
     for (first, second), forth in pages.items():
         back = pages.get((second, first), 0.0)
         if (back, second) < (forth, first):
             judged = max(figures.hosts.of(first)[0], forth)
-            found.append(Mirror(first, second, forth, back, forth / judged))
-    return sorted(found, key=lambda mirror: -mirror.forth - mirror.back)[:MIRRORS]
+            found.append((first, second, forth, back, forth / judged))
+    return sorted(found, key=lambda mirror: -mirror[2] - mirror[3])[:MIRRORS]

@@ -77,7 +77,7 @@ def test_an_address_is_fetched(site: Any, pages: dict[str, Path], capsys: Any) -
     _, _, out = compared(capsys, f"{site.url}/gbk", pages["one"])
     assert re.search(r"^characters +3\d\d ", out, re.MULTILINE)
     assert simhash("compare", f"{site.url}/gone", pages["one"]) == 2
-    assert "/gone: status 404" in capsys.readouterr().err
+    assert "/gone: HTTP Error 404: Not Found" in capsys.readouterr().err
 
 
 def test_texts_and_text_files_are_compared(capsys: Any, tmp_path: Path) -> None:
