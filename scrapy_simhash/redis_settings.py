@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
 
 from scrapy.settings import BaseSettings
@@ -15,15 +14,6 @@ def uses_scrapy_redis(settings: BaseSettings) -> bool:
     scheduler = settings.get("SCHEDULER")
     name = scheduler if isinstance(scheduler, str) else getattr(scheduler, "__module__", "")
     return bool(name.startswith("scrapy_redis."))
-
-
-# The words of a URL for the values of ssl_cert_reqs; redis-py also takes the module's.
-_CERT_REQS = {
-    None: "none",
-    ssl.CERT_NONE: "none",
-    ssl.CERT_OPTIONAL: "optional",
-    ssl.CERT_REQUIRED: "required",
-}
 
 
 def scrapy_redis_url(settings: BaseSettings) -> str:
@@ -45,7 +35,9 @@ def scrapy_redis_url(settings: BaseSettings) -> str:
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
     for name, value in params.items():
         if name == "ssl_cert_reqs":
-            query.setdefault(name, _CERT_REQS.get(value, str(value)))
+            # It may be None or a constant of the module ssl, such as CERT_REQUIRED.
+            word = str(getattr(value, "name", value)).removeprefix("CERT_").lower()
+            query.setdefault(name, word)
         elif name.startswith("ssl_") and value is not None:
             query.setdefault(name, str(value))
     login, _, place = parts.netloc.rpartition("@")

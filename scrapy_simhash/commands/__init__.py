@@ -35,6 +35,10 @@ SUBCOMMANDS = (
     "tune",
 )
 
+_EXIT_STATUS = """\
+exit status: 0, the answer is yes, or the work is done; 1, the answer is no, or there is nothing;
+2, something given cannot be used; 130, interrupted.
+"""
 _INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 
@@ -65,6 +69,7 @@ class SimhashCommand(ScrapyCommand):
                 name,
                 help=(module.__doc__ or name).split("\n")[0].rstrip("."),
                 description=module.__doc__,
+                epilog=_EXIT_STATUS,
                 formatter_class=argparse.RawDescriptionHelpFormatter,
             )
             module.add_options(subparser)

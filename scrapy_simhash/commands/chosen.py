@@ -18,25 +18,11 @@ from scrapy_simhash.report.dedup_log import Line, host_of, log_files, read_lines
 from scrapy_simhash.settings import FilterSettings
 
 _OPTIONS: dict[str, dict[str, Any]] = {
-    "index": {
-        "metavar": "URL",
-        "help": "the index, instead of SIMHASH_INDEX_URL: a URL, or the path of a file",
-    },
-    "host": {
-        "action": "append",
-        "metavar": "HOST",
-        "help": "of this host only, with its port if it has one (may be repeated)",
-    },
+    "index": {"metavar": "URL", "help": "the index: a URL, or the path of a file"},
+    "host": {"action": "append", "metavar": "HOST", "help": "of this host only (may be repeated)"},
     "json": {"action": "store_true", "help": "print the result as JSON"},
-    "log": {
-        "action": "append",
-        "metavar": "FILE",
-        "help": "a dedup log, instead of SIMHASH_LOG (may be repeated)",
-    },
-    "recipe": {
-        "metavar": "NAME",
-        "help": "the recipe, instead of the project's (SIMHASH_RECIPE)",
-    },
+    "log": {"action": "append", "metavar": "FILE", "help": "a dedup log (may be repeated)"},
+    "recipe": {"metavar": "NAME", "help": "the recipe, instead of the project's"},
 }
 
 

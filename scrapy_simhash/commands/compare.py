@@ -10,8 +10,6 @@ argument that is no file is the text itself.
 
 The command judges pages as a crawl with the settings of this project does, and says
 which sentence of the rule decided. Texts of --text may have any length.
-
-exit status: 0, near-duplicates; 1, not; 2, something given cannot be used.
 """
 
 from __future__ import annotations
@@ -56,9 +54,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("b", metavar="B", help="address, file, or text")
     parser.add_argument("--text", action="store_true", help="compare texts instead of pages")
     parser.add_argument(
-        "--steps",
-        action="store_true",
-        help="show features, weights, sums, bits and block values of both",
+        "--steps", action="store_true", help="show features, weights, sums, bits and block values"
     )
     add_shared_options(parser, "recipe")
 

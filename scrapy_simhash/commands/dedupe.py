@@ -17,8 +17,6 @@ An interrupted run with --index is simply run again. Pages that cannot be compar
 short, nothing to read) are kept. SIMHASH_PROCESSES says how many processes work;
 SIMHASH_ITEM_KEY_FIELD, SIMHASH_ITEM_HTML_FIELD and SIMHASH_ITEM_TEXT_FIELD, which fields
 of a line name and have the page.
-
-exit status: 0, done; 2, something given cannot be used; 130, interrupted.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ from pathlib import Path
 
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.chosen import index_url
+from scrapy_simhash.commands.chosen import add_shared_options, index_url
 from scrapy_simhash.commands.output import progress, say, whole_file
 from scrapy_simhash.detector import NearDuplicateDetector
 from scrapy_simhash.index import open_index
@@ -51,11 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--verdicts", metavar="FILE", help="write a line of JSON for each page, in their order"
     )
-    parser.add_argument(
-        "--index",
-        metavar="URL",
-        help="the index to compare with and to fill, or the path of a file (default: in memory)",
-    )
+    add_shared_options(parser, "index")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:

@@ -3,8 +3,8 @@
 A DATASET is a folder with docs.jsonl or docs.jsonl.xz: one JSON object a line,
 with "id", one of "html", "html_base64" and "text", and "url" where known; and
 with pairs.tsv: columns a, b, label, and kind where known, separated by tabs. A
-label is duplicate, ambiguous (counts neither way) or negative; every pair that
-is not listed is not a duplicate.
+label is duplicate, ambiguous (counts neither way) or negative, or one of these
+and the kind, as negative/template; a pair that is not listed is no duplicate.
 
 All pairs of documents are judged as a crawl judges them: those within the
 distance by the rule. A crawl compares a page with the pages that it kept before;
@@ -20,8 +20,6 @@ columns: k, the distance; skipped, pages that are not compared; like-headed, rec
 without the pairs of one host whose headings differ; found, missed and false, pairs;
 dropped, pages; wrong/1000, dropped pages of which no copy was kept, in 1,000
 distinct pages; shuffled, the same in random orders.
-
-exit status: 0, measured; 2, something given cannot be used; 130, interrupted.
 """
 
 from __future__ import annotations
@@ -54,17 +52,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--recipe", action="append", metavar="NAME", help="measure this recipe (may be repeated)"
     )
     parser.add_argument(
-        "--kind-column",
-        default="kind",
-        metavar="NAME",
-        help="the column of pairs.tsv that says of which kind a pair is (kind)",
+        "--kind-column", default="kind", metavar="NAME", help="the column with the kinds (kind)"
     )
     parser.add_argument(
-        "--show",
-        type=int,
-        default=0,
-        metavar="N",
-        help="name up to N wrong drops, false pairs and missed pairs of each",
+        "--show", type=int, default=0, metavar="N", help="name up to N wrong pairs of each sort"
     )
     add_shared_options(parser, "json")
 

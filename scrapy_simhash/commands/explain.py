@@ -9,9 +9,6 @@ SIMHASH_LOG, names the pages that were dropped, and why.
 For a page that was kept, the command shows the pages of the index that are near it,
 with the facts of both and what the rule says of them. It reads the whole index.
 "scrapy simhash compare" shows what differs.
-
-exit status: 0, the page is known; 1, it is neither in the index nor in the log; 2,
-something given cannot be used.
 """
 
 from __future__ import annotations

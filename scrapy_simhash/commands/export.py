@@ -9,8 +9,6 @@ means a packed file. The file is there whole or not at all.
     scrapy simhash import pages.jsonl.gz --index redis://localhost/0
 
 Pages in progress are left out, because nobody knows yet whether they were delivered.
-
-exit status: 0, written; 2, something given cannot be used; 130, interrupted.
 """
 
 from __future__ import annotations

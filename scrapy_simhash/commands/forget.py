@@ -11,9 +11,6 @@ Given URLs, --host and --older-than together, the command forgets pages that mee
 them. It says first how many there are, and asks, unless --yes. A page that came in
 again with other contents is forgotten with all of them. Afterwards, "scrapy simhash
 requeue" writes the pages that were dropped because of the forgotten ones.
-
-exit status: 0, forgotten; 1, there is none, or the answer was no; 2, something given
-cannot be used; 130, interrupted.
 """
 
 from __future__ import annotations

@@ -15,9 +15,6 @@ the text, so a bare fingerprint of 128 or 256 bits cannot be imported.
 
 A fingerprint that is text is hexadecimal unless --decimal; a number in JSON is what it
 is. Numbers below zero, as from Java, stand for their bits.
-
-exit status: 0, all of it is in the index; 2, something given cannot be used; 130,
-interrupted.
 """
 
 from __future__ import annotations
@@ -49,11 +46,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--key", default="url", metavar="COLUMN", help="the column that names a page (url)"
     )
+    default = "fingerprint"
     parser.add_argument(
         "--fingerprint",
-        default="fingerprint",
+        default=default,
         metavar="COLUMN",
-        help="the column of its fingerprint (fingerprint)",
+        help=f"the column of its fingerprint ({default})",
     )
     parser.add_argument(
         "--decimal", action="store_true", help="fingerprints that are text are decimal"

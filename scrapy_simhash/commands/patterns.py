@@ -13,8 +13,6 @@ A pinned signature is a pattern whatever the counts say, a forbidden one is none
 a running crawl keeps those that it knows. --export writes rules for
 duplicate-url-discarder, and prints those that its format cannot express like the lines
 of a robots.txt.
-
-exit status: 0, done; 1, there is none; 2, something given cannot be used.
 """
 
 from __future__ import annotations

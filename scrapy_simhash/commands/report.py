@@ -10,9 +10,6 @@ time and by host, mirrors, pages that look like walls, and the largest clusters.
     scrapy simhash report dedup.jsonl
 
 To see more of what differs, log more of each page with SIMHASH_LOG_TEXT.
-
-exit status: 0, done (also for an empty log); 2, something given cannot be used;
-130, interrupted.
 """
 
 from __future__ import annotations
@@ -36,12 +33,9 @@ from scrapy_simhash.report.words import count, percent
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("logs", nargs="*", metavar="LOG", help="dedup log")
+    default = "simhash-report.html"
     parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        default="simhash-report.html",
-        help="where the report goes (simhash-report.html)",
+        "-o", "--output", metavar="FILE", default=default, help=f"where the report goes ({default})"
     )
     add_shared_options(parser, "json")
 
@@ -58,7 +52,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         total = 2 * sum(file.stat().st_size for file in files)
         with progress("reading", total, "B") as bar:
             figures = read_figures(logs, bar.update)
-        names = ", ".join(map(str, logs))
+        names = ", ".join(Path(log).name for log in logs)
         if figures.unreadable and not figures.judged:
             raise UsageError(f"{names}: no line of it is one of a dedup log")
         if report is None:

@@ -14,8 +14,6 @@ With --pattern it writes the addresses that were spared because of a signature, 
 
 It leaves out pages that have come in since, and pages that "flag" let through. It reads
 the whole index.
-
-exit status: 0, written; 1, there is none; 2, something given cannot be used.
 """
 
 from __future__ import annotations

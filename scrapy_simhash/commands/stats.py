@@ -6,8 +6,6 @@
 Counts are exact. Sizes of a large index in Redis come from a sample of its keys, so that
 no call to the server is a large one. Pages in progress are those whose callback has not
 finished; a crawler that was killed leaves some until their leases run out.
-
-exit status: 0, shown; 2, there is no index, or it cannot be used.
 """
 
 from __future__ import annotations

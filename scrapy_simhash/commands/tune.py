@@ -11,8 +11,6 @@ distance at which at least 95% of the drops are right, with a certainty of 95%.
 
 The --labels file keeps your answers as you give them: stop with q or Ctrl-C, and go on
 later. Each of its lines is a pair and y or n, separated by tabs.
-
-exit status: 0, done; 2, something given cannot be used; 130, interrupted.
 """
 
 from __future__ import annotations
@@ -55,11 +53,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pages", metavar="PAGES", help="pages of your crawl")
     parser.add_argument("--labels", metavar="FILE", help="where answers are read and kept")
     parser.add_argument(
-        "--each",
-        type=int,
-        default=8,
-        metavar="N",
-        help="pairs to draw of each 4 bits of distance (8)",
+        "--each", type=int, default=8, metavar="N", help="pairs of each 4 bits of distance (8)"
     )
 
 

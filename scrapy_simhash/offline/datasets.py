@@ -1,17 +1,4 @@
-"""Labelled pages: what an evaluation reads.
-
-A set is a folder with ``docs.jsonl`` or ``docs.jsonl.xz``, one JSON object a line::
-
-    {"id": "a", "url": "http://example.com/a", "html": "<p>..."}
-    {"id": "b", "html_base64": "PHA+..."}      the page's own bytes
-    {"id": "c", "text": "..."}                 a text without a page
-
-and ``pairs.tsv``, whose first line names the columns; others than these are passed over::
-
-    a <tab> b <tab> label <tab> kind
-    a       c       duplicate   mirror
-    a       b       negative/template          the kind may stand behind the label
-"""
+"""Labelled pages, which an evaluation reads; "scrapy simhash evaluate --help" has the format."""
 
 from __future__ import annotations
 
@@ -58,10 +45,8 @@ class Dataset:
 def read_dataset(folder: str | Path, kind_column: str = "kind") -> Dataset:
     """Read a set of labelled pages; it is named after its folder.
 
-    Args:
-        folder: of the set.
-        kind_column: the column of ``pairs.tsv`` that says of which kind a pair is; the set may
-            lack ``kind``, but no other.
+    The kind of a pair stands behind its label, as in ``negative/template``, or in the column that
+    is named; the set may lack the column ``kind``, but no other.
 
     Raises:
         FileError: the folder holds no set; the message says what is wrong and where.
