@@ -194,9 +194,8 @@ def _log_path(settings: BaseSettings, name: str) -> Path | None:
         is_usable = os.access(there, os.W_OK) and there.is_dir() == (there != path)
     except (OSError, TypeError):
         is_usable = False
-    if not is_usable:
-        said = "cannot be written; it must be the path of a file that is there or can be made"
-        raise _error(name, f"{_shown(value)} {said}")
+    if not is_usable or "\0" in str(value):
+        raise _error(name, f"no path of a file that is there or can be made: {value}")
     return path
 
 

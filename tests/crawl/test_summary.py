@@ -118,7 +118,7 @@ def test_log_that_cannot_be_written_costs_no_page_and_one_warning(
     checked = FilterSettings.from_settings(Settings(settings))
     assert checked.log_path == log
     log.with_name("dedup.jsonl").mkdir()
-    with pytest.raises(SettingError, match=r"SIMHASH_LOG: .* is a folder"):
+    with pytest.raises(SettingError, match="SIMHASH_LOG: no path of a file"):
         FilterSettings.from_settings(Settings(settings))
     log.rmdir()
 
@@ -130,17 +130,16 @@ def test_log_that_cannot_be_written_costs_no_page_and_one_warning(
     crawled = crawl(InTheWay, settings=settings, site=twins, paths=["/first"])
     assert len(crawled.items) == 1
     warnings = [record for record in caplog.records if "SIMHASH_LOG" in record.getMessage()]
-    assert [record.getMessage().count("\n") for record in warnings] == [0, 0]
+    assert [record.getMessage().count("\n") for record in warnings] == [0]
     assert "the crawl goes on" in warnings[0].getMessage()
-    assert "2 lines could not be written" in warnings[1].getMessage()
 
 
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
         ("SIMHASH_LOG", "pyproject.toml/log", "pyproject.toml"),
-        ("SIMHASH_LOG", 3.5, "not the path"),
-        ("SIMHASH_LOG", "a\0b", "not the path"),
+        ("SIMHASH_LOG", 3.5, "no path of a file"),
+        ("SIMHASH_LOG", "a\0b", "no path of a file"),
         ("SIMHASH_LOG_SIZE", 10, "at least 10000"),
         ("SIMHASH_LOG_TEXT", -1, "at least 0"),
     ],
