@@ -21,18 +21,8 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 SUBCOMMANDS = (
-    "compare",
-    "explain",
-    "stats",
-    "dedupe",
-    "export",
-    "import",
-    "forget",
-    "requeue",
-    "patterns",
-    "report",
-    "evaluate",
-    "tune",
+    *("compare", "explain", "stats", "dedupe", "export", "import", "forget", "requeue"),
+    *("patterns", "report", "evaluate", "tune"),
 )
 
 _EXIT_STATUS = """\

@@ -81,7 +81,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         copies: Counter[str] = Counter()
         for verdict, stays in decide(analyses, NearDuplicateDetector(own.recipe, index), own.scope):
             stayed[verdict.kind] += stays
-            copies.update([verdict.original or verdict.key] * (not stays))
+            if not stays:
+                copies[verdict.original or verdict.key] += 1
             if verdicts:
                 more = {name: getattr(verdict, name) for name in ("original", "distance", "reason")}
                 found = {"key": verdict.key, "kept": stays, "verdict": verdict.kind, **more}

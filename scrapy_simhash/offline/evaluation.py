@@ -216,15 +216,11 @@ def _ordered(a: int, b: int) -> Numbers:
 def clusters(count: int, duplicates: Iterable[Numbers]) -> list[int]:
     """Return the number of each page's cluster: copies of one page, and copies of copies."""
     cluster = list(range(count))
-
-    def first(page: int) -> int:
-        while cluster[page] != page:
-            cluster[page] = page = cluster[cluster[page]]
-        return page
-
     for a, b in duplicates:
-        cluster[first(a)] = first(b)
-    return list(map(first, range(count)))
+        one, other = cluster[a], cluster[b]
+        if one != other:
+            cluster = [other if number == one else number for number in cluster]
+    return cluster
 
 
 def replay(copies: Mapping[Numbers, int], order: Iterable[int]) -> dict[int, int]:
