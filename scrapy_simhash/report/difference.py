@@ -112,7 +112,7 @@ def _cut(text: str, head: int, tail: int) -> str:
     if width(text) <= head + tail + 3:
         return text
     first, last = _fitting(text, head), _fitting(text[::-1], tail)[::-1]
-    return f"{first.rstrip()} … {last.lstrip()}".strip()
+    return (f"{first.rstrip()} " if head else "") + "…" + (f" {last.lstrip()}" if tail else "")
 
 
 def _fitting(text: str, columns: int) -> str:

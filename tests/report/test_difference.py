@@ -59,3 +59,13 @@ def test_long_equal_stretches_are_left_out_of_a_page() -> None:
     left, right = sides(text, edited(text, 2, 0.004))
     assert sum(piece.changed for piece in left) == sum(piece.changed for piece in right) == 2
     assert sum(len(piece.text) for piece in right) < len(text) / 4
+
+
+def test_a_word_that_differs_keeps_its_distance_from_the_word_before() -> None:
+    text = article(1, 100)
+    words = text.split()
+    words[50] = "otherwise"
+    [line] = change_lines(text, " ".join(words), 80, 3, colour=False)
+    assert f"{words[49]} [-" in line
+    left, _ = sides(text, " ".join(words))
+    assert left[0].text.endswith(f"{words[49]} ")
