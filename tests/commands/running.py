@@ -52,5 +52,6 @@ def log_line(key: str, verdict: str = "unique", **changed: Any) -> str:
         "bytes": 1000,
         "seconds": 0.1,
         "text": "",
+        "pattern": None,
     }
     return to_json(LogLine(**{**values, **changed})) + "\n"
