@@ -103,16 +103,14 @@ def _ask(
             continue
         both = [pages[document] for document in pair.documents]
         say(["", f"{number} of {len(drawn)}: {pair.distance} bits apart", *_shown(both)])
-        answer = ""
-        while answer not in ("y", "n", "s", "q"):
-            try:
-                answer = input("near-duplicates? y, n, s to skip, q to stop: ").strip().lower()[:1]
-            except (EOFError, KeyboardInterrupt):
-                say([""])
-                answer = "q"
+        try:
+            answer = input("near-duplicates? y, n, q to stop, else the next: ").strip().lower()[:1]
+        except (EOFError, KeyboardInterrupt):
+            say([""])
+            return
         if answer == "q":
             return
-        if answer != "s":
+        if answer in ("y", "n"):
             answers[pair.documents] = answer == "y"
             labels.write("\t".join((*(page.name for page, _ in both), answer)) + "\n")
             labels.flush()

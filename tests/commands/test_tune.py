@@ -53,7 +53,7 @@ def test_answers_of_a_file_give_the_distance_to_paste(
 def test_answers_at_the_terminal_are_kept_as_they_are_given(
     pages: Path, tmp_path: Path, monkeypatch: Any, capsys: Any
 ) -> None:
-    told = iter(["y", "what", "n", "s", "q"])
+    told = iter(["y", "what", "n", "", "q"])
     monkeypatch.setattr("sys.stdin", Terminal())
     monkeypatch.setattr("builtins.input", lambda prompt: next(told))
     labels = tmp_path / "answers.tsv"
