@@ -45,6 +45,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     """Count, ask, delete."""
     if not options.pages and options.host is None and options.older_than is None:
         raise UsageError("name the pages to forget: give URLs, --host or --older-than")
+    if options.older_than is not None and not options.older_than >= 0:
+        raise UsageError(f"--older-than {options.older_than:g}: it must be a number of days")
     names = set().union(*map(keys_of, options.pages))
     is_of_host = of_hosts(options.host)
     before = time.time() - 86400 * (options.older_than or 0)

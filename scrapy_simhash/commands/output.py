@@ -118,9 +118,8 @@ def whole_file(path: str) -> Iterator[IO[bytes]]:
     if Path(path).is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     part = Path(f"{path}.part")
-    file = part.open("xb")
     try:
-        with file:
+        with part.open("wb") as file:
             yield file
         part.replace(path)
     finally:

@@ -211,6 +211,8 @@ def test_explain_judges_the_pages_of_the_index_that_are_near(tmp_path: Path, cap
         (["forget", A], "name the index with --index URL"),
         (["forget", A, "--index", "OTHER"], "there is no index"),
         (["forget", "--host", "http://a/", "--index", "URL"], "--host http://a/"),
+        (["forget", "--older-than", "nan", "--index", "URL"], "--older-than nan: it must be"),
+        (["forget", "--older-than", "-1", "--index", "URL"], "--older-than -1: it must be"),
         (["requeue", "--index", "URL"], "name a dedup log"),
         (["requeue", "--index", "URL", "--log", "/nowhere.jsonl"], "/nowhere.jsonl"),
         (["explain", A], "name the index with --index URL"),
