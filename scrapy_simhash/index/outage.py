@@ -8,11 +8,8 @@ those that repeat an older page are counted. Nothing is written to disk.
 from __future__ import annotations
 
 import contextlib
-import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from dataclasses import replace
 from threading import RLock
 from typing import TypeVar
 
@@ -41,23 +38,6 @@ BATCH = 64
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class CaughtUp:
-    """The events since :meth:`Outage.catch_up` was last called.
-
-    Attributes:
-        let_through: pages that became originals without the store.
-        reconciled: pages of these that the store has now, or does not need.
-        duplicates: pages of these that repeat an older page of the store.
-        more: whether another call would find more to do.
-    """
-
-    let_through: int = 0
-    reconciled: int = 0
-    duplicates: int = 0
-    more: bool = False
-
-
 class Outage(Index):
     """An index that goes on without its store; see the contract for its methods.
 
@@ -76,6 +56,9 @@ class Outage(Index):
 
     Attributes:
         refused: why the store, once it could be reached, cannot be used at all; None if it can.
+        counts: pages that became originals without the store (``let_through``), those of them that
+            it has now or does not need (``reconciled``), and those of these that repeat an older
+            page (``duplicates``).
     """
 
     def __init__(
@@ -88,6 +71,7 @@ class Outage(Index):
     ) -> None:
         self.spec = spec
         self.refused: StoreError | ValueError | None = None
+        self.counts = {"let_through": 0, "reconciled": 0, "duplicates": 0}
         self._open_store = open_store
         self._pages = pages
         self._lock = RLock()
@@ -96,17 +80,15 @@ class Outage(Index):
         self._memory = memory_index(spec)
         # Pages that are in the memory index and not in the store: in progress, and confirmed.
         self._open: dict[str, list[Arrival]] = {}
-        self._confirmed: deque[Arrival] = deque()
-        # Keys of settled pages that the store has not been told, with whether they failed.
+        self._confirmed: list[Arrival] = []
+        # Keys of the store's pages that were settled in its absence, with whether they failed.
         self._owed: dict[str, bool] = {}
-        self._let_through = 0
-        start = time.monotonic()
         try:
             self._opened()
         except StoreUnavailable as error:
             if not start_without:
                 raise
-            self._breaker.failed(error, time.monotonic() - start)
+            self._breaker.failed(error)
 
     @property
     def away(self) -> bool:
@@ -132,8 +114,9 @@ class Outage(Index):
                     answers = self._ask(lambda store: store.claim_all(pages, now=now))
                     claims = dict(zip(there, answers, strict=True))
                 except StoreUnavailable:
-                    # Some may be originals over there, although nobody said so.
-                    self._tell([page.key for page in pages], failed=True)
+                    # Some may be originals over there, although nobody said so. If anything is still
+                    # owed, the pages have not got there.
+                    self._owed = dict.fromkeys([page.key for page in pages], True) | self._owed
             rest = [page for i, page in enumerate(arrivals) if i not in claims]
             here = iter(self._claim_here(rest, now))
             return [claims[i] if i in claims else next(here) for i in range(len(arrivals))]
@@ -158,7 +141,7 @@ class Outage(Index):
         for page, claim in zip(arrivals, claims, strict=True):
             if claim.outcome is Outcome.ORIGINAL:
                 self._open.setdefault(page.key, []).append(replace(page, request=None))
-                self._let_through += 1
+                self.counts["let_through"] += 1
         return [Claim(c.outcome, _here(c.matches), _here(c.near)) for c in claims]
 
     def confirm(self, keys: Iterable[str]) -> None:  # noqa: D102
@@ -166,22 +149,19 @@ class Outage(Index):
         with self._lock:
             self._memory.confirm(keys)
             for key in keys:
-                self._confirmed.extend(self._open.pop(key, ()))
-            self._tell(keys, failed=False)
+                self._confirmed.extend(self._open.get(key, ()))
+            self._settle(keys, failed=False)
 
     def release(self, keys: Iterable[str]) -> None:  # noqa: D102
         keys = list(keys)
         with self._lock:
             self._memory.release(keys)
-            for key in keys:
-                self._open.pop(key, None)
-            self._tell(keys, failed=True)
+            self._settle(keys, failed=True)
 
-    def _tell(self, keys: list[str], *, failed: bool) -> None:
-        """Tell the store how pages fared, now or once it is back."""
-        for key in keys:
-            # A page that came under the same key since the store was away is in memory alone.
-            self._owed.setdefault(key, failed)
+    def _settle(self, keys: list[str], *, failed: bool) -> None:
+        """Tell the store how its pages fared, now or once it is back; some are in memory alone."""
+        there = [key for key in keys if self._open.pop(key, None) is None]
+        self._owed.update(dict.fromkeys(there, failed))
         self._read(lambda _: None)
 
     def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:  # noqa: D102
@@ -195,13 +175,16 @@ class Outage(Index):
             return self._read(lambda store: store.orphans(limit=limit, now=now)) or []
 
     def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> Unsettled:
-        """See the contract; while the store is away, its entries are said to be provisional."""
-        asked = set(entries)
+        """See the contract; an absent store's entries are provisional for as long as a lease."""
+        asked = frozenset(entries)
         far = frozenset(entry for entry in asked if entry > 0)
         with self._lock:
-            here = self._memory.unsettled({-entry for entry in asked - far}, now=now)
+            here = self._memory.unsettled([-entry for entry in asked - far], now=now)
             there = self._read(lambda store: store.unsettled(far, now=now)) if far else None
-        there = there or Unsettled(far, frozenset())
+        if there is None:
+            # Nobody could renew a lease meanwhile.
+            expired = far if self._breaker.open_for > self.spec.lease else frozenset()
+            there = Unsettled(far - expired, expired)
         return Unsettled(
             there.provisional | {-entry for entry in here.provisional},
             there.gone | {-entry for entry in here.gone},
@@ -238,30 +221,30 @@ class Outage(Index):
 
     # After an outage.
 
-    def catch_up(self, *, at_once: bool = False) -> CaughtUp:
+    def catch_up(self, *, at_once: bool = False) -> bool:
         """Tell the store, if it is back, a little of what happened in its absence.
 
         Only this finds that a store is back, so it has to be called now and then.
 
         Args:
             at_once: try even if it failed just now.
+
+        Returns:
+            whether another call would find more to do.
         """
-        done = CaughtUp()
         with self._lock:
             if at_once or self._breaker.is_due:
                 with contextlib.suppress(StoreUnavailable):
                     if self._confirmed:
-                        done = self._ask(self._move)
-                    elif self.away and not self._open:
-                        # There is nothing to write; at least it answers.
-                        nowhere = Fingerprint(0, self.spec.bits, bytes(4 * self.spec.blocks))
-                        self._ask(lambda store: store.query(nowhere))
-            let_through, self._let_through = self._let_through, 0
-        return replace(done, let_through=let_through)
+                        return self._ask(self._move)
+                    if self.away and not self._open:
+                        # There is nothing to write, but it may answer.
+                        self._ask(len)
+        return False
 
-    def _move(self, store: Index) -> CaughtUp:
-        """Have a few pages claim in the store."""
-        batch = list(islice(self._confirmed, BATCH))
+    def _move(self, store: Index) -> bool:
+        """Have a few pages claim in the store; return whether there are more."""
+        batch = self._confirmed[:BATCH]
         kept, admitted = [], []
         for page, claim in zip(batch, store.claim_all(batch), strict=True):
             if claim.outcome is not Outcome.DUPLICATE:
@@ -270,15 +253,12 @@ class Outage(Index):
                 # The page that it repeats may fail yet.
                 kept.append(page)
         store.confirm(admitted)
-        for _ in batch:
-            self._confirmed.popleft()
-        self._confirmed.extend(kept)
+        self._confirmed[:BATCH] = []
+        self._confirmed += kept
         moved = len(batch) - len(kept)
-        return CaughtUp(
-            reconciled=moved,
-            duplicates=moved - len(admitted),
-            more=moved > 0 and len(self._confirmed) > 0,
-        )
+        self.counts["reconciled"] += moved
+        self.counts["duplicates"] += moved - len(admitted)
+        return moved > 0 and bool(self._confirmed)
 
     # The store.
 
@@ -288,7 +268,6 @@ class Outage(Index):
         Raises:
             StoreUnavailable: it fails.
         """
-        start = time.monotonic()
         try:
             store = self._opened()
             self._pay(store)
@@ -297,7 +276,7 @@ class Outage(Index):
             if not self.away and not self.left:
                 # Until now, somebody might have asked how its pages fared.
                 self._memory.clear()
-            self._breaker.failed(error, time.monotonic() - start)
+            self._breaker.failed(error)
             raise StoreUnavailable(str(error)) from error
         self.flooded = store.flooded
         self._breaker.worked()
