@@ -236,9 +236,8 @@ class CrawlFilter:
     def _publish_counts(self) -> None:
         stats = self._crawler.stats
         assert stats is not None
-        if self._pool.repeats:
-            stats.set_value("simhash/same_body", self._pool.repeats)
-        for name, number in self._counts.items():
+        outage = {f"outage/{name}": number for name, number in self._index.counts.items()}
+        for name, number in {**self._counts, **outage, "same_body": self._pool.repeats}.items():
             if number:
                 stats.set_value(f"simhash/{name}", number)
 

@@ -93,11 +93,6 @@ class Progress:
         self._arriving.clear()
         self._page_of_item.clear()
 
-    @property
-    def is_settled(self) -> bool:
-        """True if nothing is in progress, and nothing is settled that was not taken."""
-        return not (self._parts or self._failed or self._delivered)
-
     def take_settled(self) -> tuple[list[str], list[str]]:
         """Return the keys that failed, and those that were delivered, since the last call.
 
@@ -110,8 +105,3 @@ class Progress:
         settled = self._failed, [key for key in self._delivered if key not in self._parts]
         self._failed, self._delivered = [], again
         return settled
-
-    def put_back(self, failed: list[str], delivered: list[str]) -> None:
-        """Have keys returned once more, because the index did not take them."""
-        self._failed[:0] = failed
-        self._delivered[:0] = delivered

@@ -2,7 +2,8 @@
 
 Every tenth of a second it confirms pages that were delivered, releases those that failed, and asks
 how the originals of dropped copies fared. Now and then it renews the leases of pages in progress,
-and adopts pages that a dead crawler of the same spider had begun.
+and adopts pages that a dead crawler of the same spider had begun. If a round itself fails, whatever
+it had to tell is left to the leases: they run out, and the pages are crawled again.
 """
 
 from __future__ import annotations
@@ -13,8 +14,7 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
-from dataclasses import dataclass, field
-from functools import partial
+from typing import NamedTuple
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -25,7 +25,7 @@ from scrapy_simhash.crawl.progress import Progress
 from scrapy_simhash.crawl.requests import request_from_json
 from scrapy_simhash.detector import Verdict
 from scrapy_simhash.index.contract import Orphan, Unsettled
-from scrapy_simhash.index.outage import CaughtUp, Outage
+from scrapy_simhash.index.outage import Outage
 
 logger = logging.getLogger(__name__)
 
@@ -41,36 +41,20 @@ FAULT_SECONDS = 5.0
 ADOPTED = "simhash_adopted"
 
 
-@dataclass(slots=True)
-class _Round:
-    """Keys and questions for the index, and then its answers.
+class _News(NamedTuple):
+    """The answers of the index in one round.
 
     Attributes:
-        failed: keys to be released.
-        delivered: keys to be confirmed then.
-        renewed: keys whose leases begin anew.
-        entries: originals of copies that wait.
-        adopts: whether orphans are asked for.
-        at_once: whether everything that was let through in an outage claims now, because the
-            crawl ends.
-        unsettled: how the originals of waiting copies fare, if that was asked and answered.
+        entries: the originals of waiting copies that it was asked about.
+        unsettled: how they fare.
         orphans: adopted pages.
-        caught_up: what the index did about an outage.
-        is_told: whether the index has released and confirmed.
-        is_done: whether the index has answered everything.
+        more: whether pages of an outage are left to be taken to the store.
     """
 
-    failed: list[str]
-    delivered: list[str]
-    renewed: list[str]
     entries: list[int]
-    adopts: bool
-    at_once: bool
-    unsettled: Unsettled | None = None
-    orphans: list[Orphan] = field(default_factory=list)
-    caught_up: CaughtUp = field(default_factory=CaughtUp)
-    is_told: bool = False
-    is_done: bool = False
+    unsettled: Unsettled
+    orphans: list[Orphan]
+    more: bool
 
 
 class Upkeep:
@@ -83,7 +67,7 @@ class Upkeep:
         progress: the pages of which the crawl is the owner.
         copies: dropped pages that may have to be crawled again.
         lease: seconds after which a page in progress that was not renewed counts as left behind.
-        count: adds to a stat of the filter.
+        count: adds one to a stat of the filter.
     """
 
     def __init__(
@@ -95,7 +79,7 @@ class Upkeep:
         progress: Progress,
         copies: Copies,
         lease: float,
-        count: Callable[[str, int], None],
+        count: Callable[[str], None],
     ) -> None:
         self._crawler = crawler
         self._index = index
@@ -110,10 +94,8 @@ class Upkeep:
         self._again: dict[Request, float] = {}
         self._renewed = time.monotonic()
         self._adopts_at = 0.0
-        # Since when the store is away, by the monotonic clock.
-        self._away_since: float | None = None
-        self._idle: tuple[_Round, Future[None]] | None = None
-        self._was_busy = False
+        # What an idle spider asked the index, until it answers.
+        self._idle: Future[_News] | None = None
         self._running: asyncio.Task[None] | None = None
 
     async def begin(self, each_round: Callable[[], None]) -> None:
@@ -122,7 +104,7 @@ class Upkeep:
         Args:
             each_round: called after each round.
         """
-        await self._do(self._round())
+        await self._do()
         self._running = asyncio.get_running_loop().create_task(self._run(each_round))
 
     async def end(self) -> None:
@@ -134,13 +116,12 @@ class Upkeep:
         if self._running is not None:
             self._running.cancel()
         self._progress.end_all()
-        while (await self._do(self._round(at_once=True))).caught_up.more:
+        while await self._do(at_once=True):
             pass
         self._crawl_again(self._copies.take_all())
 
     def note_verdict(self, request: Request, verdict: Verdict) -> None:
         """Note that a request was answered, which may be that of an adopted page."""
-        self._was_busy = True
         # Taken off, because other requests may copy the meta.
         key = request.meta.pop(ADOPTED, None)
         if isinstance(key, str):
@@ -153,38 +134,44 @@ class Upkeep:
         # Nothing is on its way any more, so whatever has not ended never will.
         self._progress.end_all()
         self._adopted.clear()
-        is_late = self._idle is not None
         if self._idle is None:
-            self._was_busy = False
-            round_ = self._round(adopts=True)
-            self._idle = round_, self._ask(round_)
-        round_, asked = self._idle
+            self._idle = self._ask(adopts=True)
         try:
-            asked.result(IDLE_SECONDS)
+            news = self._idle.result(IDLE_SECONDS)
         except NotYet:
             return True
         self._idle = None
-        waits = self._act_on(round_) or bool(self._copies or self._again)
-        is_stale = is_late and (self._was_busy or not self._progress.is_settled)
-        return waits or is_stale or round_.caught_up.more
+        is_busy = self._act_on(news)
+        return is_busy or news.more or bool(self._copies or self._again)
 
     async def _run(self, each_round: Callable[[], None]) -> None:
+        pause = min(FAULT_SECONDS, self._lease / 3)
         while True:
-            await asyncio.sleep(ROUND_SECONDS)
+            await asyncio.sleep(pause if self._again else ROUND_SECONDS)
             try:
                 assert self._crawler.engine is not None
                 self._progress.end_lost(self._crawler.engine.downloader.active)
                 # Whoever ends the upkeep does not end a round in the middle.
-                is_done = (await asyncio.shield(self._do(self._round()))).is_done
+                await asyncio.shield(self._do())
                 each_round()
             except Exception:  # a crawl needs upkeep, whatever happened once
                 logger.exception("The upkeep of the index failed; it goes on")
-                is_done = False
-            if not is_done or self._again:
-                await asyncio.sleep(min(FAULT_SECONDS, self._lease / 3))
+                await asyncio.sleep(pause)
 
-    def _round(self, *, adopts: bool = False, at_once: bool = False) -> _Round:
-        now = time.monotonic()
+    async def _do(self, *, at_once: bool = False) -> bool:
+        """Do a round; return whether pages of an outage are left to be taken to the store."""
+        news = await asyncio.wrap_future(self._ask(at_once=at_once))
+        self._act_on(news)
+        return news.more
+
+    def _ask(self, *, adopts: bool = False, at_once: bool = False) -> Future[_News]:
+        """Tell the index what was settled, and ask how others fared.
+
+        Args:
+            adopts: ask for orphans, although it is not yet time to.
+            at_once: ask for none, because the crawl ends, and try a store that failed just now.
+        """
+        index, now = self._index, time.monotonic()
         renewed: list[str] = []
         if now - self._renewed > self._lease / 3:
             self._renewed = now
@@ -193,64 +180,26 @@ class Upkeep:
         if adopts:
             self._adopts_at = now + self._lease / 2
         failed, delivered = self._progress.take_settled()
-        return _Round(failed, delivered, renewed, self._copies.entries(), adopts, at_once)
+        entries = self._copies.entries()
 
-    async def _do(self, round_: _Round) -> _Round:
-        await asyncio.wrap_future(self._ask(round_))
-        self._act_on(round_)
-        return round_
+        def talk() -> _News:
+            if failed:
+                index.release(failed)
+            if delivered:
+                index.confirm(delivered)
+            if renewed:
+                index.renew(renewed)
+            more = index.catch_up(at_once=at_once)
+            orphans = index.orphans() if adopts else []
+            return _News(entries, index.unsettled(entries), orphans, more)
 
-    def _ask(self, round_: _Round) -> Future[None]:
-        return self._claims.run(partial(self._fill_in, round_))
+        return self._claims.run(talk)
 
-    def _fill_in(self, round_: _Round) -> None:
-        """Tell the index and ask it; where the index is asked."""
-        index = self._index
-        try:
-            if round_.failed:
-                index.release(round_.failed)
-            if round_.delivered:
-                index.confirm(round_.delivered)
-            round_.is_told = True
-            if round_.renewed:
-                index.renew(round_.renewed)
-            round_.caught_up = index.catch_up(at_once=round_.at_once)
-            self._note_absence()
-            if round_.entries:
-                round_.unsettled = self._unsettled(round_.entries)
-            if round_.adopts:
-                round_.orphans = index.orphans()
-            round_.is_done = True
-        except Exception as error:  # noqa: BLE001 - it is tried again, and a crawl needs upkeep
-            logger.error("The index does not take what was delivered: %r", error)
-
-    def _note_absence(self) -> None:
-        if not self._index.away:
-            self._away_since = None
-        elif self._away_since is None:
-            self._away_since = time.monotonic()
-
-    def _unsettled(self, entries: list[int]) -> Unsettled:
-        unsettled = self._index.unsettled(entries)
-        since = self._away_since
-        if since is None or time.monotonic() - since <= self._lease:
-            return unsettled
-        # Nobody could renew a lease in the store meanwhile, so all of them have run out.
-        expired = {entry for entry in unsettled.provisional if entry > 0}
-        return Unsettled(unsettled.provisional - expired, unsettled.gone | expired)
-
-    def _act_on(self, round_: _Round) -> bool:
+    def _act_on(self, news: _News) -> bool:
         """Crawl again what must be; return whether there is anything."""
-        if not round_.is_told:
-            self._progress.put_back(round_.failed, round_.delivered)
-        if round_.orphans:
+        if news.orphans:
             self._adopts_at = 0.0  # there may be more
-        self._count("outage/let_through", round_.caught_up.let_through)
-        self._count("outage/reconciled", round_.caught_up.reconciled)
-        self._count("outage/duplicates", round_.caught_up.duplicates)
-        requests = [*self._adopt(round_.orphans)]
-        if round_.unsettled is not None:
-            requests += self._copies.settle(round_.entries, round_.unsettled)
+        requests = [*self._adopt(news.orphans), *self._copies.settle(news.entries, news.unsettled)]
         self._crawl_again(requests)
         return bool(requests)
 
@@ -288,5 +237,5 @@ class Upkeep:
                     continue
             else:
                 logger.debug("Crawling %s again: its original was not delivered", request.url)
-                self._count("crawled_again", 1)
+                self._count("crawled_again")
             del self._again[request]

@@ -114,8 +114,8 @@ class Outage(Index):
                     answers = self._ask(lambda store: store.claim_all(pages, now=now))
                     claims = dict(zip(there, answers, strict=True))
                 except StoreUnavailable:
-                    # Some may be originals over there, although nobody said so. If anything is still
-                    # owed, the pages have not got there.
+                    # Some may be originals over there, although nobody said so; if anything is
+                    # owed still, they did not get there.
                     self._owed = dict.fromkeys([page.key for page in pages], True) | self._owed
             rest = [page for i, page in enumerate(arrivals) if i not in claims]
             here = iter(self._claim_here(rest, now))

@@ -28,7 +28,7 @@ from scrapy_simhash.index import (
 )
 from scrapy_simhash.settings import FilterSettings
 from tests import servers
-from tests.crawl.test_crawl import ONE_AT_A_TIME, Pages, check_sum, paths, until
+from tests.crawl.test_crawl import ONE_AT_A_TIME, Pages, check_sum, is_settled, paths, until
 from tests.pages import article, edited, html
 
 URL = "redis://nowhere.example/0"
@@ -110,7 +110,7 @@ class InTurn(Pages):
             if callable(act):
                 await asyncio.get_running_loop().run_in_executor(None, act)
             elif act == SETTLED:
-                await until(lambda: crawl.progress.is_settled)
+                await until(lambda: is_settled(crawl.progress))
             elif act == CAUGHT_UP:
                 await until(lambda: not crawl._index.away and not crawl._index.left)
             else:

@@ -17,7 +17,7 @@ def test_page_is_settled_with_the_last_of_its_parts() -> None:
     progress.end("page", failed=False)
     assert progress.take_settled() == ([], ["page"])
     assert "page" not in progress
-    assert progress.is_settled
+    assert progress.take_settled() == ([], [])
 
 
 def test_page_fails_with_any_of_its_parts() -> None:
@@ -49,17 +49,6 @@ def test_delivered_page_is_confirmed_once_nothing_of_its_key_is_in_progress() ->
     assert progress.take_settled() == ([], [])
     progress.end("page", failed=True)
     assert progress.take_settled() == (["page"], ["page"])
-
-
-def test_settled_pages_are_told_again_if_the_index_did_not_take_them() -> None:
-    progress = Progress(items=False)
-    progress.abandon("first")
-    settled = progress.take_settled()
-    assert progress.is_settled
-    progress.abandon("second")
-    progress.put_back(*settled)
-    assert not progress.is_settled
-    assert progress.take_settled() == (["first", "second"], [])
 
 
 def test_page_that_never_arrives_at_its_callback_has_failed() -> None:

@@ -15,21 +15,17 @@ from scrapy_simhash.crawl import upkeep as upkeep_module
 from scrapy_simhash.crawl.copies import Copies
 from scrapy_simhash.crawl.progress import Progress
 from scrapy_simhash.crawl.upkeep import Upkeep
-from scrapy_simhash.detector import Verdict
 from scrapy_simhash.index import Unsettled
-from scrapy_simhash.index.outage import CaughtUp
 
 
 class Calls:
     """An index that notes what it is told, and can fail."""
 
-    away = False
-
     def __init__(self) -> None:
         self.told: list[tuple[str, Any]] = []
         self.error: Exception | None = None
         self.answer = Unsettled(frozenset(), frozenset())
-        self.caught_up = CaughtUp()
+        self.more = False
 
     def note(self, name: str, what: Any = None) -> None:
         self.told.append((name, what))
@@ -46,14 +42,15 @@ class Calls:
         self.note("renew", keys)
 
     def unsettled(self, entries: Any) -> Unsettled:
-        self.note("unsettled", entries)
+        if entries:
+            self.note("unsettled", entries)
         return self.answer
 
     def orphans(self) -> list[Any]:
         return []
 
-    def catch_up(self, *, at_once: bool) -> CaughtUp:
-        return self.caught_up
+    def catch_up(self, *, at_once: bool) -> bool:
+        return self.more
 
 
 class Late:
@@ -72,7 +69,10 @@ class Late:
 
     def catch_up(self) -> None:
         for future, work in self._owed:
-            future.set_result(work())
+            try:
+                future.set_result(work())
+            except Exception as error:  # noqa: BLE001 - it is raised where it is asked for
+                future.set_exception(error)
         self._owed.clear()
 
 
@@ -91,12 +91,8 @@ class Crawl:
             progress=self.progress,
             copies=self.copies,
             lease=lease,
-            count=lambda name, by: None,
+            count=lambda name: None,
         )
-
-    def come(self, url: str = "http://a.example/") -> None:
-        verdict = Verdict("unique", url)
-        self.upkeep.note_verdict(Request(url), verdict)
 
     async def rounds(self, number: int) -> None:
         """Keep up for so many rounds, without waiting between them."""
@@ -142,21 +138,6 @@ def test_crawl_stays_while_copies_wait(crawl: Crawl) -> None:
     assert not crawl.upkeep.stays_open()
 
 
-def test_copies_are_crawled_when_their_store_is_away_for_longer_than_a_lease() -> None:
-    """Whoever has their original could not renew its lease either."""
-    crawl = Crawl(lease=0.05)
-    crawl.copies.wait(Request("http://a.example/copy"), 5)
-    crawl.index.answer = Unsettled(frozenset({5}), frozenset())
-    crawl.index.away = True
-    for _ in range(2):
-        assert crawl.upkeep.stays_open()
-    assert crawl.queue == []
-    time.sleep(0.06)
-    assert crawl.upkeep.stays_open()
-    assert len(crawl.queue) == 1
-    assert not crawl.upkeep.stays_open()
-
-
 def test_copy_that_the_queue_refuses_for_longer_than_a_lease_does_not_keep_the_crawl_open(
     caplog: Any,
 ) -> None:
@@ -198,38 +179,10 @@ def test_crawl_that_ends_adopts_no_page(crawl: Crawl) -> None:
     assert not asked
 
 
-def test_copies_wait_for_an_original_that_was_let_through_however_long_the_store_is_away() -> None:
-    crawl = Crawl(lease=0.05)
-    crawl.copies.wait(Request("http://a.example/copy"), -5)
-    crawl.index.answer = Unsettled(frozenset({-5}), frozenset())
-    crawl.index.away = True
-    assert crawl.upkeep.stays_open()
-    time.sleep(0.06)
-    assert crawl.upkeep.stays_open()
-    assert crawl.queue == []
-
-
-def test_an_absence_begins_anew_when_the_store_was_back_while_no_copy_waited() -> None:
-    crawl = Crawl(lease=0.05)
-    copy = Request("http://a.example/copy")
-    crawl.index.answer = Unsettled(frozenset({5}), frozenset())
-    crawl.index.away = True
-    crawl.copies.wait(copy, 5)
-    crawl.upkeep.stays_open()
-    crawl.copies.take_all()
-    crawl.index.away = False
-    crawl.upkeep.stays_open()
-    time.sleep(0.06)
-    crawl.index.away = True
-    crawl.copies.wait(copy, 5)
-    assert crawl.upkeep.stays_open()
-    assert crawl.queue == []
-
-
 def test_round_that_has_begun_is_finished_when_the_upkeep_ends(crawl: Crawl) -> None:
     crawl.claims.is_late = True
-    crawl.progress.abandon("failed")
-    crawl.index.error = RuntimeError("a fault")
+    crawl.copies.wait(Request("http://a.example/copy"), 5)
+    crawl.index.answer = Unsettled(frozenset(), frozenset({5}))
 
     async def end_in_the_middle() -> None:
         await crawl.rounds(5)
@@ -237,44 +190,30 @@ def test_round_that_has_begun_is_finished_when_the_upkeep_ends(crawl: Crawl) -> 
         await asyncio.sleep(0.01)
 
     finished(end_in_the_middle())
-    assert crawl.index.told == [("release", ["failed"])]
-    assert crawl.progress.take_settled() == (["failed"], [])
+    assert [request.url for request in crawl.queue] == ["http://a.example/copy"]
 
 
 def test_crawl_stays_while_pages_of_an_outage_are_taken_to_the_store(crawl: Crawl) -> None:
-    crawl.index.caught_up = CaughtUp(reconciled=64, more=True)
+    crawl.index.more = True
     assert crawl.upkeep.stays_open()
-    crawl.index.caught_up = CaughtUp(reconciled=3)
+    crawl.index.more = False
     assert not crawl.upkeep.stays_open()
 
 
-@pytest.mark.parametrize("is_busy", [False, True])
-def test_late_answer_of_the_index_does_not_end_a_crawl_that_was_busy_since(
-    crawl: Crawl, is_busy: bool
-) -> None:
+def test_late_answer_of_the_index_ends_the_crawl_when_it_is_there(crawl: Crawl) -> None:
     crawl.claims.is_late = True
     assert crawl.upkeep.stays_open()
-    if is_busy:
-        crawl.come()
+    assert crawl.upkeep.stays_open()
     crawl.claims.catch_up()
-    assert crawl.upkeep.stays_open() == is_busy
-    crawl.claims.is_late = False
     assert not crawl.upkeep.stays_open()
 
 
-def test_index_that_fails_is_told_again_what_was_settled(
-    crawl: Crawl, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(upkeep_module, "FAULT_SECONDS", 0.0)
-    crawl.index.error = RuntimeError("a fault")
-    crawl.progress.abandon("failed")
-    crawl.progress.begin("page")
-    crawl.progress.end("page", failed=False)
-    finished(crawl.rounds(3))
-    assert set(map(str, crawl.index.told)) == {"('release', ['failed'])"}
-    crawl.index.error, crawl.index.told = None, []
-    finished(crawl.rounds(3))
-    assert crawl.index.told == [("release", ["failed"]), ("confirm", ["page"])]
+def test_copy_that_waits_since_the_index_was_asked_keeps_the_crawl_open(crawl: Crawl) -> None:
+    crawl.claims.is_late = True
+    assert crawl.upkeep.stays_open()
+    crawl.copies.wait(Request("http://a.example/copy"), 5)
+    crawl.claims.catch_up()
+    assert crawl.upkeep.stays_open()
 
 
 def test_index_that_fails_is_left_alone_for_a_while(crawl: Crawl, caplog: Any) -> None:

@@ -193,7 +193,9 @@ def test_originals_of_the_store_count_as_provisional_while_it_is_away(index, sto
     assert index.unsettled([entry]).provisional == {entry}
 
 
-def test_originals_of_a_store_that_is_away_for_longer_than_a_lease_count_as_gone(store, monkeypatch):
+def test_originals_of_a_store_that_is_away_for_longer_than_a_lease_count_as_gone(
+    store, monkeypatch
+):
     """Whoever has them could not renew their leases either."""
     now = [1000.0]
     monkeypatch.setattr(breaker.time, "monotonic", lambda: now[0])
