@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -42,54 +43,38 @@ class Pages:
         return twins
 
 
+@dataclass(eq=False, slots=True)
 class Decision:
     """The answers to the claims of one call, one after the other, and the changes they make.
 
-    Args:
-        pages: the pages of the call.
-        spec: how the index was opened.
-        is_expired: whether an entry's lease is.
+    Attributes:
+        is_expired: whether an entry's lease has run out at a time.
         owner: whose the pages are that are in progress from now on.
-        now: seconds since the Unix epoch.
-        near: for each page (distance, position) of the entries near it.
+        near: for each page, the entries near it.
         records: these entries; deleted ones are missing.
         last: the last position in the log.
-
-    Attributes:
-        claims: the answers.
         new: the entries of pages that become originals, by the page's index.
         leased: entries whose leases begin anew, by position.
         deleted: positions of expired copies, whose place a page takes.
     """
 
-    def __init__(
-        self,
-        pages: Pages,
-        spec: IndexSpec,
-        is_expired: Callable[[Record, float], bool],
-        owner: str,
-        now: float,
-        near: list[Near],
-        records: dict[int, Record],
-        last: int,
-    ) -> None:
-        self._spec = spec
-        self._is_expired = is_expired
-        self._owner = owner
-        self._now = now
-        self._near = near
-        self._records = records
-        self._twins = pages.twins(spec.distance)
-        self._last = last
-        self.new: dict[int, Record] = {}
-        self.leased: dict[int, Record] = {}
-        self.deleted: set[int] = set()
-        self.claims = [self._answer(*page) for page in enumerate(pages.arrivals)]
+    pages: Pages
+    spec: IndexSpec
+    is_expired: Callable[[Record, float], bool]
+    owner: str
+    now: float
+    near: list[Near]
+    records: dict[int, Record]
+    last: int
+    new: dict[int, Record] = field(default_factory=dict)
+    leased: dict[int, Record] = field(default_factory=dict)
+    deleted: set[int] = field(default_factory=set)
+    claims: list[Claim] = field(init=False)
+    _twins: list[Near] = field(init=False)
 
-    @property
-    def changes(self) -> bool:
-        """True if anything is to be written."""
-        return bool(self.new or self.leased or self.deleted)
+    def __post_init__(self) -> None:
+        self._twins = self.pages.twins(self.spec.distance)
+        self.claims = [self._answer(*page) for page in enumerate(self.pages.arrivals)]
 
     def _answer(self, index: int, page: Arrival) -> Claim:
         own: list[Record] = []
@@ -99,13 +84,12 @@ class Decision:
         for distance, record in self._found(index, page.scope):
             ruling = self._ruling(page, record, distance)
             provisional = record.owner is not None
-            match = Match(
-                record.position, record.key, distance, record.time, provisional, ruling.reason
-            )
+            at, reason = record.position, ruling.reason
+            match = Match(at, record.key, distance, record.time, provisional, reason)
             if ruling is _OWN:
                 own.append(record)
                 matches.append(match)
-            elif not self._is_expired(record, self._now):
+            elif not self.is_expired(record, self.now):
                 (matches if ruling.is_copy else others).append(match)
             elif ruling.is_copy:
                 expired.append(record)
@@ -116,38 +100,37 @@ class Decision:
             return Claim(Outcome.DUPLICATE, tuple(matches), tuple(others))
         for record in expired:
             self.deleted.add(record.position)
-            del self._records[record.position]
+            del self.records[record.position]
         self._admit(index, page)
         return Claim(Outcome.ORIGINAL, (), tuple(others))
 
     def _found(self, index: int, scope: str) -> Iterator[tuple[int, Record]]:
         """Yield distance and entry of what is near a page, nearest first, then oldest."""
-        records = self._records
-        near = [*self._near[index]]
+        near = [*self.near[index]]
         for distance, twin in self._twins[index]:
             if twin in self.new:
                 near.append((distance, self.new[twin].position))
         for distance, position in sorted(near):
-            record = records.get(position)
+            record = self.records.get(position)
             if record is not None and record.scope == scope:
                 yield distance, record
 
     def _ruling(self, page: Arrival, record: Record, distance: int) -> Ruling:
         if record.key == page.key:
             return _OWN
-        return self._spec.judge(page.key, page.facts, record.key, record.facts, distance)
+        return self.spec.judge(page.key, page.facts, record.key, record.facts, distance)
 
     def _lease_anew(self, own: list[Record], page: Arrival) -> None:
         for record in own:
             if record.owner is not None:
-                expires = self._now + self._spec.lease
-                leased = record._replace(owner=self._owner, expires=expires, request=page.request)
-                self.leased[record.position] = self._records[record.position] = leased
+                expires = self.now + self.spec.lease
+                leased = record._replace(owner=self.owner, expires=expires, request=page.request)
+                self.leased[record.position] = self.records[record.position] = leased
 
     def _admit(self, index: int, page: Arrival) -> None:
-        position = self._last + len(self.new) + 1
+        position = self.last + len(self.new) + 1
         # Whole seconds take half the room in a file.
-        time, expires = float(int(self._now)), self._now + self._spec.lease
-        self.new[index] = self._records[position] = Record(
-            position, page.key, page.scope, page.facts, time, self._owner, expires, 0, page.request
+        time, expires = float(int(self.now)), self.now + self.spec.lease
+        self.new[index] = self.records[position] = Record(
+            position, page.key, page.scope, page.facts, time, self.owner, expires, 0, page.request
         )

@@ -10,7 +10,6 @@ import logging
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from itertools import islice
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
@@ -65,25 +64,21 @@ class LocalIndex(Index):
         if not arrivals:
             return []
         now = time.time() if now is None else now
-        pages = Pages(arrivals, self.spec)
-        log = self._log
-        decide = partial(Decision, pages, self.spec, log.is_expired, log.crawler, now)
+        pages, log = Pages(arrivals, self.spec), self._log
         with self._lock:
             self._follow()
             # Most of the time goes into this, while other crawlers can write.
             compared = len(self._neighbours)
             near = self._find(pages)
-            if all(near):
-                # There may be nothing to write.
-                decision = decide(near, self._records(near), 0)
-                if not decision.changes:
-                    return decision.claims
             with log.transaction():
                 self._follow()
                 # Whatever came meanwhile is compared exactly: no race admits two.
                 later = self._neighbours.scan(pages.words, compared)
                 near = [[*first, *rest] for first, rest in zip(near, later, strict=True)]
-                decision = decide(near, self._records(near), log.last())
+                records, last = self._records(near), log.last()
+                decision = Decision(
+                    pages, self.spec, log.is_expired, log.crawler, now, near, records, last
+                )
                 log.delete(decision.deleted)
                 self._append(pages, decision.new)
                 log.lease(decision.leased.values())
@@ -184,21 +179,22 @@ class LocalIndex(Index):
 
     def orphans(self, *, limit: int = 100, now: float | None = None) -> list[Orphan]:  # noqa: D102
         now = time.time() if now is None else now
-        crawler, expires = self._log.crawler, now + self.spec.lease
+        owner, expires = self._log.crawler, now + self.spec.lease
+        adopted, given_up = [], []
         with self._lock:
             with self._log.transaction():
-                expired = self._log.expired(now, limit)
-                adopted = [
-                    r._replace(owner=crawler, expires=expires, adoptions=r.adoptions + 1)
-                    for r in expired
-                    if r.request is not None and r.adoptions < MAX_ADOPTIONS
-                ]
+                for record in self._log.expired(now, limit):
+                    times = record.adoptions + 1
+                    if record.request is None or times > MAX_ADOPTIONS:
+                        given_up.append(record)
+                        continue
+                    record = record._replace(owner=owner, expires=expires, adoptions=times)
+                    adopted.append(record)
                 self._log.lease(adopted)
-                positions = {record.position for record in expired}
-                self._log.delete(positions - {record.position for record in adopted})
+                self._log.delete([record.position for record in given_up])
             self._hold(adopted)
-        for record in expired:
-            if record.request is not None and record.adoptions >= MAX_ADOPTIONS:
+        for record in given_up:
+            if record.request is not None:
                 logger.warning(
                     "%s is not crawled again: %d crawlers that had it in progress have ended",
                     record.key,
