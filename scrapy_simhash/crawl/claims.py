@@ -26,10 +26,10 @@ T = TypeVar("T")
 
 
 class Claims:
-    """Talks to the index for one event loop.
+    """Talks to the index for one event loop, and closes it.
 
     Args:
-        index: that decides; it is closed with :meth:`close`.
+        index: that decides.
         on_loop: whether it answers so fast that it is asked on the event loop. If not, one thread
             asks it.
         more_to_come: tells whether other pages are about to claim.
@@ -91,8 +91,8 @@ class Claims:
     async def _ask(self) -> None:
         while self._waiting:
             # Others may come in this turn of the loop, and in a moment.
-            patience = len(self._waiting) < BATCH and self._more_to_come()
-            await asyncio.sleep(PATIENCE if patience else 0)
+            is_patient = len(self._waiting) < BATCH and self._more_to_come()
+            await asyncio.sleep(PATIENCE if is_patient else 0)
             batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
             arrivals = [arrival for arrival, _ in batch]
             if self._thread is None:

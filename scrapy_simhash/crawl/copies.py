@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 
 from scrapy import Request
 
@@ -21,7 +22,6 @@ class Copies:
         self._waiting: dict[int, list[Request]] = {}
 
     def __bool__(self) -> bool:
-        """Return whether any copy waits."""
         return bool(self._waiting)
 
     def wait(self, request: Request, entry: int) -> None:
@@ -32,15 +32,10 @@ class Copies:
 
     def entries(self) -> list[int]:
         """Return originals that the index is to be asked about, those first that waited longest."""
-        return [entry for entry, _ in zip(self._waiting, range(ASKED_AT_ONCE), strict=False)]
+        return [*islice(self._waiting, ASKED_AT_ONCE)]
 
     def settle(self, entries: Iterable[int], unsettled: Unsettled) -> list[Request]:
-        """Forget the copies of confirmed originals; return those to be crawled again.
-
-        Args:
-            entries: what the index was asked about.
-            unsettled: its answer.
-        """
+        """Forget the copies of confirmed originals; return those to be crawled again."""
         again: list[Request] = []
         for entry in entries:
             copies = self._waiting.pop(entry, [])

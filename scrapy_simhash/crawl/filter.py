@@ -43,19 +43,15 @@ from scrapy_simhash.settings import Action, FilterSettings
 
 logger = logging.getLogger(__name__)
 
+_DONE: dict[Action, str] = {"drop": "dropped", "follow": "followed", "flag": "flagged"}
+
 
 class CrawlFilter:
     """Decides about pages, and keeps the index true to what was delivered.
 
-    Args:
-        crawler: the crawl; its settings are read and checked here.
-
     Attributes:
-        settings: of the crawl.
         progress: the pages of which the crawl is the owner.
         copies: dropped pages that may have to be crawled again.
-        summary: what the crawl did with its pages.
-        upkeep: keeps the crawl and its index together.
         sparing: learns from addresses; None where SIMHASH_SPARE is "off".
 
     Raises:
@@ -88,12 +84,12 @@ class CrawlFilter:
         )
         self.upkeep = Upkeep(
             crawler,
-            index=self._index,
-            claims=self._claims,
-            progress=self.progress,
-            copies=self.copies,
-            lease=self.settings.lease,
-            count=self.count,
+            self._index,
+            self._claims,
+            self.progress,
+            self.copies,
+            self.settings.lease,
+            self.count,
         )
         self.sparing: Sparing | None = None
         if self.settings.spare != "off":
@@ -115,9 +111,9 @@ class CrawlFilter:
         assert self._crawler.spider is not None
         return self._crawler.spider
 
-    def count(self, name: str, by: int = 1) -> None:
-        """Add to the stat ``simhash/<name>``, which is there from 1 on, a moment later."""
-        self._counts[name] += by
+    def count(self, name: str) -> None:
+        """Add one to the stat ``simhash/<name>``, a moment later."""
+        self._counts[name] += 1
 
     # Pages and items.
 
@@ -150,14 +146,9 @@ class CrawlFilter:
     async def check(
         self, body: Body, *, key: str, url: str, request: Request | None = None
     ) -> Verdict:
-        """Return the verdict on a page or an item.
+        """Return the verdict on a page or an item, which has the scope and the host of its URL.
 
-        Args:
-            body: to be analysed.
-            key: what names the page.
-            url: where it was found; pages of different scopes are never compared, and those of a
-                host whose pages time out again and again are let through.
-            request: by which another crawler can crawl the page again; None if it need not.
+        By the request another crawler can crawl the page again; it is None if it need not.
         """
         if self._slow_hosts.has(url):
             return Verdict("skipped", key, "slow_host")
@@ -204,15 +195,10 @@ class CrawlFilter:
             self.count(f"{verdict.kind}/{verdict.reason}")
         elif verdict.kind == "unique" and verdict.near:
             self.count(f"near_kept/{verdict.near[0].reason}")
-        if verdict.kind != "duplicate":
-            return
-        if action == "drop":
-            self.count("dropped")
-            self.count("bytes_dropped", len(response.body))
-        elif action == "follow":
-            self.count("followed")
-        else:
-            self.count("flagged")
+        if verdict.kind == "duplicate":
+            self.count(_DONE[action])
+        if verdict.kind == "duplicate" and action == "drop":
+            self._counts["bytes_dropped"] += len(response.body)
 
     # The events of the crawl.
 
@@ -282,15 +268,7 @@ class CrawlFilter:
 
 
 def open_outage(settings: FilterSettings, spider: str) -> Outage:
-    """Open the index that the settings name, with a circuit breaker for when it is away.
-
-    Args:
-        settings: of a crawl.
-        spider: the name of the spider whose pages are crawled.
-
-    Raises:
-        SettingError: the index cannot be used; names SIMHASH_INDEX_URL.
-    """
+    """Open the index of a spider's crawl, or raise a SettingError that names SIMHASH_INDEX_URL."""
     spec = settings.index_spec(spider)
     try:
         return Outage(

@@ -15,7 +15,7 @@ class Progress:
     """Follows pages from the downloader to the last of their items.
 
     Args:
-        items: whether items are asked for the page that they come from.
+        items: whether :meth:`page_of` is asked.
     """
 
     def __init__(self, *, items: bool) -> None:
@@ -29,7 +29,6 @@ class Progress:
         self._delivered: list[str] = []
 
     def __contains__(self, key: str) -> bool:
-        """Return whether a callback or an item of this key is on its way."""
         return key in self._parts
 
     def keys(self) -> list[str]:
@@ -77,11 +76,7 @@ class Progress:
         self._failed.append(key)
 
     def end_lost(self, active: Collection[Request]) -> None:
-        """End the pages that a middleware after ours turned down, or asked for again.
-
-        Args:
-            active: the requests that the downloader is still busy with.
-        """
+        """End the pages that a middleware after ours turned down, or asked for again."""
         for request in [request for request in self._arriving if request not in active]:
             self.end(self._arriving.pop(request), failed=True)
 

@@ -48,7 +48,6 @@ class Summary:
     """Notes each verdict.
 
     Args:
-        settings: of the crawl.
         counts: the stats of the filter, by name.
     """
 
@@ -84,16 +83,11 @@ class Summary:
         response: Response,
         verdict: Verdict,
         action: Action,
-        pattern: str | None = None,
+        pattern: str | None,
     ) -> None:
-        """Note the verdict on a page; what a component fetches for itself is none.
+        """Note the verdict on a page, and the address pattern that it fitted.
 
-        Args:
-            request: what was asked for.
-            response: the page.
-            verdict: on it.
-            action: what is done if it is a near-duplicate.
-            pattern: the address pattern that the request fitted, if it fitted one.
+        Whatever a component fetches for itself is no page.
         """
         if verdict.reason == "no_callback":
             return
@@ -108,7 +102,7 @@ class Summary:
         """Note the verdict on an item."""
         # An item that repeats another is dropped by either action that drops pages.
         action: Action = "flag" if self._settings.action == "flag" else "drop"
-        self._write("item", verdict.key, verdict, action, None, None)
+        self._write("item", verdict.key, verdict, action)
 
     def spared(self, url: str, host: str, signature: str) -> None:
         """Note a request that was not sent."""
@@ -122,8 +116,8 @@ class Summary:
         url: str,
         verdict: Verdict,
         action: Action,
-        length: int | None,
-        seconds: float | None,
+        length: int | None = None,
+        seconds: float | None = None,
         pattern: str | None = None,
     ) -> None:
         if self._log is None:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from scrapy import Request
@@ -57,53 +58,35 @@ class _News(NamedTuple):
     more: bool
 
 
+@dataclass(eq=False)
 class Upkeep:
     """Keeps a crawl and its index together.
 
-    Args:
+    Attributes:
         crawler: the crawl, into whose queue pages are put that must be crawled again.
-        index: of the crawl.
-        claims: by which the index is asked.
-        progress: the pages of which the crawl is the owner.
-        copies: dropped pages that may have to be crawled again.
         lease: seconds after which a page in progress that was not renewed counts as left behind.
         count: adds one to a stat of the filter.
     """
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        *,
-        index: Outage,
-        claims: Claims,
-        progress: Progress,
-        copies: Copies,
-        lease: float,
-        count: Callable[[str], None],
-    ) -> None:
-        self._crawler = crawler
-        self._index = index
-        self._claims = claims
-        self._progress = progress
-        self._copies = copies
-        self._lease = lease
-        self._count = count
-        # Keys of adopted pages that lie in the queue.
-        self._adopted: set[str] = set()
-        # Requests that the queue refuses, and since when.
-        self._again: dict[Request, float] = {}
-        self._renewed = time.monotonic()
-        self._adopts_at = 0.0
-        # What an idle spider asked the index, until it answers.
-        self._idle: Future[_News] | None = None
-        self._running: asyncio.Task[None] | None = None
+    crawler: Crawler
+    index: Outage
+    claims: Claims
+    progress: Progress
+    copies: Copies
+    lease: float
+    count: Callable[[str], None]
+    # Keys of adopted pages that lie in the queue.
+    _adopted: set[str] = field(default_factory=set)
+    # Requests that the queue refuses, and since when.
+    _again: dict[Request, float] = field(default_factory=dict)
+    _renewed: float = field(default_factory=time.monotonic)
+    _adopts_at: float = 0.0
+    # What an idle spider asked the index, until it answers.
+    _idle: Future[_News] | None = None
+    _running: asyncio.Task[None] | None = None
 
     async def begin(self, each_round: Callable[[], None]) -> None:
-        """Adopt what dead crawlers left behind, and go on until :meth:`end`.
-
-        Args:
-            each_round: called after each round.
-        """
+        """Adopt what dead crawlers left behind, and do rounds until :meth:`end`."""
         await self._do()
         self._running = asyncio.get_running_loop().create_task(self._run(each_round))
 
@@ -115,10 +98,10 @@ class Upkeep:
         """
         if self._running is not None:
             self._running.cancel()
-        self._progress.end_all()
+        self.progress.end_all()
         while await self._do(at_once=True):
             pass
-        self._crawl_again(self._copies.take_all())
+        self._crawl_again(self.copies.take_all())
 
     def note_verdict(self, request: Request, verdict: Verdict) -> None:
         """Note that a request was answered, which may be that of an adopted page."""
@@ -127,12 +110,12 @@ class Upkeep:
         if isinstance(key, str):
             self._adopted.discard(key)
             if verdict.key != key or verdict.kind not in ("unique", "revisit"):
-                self._progress.abandon(key)
+                self.progress.abandon(key)
 
     def stays_open(self) -> bool:
         """Do a round for an idle spider; return whether the crawl must go on after it."""
         # Nothing is on its way any more, so whatever has not ended never will.
-        self._progress.end_all()
+        self.progress.end_all()
         self._adopted.clear()
         if self._idle is None:
             self._idle = self._ask(adopts=True)
@@ -142,15 +125,15 @@ class Upkeep:
             return True
         self._idle = None
         is_busy = self._act_on(news)
-        return is_busy or news.more or bool(self._copies or self._again)
+        return is_busy or news.more or bool(self.copies or self._again)
 
     async def _run(self, each_round: Callable[[], None]) -> None:
-        pause = min(FAULT_SECONDS, self._lease / 3)
+        pause = min(FAULT_SECONDS, self.lease / 3)
         while True:
             await asyncio.sleep(pause if self._again else ROUND_SECONDS)
             try:
-                assert self._crawler.engine is not None
-                self._progress.end_lost(self._crawler.engine.downloader.active)
+                assert self.crawler.engine is not None
+                self.progress.end_lost(self.crawler.engine.downloader.active)
                 # Whoever ends the upkeep does not end a round in the middle.
                 await asyncio.shield(self._do())
                 each_round()
@@ -171,16 +154,16 @@ class Upkeep:
             adopts: ask for orphans, although it is not yet time to.
             at_once: ask for none, because the crawl ends, and try a store that failed just now.
         """
-        index, now = self._index, time.monotonic()
+        index, now = self.index, time.monotonic()
         renewed: list[str] = []
-        if now - self._renewed > self._lease / 3:
+        if now - self._renewed > self.lease / 3:
             self._renewed = now
-            renewed = [*self._progress.keys(), *self._adopted]
+            renewed = [*self.progress.keys(), *self._adopted]
         adopts = not at_once and (adopts or now >= self._adopts_at)
         if adopts:
-            self._adopts_at = now + self._lease / 2
-        failed, delivered = self._progress.take_settled()
-        entries = self._copies.entries()
+            self._adopts_at = now + self.lease / 2
+        failed, delivered = self.progress.take_settled()
+        entries = self.copies.entries()
 
         def talk() -> _News:
             if failed:
@@ -193,24 +176,24 @@ class Upkeep:
             orphans = index.orphans() if adopts else []
             return _News(entries, index.unsettled(entries), orphans, more)
 
-        return self._claims.run(talk)
+        return self.claims.run(talk)
 
     def _act_on(self, news: _News) -> bool:
         """Crawl again what must be; return whether there is anything."""
         if news.orphans:
             self._adopts_at = 0.0  # there may be more
-        requests = [*self._adopt(news.orphans), *self._copies.settle(news.entries, news.unsettled)]
+        requests = [*self._adopt(news.orphans), *self.copies.settle(news.entries, news.unsettled)]
         self._crawl_again(requests)
         return bool(requests)
 
     def _adopt(self, orphans: Iterable[Orphan]) -> Iterable[Request]:
-        assert self._crawler.spider is not None
+        assert self.crawler.spider is not None
         for orphan in orphans:
             try:
-                request = request_from_json(orphan.request, self._crawler.spider)
+                request = request_from_json(orphan.request, self.crawler.spider)
             except ValueError as error:
                 logger.warning("%s cannot be crawled again: %s", orphan.key, error)
-                self._progress.abandon(orphan.key)
+                self.progress.abandon(orphan.key)
                 continue
             request.meta[ADOPTED] = orphan.key
             self._adopted.add(orphan.key)
@@ -218,14 +201,14 @@ class Upkeep:
 
     def _crawl_again(self, requests: Iterable[Request]) -> None:
         """Put requests into the queue; it may refuse each of them for as long as a lease lasts."""
-        assert self._crawler.engine is not None
+        assert self.crawler.engine is not None
         now = time.monotonic()
         self._again |= dict.fromkeys(requests, now)
         for request, since in [*self._again.items()]:
             try:
-                self._crawler.engine.crawl(request)
+                self.crawler.engine.crawl(request)
             except Exception as error:  # noqa: BLE001 - a queue elsewhere may be away
-                is_lost = now - since > self._lease
+                is_lost = now - since > self.lease
                 logger.log(
                     logging.WARNING if is_lost or since == now else logging.DEBUG,
                     "%s cannot be put into the queue to be crawled again%s: %r",
@@ -237,5 +220,5 @@ class Upkeep:
                     continue
             else:
                 logger.debug("Crawling %s again: its original was not delivered", request.url)
-                self._count("crawled_again")
+                self.count("crawled_again")
             del self._again[request]
