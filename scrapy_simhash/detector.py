@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Literal
 
 from scrapy_simhash.analysis.page import PageAnalysis, analyse_html, analyse_text
@@ -73,13 +72,7 @@ class Verdict:
 
 
 def spec_of(recipe: Recipe, *, lease: float = DEFAULT_LEASE, spider: str = "") -> IndexSpec:
-    """Return how an index for a recipe is opened.
-
-    Args:
-        recipe: makes the fingerprints; its distance is that of the rule.
-        lease: seconds that a page in progress belongs to its crawler.
-        spider: the name of the spider whose pages are crawled.
-    """
+    """Return how an index for a recipe is opened; see :class:`.IndexSpec` for the rest."""
     return IndexSpec(
         recipe=recipe.identity,
         bits=recipe.bits,
@@ -93,13 +86,12 @@ def spec_of(recipe: Recipe, *, lease: float = DEFAULT_LEASE, spider: str = "") -
 
 def verdict_of(arrival: Arrival, claim: Claim, excerpt: str = "") -> Verdict:
     """Return the verdict that follows from a claim."""
-    kind: Kind
-    reason, matches = None, claim.matches
+    key, fingerprint, near = arrival.key, arrival.fingerprint, claim.near
     if claim.outcome is Outcome.DUPLICATE:
-        kind, reason = "duplicate", claim.matches[0].reason
-    else:
-        kind, matches = "unique" if claim.outcome is Outcome.ORIGINAL else "revisit", ()
-    return Verdict(kind, arrival.key, reason, arrival.fingerprint, matches, claim.near, excerpt)
+        reason = claim.matches[0].reason
+        return Verdict("duplicate", key, reason, fingerprint, claim.matches, near, excerpt)
+    kind: Kind = "unique" if claim.outcome is Outcome.ORIGINAL else "revisit"
+    return Verdict(kind, key, None, fingerprint, (), near, excerpt)
 
 
 class NearDuplicateDetector:
@@ -117,12 +109,7 @@ class NearDuplicateDetector:
     def __enter__(self) -> NearDuplicateDetector:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def check_html(self, html: str, *, key: str, scope: str = "") -> Verdict:

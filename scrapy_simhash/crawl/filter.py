@@ -222,8 +222,9 @@ class CrawlFilter:
     def _publish_counts(self) -> None:
         stats = self._crawler.stats
         assert stats is not None
-        outage = {f"outage/{name}": number for name, number in self._index.counts.items()}
-        for name, number in {**self._counts, **outage, "same_body": self._pool.repeats}.items():
+        others = {f"outage/{name}": number for name, number in self._index.counts.items()}
+        others |= {"same_body": self._pool.repeats, "flooded": self._index.flooded}
+        for name, number in (self._counts | others).items():
             if number:
                 stats.set_value(f"simhash/{name}", number)
 

@@ -28,12 +28,7 @@ _RULE_METHODS = ("_callback", "_errback")
 
 
 def request_key(request: Request, url: str) -> str:
-    """Return the key of the page that a request gets.
-
-    Args:
-        request: the request.
-        url: the address of the page, if redirects led elsewhere.
-    """
+    """Return the key of the page that a request gets at an address, where redirects may lead."""
     own_key = request.meta.get("simhash_key")
     return plain_key(own_key) if own_key else page_key(url, request.method, request.body)
 

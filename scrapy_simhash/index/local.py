@@ -39,12 +39,7 @@ _PUT = 1 << 8
 
 
 class LocalIndex(Index):
-    """See the contract for its methods.
-
-    Args:
-        file: where the log is.
-        spec: how it is opened.
-    """
+    """An index on this machine; see the contract for its methods."""
 
     def __init__(self, file: SqliteFile, spec: IndexSpec) -> None:
         self.spec = spec
@@ -129,7 +124,6 @@ class LocalIndex(Index):
         return found
 
     def _records(self, near: list[Near]) -> dict[int, Record]:
-        """Return the entries that were found."""
         wanted = {position for some in near for _, position in some}
         if not wanted:
             return {}
@@ -169,7 +163,6 @@ class LocalIndex(Index):
         return [record for record in records if record.owner == self._log.crawler]
 
     def _hold(self, records: Iterable[Record]) -> None:
-        """Remember that this crawler has these entries in progress."""
         for record in records:
             self._open.setdefault(record.key, set()).add(record.position)
 

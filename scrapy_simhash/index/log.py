@@ -55,13 +55,6 @@ class Log:
     happen inside a transaction only. Positions grow, and none is used twice. In RAM it keeps no
     fingerprints, because the neighbours have them.
 
-    Args:
-        file: where it is.
-        spec: how the index is opened.
-
-    Raises:
-        StoreError: of every method; see :class:`.sqlite_file.SqliteFile`.
-
     Attributes:
         crawler: the name of this crawler, which owns the leases that it writes.
         transaction: holds the store's write lock; undoes everything when left by an exception.
@@ -74,8 +67,7 @@ class Log:
         self.transaction = file.transaction
         self.has_fingerprints = file.path is not None
 
-    def close(self) -> None:
-        """Close the file."""
+    def close(self) -> None:  # noqa: D102
         leave(self.crawler)
         self._file.close()
 

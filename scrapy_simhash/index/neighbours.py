@@ -43,11 +43,6 @@ class Neighbours:
 
     It is not thread-safe. An entry takes ``bits / 8`` + 9 bytes and, for each block, 6 to 9.
 
-    Args:
-        bits: width of the fingerprints.
-        blocks: block values of a fingerprint.
-        distance: k; entries within k bits are found.
-
     Attributes:
         flooded: look-ups that found more than ``BUCKET_LIMIT`` entries in a bucket, and read the
             newest ones only.
@@ -77,7 +72,7 @@ class Neighbours:
 
         Args:
             positions: where they stand in the log, less than 2**32.
-            words: shape (n, bits / 64), as :func:`packed_words` gives them.
+            words: shape (n, bits / 64).
             blocks: shape (n, blocks).
         """
         first, end = self._count, self._count + len(positions)
@@ -94,15 +89,7 @@ class Neighbours:
             self._append_run(np.concatenate((self._tail[:at], blocks)))
 
     def find(self, words: Uint64s, blocks: Uint32s) -> list[Near]:
-        """Return, for each of some fingerprints, (distance, position) of the entries near it.
-
-        Args:
-            words: shape (n, bits / 64).
-            blocks: shape (n, blocks).
-
-        Returns:
-            n lists, each sorted.
-        """
+        """Return, for each of some fingerprints, the entries near it; shapes as for :meth:`add`."""
         found = self._scanned(words, self._in_runs)
         spread = (blocks * _SPREAD).ravel()
         # Entries that a look-up may still read.

@@ -46,7 +46,6 @@ class Outage(Index):
 
     Args:
         open_store: opens the store; called again while it raises StoreUnavailable.
-        spec: how the store is opened.
         pages: pages that are let through in one outage; then claims raise StoreUnavailable.
         start_without: whether the store may be away at the start.
 
@@ -222,15 +221,12 @@ class Outage(Index):
     # After an outage.
 
     def catch_up(self, *, at_once: bool = False) -> bool:
-        """Tell the store, if it is back, a little of what happened in its absence.
+        """Tell the store a little of what happened in its absence; return whether there is more.
 
         Only this finds that a store is back, so it has to be called now and then.
 
         Args:
             at_once: try even if it failed just now.
-
-        Returns:
-            whether another call would find more to do.
         """
         with self._lock:
             if at_once or self._breaker.is_due:
@@ -263,14 +259,13 @@ class Outage(Index):
     # The store.
 
     def _ask(self, call: Callable[[Index], T]) -> T:
-        """Return the store's answer; before, it is told what it is owed.
-
-        Raises:
-            StoreUnavailable: it fails.
-        """
+        """Tell the store what it is owed, and return its answer, or raise StoreUnavailable."""
         try:
             store = self._opened()
-            self._pay(store)
+            if self._owed:
+                store.release([key for key, failed in self._owed.items() if failed])
+                store.confirm([key for key, failed in self._owed.items() if not failed])
+                self._owed.clear()
             answer = call(store)
         except Exception as error:  # no fault of the store may cost a page
             if not self.away and not self.left:
@@ -299,12 +294,6 @@ class Outage(Index):
                 self.refused = error
                 raise
         return self._store
-
-    def _pay(self, store: Index) -> None:
-        if self._owed:
-            store.release([key for key, failed in self._owed.items() if failed])
-            store.confirm([key for key, failed in self._owed.items() if not failed])
-            self._owed.clear()
 
 
 def _here(matches: tuple[Match, ...]) -> tuple[Match, ...]:

@@ -34,10 +34,6 @@ _ADD = f"""
 class SqlitePatternStore:
     """Rows in a table of an index that is there; see :class:`.PatternStore`.
 
-    Args:
-        path: the file of the index.
-        most: rows that are kept.
-
     Raises:
         StoreUnavailable: the file is no index, or cannot be used.
     """
