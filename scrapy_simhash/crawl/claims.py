@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-from scrapy_simhash.index.contract import Arrival, Claim, Index, Outcome, StoreError
+from scrapy_simhash.index.contract import Arrival, Claim, Index, StoreError
 
 logger = logging.getLogger(__name__)
 
@@ -33,8 +33,6 @@ class Claims:
         on_loop: whether it answers so fast that it is asked on the event loop. If not, one thread
             asks it.
         more_to_come: tells whether other pages are about to claim.
-        abandoned: called with the key of a page that became an original when nobody waited for
-            its claim any more.
     """
 
     def __init__(
@@ -43,11 +41,9 @@ class Claims:
         *,
         on_loop: bool,
         more_to_come: Callable[[], bool],
-        abandoned: Callable[[str], None],
     ) -> None:
         self._index = index
         self._more_to_come = more_to_come
-        self._abandoned = abandoned
         self._thread = None if on_loop else ThreadPoolExecutor(1, "simhash-index")
         self._waiting: list[tuple[Arrival, asyncio.Future[Claim]]] = []
         # There is one while claims wait.
@@ -55,6 +51,8 @@ class Claims:
 
     async def claim(self, arrival: Arrival) -> Claim:
         """Return the answer of the index.
+
+        An original that nobody waits for any more is left to its lease.
 
         Raises:
             StoreError: the index failed, and has said so where it matters.
@@ -64,12 +62,7 @@ class Claims:
         self._waiting.append((arrival, answer))
         if self._asking is None:
             self._asking = loop.create_task(self._ask())
-        try:
-            return await answer
-        except asyncio.CancelledError:
-            if answer.done() and not answer.cancelled() and answer.exception() is None:
-                self._give_up(arrival, answer.result())
-            raise
+        return await answer
 
     def run(self, work: Callable[[], T]) -> Future[T]:
         """Return the result of ``work``, which asks the index; it is done if that is at once."""
@@ -100,18 +93,14 @@ class Claims:
             else:
                 loop = asyncio.get_running_loop()
                 claims = await loop.run_in_executor(self._thread, self._claim, arrivals)
-            for (arrival, answer), claim in zip(batch, claims, strict=True):
-                if answer.done():
-                    self._give_up(arrival, claim)
-                elif isinstance(claim, Claim):
+            for (_, answer), claim in zip(batch, claims, strict=True):
+                if answer.cancelled():
+                    continue
+                if isinstance(claim, Claim):
                     answer.set_result(claim)
                 else:
                     answer.set_exception(claim)
         self._asking = None
-
-    def _give_up(self, arrival: Arrival, claim: Claim | StoreError) -> None:
-        if isinstance(claim, Claim) and claim.outcome is not Outcome.DUPLICATE:
-            self._abandoned(arrival.key)
 
     def _claim(self, arrivals: Sequence[Arrival]) -> list[Claim | StoreError]:
         try:

@@ -80,7 +80,6 @@ class CrawlFilter:
             self._index,
             on_loop=not self.settings.survives,
             more_to_come=lambda: self._pool.is_busy,
-            abandoned=self.progress.abandon,
         )
         self.upkeep = Upkeep(
             crawler,
