@@ -21,6 +21,7 @@ import pytest
 from scrapy_simhash import exceptions, signals
 from scrapy_simhash.analysis.page import SkipReason
 from scrapy_simhash.commands import SUBCOMMANDS, _load
+from scrapy_simhash.crawl.filter import _DONE
 from scrapy_simhash.crawl.pages import _as_meta
 from scrapy_simhash.detector import Kind, Verdict
 from scrapy_simhash.extraction.extractor import EXTRACTORS
@@ -83,18 +84,22 @@ def rulings(is_copy: bool) -> set[str]:
     return found - {""}
 
 
+def keys_in(file: str, function: str) -> set[str | None]:
+    """The keys of the dicts that a function makes."""
+    nodes = ast.walk(next(functions(file, function)))
+    return {text_of(key) for node in nodes if isinstance(node, ast.Dict) for key in node.keys}
+
+
 def counted() -> set[str]:
     """The stats that the code counts."""
     names = {text_of(call.args[0]) for call in calls("crawl/[!s]*.py", "count", "_count")}
-    names |= {text_of(call.args[0]) for call in calls("crawl/filter.py", "set_value")}
+    names |= keys_in("crawl/filter.py", "_publish_counts") | set(_DONE.values())
     # What sparing says of itself stands under a name of its own.
     spared = {text_of(call.args[0]) for call in calls("crawl/sparing.py", "_count")}
-    tell = next(iter(functions("crawl/sparing.py", "_tell_stats")))
-    for node in ast.walk(tell):
-        if isinstance(node, ast.Dict):
-            spared |= set(map(text_of, node.keys))
+    spared |= keys_in("crawl/sparing.py", "_tell_stats")
     names |= {f"spared/{name}" for name in spared if name}
-    found = {name.removeprefix("simhash/") for name in names if name}
+    names |= {f"outage/{name}" for name in keys_in("index/outage.py", "__init__")}
+    found = {name for name in names if name}
     found |= set(get_args(Kind))
     found |= {f"skipped/{reason}" for reason in get_args(SkipReason)}
     found |= {f"duplicate/{reason}" for reason in rulings(True)}

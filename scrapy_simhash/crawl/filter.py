@@ -110,9 +110,9 @@ class CrawlFilter:
         assert self._crawler.spider is not None
         return self._crawler.spider
 
-    def count(self, name: str) -> None:
-        """Add one to the stat ``simhash/<name>``, a moment later."""
-        self._counts[name] += 1
+    def count(self, name: str, by: int = 1) -> None:
+        """Add to the stat ``simhash/<name>``, a moment later."""
+        self._counts[name] += by
 
     # Pages and items.
 
@@ -197,7 +197,7 @@ class CrawlFilter:
         if verdict.kind == "duplicate":
             self.count(_DONE[action])
         if verdict.kind == "duplicate" and action == "drop":
-            self._counts["bytes_dropped"] += len(response.body)
+            self.count("bytes_dropped", len(response.body))
 
     # The events of the crawl.
 
