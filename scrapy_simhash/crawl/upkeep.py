@@ -50,12 +50,14 @@ class _News(NamedTuple):
         unsettled: how they fare.
         orphans: adopted pages.
         more: whether pages of an outage are left to be taken to the store.
+        is_done: whether nothing failed.
     """
 
     entries: list[int]
     unsettled: Unsettled
     orphans: list[Orphan]
-    more: bool
+    more: bool = False
+    is_done: bool = True
 
 
 @dataclass(eq=False)
@@ -99,7 +101,7 @@ class Upkeep:
         if self._running is not None:
             self._running.cancel()
         self.progress.end_all()
-        while await self._do(at_once=True):
+        while (await self._do(at_once=True)).more:
             pass
         self._crawl_again(self.copies.take_all())
 
@@ -128,24 +130,23 @@ class Upkeep:
         return is_busy or news.more or bool(self.copies or self._again)
 
     async def _run(self, each_round: Callable[[], None]) -> None:
-        pause = min(FAULT_SECONDS, self.lease / 3)
+        is_done, pause = True, min(FAULT_SECONDS, self.lease / 3)
         while True:
-            await asyncio.sleep(pause if self._again else ROUND_SECONDS)
+            await asyncio.sleep(ROUND_SECONDS if is_done and not self._again else pause)
             try:
                 assert self.crawler.engine is not None
                 self.progress.end_lost(self.crawler.engine.downloader.active)
                 # Whoever ends the upkeep does not end a round in the middle.
-                await asyncio.shield(self._do())
+                is_done = (await asyncio.shield(self._do())).is_done
                 each_round()
             except Exception:  # a crawl needs upkeep, whatever happened once
                 logger.exception("The upkeep of the index failed; it goes on")
-                await asyncio.sleep(pause)
+                is_done = False
 
-    async def _do(self, *, at_once: bool = False) -> bool:
-        """Do a round; return whether pages of an outage are left to be taken to the store."""
+    async def _do(self, *, at_once: bool = False) -> _News:
         news = await asyncio.wrap_future(self._ask(at_once=at_once))
         self._act_on(news)
-        return news.more
+        return news
 
     def _ask(self, *, adopts: bool = False, at_once: bool = False) -> Future[_News]:
         """Tell the index what was settled, and ask how others fared.
@@ -166,15 +167,19 @@ class Upkeep:
         entries = self.copies.entries()
 
         def talk() -> _News:
-            if failed:
-                index.release(failed)
-            if delivered:
-                index.confirm(delivered)
-            if renewed:
-                index.renew(renewed)
-            more = index.catch_up(at_once=at_once)
-            orphans = index.orphans() if adopts else []
-            return _News(entries, index.unsettled(entries), orphans, more)
+            try:
+                if failed:
+                    index.release(failed)
+                if delivered:
+                    index.confirm(delivered)
+                if renewed:
+                    index.renew(renewed)
+                more = index.catch_up(at_once=at_once)
+                orphans = index.orphans() if adopts else []
+                return _News(entries, index.unsettled(entries), orphans, more)
+            except Exception as error:  # noqa: BLE001 - whatever it is, a crawl needs upkeep
+                logger.error("The index does not take what was delivered: %r", error)
+                return _News([], Unsettled(frozenset(), frozenset()), [], is_done=False)
 
         return self.claims.run(talk)
 

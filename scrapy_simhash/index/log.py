@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -9,9 +10,6 @@ from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.contract import MAX_FACTS, Census, IndexSpec, StoreDamaged
 from scrapy_simhash.index.liveness import is_dead, leave, names_of, new_crawler
 from scrapy_simhash.index.sqlite_file import SqliteFile
-
-# Parameters in one statement that every build of SQLite allows.
-_PARAMETERS = 500
 
 _ENTRIES = (
     "SELECT position, key, scope, facts, time, owner, ifnull(expires, 0.0), ifnull(adoptions, 0), "
@@ -72,12 +70,11 @@ class Log:
         self._file.close()
 
     def _run_for(self, sql: str, positions: Collection[int]) -> list[Any]:
-        """Run a statement that ends in IN for some positions at a time."""
-        rows, wanted = [], sorted(positions)
-        for start in range(0, len(wanted), _PARAMETERS):
-            some = wanted[start : start + _PARAMETERS]
-            rows += self._file.run(f"{sql} ({','.join('?' * len(some))})", some)
-        return rows
+        """Run a statement that ends in IN for some positions."""
+        if not positions:
+            return []
+        some = json.dumps([*positions])
+        return self._file.run(f"{sql} (SELECT value FROM json_each(?))", (some,))  # noqa: S608
 
     def _count(self, what: str) -> int:
         ((count,),) = self._file.run(f"SELECT {what}")
