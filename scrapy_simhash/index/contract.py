@@ -163,14 +163,15 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """An entry within the distance of a page that claimed.
+    """An entry within the distance of a page.
 
     Attributes:
         entry: its position in the log; never used again for another entry.
         distance: Hamming distance in bits.
         time: when it was admitted, in whole seconds since the Unix epoch.
         provisional: whether its page is still in progress.
-        reason: the judge's; "key" for an entry of the page's own key.
+        reason: the judge's; "key" for an entry of the page's own key; empty if it was not judged.
+        facts: those of its arrival.
     """
 
     entry: int
@@ -178,7 +179,8 @@ class Match:
     distance: int
     time: float
     provisional: bool
-    reason: str
+    reason: str = ""
+    facts: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,18 +197,6 @@ class Claim:
     outcome: Outcome
     matches: tuple[Match, ...] = ()
     near: tuple[Match, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbour:
-    """An entry within the distance of a fingerprint, not judged; its fields are as in a match."""
-
-    entry: int
-    key: str
-    distance: int
-    facts: bytes
-    time: float
-    provisional: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +277,7 @@ class Index(ABC):
         """
 
     @abstractmethod
-    def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Neighbour]:
+    def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:
         """Return every entry within the distance, nearest first, then oldest.
 
         It neither writes nor judges. Expired entries are among the answer.

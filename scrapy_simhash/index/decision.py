@@ -83,9 +83,7 @@ class Decision:
         expired: list[Record] = []
         for distance, record in self._found(index, page.scope):
             ruling = self._ruling(page, record, distance)
-            provisional = record.owner is not None
-            at, reason = record.position, ruling.reason
-            match = Match(at, record.key, distance, record.time, provisional, reason)
+            match = record.match(distance, ruling.reason)
             if ruling is _OWN:
                 own.append(record)
                 matches.append(match)

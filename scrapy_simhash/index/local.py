@@ -21,7 +21,7 @@ from scrapy_simhash.index.contract import (
     Entry,
     Index,
     IndexSpec,
-    Neighbour,
+    Match,
     Orphan,
     Unsettled,
 )
@@ -81,18 +81,14 @@ class LocalIndex(Index):
             self._hold([*decision.new.values(), *decision.leased.values()])
             return decision.claims
 
-    def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Neighbour]:  # noqa: D102
+    def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:  # noqa: D102
         pages = Pages([Arrival("", fingerprint, scope)], self.spec)
         with self._lock:
             self._follow()
             near = self._find(pages)
             records = self._records(near)
         found = [(distance, records[at]) for distance, at in near[0] if at in records]
-        return [
-            Neighbour(r.position, r.key, distance, r.facts, r.time, r.owner is not None)
-            for distance, r in found
-            if r.scope == scope
-        ]
+        return [record.match(distance) for distance, record in found if record.scope == scope]
 
     # The log in RAM.
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.contract import MAX_FACTS, Census, IndexSpec, StoreDamaged
+from scrapy_simhash.index.contract import MAX_FACTS, Census, IndexSpec, Match, StoreDamaged
 from scrapy_simhash.index.liveness import is_dead, leave, names_of, new_crawler
 from scrapy_simhash.index.sqlite_file import SqliteFile
 
@@ -38,6 +38,11 @@ class Record(NamedTuple):
     expires: float = 0.0
     adoptions: int = 0
     request: str | None = None
+
+    def match(self, distance: int, reason: str = "") -> Match:
+        """Return it as the answer to a claim or a query names it."""
+        provisional = self.owner is not None
+        return Match(self.position, self.key, distance, self.time, provisional, reason, self.facts)
 
 
 _TEXT_OR_NONE = (str, type(None))

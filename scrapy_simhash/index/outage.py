@@ -23,10 +23,10 @@ from scrapy_simhash.index.contract import (
     Index,
     IndexSpec,
     Match,
-    Neighbour,
     Orphan,
     Outcome,
-    StoreError,
+    StoreDamaged,
+    StoreMismatch,
     StoreUnavailable,
     Unsettled,
 )
@@ -69,7 +69,7 @@ class Outage(Index):
         start_without: bool = True,
     ) -> None:
         self.spec = spec
-        self.refused: StoreError | ValueError | None = None
+        self.refused: Exception | None = None
         self.counts = {"let_through": 0, "reconciled": 0, "duplicates": 0}
         self._open_store = open_store
         self._pages = pages
@@ -189,7 +189,7 @@ class Outage(Index):
             there.gone | {-entry for entry in here.gone},
         )
 
-    def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Neighbour]:  # noqa: D102
+    def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:  # noqa: D102
         found = self._opened().query(fingerprint, scope=scope)
         self.flooded = self._opened().flooded
         return found
@@ -268,6 +268,8 @@ class Outage(Index):
                 self._owed.clear()
             answer = call(store)
         except Exception as error:  # no fault of the store may cost a page
+            if self._store is None and isinstance(error, StoreMismatch | StoreDamaged | ValueError):
+                self.refused = error
             if not self.away and not self.left:
                 # Until now, somebody might have asked how its pages fared.
                 self._memory.clear()
@@ -286,13 +288,7 @@ class Outage(Index):
 
     def _opened(self) -> Index:
         if self._store is None:
-            try:
-                self._store = self._open_store()
-            except StoreUnavailable:
-                raise
-            except (StoreError, ValueError) as error:
-                self.refused = error
-                raise
+            self._store = self._open_store()
         return self._store
 
 

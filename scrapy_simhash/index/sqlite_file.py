@@ -170,12 +170,7 @@ def open_file(path: Path, spec: IndexSpec) -> SqliteFile:
 
 
 def open_existing_file(path: Path, *, read_only: bool) -> SqliteFile:
-    """Open a file that is there.
-
-    Raises:
-        StoreMissing: there is none.
-        StoreUnavailable: it cannot be opened.
-    """
+    """Open a file, or raise StoreMissing if there is none."""
     if not path.is_file():
         raise StoreMissing(f"there is no index {path}")
     file = SqliteFile(path)

@@ -14,7 +14,6 @@ from scrapy_simhash.index.contract import (
     Claim,
     Judge,
     Match,
-    Neighbour,
     Outcome,
     StoreDamaged,
 )
@@ -46,15 +45,10 @@ class Near(NamedTuple):
     row: Row
     is_provisional: bool
 
-    def match(self, reason: str) -> Match:
-        """Return it as the answer to a claim names it."""
-        row = self.row
-        return Match(self.entry, row.key, self.distance, row.time, self.is_provisional, reason)
-
-    def neighbour(self) -> Neighbour:
-        """Return it as the answer to a query names it."""
-        row, is_provisional = self.row, self.is_provisional
-        return Neighbour(self.entry, row.key, self.distance, row.facts, row.time, is_provisional)
+    def match(self, reason: str = "") -> Match:
+        """Return it as the answer to a claim or a query names it."""
+        key, _, facts, time = self.row
+        return Match(self.entry, key, self.distance, time, self.is_provisional, reason, facts)
 
 
 @dataclass(slots=True)

@@ -29,7 +29,7 @@ from scrapy_simhash.index.contract import (
     Entry,
     Index,
     IndexSpec,
-    Neighbour,
+    Match,
     Orphan,
     Outcome,
     StoreUnavailable,
@@ -131,10 +131,10 @@ class RedisIndex(Index):
 
     def query(  # noqa: D102
         self, fingerprint: Fingerprint, *, scope: str = ""
-    ) -> list[Neighbour]:
+    ) -> list[Match]:
         sought = [Arrival("", fingerprint, scope)]
         (near,) = self._session.on_its_log(lambda: self._look(sought))
-        return [entry.neighbour() for entry in near]
+        return [entry.match() for entry in near]
 
     def _look(self, sought: Sequence[Arrival]) -> list[list[Near]]:
         """Return what is near some pages."""
