@@ -205,7 +205,7 @@ def test_summary_is_bounded_however_many_hosts_there_are(tmp_path: Path) -> None
         url = f"http://{number}.example/"
         kind: Any = "duplicate" if number < 3 else "unique"
         verdict = Verdict(kind, url, matches=(Match(1, "http://x/", 1, 0.0, False, "distance"),))
-        summary.page(Request(url), Response(url, body=b"12345"), verdict, "drop")
+        summary.page(Request(url), Response(url, body=b"12345"), verdict, "drop", None)
     summary.close()
     text = summary.text()
     assert len(text.splitlines()) == 14
