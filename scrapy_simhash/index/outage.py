@@ -113,9 +113,10 @@ class Outage(Index):
                     answers = self._ask(lambda store: store.claim_all(pages, now=now))
                     claims = dict(zip(there, answers, strict=True))
                 except StoreUnavailable:
-                    # Some may be originals over there, although nobody said so; if anything is
-                    # owed still, they did not get there.
-                    self._owed = dict.fromkeys([page.key for page in pages], True) | self._owed
+                    # Some may be originals over there, although nobody said so; those of which
+                    # something is owed still did not get there.
+                    for page in pages:
+                        self._owed.setdefault(page.key, True)
             rest = [page for i, page in enumerate(arrivals) if i not in claims]
             here = iter(self._claim_here(rest, now))
             return [claims[i] if i in claims else next(here) for i in range(len(arrivals))]
@@ -144,24 +145,23 @@ class Outage(Index):
         return [Claim(c.outcome, _here(c.matches), _here(c.near)) for c in claims]
 
     def confirm(self, keys: Iterable[str]) -> None:  # noqa: D102
-        keys = list(keys)
-        with self._lock:
-            self._memory.confirm(keys)
-            for key in keys:
-                self._confirmed.extend(self._open.get(key, ()))
-            self._settle(keys, failed=False)
+        self._settle(keys, failed=False)
 
     def release(self, keys: Iterable[str]) -> None:  # noqa: D102
-        keys = list(keys)
-        with self._lock:
-            self._memory.release(keys)
-            self._settle(keys, failed=True)
+        self._settle(keys, failed=True)
 
-    def _settle(self, keys: list[str], *, failed: bool) -> None:
-        """Tell the store how its pages fared, now or once it is back; some are in memory alone."""
-        there = [key for key in keys if self._open.pop(key, None) is None]
-        self._owed.update(dict.fromkeys(there, failed))
-        self._read(lambda _: None)
+    def _settle(self, keys: Iterable[str], *, failed: bool) -> None:
+        """Note how pages fared; the store is told of its own, now or once it is back."""
+        keys = [*dict.fromkeys(keys)]
+        with self._lock:
+            (self._memory.release if failed else self._memory.confirm)(keys)
+            for key in keys:
+                pages = self._open.pop(key, None)
+                if pages is None:
+                    self._owed.setdefault(key, failed)
+                elif not failed:
+                    self._confirmed += pages
+            self._read(lambda _: None)
 
     def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:  # noqa: D102
         keys = list(keys)

@@ -219,6 +219,16 @@ def test_originals_of_a_store_that_is_away_for_longer_than_a_lease_count_as_gone
     index.close()
 
 
+def test_a_page_that_is_confirmed_twice_is_taken_to_the_store_once(index, store):
+    store.go("refused")
+    claim(index, "0-0")
+    index.confirm(["0-0", "0-0"])
+    assert index.left == 1
+    store.go("up")
+    index.catch_up(at_once=True)
+    assert index.counts == {"let_through": 1, "reconciled": 1, "duplicates": 0}
+
+
 def test_pages_that_fail_in_an_outage_leave_nothing_behind(index, store):
     store.go("refused")
     for number in values(30):
