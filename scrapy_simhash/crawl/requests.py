@@ -21,6 +21,7 @@ from scrapy.spiders import CrawlSpider
 from scrapy_simhash.keys import page_key, plain_key
 
 _SCHEMES = ("http", "https")
+_AS_THEY_ARE = ("url", "method", "encoding", "priority", "flags", "cb_kwargs")
 # The cookies middleware adds its own header again.
 _SECRET_HEADERS = (b"Cookie", b"Authorization", b"Proxy-Authorization")
 # The callback and errback of a CrawlSpider's rules, which calls no other of its private methods.
@@ -37,8 +38,8 @@ def request_to_json(request: Request, spider: Spider) -> str | None:
     """Return the text of a request, or None if another crawler cannot make it again.
 
     It cannot when the address is no web page's, the callback or errback is no public method of the
-    spider's class, or cb_kwargs do not survive JSON. Entries of its meta that do not survive JSON
-    are left out, and so are cookies, credentials and the proxy.
+    spider's class, or flags or cb_kwargs do not survive JSON. Entries of its meta that do not are
+    left out, and so are cookies, credentials and the proxy.
     """
     try:
         if urlsplit(request.url).scheme not in _SCHEMES:
@@ -47,11 +48,9 @@ def request_to_json(request: Request, spider: Spider) -> str | None:
         errback = _method_name(request.errback, spider)
     except ValueError:
         return None
-    if not all(_survives(value) for value in request.cb_kwargs.values()):
+    if not (_survives(request.flags) and _survives(request.cb_kwargs)):
         return None
-    kept = {
-        "url": request.url,
-        "method": request.method,
+    kept = {name: getattr(request, name) for name in _AS_THEY_ARE} | {
         "callback": callback,
         "errback": errback,
         "headers": [
@@ -60,10 +59,6 @@ def request_to_json(request: Request, spider: Spider) -> str | None:
             if name not in _SECRET_HEADERS
         ],
         "body": b64encode(request.body).decode("ascii"),
-        "encoding": request.encoding,
-        "priority": request.priority,
-        "flags": [str(flag) for flag in request.flags],
-        "cb_kwargs": request.cb_kwargs,
         "meta": {
             name: value
             for name, value in request.meta.items()
@@ -90,16 +85,11 @@ def request_from_json(text: str, spider: Spider) -> Request:
             for name, values in kept["headers"]
         }
         request = Request(
-            kept["url"],
-            method=kept["method"],
+            **{name: kept[name] for name in _AS_THEY_ARE},
             callback=_method(kept["callback"], spider),
             errback=_method(kept["errback"], spider),
             headers=headers,
             body=b64decode(kept["body"]),
-            encoding=kept["encoding"],
-            priority=kept["priority"],
-            flags=kept["flags"],
-            cb_kwargs=kept["cb_kwargs"],
             meta={name: value for name, value in kept["meta"].items() if _may_be_kept(name)},
             dont_filter=True,
         )
