@@ -74,11 +74,11 @@ class Log:
         leave(self.crawler)
         self._file.close()
 
-    def _run_for(self, sql: str, positions: Collection[int]) -> list[Any]:
-        """Run a statement that ends in IN for some positions."""
-        if not positions:
+    def _run_for(self, sql: str, values: Collection[int | str]) -> list[Any]:
+        """Run a statement that ends in IN for some values."""
+        if not values:
             return []
-        some = json.dumps([*positions])
+        some = json.dumps([*values])
         return self._file.run(f"{sql} (SELECT value FROM json_each(?))", (some,))  # noqa: S608
 
     def _count(self, what: str) -> int:
@@ -143,8 +143,8 @@ class Log:
 
     def positions(self, keys: Collection[str]) -> list[int]:
         """Return where the entries of these keys are."""
-        rows = self._file.rows("SELECT position, key FROM entries")
-        return [position for position, key in rows if key in keys]
+        rows = self._run_for("SELECT position FROM entries WHERE key IN", keys)
+        return [position for (position,) in rows]
 
     def clear(self) -> None:
         """Delete all entries; positions go on."""

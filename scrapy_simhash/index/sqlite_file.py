@@ -74,12 +74,8 @@ class SqliteFile:
 
     def run(self, sql: str, parameters: Sequence[object] = ()) -> list[Any]:
         """Run a statement; return its rows."""
-        return list(self.rows(sql, parameters))
-
-    def rows(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Any]:
-        """Yield the rows of a statement one by one."""
         with self._translated():
-            yield from self._connection.execute(sql, parameters)
+            return list(self._connection.execute(sql, parameters))
 
     def run_many(self, sql: str, parameters: Iterable[Sequence[object]]) -> None:
         """Run a statement with each of some parameters."""
