@@ -7,6 +7,7 @@ before a setting is read.
 from __future__ import annotations
 
 import ast
+import contextlib
 import os
 import re
 import warnings
@@ -189,6 +190,9 @@ def _log_path(settings: BaseSettings, name: str) -> Path | None:
         return None
     try:
         path = Path(value).absolute()
+        # exists() is false, too, for a name that is too long.
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            path.stat()
         # Its folder is made when there is something to write.
         there = next(place for place in (path, *path.parents) if place.exists())
         is_usable = os.access(there, os.W_OK) and there.is_dir() == (there != path)

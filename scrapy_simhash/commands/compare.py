@@ -18,6 +18,7 @@ import argparse
 import http.client
 import mimetypes
 import os
+import urllib.error
 import urllib.request
 from dataclasses import dataclass, replace
 from email.message import Message
@@ -118,8 +119,9 @@ def _side(name: str, as_text: bool, recipe: Recipe, settings: BaseSettings) -> _
         if as_text or name.endswith(".txt"):
             return _text(name, body.decode(errors="replace"), recipe)
         kind = responsetypes.from_args(filename=name, body=body[:5000])
-        if kind is TextResponse and mimetypes.guess_type(name)[0] is None:
-            # A saved page says less of itself than a server does.
+        named = mimetypes.guess_type(name)[0] or "application/x-unknown"
+        if kind is TextResponse and named.startswith("application/x-"):
+            # A saved page, such as index.php, says less of itself than a server does.
             kind = HtmlResponse
     elif as_text:
         return _text(_short(name), name, recipe)
@@ -146,6 +148,9 @@ def _fetched(url: str, most: int, agent: str) -> tuple[bytes, Message, str]:
         request = urllib.request.Request(url, headers={"User-Agent": agent})  # noqa: S310 (checked)
         with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310
             return answer.read(most + 1), answer.headers, answer.geturl()
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise UsageError(f"{url}: {error}") from None
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise UsageError(f"{url}: {error}") from None
 

@@ -29,6 +29,7 @@ _LATER = (
 )
 # NFKC takes time quadratic in a run of combining marks (8 s for 100,000), so fold() cuts long ones.
 _UNFOLDABLE = re.compile(rf"[{_LATER}]|[^\w\s]{{64,}}")
+_LATER_LETTER = re.compile(f"[{_LATER}]")
 _WORD_CHARACTERS = re.compile(rf"[^\W{_LATER}]+")
 # NFKC makes 18 characters of U+FDFA, and fingerprinting takes 40 bytes for each.
 LONGEST = 1 << 20
@@ -47,7 +48,7 @@ def normalise(text: str) -> str:
     if text.isascii():
         return text.lower().encode("ascii").translate(None, _ASCII_SEPARATORS).decode("ascii")
     if "\u03a3" in text:  # the one letter whose lower case depends on its neighbours
-        text = text.lower()
+        text = _LATER_LETTER.sub(" ", text).lower()
     lowered = _lower_case().take(code_points(text), mode="clip")
     kept = lowered.compress(lowered != 0)
     return unicodedata.normalize("NFKC", kept.tobytes().decode("utf-32-le"))[:LONGEST]
@@ -58,10 +59,10 @@ def fold(text: str) -> str:
 
     It is bounded as in :func:`normalise`.
     """
-    lowered = text[:LONGEST].lower()
-    if lowered.isascii():
-        return lowered
-    return unicodedata.normalize("NFKC", _UNFOLDABLE.sub(" ", lowered))[:LONGEST]
+    text = text[:LONGEST]
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFKC", _UNFOLDABLE.sub(" ", text).lower())[:LONGEST]
 
 
 @functools.cache
@@ -69,7 +70,9 @@ def _lower_case() -> npt.NDArray[np.uint32]:
     """Return the lower case of each word character, by code point, and 0 for each separator."""
     # A look-up takes half the time of str.lower and re.sub. The only lower case of two characters,
     # that of U+0130, is an i and a separator.
-    lowered = "".join(map(chr, range(_BEYOND))).replace("\u0130", "i").lower()
+    # Later letters go first, because the lower case of some is a letter of 13.0.
+    known = _LATER_LETTER.sub(" ", "".join(map(chr, range(_BEYOND))))
+    lowered = known.replace("\u0130", "i").lower()
     points = code_points(lowered)
     table = np.zeros(_BEYOND + 1, dtype="<u4")
     words = code_points("".join(_WORD_CHARACTERS.findall(lowered)))
