@@ -40,6 +40,9 @@ _OUTLINE = re.compile(
     r"|\s*第\s{0,9}[\d一二三四五六七八九十百零]{1,9}\s{0,9}[章节節部分编編篇条回]\s*",
     re.IGNORECASE,
 )
+# A name keeps its signs, or "operator<" and "operator>" would be one. Quotes differ between
+# releases of a template, and so do signs beyond ASCII, such as those of links to a section.
+_NO_NAME = re.compile("[^\\w!-~]|['\"`]")
 _MOST_WORDS = 24  # of a heading that are looked for in the text
 _SEARCHED = 100_000  # characters of the text in which they are looked for
 _WORD = re.compile(r"[^\W_]+")
@@ -59,7 +62,7 @@ class Facts:
     octave: in characters, a text in Chinese would seem a third of its size.
 
     Attributes:
-        headings: 32-bit hash of the whole title and the first three ``h1``.
+        headings: 32-bit hash of the whole title and the first three ``h1``, as they are written.
         title: 32-bit hash of the title's own part, without outline number and site's name.
         heading: 32-bit hash of the last of the first three ``h1``, without outline number: the
             first one is the name of the site in many themes.
@@ -136,7 +139,7 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
     # A text that is not made of the page's lines stands among what is around it, too.
     once = len(extraction.shown or extraction.text) / max(1, len(extraction.text) + len(around))
     return Facts(
-        headings=_hash(map(normalise, (title, *headings)), key),
+        headings=_hash([text for text in (title, *headings) if normalise(text)], key),
         title=_hash([_without_number(own_part)], key),
         heading=_hash([_without_number(heading)], key),
         site=_hash([_DIGITS.sub("", site)], key) % 255 + 1 if site else 0,
@@ -161,9 +164,10 @@ def _parts(title: str) -> tuple[str, str]:
 
 
 def _without_number(heading: str) -> str:
-    """Return the normalised heading without an outline number in front of it."""
+    """Return the letters, digits and signs of a heading without the outline number before it."""
     number = _OUTLINE.match(heading)
-    return normalise(heading[number.end() :] if number else heading)
+    name = heading[number.end() :] if number else heading
+    return _NO_NAME.sub("", fold(name)) if normalise(name) else ""
 
 
 def _hash(texts: Iterable[str], key: bytes) -> int:

@@ -28,9 +28,9 @@ _NARROW_DISTANCE = 3  # what four slices find every pair within
 _VERSIONS = {
     **dict.fromkeys(("simhash", "karp-rabin"), 1),
     **dict.fromkeys(("characters", "words", "keywords", "pypi"), 1),
-    "main": 2,
+    "main": 3,
     "text": 1,
-    "facts": 2,
+    "facts": 3,
 }
 
 

@@ -11,11 +11,12 @@ so:
 2. Two pages with other headings may be one story in two publications: on two sites, with names
    and surroundings of their own, they are copies if their texts are within k and are what the pages
    are about, which a text is that has the words of a heading, or that is long and half of its page.
-   In one publication they are siblings, and copies only if long texts that are half of their pages
-   are within k/2. Long is 1,500 bytes.
+   In one publication they are siblings. They are copies only if their own names are alike, beside
+   the name of the site, and long texts that are half of their pages are within k/2. Long is 1,500
+   bytes.
 3. A page without main text has the fingerprint of all that it shows. Two of them are copies if
-   they have like headings, are of like length, and within 2/3 k, or k/2 on one host, where the
-   template is most of what they show.
+   they have like headings, are of like length, and within 2/3 k; on one host, where the template
+   is most of what they show, within k/2, or within k/4 where the shorter has less than 500 bytes.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ REASONS = {
     "distance": "the texts are near, and nothing else is known of them",
     "like-headings": "the texts are near and the headings are alike",
     "whole-page": "the texts are a small part of their pages, but the rest is alike, too",
-    "long-text": "the headings differ, but long texts that fill their pages are very near",
+    "long-text": "only the site's names in the titles differ, and long texts are very near",
     "other-site": "two publications have the text under headings of their own",
     "thin-page": "neither page has a main text, and all that they show is near",
     "short": "there is little text, and it is not near enough for that",
@@ -94,8 +95,7 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
     if a.thin != b.thin:
         return Ruling(False, "one-thin")
     if a.thin:
-        near = 2 * distance <= k if kin is Kinship.HOST else 3 * distance <= 2 * k
-        return _rule_on_thin_pages(a, b, kin, near)
+        return _rule_on_thin_pages(a, b, kin, distance, k)
     size = min(a.text_bytes, b.text_bytes)
     share = min(a.share, b.share)
     if headings_alike(a, b, kin):
@@ -106,7 +106,7 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
         whole = _around(a, b) <= PAGES_ALIKE and _like_length(a, b)
         return Ruling(True, "whole-page") if whole else Ruling(False, "part-of-page")
     fills = size >= LONG_TEXT and share >= 0.5
-    if fills and 2 * distance <= k:
+    if fills and 2 * distance <= k and headings_alike(a, b, Kinship.DOMAIN):
         return Ruling(True, "long-text")
     # A longer text is needed if no name tells the two publications apart.
     names_a_heading = size >= (SHORT_TEXT if a.site and b.site else MIDDLE_TEXT) and (
@@ -117,10 +117,13 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
     return Ruling(False, "other-heading")
 
 
-def _rule_on_thin_pages(a: Facts, b: Facts, kin: Kinship, near: bool) -> Ruling:
+def _rule_on_thin_pages(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
     if not headings_alike(a, b, kin):
         return Ruling(False, "other-heading")
-    if not near:
+    limit = 2 * k / 3
+    if kin is Kinship.HOST:
+        limit = k / 4 if min(a.text_bytes, b.text_bytes) < MIDDLE_TEXT else k / 2
+    if distance > limit:
         return Ruling(False, "short")
     return Ruling(True, "thin-page") if _like_length(a, b) else Ruling(False, "other-length")
 

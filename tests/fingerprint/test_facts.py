@@ -60,10 +60,26 @@ def test_an_outline_number_is_no_part_of_a_heading(one: str, other: str) -> None
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [("SPI_commit", "SPI_rollback"), ("Area 51", "Area 52"), ("7 wonders", "8 wonders")],
+    [
+        ("SPI_commit", "SPI_rollback"),
+        ("Area 51", "Area 52"),
+        ("7 wonders", "8 wonders"),
+        ("operator<", "operator++"),
+        ("allocator", "~allocator"),
+    ],
 )
 def test_what_names_the_page_is_part_of_its_heading(one: str, other: str) -> None:
     assert facts(title=one).title != facts(title=other).title
+
+
+def test_quotes_and_links_to_a_section_are_no_part_of_its_name() -> None:
+    for heading in ("The 'main' part", "The \u201cmain\u201d part \u00b6", "the main part\uf0c1"):
+        assert facts(headings=(heading,)).heading == facts(headings=("The main part",)).heading
+
+
+def test_on_one_host_headings_are_those_that_are_written() -> None:
+    assert facts(headings=("KEY_Ehook",)).headings != facts(headings=("KEY_ehook",)).headings
+    assert facts(headings=("|",)).headings == facts(headings=()).headings
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ def page(
 
 STORY = page()
 OTHER = page(2, 2, 2)
+RELEASE = page(2, 1, 1)
 ELSEWHERE = page(2, 2, 2, site=2, around=2**32 - 1)
 HOST, DOMAIN, SITES = Kinship.HOST, Kinship.DOMAIN, Kinship.NONE
 
@@ -43,10 +44,16 @@ def test_other_headings_on_one_host_make_another_page() -> None:
     assert rule(STORY, OTHER, HOST, 25, 48) == (False, "other-heading")
 
 
-def test_long_texts_that_are_very_near_may_have_other_headings() -> None:
-    assert rule(STORY, OTHER, HOST, 24, 48) == (True, "long-text")
-    short = page(2, 2, 2, text=1000, shown=1000)
+def test_long_texts_that_are_very_near_may_have_other_titles_around_one_name() -> None:
+    assert rule(STORY, RELEASE, HOST, 24, 48) == (True, "long-text")
+    assert rule(STORY, RELEASE, HOST, 25, 48) == (False, "other-heading")
+    short = page(2, text=1000, shown=1000)
     assert rule(STORY, short, HOST, 0, 48) == (False, "other-heading")
+
+
+def test_siblings_of_one_publication_are_told_apart_by_their_names() -> None:
+    assert rule(STORY, OTHER, HOST, 0, 48) == (False, "other-heading")
+    assert rule(STORY, page(2, 1, 2), HOST, 0, 48) == (False, "other-heading")
 
 
 def test_short_texts_have_to_be_nearer() -> None:
@@ -96,6 +103,9 @@ def test_pages_without_main_text_repeat_only_their_like() -> None:
     thin = page(thin=True)
     assert rule(thin, thin, HOST, 24, 48) == (True, "thin-page")
     assert rule(thin, thin, HOST, 25, 48) == (False, "short")
+    little = page(text=450, shown=500, thin=True)
+    assert rule(little, little, HOST, 12, 48) == (True, "thin-page")
+    assert rule(little, little, HOST, 13, 48) == (False, "short")
     assert rule(thin, thin, SITES, 32, 48) == (True, "thin-page")
     assert rule(thin, thin, SITES, 33, 48) == (False, "short")
     assert rule(thin, STORY, HOST, 0, 48) == (False, "one-thin")
@@ -150,7 +160,7 @@ def test_pages_without_facts_are_judged_by_distance() -> None:
 
 
 def test_thresholds_follow_the_distance_of_the_recipe() -> None:
-    long, other = STORY.to_bytes(), OTHER.to_bytes()
+    long, other = STORY.to_bytes(), RELEASE.to_bytes()
     address = "http://a.com/"
     assert Rule(3)(address, long, address, other, 1) == Ruling(True, "long-text")
     assert Rule(3)(address, long, address, other, 2) == Ruling(False, "other-heading")

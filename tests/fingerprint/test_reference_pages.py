@@ -1,0 +1,46 @@
+"""Pages of reference manuals: they share a template and most of a text, and none is a copy."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_simhash.detector import NearDuplicateDetector, spec_of
+from scrapy_simhash.fingerprint.recipe import named_recipe
+from scrapy_simhash.index import open_index
+
+METHOD = (
+    "<p>Atomically sets the value to {0} and returns the previous value, with memory effects as"
+    " specified by the handle of method number {1} in the table of all access modes.</p>"
+)
+
+
+def manual(title: str, head: str, name: str, methods: int = 30) -> str:
+    texts = ("the sum of both", "the given update")
+    body = f"<p>A value of type {name} that may be updated atomically.</p>" + "".join(
+        METHOD.format(texts[number % 2], number * number + 7) for number in range(methods)
+    )
+    return f"<html><head><title>{title}</title></head><body>{head}<main>{body}</main></body></html>"
+
+
+def longer(name: str) -> str:
+    return manual(f"{name} (Java 17)", f"<h1>Class {name}</h1>", name)
+
+
+def operator(sign: str) -> str:
+    return manual(f"operator{sign}", f"<h1>operator{sign}</h1>", f"operator{sign}", 4)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (longer("AtomicInteger"), longer("AtomicLong")),
+        (operator("&lt;"), operator("++")),
+    ],
+    ids=["long siblings", "names that differ in signs"],
+)
+def test_siblings_are_two_pages(one: str, other: str) -> None:
+    recipe = named_recipe("default")
+    with NearDuplicateDetector(recipe, open_index("memory://", spec_of(recipe))) as detector:
+        for number, page in enumerate((one, other)):
+            verdict = detector.check_html(page, key=f"http://docs.test/{number}.html")
+            assert verdict.kind == "unique"
