@@ -2,8 +2,9 @@
 
 Run as ``python tests/benchmarks/sparing_crawl.py URL [--pages N] [--depth-first]``, for example on
 a MediaWiki that ``../shared/sites/mediawiki.sh FOLDER`` has started on loopback. The second crawl
-follows only links to addresses that the first has asked for, so that both come to the same ones. A
-distinct page is lost if none of its addresses was fetched and one was spared.
+follows only links to addresses that the first has asked for. A distinct page is lost if none of its
+addresses was fetched and one was spared; it is out of reach if the second crawl met no link to it,
+because the links stand in pages that it spared, or that it met as copies.
 """
 
 from __future__ import annotations
@@ -79,9 +80,9 @@ def run_spider(url: str, pages: int, spare: str, depth_first: bool, report: str)
         links = LinkExtractor(deny_extensions=[])
 
         def parse(self, response: Any) -> Any:
-            if "simhash" in response.meta and response.meta["simhash"]["verdict"] == "unique":
-                key = response.meta["simhash"]["key"]
-                fetched.append((asked(response.request), key, len(response.body)))
+            simhash = response.meta.get("simhash", {"verdict": None})
+            if simhash["verdict"] in ("unique", "revisit"):
+                fetched.append((asked(response.request), simhash["key"], len(response.body)))
             if isinstance(response, scrapy.http.HtmlResponse):
                 for link in self.links.extract_links(response):
                     request = scrapy.Request(link.url)
@@ -148,25 +149,28 @@ def compare(full: dict[str, Any], sparing: dict[str, Any]) -> None:
     for url, page, length in full["fetched"]:
         addresses[page].append((url, length))
     spared, fetched = set(sparing["spared"]), {url for url, _, _ in sparing["fetched"]}
-    copies = saved = 0
-    lost = []
+    copies = saved = not_met = 0
+    lost, out_of_reach = [], []
     for page, of_page in addresses.items():
         copies += sum(length for _, length in of_page[1:])
-        gone = [length for url, length in of_page if url in spared]
-        if gone and not any(url in fetched for url, _ in of_page):
-            lost.append(page)
-            gone = gone[1:]
-        saved += sum(gone)
+        missing = [(url, length) for url, length in of_page if url not in fetched]
+        if len(missing) == len(of_page):
+            was_spared = any(url in spared for url, _ in missing)
+            (lost if was_spared else out_of_reach).append(page)
+            del missing[0]  # one address of the page is no copy
+        saved += sum(length for url, length in missing if url in spared)
+        not_met += sum(length for url, length in missing if url not in spared)
     number = sum(map(len, addresses.values()))
     stats = sparing["stats"]
     print(f"everything fetched: {number} compared pages, {len(addresses)} distinct")
     print(
         f"sparing: {len(spared)} not fetched, {saved / 1e6:.1f} of {copies / 1e6:.1f} MB of copies "
-        f"({saved / max(1, copies):.1%})"
+        f"({saved / max(1, copies):.1%}); {not_met / max(1, copies):.1%} more out of reach"
     )
-    print(f"lost: {len(lost)} distinct pages ({len(lost) / len(addresses):.2%})")
-    for page in lost[:20]:
-        print(f"  {page}")
+    for what, pages in (("lost", lost), ("out of reach", out_of_reach)):
+        print(f"{what}: {len(pages)} distinct pages ({len(pages) / len(addresses):.2%})")
+        for page in pages[:20]:
+            print(f"  {page}")
     lost_by_estimate = stats.get("simhash/spared/lost_estimate", 0)
     print(
         f"the crawl's own estimate: {lost_by_estimate}, "
