@@ -50,9 +50,6 @@ _KINDS = re.compile(
         |(?=\D*\d\D*\d)(?=[^a-zA-Z]*[a-zA-Z])[A-Za-z0-9]{22,})""",
     re.VERBOSE | re.IGNORECASE,
 )
-
-
-# Kind of what stands for values already.
 STAR = "star"
 
 
@@ -61,8 +58,8 @@ class Shape(NamedTuple):
 
     Attributes:
         kind: ``number``, ``date``, ``token``; ``name`` for a word of lower-case letters, which may
-            be a keyword such as ``login``; ``word`` for other text; ``star`` for the marks of a
-            signature.
+            be a keyword such as ``login``; ``word`` for other text; ``star`` for what stands for
+            values already.
         star: the text that stands for every value of this form: a prefix such as ``Talk:`` and a
             suffix such as ``.html`` are parts of it.
     """
@@ -77,8 +74,7 @@ class Address(NamedTuple):
     Attributes:
         host: in lower case, with the port if the address names one.
         path: the segments, escaped; a path that ends in a slash has an empty last one.
-        parameters: names and values, by name; a value is cut at its slashes like a path. Values
-            of a name that is given several times stand together, each once.
+        parameters: names and values, sorted; a value is cut at its slashes like a path.
     """
 
     host: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import NamedTuple
 
-Z_95 = 1.959964
+Z_95 = 1.959964  # of the normal distribution, two-sided
 
 
 class Counts(NamedTuple):
@@ -36,16 +36,10 @@ class Counts(NamedTuple):
 NOTHING = Counts()
 
 
-def lower_bound(successes: float, trials: float, z: float = Z_95) -> float:
-    """Return the lower end of Wilson's interval for a share (Wilson 1927).
-
-    Args:
-        successes: at least 0.
-        trials: at least the successes; 0 gives 0.0.
-        z: of the normal distribution; the default is that of two-sided 95%.
-    """
+def lower_bound(successes: float, trials: float) -> float:
+    """Return the lower end of Wilson's interval (1927) for a share; 0.0 without trials."""
     if trials <= 0:
         return 0.0
-    share = successes / trials
+    share, z = successes / trials, Z_95
     spread = z * sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
     return max(0.0, (share + z * z / (2 * trials) - spread) / (1 + z * z / trials))

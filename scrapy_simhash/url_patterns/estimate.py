@@ -31,12 +31,7 @@ class Estimate:
     _greatest: float = 0.0
 
     def explore(self, chance: float, *, wrong: bool) -> None:
-        """Count an address that was fetched all the same.
-
-        Args:
-            chance: that it had to be fetched, above 0.
-            wrong: whether it led to a distinct page.
-        """
+        """Count an address that was fetched all the same, with the chance (above 0) of that."""
         weight = (1 - chance) / chance
         self.fetched += 1
         self._greatest = max(self._greatest, weight)

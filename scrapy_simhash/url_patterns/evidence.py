@@ -14,10 +14,8 @@ from zlib import crc32
 from scrapy_simhash.url_patterns.address import STARS
 from scrapy_simhash.url_patterns.recent import remember
 
-# Bits for the values of a place.
-BITS = 1024
-# Signatures, and originals of them, that are kept: those that were met last.
-MOST = 4096
+BITS = 1024  # for the values of a place
+MOST = 4096  # signatures, and originals of them, that are kept: those that were met last
 
 
 class Evidence:
@@ -29,12 +27,7 @@ class Evidence:
         self._first: OrderedDict[str, list[str | None]] = OrderedDict()
 
     def is_telling(self, signature: str, starred: list[str]) -> bool:
-        """Take note of a copy; return whether it is evidence.
-
-        Args:
-            signature: the copy's, with its host.
-            starred: the copy's values at the starred places, always in the same order.
-        """
+        """Take note of a copy's values at the starred places; return whether it is evidence."""
         if not starred:
             return STARS["token"] not in signature
         places = self._places.get(signature, [0] * len(starred))
@@ -51,11 +44,6 @@ class Evidence:
 
         A wall does so: a log-in, or "not found". The original of versions of a file does not,
         since it stays the same for one value of one place only.
-
-        Args:
-            signature: the copy's, with its host.
-            original: the key of the page that it repeats.
-            starred: the copy's values at the starred places, always in the same order.
         """
         name = f"{signature} {original}"
         first = [

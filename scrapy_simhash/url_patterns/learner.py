@@ -50,10 +50,9 @@ class Limits:
 
 
 class Forecast(NamedTuple):
-    """The forecast for an address.
+    """What an address tells before its download.
 
     Attributes:
-        url: the address.
         host: of the address; empty where nothing can be learned from it.
         signature: of the address, or the pair of prefixes that decided; without the host.
         bound: lower bound of the share of copies, 0.0 if that makes no pattern.
@@ -72,8 +71,6 @@ class Forecast(NamedTuple):
 
 
 class _Page(NamedTuple):
-    """A page as its address has shown it."""
-
     url: str
     address: Address
     table: HostTable
@@ -83,10 +80,6 @@ class _Page(NamedTuple):
 
 class Learner:
     """Learns signatures and mirrors, and tells which addresses will be copies.
-
-    Args:
-        limits: when a signature is a pattern.
-        table: the counts, if they are to have other bounds.
 
     Attributes:
         table: the counts of all signatures.
@@ -128,13 +121,7 @@ class Learner:
         return Forecast(url, address.host, row, bound, chance, spared, digest)
 
     def bound(self, host: str, row: str, counts: Counts) -> float:
-        """Return the lower bound of a row's share of copies, or 0.0 if that makes no pattern.
-
-        Args:
-            host: of the row.
-            row: a signature, or a pair of prefixes.
-            counts: of the row.
-        """
+        """Return the lower bound of a row's share of copies, or 0.0 if that makes no pattern."""
         if mark := self.table.marks.get((host, row)):
             return float(mark == "pinned")
         limits = self.limits
@@ -168,10 +155,9 @@ class Learner:
             key: of the page.
             original: the key of the page that it repeats; None for a page that repeats none, or
                 that was not compared.
-            size: of the page, in bytes.
+            size: in bytes.
         """
-        page = self._page(forecast.url)
-        if page is None:
+        if (page := self._page(forecast.url)) is None:
             return
         original = self._settle_wrong(forecast, original)
         if forecast.bound and original is None:
@@ -197,24 +183,22 @@ class Learner:
         if address is None:
             return None
         table = self.table.of(address.host)
-        signature = table.places.learn(address)
+        signature = table.places.signature(address, learn=True)
         return _Page(url, address, table, signature, table.places.starred_values)
 
     def _settle_wrong(self, forecast: Forecast, original: str | None) -> str | None:
         """Return the original that a page repeats, if sparing would have fetched that."""
-        wrong = self._wrong.get(original) if original is not None else None
-        if wrong is None or original is None:
+        wrong = self._wrong.get(original or "")
+        if wrong is None or not (wrong.spared or not forecast.bound):
             return original
+        self._wrong.pop(original or "")
         if wrong.spared:
             # Its original would not have been fetched, so this page would have been the first.
-            del self._wrong[original]
             self.lost -= 1
             return None
-        if not forecast.bound:
-            # The original has another address, which was fetched in any case.
-            del self._wrong[original]
-            self.estimate.take_back(wrong.chance)
-            self._add(wrong.host, wrong.signature, Counts(wrong=-1))
+        # The original has another address, which was fetched in any case.
+        self.estimate.take_back(wrong.chance)
+        self._add(wrong.host, wrong.signature, Counts(wrong=-1))
         return original
 
     def _withhold(self, forecast: Forecast, original: str | None, size: int) -> None:

@@ -25,54 +25,49 @@ class Places:
         # By the hash of what leads to the place and of its star, since names take more memory. The
         # values of a place that is not starred stand between line ends.
         self._places: dict[int, str] = {}
-        self._learning = False
         self.starred_values: list[str] = []
         self.newly_starred = False
 
     def __len__(self) -> int:
         return len(self._places)
 
-    def signature(self, address: Address) -> str:
+    def signature(self, address: Address, *, learn: bool = False) -> str:
         """Return the signature of an address, or the present one of an earlier signature.
 
         The host stands before it where signatures of several hosts meet.
+
+        Args:
+            address: taken apart.
+            learn: take note of its values.
         """
         self.starred_values = []
         path = ""
         for segment in address.path:
-            path = f"{path}/{self._stand(path, segment)}"
+            path = f"{path}/{self._stand(path, segment, learn)}"
         if not address.parameters:
             return path
         found = []
         for name, values in address.parameters:
             place = f"{path}?{name}"
-            pair = f"{name}={self._stand(place, values[0])}"
+            pair = f"{name}={self._stand(place, values[0], learn)}"
             for value in values[1:]:
-                pair = f"{pair}/{self._stand(place + pair, value)}"
+                pair = f"{pair}/{self._stand(place + pair, value, learn)}"
             found.append(pair)
         if len(found) > 1:
             found = sorted(set(found))
         return f"{path}?{'&'.join(found)}"
 
-    def learn(self, address: Address) -> str:
-        """Take note of an address's values, and return its signature."""
-        self._learning = True
-        try:
-            return self.signature(address)
-        finally:
-            self._learning = False
-
-    def _stand(self, place: str, value: str) -> str:
+    def _stand(self, place: str, value: str, learn: bool) -> str:
         """Return what stands for a value at a place."""
         kind, star = shape(value)
         if kind in MANY_VALUES:
             name = hash((place, star))
             values = self._places.get(name, "\n")
-            if self._learning:
+            if learn:
                 values = self._learn_value(name, values, value, MANY_VALUES[kind])
             if values != _STARRED:
                 return value
-        elif kind == STAR and self._learning:
+        elif kind == STAR and learn:
             self._star(hash((place, star)))
         if kind not in ("token", STAR):
             self.starred_values.append(value)

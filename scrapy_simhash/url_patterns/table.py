@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+from heapq import nlargest
 from struct import Struct
 
 from scrapy_simhash.url_patterns.address import read_signature
@@ -75,7 +76,7 @@ class HostTable:
     def read(self, signature: str, counts: Counts) -> None:
         """Replace a row by what the store says, and take note of the places in it."""
         if not is_mirror(signature):
-            self._stale |= self.places.learn(read_signature(signature)) != signature
+            self._stale |= self.places.signature(read_signature(signature), learn=True) != signature
         self._put(signature, counts)
 
     def distinct_below(self, prefix: str) -> int:
@@ -102,15 +103,13 @@ class HostTable:
                 self._folded[present] = folded.plus(self._stored(row))
 
     def _trim(self) -> None:
-        def pages(row: tuple[str, Counts]) -> int:
-            return row[1].duplicates + row[1].distinct
-
-        rows = [(row, self._stored(row)) for row in self._rows]
+        rows = {row: self._stored(row) for row in self._rows}
+        pages = {row: counts.duplicates + counts.distinct for row, counts in rows.items()}
         self._rows, self.mirrors, self._stale = {}, {}, True
         if len(self.places) > self._most:
             self.places = Places()
-        for row in sorted(rows, key=pages, reverse=True)[: self._most * 3 // 4]:
-            self.read(*row)
+        for row in nlargest(self._most * 3 // 4, rows, pages.__getitem__):
+            self.read(row, rows[row])
 
 
 class PatternTable:
@@ -120,17 +119,17 @@ class PatternTable:
         most_hosts: that are kept; the host that was used longest ago goes.
         most_of_host: rows of one host.
         most: rows of all hosts together; a new host takes the place of the one used longest ago.
+
+    Attributes:
+        marks: of rows that have one, by host and signature.
     """
 
     def __init__(
         self, *, most_hosts: int = 2000, most_of_host: int = 1000, most: int = 100_000
     ) -> None:
-        self._most_hosts = most_hosts
-        self._most_of_host = most_of_host
-        self._most = most
+        self._most_hosts, self._most_of_host, self._most = most_hosts, most_of_host, most
         self._hosts: OrderedDict[str, HostTable] = OrderedDict()
         self._unsent: dict[tuple[str, str], Row] = {}
-        #: Marks of rows that have one, by host and signature.
         self.marks: dict[tuple[str, str], str] = {}
 
     def __len__(self) -> int:
@@ -151,14 +150,13 @@ class PatternTable:
         if table is None:
             table = self._hosts[host] = HostTable(self._most_of_host)
             if len(self._hosts) > self._most_hosts or len(self) > self._most:
-                gone, _ = self._hosts.popitem(last=False)
-                self._unsent = {at: row for at, row in self._unsent.items() if at[0] != gone}
+                self._hosts.popitem(last=False)
         else:
             self._hosts.move_to_end(host)
         return table
 
     def add(self, row: Row) -> None:
-        """Add counts to a row."""
+        """Add the counts of a row to what is known of it."""
         self.of(row.host).add(row.signature, row.counts)
         self._keep_unsent(row)
 
@@ -179,10 +177,9 @@ class PatternTable:
             unsent = self._unsent.get(name)
             counts = row.counts.plus(unsent.counts) if unsent else row.counts
             self.of(row.host).read(row.signature, counts)
+            self.marks.pop(name, None)
             if row.mark:
                 self.marks[name] = row.mark
-            else:
-                self.marks.pop(name, None)
 
     def _keep_unsent(self, row: Row) -> None:
         name = row.host, row.signature

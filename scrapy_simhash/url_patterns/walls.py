@@ -27,10 +27,6 @@ class Walls:
     def page(self, host: str, original: str | None) -> int:
         """Take note of a page; return the copies of its original when that is found to be a wall.
 
-        Args:
-            host: of the page.
-            original: the key of the page that it repeats; None for a distinct page.
-
         Returns:
             0 where there is no wall, and for each host after its first.
         """

@@ -20,7 +20,7 @@ def address(url: str) -> Address:
 def learned(*urls: str) -> Places:
     places = Places()
     for url in urls:
-        places.learn(address(url))
+        places.signature(address(url), learn=True)
     return places
 
 
@@ -62,7 +62,7 @@ def test_sessions_are_starred_at_once() -> None:
 def test_a_signature_that_was_read_stars_its_places() -> None:
     source = learned(*titles(MANY + 1))
     other = Places()
-    other.learn(read_signature(source.signature(address(titles(1)[0]))))
+    other.signature(read_signature(source.signature(address(titles(1)[0]))), learn=True)
     for url in titles(3):
         assert other.signature(address(url)) == "/index.php?action=edit&title=*"
 
@@ -70,7 +70,7 @@ def test_a_signature_that_was_read_stars_its_places() -> None:
 def test_an_address_cannot_pretend_to_be_starred() -> None:
     places = Places()
     assert (
-        places.learn(address("/a/*?b=*&c=[x]&d={number}"))
+        places.signature(address("/a/*?b=*&c=[x]&d={number}"), learn=True)
         == "/a/%2A?b=%2A&c=%5Bx%5D&d=%7Bnumber%7D"
     )
 
