@@ -5,9 +5,9 @@ and a notice of the template may be all that an extractor found. A page that is 
 lost, a copy that is kept costs only work, so a page is dropped only if a sentence of the rule says
 so:
 
-1. Two pages with like headings are copies if their texts are within k, or within 2/3 k where the
-   shorter text has less than 300 bytes. On one site, a text that is less than a quarter of its
-   page does not count, unless what stands around it is alike, too.
+1. Two pages with like headings are copies if their texts are within k. Where the shorter text has
+   less than 300 bytes, they have to be within 2/3 k, or on one site with like surroundings. On one
+   site, a text that is less than a quarter of its page does not count without like surroundings.
 2. Two pages with other headings may be one story in two publications: on two sites, with names
    and surroundings of their own, they are copies if their texts are within k and are what the pages
    are about, which a text is that has the words of a heading, or that is long and half of its page.
@@ -99,11 +99,11 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
     size = min(a.text_bytes, b.text_bytes)
     share = min(a.share, b.share)
     if headings_alike(a, b, kin):
-        if size < SHORT_TEXT and 3 * distance > 2 * k:
+        whole = kin is not Kinship.NONE and _around(a, b) <= PAGES_ALIKE and _like_length(a, b)
+        if size < SHORT_TEXT and 3 * distance > 2 * k and not whole:
             return Ruling(False, "short")
         if kin is Kinship.NONE or share >= 0.25:
             return Ruling(True, "like-headings")
-        whole = _around(a, b) <= PAGES_ALIKE and _like_length(a, b)
         return Ruling(True, "whole-page") if whole else Ruling(False, "part-of-page")
     fills = size >= LONG_TEXT and share >= 0.5
     if fills and 2 * distance <= k and headings_alike(a, b, Kinship.DOMAIN):

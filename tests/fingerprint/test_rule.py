@@ -62,6 +62,14 @@ def test_short_texts_have_to_be_nearer() -> None:
     assert rule(short, STORY, HOST, 33, 48) == (False, "short")
 
 
+def test_short_texts_of_one_site_may_be_near_if_what_stands_around_them_is_alike() -> None:
+    short = page(text=200, shown=500)
+    assert rule(short, short, HOST, 48, 48) == (True, "like-headings")
+    assert rule(short, short, SITES, 48, 48) == (False, "short")
+    for other in (page(text=200, shown=500, around=0x1FFF), page(text=200, shown=800)):
+        assert rule(short, other, HOST, 48, 48) == (False, "short")
+
+
 def test_a_small_part_of_a_page_counts_only_if_the_rest_is_alike() -> None:
     part = page(text=600, shown=9000)
     assert rule(part, part, HOST, 0, 48) == (True, "whole-page")
