@@ -25,7 +25,7 @@ from scrapy_simhash.keys import page_key
 from scrapy_simhash.report.dedup_log import host_of
 from scrapy_simhash.report.words import count, size
 from scrapy_simhash.settings import FilterSettings
-from scrapy_simhash.url_patterns.learner import Forecast, Learner, Limits
+from scrapy_simhash.url_patterns.learner import Forecast, Learner
 from scrapy_simhash.url_patterns.recent import remember
 from scrapy_simhash.url_patterns.store import BATCH, PatternStore, Row
 from scrapy_simhash.url_patterns.walls import Walls
@@ -64,7 +64,7 @@ class Sparing:
         self._settings = settings
         self._index_is_away = is_away
         self._note = note
-        self._learner = Learner(Limits(share=settings.spare_share))
+        self._learner = Learner(settings.spare_share)
         self._walls = Walls()
         # Forecasts of requests on their way, by the address that was asked for first.
         self._on_their_way: OrderedDict[str, Forecast] = OrderedDict()

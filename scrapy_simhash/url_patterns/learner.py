@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import xxhash
@@ -26,27 +25,14 @@ from scrapy_simhash.url_patterns.recent import remember
 from scrapy_simhash.url_patterns.store import Row
 from scrapy_simhash.url_patterns.table import HostTable, PatternTable
 
-# Keys of pages that are remembered.
-REMEMBERED = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """When a signature is a pattern.
-
-    Attributes:
-        share: of the addresses that fit a pattern, those that are fetched all the same.
-        bound: the share of copies must be at least this, by its lower bound: 6 copies of 6 pages.
-        bound_of_paths: the same for mirrors, and for a signature that has no parameters and whose
-            copies each have an original of their own: what a path names is a page until much
-            speaks against it. 73 copies of 73 pages.
-        most_distinct: the share of distinct pages up to which a signature is a pattern at all.
-    """
-
-    share: float = 0.05
-    bound: float = 0.6
-    bound_of_paths: float = 0.95
-    most_distinct: float = 0.05
+#: The share of copies that makes a pattern, by its lower bound: 6 copies of 6 pages.
+BOUND = 0.6
+#: The same for mirrors, and for a signature that has no parameters and whose copies each have an
+#: original of their own: a path names a page until much speaks against it. 73 copies of 73 pages.
+BOUND_OF_PATHS = 0.95
+#: The share of distinct pages up to which a signature is a pattern at all.
+MOST_DISTINCT = 0.05
+REMEMBERED = 10_000  # keys of pages
 
 
 class Forecast(NamedTuple):
@@ -81,14 +67,18 @@ class _Page(NamedTuple):
 class Learner:
     """Learns signatures and mirrors, and tells which addresses will be copies.
 
+    Args:
+        share: of the addresses that fit a pattern, those that are fetched all the same; above 0.
+        table: the counts, if they are to have other bounds.
+
     Attributes:
         table: the counts of all signatures.
         estimate: what was spared, and what that lost.
         lost: distinct pages that sparing would have lost, where all pages are fetched to watch.
     """
 
-    def __init__(self, limits: Limits | None = None, table: PatternTable | None = None) -> None:
-        self.limits = limits or Limits()
+    def __init__(self, share: float = 0.05, table: PatternTable | None = None) -> None:
+        self._share = share
         self.table = table or PatternTable()
         self.estimate = Estimate()
         self.lost = 0
@@ -115,7 +105,7 @@ class Learner:
             return Forecast(url, address.host, signature)
         # The less is known, the more is fetched; a host whose patterns held is trusted sooner.
         doubt = min((1 - bound) / 2, 1 - lower_bound(table.right, table.tried))
-        chance = max(self.limits.share, doubt)
+        chance = max(self._share, doubt)
         digest = xxhash.xxh64_intdigest(repr(address).encode())
         spared = digest / 2**64 >= chance
         return Forecast(url, address.host, row, bound, chance, spared, digest)
@@ -124,17 +114,16 @@ class Learner:
         """Return the lower bound of a row's share of copies, or 0.0 if that makes no pattern."""
         if mark := self.table.marks.get((host, row)):
             return float(mark == "pinned")
-        limits = self.limits
         is_wall = counts.repeats >= 0.8 * counts.duplicates > 0
         evidence = max(counts.telling, counts.repeats)
         # A wrong forecast stands for the pages that were spared meanwhile; and the page that all
         # others of a wall repeat is the one that is kept.
-        distinct = max(0, counts.distinct - is_wall) + counts.wrong * (1 / limits.share - 1)
-        if distinct > limits.most_distinct * (evidence + distinct):
+        distinct = max(0, counts.distinct - is_wall) + counts.wrong * (1 / self._share - 1)
+        if distinct > MOST_DISTINCT * (evidence + distinct):
             return 0.0
         bound = lower_bound(evidence, evidence + distinct)
         names_pages = is_mirror(row) or not ("?" in row or is_wall)
-        return bound if bound >= (limits.bound_of_paths if names_pages else limits.bound) else 0.0
+        return bound if bound >= (BOUND_OF_PATHS if names_pages else BOUND) else 0.0
 
     def spare(self, forecast: Forecast) -> None:
         """Count an address that is not fetched, or would not be."""

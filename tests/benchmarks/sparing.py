@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scrapy_simhash.url_patterns.counts import Counts
-from scrapy_simhash.url_patterns.learner import Learner, Limits
+from scrapy_simhash.url_patterns.learner import Learner
 from scrapy_simhash.url_patterns.table import PatternTable
 
 
@@ -235,7 +235,7 @@ def main() -> int:
         return 0
     crawls = {str(log): list(read_visits(log)) for log in options.logs} or {"made": made_site()}
     for name, visits in crawls.items():
-        learner = Learner(Limits(share=options.share))
+        learner = Learner(options.share)
         show(name, replay(visits[: options.first], learner, watch=options.watch))
         if options.watch:
             print(f"  watching says: {learner.estimate.spared} spared, {learner.lost} lost")
