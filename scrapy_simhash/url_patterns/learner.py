@@ -10,14 +10,14 @@ In a REPL::
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import xxhash
 
 from scrapy_simhash.url_patterns.address import Address, read_address
-from scrapy_simhash.url_patterns.counts import NOTHING, Counts, lower_bound
+from scrapy_simhash.url_patterns.counts import Counts, lower_bound
 from scrapy_simhash.url_patterns.estimate import Estimate
 from scrapy_simhash.url_patterns.evidence import Evidence
 from scrapy_simhash.url_patterns.mirrors import BETWEEN, is_mirror, pairs, prefixes
@@ -87,7 +87,7 @@ class Learner:
         self._wrong: OrderedDict[str, Forecast] = OrderedDict()
         # The address of the mirror that is kept, by the key of the page's original.
         self._kept: OrderedDict[str, str] = OrderedDict()
-        self._withheld: dict[tuple[str, str], Counts] = {}
+        self._withheld: deque[Row] = deque(maxlen=REMEMBERED)
 
     def forecast(self, url: str) -> Forecast:
         """Return what an address tells, without learning from it."""
@@ -149,13 +149,20 @@ class Learner:
         if (page := self._page(forecast.url)) is None:
             return
         original = self._settle_wrong(forecast, original)
-        if forecast.bound and original is None:
+        wrong = original is None
+        if forecast.bound and wrong:
             remember(self._wrong, key, forecast, REMEMBERED)
         if forecast.spared:
-            self._withhold(forecast, original, size)
+            self.lost += wrong
+            counts = Counts(distinct=1) if wrong else Counts(1, 1, bytes=size)
+            self._withheld.append(Row(forecast.host, forecast.signature, counts))
             return
         if forecast.bound:
-            self._explored(forecast, page.table, wrong=original is None)
+            self.estimate.explore(forecast.chance, wrong=wrong)
+            page.table.tried += 1
+            page.table.right += not wrong
+            if wrong:
+                self._add(forecast.host, forecast.signature, Counts(wrong=1))
         if original is None:
             self._count_distinct(page, 1)
         else:
@@ -163,9 +170,8 @@ class Learner:
 
     def close(self) -> None:
         """Learn what was withheld; the forecasts of this crawl end here."""
-        for (host, signature), counts in self._withheld.items():
-            self._add(host, signature, counts)
-        self._withheld.clear()
+        while self._withheld:
+            self.table.add(self._withheld.pop())
 
     def _page(self, url: str) -> _Page | None:
         address = read_address(url)
@@ -177,10 +183,10 @@ class Learner:
 
     def _settle_wrong(self, forecast: Forecast, original: str | None) -> str | None:
         """Return the original that a page repeats, if sparing would have fetched that."""
-        wrong = self._wrong.get(original or "")
-        if wrong is None or not (wrong.spared or not forecast.bound):
+        wrong = self._wrong.get(original) if original else None
+        if original is None or wrong is None or (forecast.bound and not wrong.spared):
             return original
-        self._wrong.pop(original or "")
+        del self._wrong[original]
         if wrong.spared:
             # Its original would not have been fetched, so this page would have been the first.
             self.lost -= 1
@@ -189,19 +195,6 @@ class Learner:
         self.estimate.take_back(wrong.chance)
         self._add(wrong.host, wrong.signature, Counts(wrong=-1))
         return original
-
-    def _withhold(self, forecast: Forecast, original: str | None, size: int) -> None:
-        self.lost += original is None
-        counts = Counts(1, 1, bytes=size) if original else Counts(distinct=1)
-        name = forecast.host, forecast.signature
-        self._withheld[name] = self._withheld.get(name, NOTHING).plus(counts)
-
-    def _explored(self, forecast: Forecast, table: HostTable, *, wrong: bool) -> None:
-        self.estimate.explore(forecast.chance, wrong=wrong)
-        table.tried += 1
-        table.right += not wrong
-        if wrong:
-            self._add(forecast.host, forecast.signature, Counts(wrong=1))
 
     def _count_copy(self, page: _Page, original: str, size: int) -> None:
         source = self._page(self._kept.get(original, original))
