@@ -15,7 +15,7 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 LONGEST_ADDRESS = 2000  # characters; nothing is learned from a longer one
-LONGEST_VALUE = 48
+LONGEST_VALUE = 96  # characters, such as those of a title in an address
 MOST_SEGMENTS = 10
 MOST_PARAMETERS = 24
 #: What stands for the segments of a path that is too deep, such as those of a loop of links.
