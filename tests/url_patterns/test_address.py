@@ -70,7 +70,7 @@ def test_a_path_that_never_ends_has_one_end() -> None:
         ("d41d8cd98f00b204e9800998ecf8427e", "{token}"),
         ("0a9f723c-812b-d126-97d5-5d2213e05bd2", "{token}"),
         ("kJ8sLq0ZtR5xVb7Nm2Pw9c", "{token}"),
-        ("x" * 60, "{token}"),
+        ("x" * 97, "{token}"),
         ("internationalization", "{name}"),
         ("export_raw", "{name}"),
         ("deadbeef", "{name}"),
