@@ -221,7 +221,8 @@ class Learner:
         host, path = page.address.host, page.address.path
         for pair in pairs(page.address, source.address):
             prefix = pair.partition(BETWEEN)[0]
-            before = 0 if pair in page.table else page.table.distinct_below(prefix)
+            is_new = not page.table.counts(pair).duplicates
+            before = page.table.distinct_below(prefix) if is_new else 0
             # A prefix tells about the segments that have stood after it, if they were many.
             telling = self._evidence.is_telling(host + pair, [path[prefix.count("/") - 1]])
             self._add(host, pair, Counts(1, int(telling), distinct=before, bytes=size))

@@ -54,9 +54,6 @@ class HostTable:
             if self.present(signature) == signature:
                 yield signature, self.counts(signature)
 
-    def __contains__(self, signature: str) -> bool:
-        return signature in self._rows
-
     def counts(self, signature: str) -> Counts:
         """Return the counts of a present signature or a pair."""
         if self._stale or self.places.newly_starred:
