@@ -15,7 +15,6 @@ class Counts(NamedTuple):
         duplicates: pages that were copies.
         telling: those of the copies that were evidence, see
             :class:`scrapy_simhash.url_patterns.evidence.Evidence`.
-        repeats: those of the copies whose original other copies of the signature have too.
         distinct: pages that were no copies.
         wrong: those of the distinct pages that had been taken for copies by their address.
         bytes: of the copies, decompressed.
@@ -23,7 +22,6 @@ class Counts(NamedTuple):
 
     duplicates: int = 0
     telling: int = 0
-    repeats: int = 0
     distinct: int = 0
     wrong: int = 0
     bytes: int = 0

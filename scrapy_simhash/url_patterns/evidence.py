@@ -15,7 +15,7 @@ from scrapy_simhash.url_patterns.address import STARS
 from scrapy_simhash.url_patterns.recent import remember
 
 BITS = 1024  # for the values of a place
-MOST = 4096  # signatures, and originals of them, that are kept: those that were met last
+MOST = 4096  # signatures that are kept: those that were met last
 
 
 class Evidence:
@@ -23,8 +23,6 @@ class Evidence:
 
     def __init__(self) -> None:
         self._places: OrderedDict[str, list[int]] = OrderedDict()
-        # The values that the first copy of an original had, None where later ones had others.
-        self._first: OrderedDict[str, list[str | None]] = OrderedDict()
 
     def is_telling(self, signature: str, starred: list[str]) -> bool:
         """Take note of a copy's values at the starred places; return whether it is evidence."""
@@ -38,17 +36,3 @@ class Evidence:
         ]
         remember(self._places, signature, places, MOST)
         return min(map(int.bit_count, places)) > before
-
-    def repeats(self, signature: str, original: str, starred: list[str]) -> bool:
-        """Take note of a copy; return whether its original stays the same for any values.
-
-        A wall does so: a log-in, or "not found". The original of versions of a file does not,
-        since it stays the same for one value of one place only.
-        """
-        name = f"{signature} {original}"
-        first = [
-            known if known == value else None
-            for known, value in zip(self._first.get(name, starred), starred, strict=False)
-        ]
-        remember(self._first, name, first, MOST)
-        return bool(starred) and set(first) == {None}

@@ -27,8 +27,8 @@ from scrapy_simhash.url_patterns.table import HostTable, PatternTable
 
 #: The share of copies that makes a pattern, by its lower bound: 6 copies of 6 pages.
 BOUND = 0.6
-#: The same for mirrors, and for a signature that has no parameters and whose copies each have an
-#: original of their own: a path names a page until much speaks against it. 73 copies of 73 pages.
+#: The same for mirrors and for signatures without parameters, because a path names a page until
+#: much speaks against it: 73 copies of 73 pages.
 BOUND_OF_PATHS = 0.95
 #: The share of distinct pages up to which a signature is a pattern at all.
 MOST_DISTINCT = 0.05
@@ -114,15 +114,13 @@ class Learner:
         """Return the lower bound of a row's share of copies, or 0.0 if that makes no pattern."""
         if mark := self.table.marks.get((host, row)):
             return float(mark == "pinned")
-        is_wall = counts.repeats >= 0.8 * counts.duplicates > 0
-        evidence = max(counts.telling, counts.repeats)
-        # A wrong forecast stands for the pages that were spared meanwhile; and the page that all
-        # others of a wall repeat is the one that is kept.
-        distinct = max(0, counts.distinct - is_wall) + counts.wrong * (1 / self._share - 1)
-        if distinct > MOST_DISTINCT * (evidence + distinct):
+        # A wrong forecast stands for the pages that were spared meanwhile.
+        distinct = max(0, counts.distinct) + counts.wrong * (1 / self._share - 1)
+        pages = counts.telling + distinct
+        if distinct > MOST_DISTINCT * pages:
             return 0.0
-        bound = lower_bound(evidence, evidence + distinct)
-        names_pages = is_mirror(row) or not ("?" in row or is_wall)
+        bound = lower_bound(counts.telling, pages)
+        names_pages = is_mirror(row) or "?" not in row
         return bound if bound >= (BOUND_OF_PATHS if names_pages else BOUND) else 0.0
 
     def spare(self, forecast: Forecast) -> None:
@@ -204,10 +202,8 @@ class Learner:
             self._count_distinct(page, 1)
             page, source = source, page
         host = page.address.host
-        signature = host + page.signature
-        telling = self._evidence.is_telling(signature, page.starred)
-        repeats = self._evidence.repeats(signature, original, page.starred)
-        copy = Counts(1, int(telling), int(repeats), bytes=size)
+        telling = self._evidence.is_telling(host + page.signature, page.starred)
+        copy = Counts(1, int(telling), bytes=size)
         example = f"{page.url} {source.url if source else original}"
         self.table.add(Row(host, page.signature, copy, example=example))
         if source is not None:

@@ -18,8 +18,8 @@ from scrapy_simhash.url_patterns.mirrors import BETWEEN, is_mirror
 from scrapy_simhash.url_patterns.places import Places
 from scrapy_simhash.url_patterns.store import Row
 
-# Counts are kept as bytes, since a tuple of six numbers takes three times the memory.
-_PACKED = Struct("<5iq")
+# Counts are kept as bytes, since a tuple of five numbers takes three times the memory.
+_PACKED = Struct("<4iq")
 _NO_PAGES = _PACKED.pack(*NOTHING)
 
 

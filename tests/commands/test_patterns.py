@@ -18,11 +18,11 @@ from tests.commands.running import log_line, simhash
 
 SESSION, PRINT, MIXED = "/item?sid={token}", "/item/*?view=print", "/list?sort=*"
 ROWS = [
-    Row("a.test", SESSION, Counts(50, 50, 0, 0, 0, 900_000),
+    Row("a.test", SESSION, Counts(50, 50, 0, 0, 900_000),
         example="http://a.test/item?sid=0123456789abcdef0 http://a.test/item"),
-    Row("a.test", PRINT, Counts(40, 40, 0, 0, 0, 500_000),
+    Row("a.test", PRINT, Counts(40, 40, 0, 0, 500_000),
         example="http://a.test/item/1?view=print http://a.test/item/1"),
-    Row("b.test", MIXED, Counts(5, 5, 0, 5, 0, 1000)),
+    Row("b.test", MIXED, Counts(5, 5, 5, 0, 1000)),
 ]  # fmt: skip
 
 

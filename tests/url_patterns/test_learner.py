@@ -153,29 +153,11 @@ def test_hashes_are_no_evidence() -> None:
     assert spared(learner, map(tree, range(1000, 1200))) == 0
 
 
-def test_a_wall_needs_no_variety_of_each_value() -> None:
-    learner = Learner()
-
-    def login(n: int) -> str:
-        return f"{SITE}/login?next=Story_{n}&how=K{n % 9}"
-
-    for n in range(60):
-        fetch(learner, login(n), f"{SITE}/login" if n else None)
-    assert spared(learner, map(login, range(1000, 1200))) > 150
-
-
 def test_what_a_path_names_needs_more_evidence() -> None:
     learner = Learner()
     for n in range(60):
         fetch(learner, f"http://b.test/docs/page{n}.html", f"http://a.test/docs/page{n}.html")
     assert spared(learner, (f"http://b.test/docs/page{n}.html" for n in range(100, 300))) == 0
-
-
-def test_a_wall_of_paths_is_learned_soon() -> None:
-    learner = Learner()
-    for n in range(60):
-        fetch(learner, f"http://b.test/old/page{n}.html", "http://b.test/not-found" if n else None)
-    assert spared(learner, (f"http://b.test/old/page{n}.html" for n in range(100, 300))) > 150
 
 
 def test_a_mirror_is_learned_for_each_prefix_of_its_own() -> None:

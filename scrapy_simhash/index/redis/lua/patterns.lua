@@ -1,12 +1,12 @@
 -- Add counts to rows of address patterns; the rows changed longest ago go.
 -- KEYS: rows, names by version. ARGV: rows to keep, milliseconds since 1970,
--- then for each row its name, six counts, a mark and an example.
+-- then for each row its name, five counts, a mark and an example.
 local rows, changed = KEYS[1], KEYS[2]
 local last = redis.call('ZREVRANGE', changed, 0, 0, 'WITHSCORES')
 local version = math.max(tonumber(last[2] or 0), tonumber(ARGV[2]))
-for at = 3, #ARGV, 9 do
-  local name, mark, example = ARGV[at], ARGV[at + 7], ARGV[at + 8]
-  local stored = redis.call('HGET', rows, name) or '0 0 0 0 0 0\n\n'
+for at = 3, #ARGV, 8 do
+  local name, mark, example = ARGV[at], ARGV[at + 6], ARGV[at + 7]
+  local stored = redis.call('HGET', rows, name) or '0 0 0 0 0\n\n'
   local numbers, old_mark, old_example = string.match(stored, '^(.-)\n(.-)\n(.*)$')
   local sums, field = {}, 0
   for number in string.gmatch(numbers, '%S+') do
