@@ -18,7 +18,7 @@ from scrapy_simhash.index.contract import (
     StoreDamaged,
 )
 from scrapy_simhash.index.decision import Pages
-from scrapy_simhash.index.redis.rows import ROWS, Row, pack_row, read_lease, read_row, read_rows
+from scrapy_simhash.index.redis.rows import ROWS, Row, pack_claim, read_lease, read_row, read_rows
 
 # Bits of an entry, as callers know it, that check it: the end of its fingerprint, XORed with the
 # beginning of the generation; the position stands above them. So an entry of a log that was lost,
@@ -68,10 +68,10 @@ class Claimant:
     expired: set[int] = field(default_factory=set)
 
     def arguments(self, now: float) -> tuple[bytes, ...]:
-        """Return row, request, and positions judged: other pages, and expired copies."""
+        """Return row with request, and positions judged: other pages, and expired copies."""
         page = self.arrival
-        row = pack_row(Row(page.key, page.scope, page.facts, now))
-        return row, (page.request or "").encode(), _packed(self.spared), _packed(self.expired)
+        claim = pack_claim(Row(page.key, page.scope, page.facts, now), page.request)
+        return claim, _packed(self.spared), _packed(self.expired)
 
     def owns(self, entry: Near) -> bool:
         """Return whether an entry is provisional and of the page's own key."""

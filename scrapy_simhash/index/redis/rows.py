@@ -21,7 +21,7 @@ from scrapy_simhash.index.contract import StoreDamaged
 #: Positions whose rows stand together.
 ROWS = 64
 
-# When a lease ends, its crawler, the mark of the crawler's spider, adoptions.
+# When a lease ends, its crawler, the mark of the crawler's spider, adoptions; then the row's size.
 HEAD = struct.Struct(">d8sIB")
 _ROW = struct.Struct(">BHI")
 _SIZE = struct.Struct(">I")
@@ -43,6 +43,12 @@ def pack_row(row: Row) -> bytes:
     scope = row.scope.encode()
     key = row.key.encode()
     return _ROW.pack(len(row.facts), len(scope), int(row.time)) + row.facts + scope + key
+
+
+def pack_claim(row: Row, request: str | None) -> bytes:
+    """Return what a lease has behind its head: row and request."""
+    packed = pack_row(row)
+    return _SIZE.pack(len(packed)) + packed + (request or "").encode()
 
 
 def read_row(packed: bytes) -> Row:
@@ -74,9 +80,11 @@ def read_lease(packed: bytes) -> tuple[float, Row]:
     """
     try:
         ends, *_ = HEAD.unpack_from(packed)
+        (size,) = _SIZE.unpack_from(packed, HEAD.size)
     except struct.error as error:
         raise StoreDamaged(f"a lease in Redis is damaged: {error}") from error
-    return ends, read_row(packed[HEAD.size :])
+    start = HEAD.size + _SIZE.size
+    return ends, read_row(packed[start : start + size])
 
 
 def read_rows(content: bytes) -> dict[int, bytes]:

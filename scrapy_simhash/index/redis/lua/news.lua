@@ -22,4 +22,4 @@ end
 
 local function note_entry() end
 
-local function save_entries() end
+local function grow() end
