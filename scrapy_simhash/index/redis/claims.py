@@ -30,12 +30,9 @@ class Near(NamedTuple):
     """An entry near a page.
 
     Attributes:
-        distance: in bits.
         position: its place in the log.
         entry: the same as callers know it.
         ends: when its lease ends, infinity where it is confirmed.
-        row: what is known of it.
-        is_provisional: whether it has a lease.
     """
 
     distance: int
@@ -56,7 +53,6 @@ class Claimant:
     """A page on its way to its answer.
 
     Attributes:
-        arrival: the page.
         others: living entries that were judged to be other pages, by position.
         spared: positions of all entries that were judged to be other pages.
         expired: positions of entries that were judged to be copies and had expired.
@@ -72,10 +68,6 @@ class Claimant:
         page = self.arrival
         claim = pack_claim(Row(page.key, page.scope, page.facts, now), page.request)
         return claim, _packed(self.spared), _packed(self.expired)
-
-    def owns(self, entry: Near) -> bool:
-        """Return whether an entry is provisional and of the page's own key."""
-        return entry.is_provisional and entry.row.key == self.arrival.key
 
     def hear(self, near: Sequence[Near], now: float, judge: Judge) -> Claim | None:
         """Judge what a script found; return the answer, None if the page has to claim again."""

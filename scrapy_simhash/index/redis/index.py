@@ -116,7 +116,8 @@ class RedisIndex(Index):
                 answers.append(Claim(Outcome.ORIGINAL, (), claimant.near()))
             else:
                 # The script has leased them to this crawler.
-                positions = [e.position for e in found if claimant.owns(e)]
+                own = (e for e in found if e.is_provisional and e.row.key == claimant.arrival.key)
+                positions = [entry.position for entry in own]
                 answers.append(claimant.hear(found, at, self.spec.judge))
             if positions:
                 self._session.own[claimant.arrival.key].update(positions)

@@ -1,8 +1,7 @@
 """Rows: what is known of an entry beside its fingerprint and its block values.
 
-A row has the sizes of the facts (1 byte) and of the scope (2), the time in seconds since the Unix
-epoch (4), facts, scope and key. While its entry is provisional, a row stands behind its lease; see
-``lua/entries.lua``. Once it is confirmed, the row is appended to those of ``ROWS`` positions::
+``lua/entries.lua`` tells what a row has, and a lease, in which the row of a provisional entry
+stands. Once the entry is confirmed, its row is appended to those of ``ROWS`` positions::
 
     offset:1 size:3 row | offset:1 size:3 row | ...    as they are appended
     "Z" size:4 zlib | offset:1 size:3 row | ...        the first ones squeezed
@@ -30,7 +29,7 @@ _MOST_BYTES = 1 << 24
 
 
 class Row(NamedTuple):
-    """The fields of an entry."""
+    """The fields of an entry; the time is in seconds since the Unix epoch."""
 
     key: str
     scope: str
@@ -40,8 +39,7 @@ class Row(NamedTuple):
 
 def pack_row(row: Row) -> bytes:
     """Return a row as it is stored."""
-    scope = row.scope.encode()
-    key = row.key.encode()
+    scope, key = row.scope.encode(), row.key.encode()
     return _ROW.pack(len(row.facts), len(scope), int(row.time)) + row.facts + scope + key
 
 
@@ -52,11 +50,7 @@ def pack_claim(row: Row, request: str | None) -> bytes:
 
 
 def read_row(packed: bytes) -> Row:
-    """Return a row.
-
-    Raises:
-        StoreDamaged: it is none.
-    """
+    """Return a row, or raise StoreDamaged."""
     try:
         facts, scope, time = _ROW.unpack_from(packed)
         end = _ROW.size + facts + scope
@@ -73,11 +67,7 @@ def read_row(packed: bytes) -> Row:
 
 
 def read_lease(packed: bytes) -> tuple[float, Row]:
-    """Return when a lease ends, in seconds since the Unix epoch, and the row behind it.
-
-    Raises:
-        StoreDamaged: it is none.
-    """
+    """Return when a lease ends, since the Unix epoch, and its row, or raise StoreDamaged."""
     try:
         ends, *_ = HEAD.unpack_from(packed)
         (size,) = _SIZE.unpack_from(packed, HEAD.size)
@@ -88,11 +78,7 @@ def read_lease(packed: bytes) -> tuple[float, Row]:
 
 
 def read_rows(content: bytes) -> dict[int, bytes]:
-    """Return rows by their offset, not taken apart.
-
-    Raises:
-        StoreDamaged: they are none.
-    """
+    """Return rows by their offset, not taken apart, or raise StoreDamaged."""
     found: dict[int, bytes] = {}
     try:
         plain, at = content, 0

@@ -109,7 +109,7 @@ local function split()
   local place, weight = math.floor(depth / 8), 2 ^ (7 - depth % 8)
   for j = 1, BLOCKS do numbers[j] = count end
   local parents = names_of(numbers)
-  for j, content in ipairs(call('HMGET', buckets, unpack(parents))) do
+  for j, content in ipairs(call('HMGET', buckets, unpack(parents, 1, BLOCKS))) do
     local children = {[0] = {}, {}}
     for at = 1, content and #content or 0, ENTRY do
       local child = children[byte(content, at + place - 1) % (2 * weight) < weight and 0 or 1]
@@ -120,7 +120,7 @@ local function split()
       written[#written + 1], written[#written + 2] = name, concat(child)
     end
   end
-  call('HDEL', buckets, unpack(parents))
+  call('HDEL', buckets, unpack(parents, 1, BLOCKS))
   call('HSET', buckets, unpack(written))
   count, turn = count + 1, turn + 1
   call('HSET', meta, 'pages', count)
