@@ -39,14 +39,11 @@ T = TypeVar("T")
 class Client:
     """The commands that an index needs, on one server or on the node of its slot.
 
-    One thread at a time may use it.
+    One thread at a time may use it. Every method raises :class:`.StoreUnavailable` when Redis
+    cannot do what was asked now, and :class:`.StoreDamaged` when a key is not of ours.
 
     Args:
-        address: from :func:`parse_address`.
         mark: of the spider whose leases are told by their end.
-
-    Every method raises :class:`.StoreUnavailable` when Redis cannot do what was asked now, and
-    :class:`.StoreDamaged` when a key is not of ours.
     """
 
     def __init__(self, address: Address, mark: int) -> None:
@@ -181,22 +178,14 @@ def pairs(answer: Any) -> list[tuple[Any, Any]]:
 
 
 def number_in(value: Any) -> int:
-    """Return a number that Redis holds.
-
-    Raises:
-        StoreDamaged: it is none.
-    """
+    """Return a number that Redis holds, or raise StoreDamaged."""
     if isinstance(value, bytes) and value.isdigit() and len(value) < 16:
         return int(value)
     raise StoreDamaged(f"{value!r:.80} in Redis is no number of an index")
 
 
 def text_in(value: bytes) -> str:
-    """Return a text that Redis holds.
-
-    Raises:
-        StoreDamaged: it is none.
-    """
+    """Return a text that Redis holds, or raise StoreDamaged."""
     try:
         return value.decode()
     except UnicodeDecodeError as error:

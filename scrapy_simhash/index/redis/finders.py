@@ -43,20 +43,11 @@ class InRedis:
         """Return the argument of each page, given its fingerprint and its row of block values."""
         return [values.tobytes() for values in (blocks * SPREAD).astype(">u4")]
 
-    def forget(self, positions: Sequence[int]) -> None:
-        """Never find these entries again."""
-
 
 class InRam:
     """Finds entries in RAM, where it has the whole log; see ``lua/news.lua``.
 
     Its methods and attributes are those of :class:`InRedis`.
-
-    Args:
-        client: where the log is.
-        generation: which log it is.
-        geometry: of the index.
-        distance: k.
     """
 
     def __init__(self, client: Client, generation: str, geometry: Geometry, distance: int) -> None:
@@ -108,9 +99,6 @@ class InRam:
             )
             self.seen += len(records)
             self._last = records[-1]
-
-    def forget(self, positions: Sequence[int]) -> None:  # noqa: D102
-        self._neighbours.forget(sorted(positions))
 
 
 Finder = InRedis | InRam
