@@ -74,7 +74,7 @@ local function near_ones(fingerprint, values)
   end
   -- Strings of Lua cost about as much as a comparison for each half kilobyte.
   effort = effort + size / 512
-  local own = noted > 0 and bytes_of(fingerprint)
+  local own = noted > 0 and {byte(fingerprint, 1, WIDTH)}
   for position, inline in pairs(candidates) do
     effort = effort + 1
     local d = apart(own, inline or record_of(position))

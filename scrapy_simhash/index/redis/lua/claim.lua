@@ -44,20 +44,23 @@ end
 local function claim(at, near)
   local waits, waits_for_own = add_mates(ARGV[at + 4], near)
   if waits_for_own then return {} end
-  local own_row, request = row_at(ARGV[at + 1], 1)
-  local others, copies, replaced, answer = set_of(ARGV[at + 2]), set_of(ARGV[at + 3]), {}, {}
+  local others, copies = set_of(ARGV[at + 2]), set_of(ARGV[at + 3])
+  local replaced, answer = {}, {}
   for position in pairs(near) do
     if contested[position] then return {} end
   end
   for position, d in pairs(near) do
     if not others[position] then
       local lease = leased[position] or lease_of(position)
-      local row = lease and row_at(lease, HEAD + 1)
-      local is_own = lease and key_of(row) == key_of(own_row)
-      local is_expired = lease and not is_own and expires_of(lease) <= now
-      if is_own then
-        lease = sub(head, 1, HEAD - 1) .. sub(lease, HEAD, HEAD + 4 + #row) .. request
-        leased[position] = lease
+      local is_own, is_expired = false, false
+      if lease then
+        local row, own_row, request = row_at(lease, HEAD + 1), row_at(ARGV[at + 1], 1)
+        is_own = key_of(row) == key_of(own_row)
+        is_expired = not is_own and expires_of(lease) <= now
+        if is_own then
+          lease = sub(head, 1, HEAD - 1) .. sub(lease, HEAD, HEAD + 4 + #row) .. request
+          leased[position] = lease
+        end
       end
       if copies[position] and is_expired then
         replaced[#replaced + 1] = position
