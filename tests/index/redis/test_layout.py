@@ -75,9 +75,9 @@ def test_rows_can_be_appended_to_squeezed_ones():
 def test_an_entry_is_read_with_its_blocks_while_bucket_pages_are_split(url, opened, monkeypatch):
     monkeypatch.setattr(scan, "_PAGES", 16)
     index, other = (opened(url, bits=256, distance=48, blocks=1) for _ in range(2))
-    made = [Fingerprint(value, 256, os.urandom(4)) for value in values(1500, bits=256)]
+    made = [Fingerprint(value, 256, os.urandom(4)) for value in values(2500, bits=256)]
     add = (Entry(f"{i}", own) for i, own in enumerate(made))
-    index.put(itertools.islice(add, 600))
+    index.put(itertools.islice(add, 1500))
     read = scan.Scan._bucket_pages
 
     def read_and_split(self):
@@ -87,4 +87,4 @@ def test_an_entry_is_read_with_its_blocks_while_bucket_pages_are_split(url, open
             yield found
 
     monkeypatch.setattr(scan.Scan, "_bucket_pages", read_and_split)
-    assert [e.fingerprint.blocks for e in index] == [own.blocks for own in made[:600]]
+    assert [e.fingerprint.blocks for e in index] == [own.blocks for own in made[:1500]]
