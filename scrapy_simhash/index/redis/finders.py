@@ -86,19 +86,16 @@ class InRam:
                 raise AnotherLog
             if len(content) < cut:
                 raise StoreDamaged(f"{self._client.where} is damaged: the log has a gap")
-            self._take_in([content[i : i + size] for i in range(at, cut, size)])
+            self._take_in(content[at:cut])
 
-    def _take_in(self, records: list[bytes]) -> None:
-        if records:
-            width = self._geometry.width
-            blocks = np.frombuffer(b"".join([record[width:] for record in records]), "<u4")
-            self._neighbours.add(
-                range(self.seen, self.seen + len(records)),
-                packed_words([record[:width] for record in records], self._geometry.bits),
-                blocks.reshape(len(records), -1),
-            )
-            self.seen += len(records)
-            self._last = records[-1]
+    def _take_in(self, content: bytes) -> None:
+        size, width = self._geometry.record, self._geometry.width
+        records = np.frombuffer(content, np.uint8).reshape(-1, size)
+        words = np.ascontiguousarray(records[:, :width]).view(np.uint64)
+        blocks = np.ascontiguousarray(records[:, width:]).view("<u4")
+        self._neighbours.add(range(self.seen, self.seen + len(records)), words, blocks)
+        self.seen += len(records)
+        self._last = content[-size:] or self._last
 
 
 Finder = InRedis | InRam
