@@ -13,6 +13,7 @@ from redis.backoff import NoBackoff
 from redis.cluster import ClusterNode, RedisCluster
 from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError
+from redis.utils import str_if_bytes
 
 from scrapy_simhash.index.contract import StoreDamaged, StoreUnavailable
 from scrapy_simhash.index.redis.address import Address
@@ -90,14 +91,13 @@ class Client:
         """Run commands in one request; return their answers."""
         return self._translated(lambda: self._answers(commands))
 
-    def setting(self, name: str) -> str | None:
-        """Return a setting of the server, None where it may not be read."""
+    def settings(self, pattern: str) -> dict[str, str]:
+        """Return settings of the server, none where they may not be read."""
         try:
-            (answer,) = self.all([("CONFIG GET", name)])
+            (answer,) = self.all([("CONFIG GET", pattern)])
         except StoreUnavailable:
-            return None
-        found = {_plain(key): _plain(value) for key, value in pairs(answer)}
-        return found.get(name)
+            return {}
+        return {str_if_bytes(name): str_if_bytes(value) for name, value in pairs(answer)}
 
     def _answers(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
         if len(commands) == 1 or self._address.topology == "cluster":
@@ -190,7 +190,3 @@ def text_in(value: bytes) -> str:
         return value.decode()
     except UnicodeDecodeError as error:
         raise StoreDamaged(f"{value!r:.80} in Redis is no text of an index") from error
-
-
-def _plain(value: Any) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from scrapy_simhash.index.contract import StoreDamaged
-from scrapy_simhash.index.neighbours import Neighbours, packed_words
+from scrapy_simhash.index.neighbours import Neighbours, Uint32s, packed_words
 from scrapy_simhash.index.redis.client import Client
 from scrapy_simhash.index.redis.scripts import Geometry, script
-
-Uint32s = npt.NDArray[np.uint32]
 
 # Multiplying by an odd number spreads values over 32 bits.
 SPREAD = np.uint32(0x9E3779B1)

@@ -4,9 +4,9 @@
 stands. Once the entry is confirmed, its row is appended to those of ``ROWS`` positions::
 
     offset:1 size:3 row | offset:1 size:3 row | ...    as they are appended
-    "Z" size:4 zlib | offset:1 size:3 row | ...        the first ones squeezed
+    zlib | offset:1 size:3 row | ...                   the first ones squeezed
 
-Numbers are big-endian.
+Numbers are big-endian. The first byte of zlib is larger than any offset.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ ROWS = 64
 HEAD = struct.Struct(">d8sIB")
 _ROW = struct.Struct(">BHI")
 _SIZE = struct.Struct(">I")
+_ZLIB = b"x"
 # The most bytes that packed rows may have when they are unpacked.
 _MOST_BYTES = 1 << 24
 
@@ -82,11 +83,9 @@ def read_rows(content: bytes) -> dict[int, bytes]:
     found: dict[int, bytes] = {}
     try:
         plain, at = content, 0
-        if content[:1] == b"Z":
-            start = 1 + _SIZE.size
-            end = start + _SIZE.unpack_from(content, 1)[0]
+        if content[:1] == _ZLIB:
             unpacker = zlib.decompressobj()
-            plain = unpacker.decompress(content[start:end], _MOST_BYTES) + content[end:]
+            plain = unpacker.decompress(content, _MOST_BYTES) + unpacker.unused_data
             if not unpacker.eof:
                 raise ValueError("squeezed rows are cut off, or too long")
         while at < len(plain):
@@ -103,7 +102,4 @@ def read_rows(content: bytes) -> dict[int, bytes]:
 
 def squeeze_rows(content: bytes) -> bytes:
     """Return rows in fewer bytes, those that are squeezed already as they are."""
-    if content[:1] == b"Z":
-        return content
-    packed = zlib.compress(content, 9)
-    return b"Z" + _SIZE.pack(len(packed)) + packed
+    return content if content[:1] == _ZLIB else zlib.compress(content, 9)

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_simhash.index.contract import StoreDamaged, StoreUnavailable
-from scrapy_simhash.index.neighbours import in_scope
+from scrapy_simhash.index.neighbours import Uint32s, in_scope
 from scrapy_simhash.index.redis.client import KEYS, Client, number_in, pairs
-from scrapy_simhash.index.redis.finders import SPREAD, AnotherLog, Uint32s
+from scrapy_simhash.index.redis.finders import SPREAD, AnotherLog
 from scrapy_simhash.index.redis.rows import ROWS, Row, read_lease, read_row, read_rows
 from scrapy_simhash.index.redis.scripts import LEAST_PAGES, Geometry
 

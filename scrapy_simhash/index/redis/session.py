@@ -149,8 +149,9 @@ class Session:
         return generation
 
     def _warn_of_eviction(self) -> None:
-        policy = self.client.setting("maxmemory-policy")
-        if policy not in (None, "noeviction") and self.client.setting("maxmemory") != "0":
+        settings = self.client.settings("maxmemory*")
+        policy = settings.get("maxmemory-policy", "noeviction")
+        if policy != "noeviction" and settings.get("maxmemory") != "0":
             logger.warning(
                 "maxmemory-policy of %s is %s: when its memory is full, Redis deletes parts of the "
                 "index, and pages are crawled twice; set it to noeviction",
