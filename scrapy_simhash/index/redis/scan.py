@@ -71,10 +71,10 @@ class Scan:
     def with_blocks(self) -> Iterator[tuple[Stored, bytes]]:
         """Yield the entries with their block values, as a fingerprint has them."""
         window, first = np.empty((0, self._geometry.blocks), np.uint32), 0
-        (end,) = self._state("end")
         for stored in self:
             if self._geometry.in_redis:
                 if stored.position >= first + len(window):
+                    (end,) = self._state("end")
                     first = stored.position
                     window = self._read_blocks(first, min(first + _WINDOW, end))
                 values = window[stored.position - first]

@@ -88,3 +88,16 @@ def test_an_entry_is_read_with_its_blocks_while_bucket_pages_are_split(url, open
 
     monkeypatch.setattr(scan.Scan, "_bucket_pages", read_and_split)
     assert [e.fingerprint.blocks for e in index] == [own.blocks for own in made[:1500]]
+
+
+def test_an_index_can_be_read_while_others_put_entries(url, opened, monkeypatch):
+    index, other = opened(url), opened(url)
+    rest = (Entry(f"{value}", fp(value)) for value in values(99))
+    state = scan.Scan._state
+
+    def put_and_tell(self, *names):
+        other.put([next(rest)])
+        return state(self, *names)
+
+    monkeypatch.setattr(scan.Scan, "_state", put_and_tell)
+    assert [entry.key for entry in index][:2] == [f"{value}" for value in values(99)[:2]]
