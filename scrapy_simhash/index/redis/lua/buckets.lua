@@ -37,6 +37,8 @@ local function look_at(values)
   end
   names, tags = names_of(numbers), {struct.unpack(TAGS, values)}
   contents = call('HMGET', buckets, unpack(names, 1, BLOCKS))
+  -- Strings of Lua cost about as much as a comparison for each half kilobyte.
+  for j = 1, BLOCKS do effort = effort + (contents[j] and #contents[j] or 0) / 512 end
 end
 
 -- Note the positions of the entries of a bucket as candidates. Where one bucket is flooded, most are,
@@ -61,19 +63,13 @@ end
 
 -- Return the distances of the entries near a page, by position.
 local function near_ones(fingerprint, values)
-  local candidates, near, noted, size = {}, {}, 0, 0
+  local candidates, near, noted = {}, {}, 0
   look_at(values)
   for j = 1, BLOCKS do
-    local content = contents[j]
-    if content then
-      size = size + #content
-      if find(content, tags[j], 1, true) then
-        noted = note(candidates, noted, content, tags[j])
-      end
+    if contents[j] and find(contents[j], tags[j], 1, true) then
+      noted = note(candidates, noted, contents[j], tags[j])
     end
   end
-  -- Strings of Lua cost about as much as a comparison for each half kilobyte.
-  effort = effort + size / 512
   local own = noted > 0 and {byte(fingerprint, 1, WIDTH)}
   for position, inline in pairs(candidates) do
     effort = effort + 1
