@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrapy_simhash.index.redis.header import stored_spec
 from scrapy_simhash.index.redis.index import RedisIndex
+from scrapy_simhash.index.redis.session import stored_spec
 
 __all__ = ["RedisIndex", "stored_spec"]

@@ -18,7 +18,7 @@ from scrapy_simhash.index.contract import (
     StoreDamaged,
 )
 from scrapy_simhash.index.decision import Pages
-from scrapy_simhash.index.redis.rows import ROWS, Row, pack_row, read_lease, read_row, read_rows
+from scrapy_simhash.index.redis.rows import ROWS, Row, pack_claim, read_lease, read_row, read_rows
 
 # Bits of an entry, as callers know it, that check it: the end of its fingerprint, XORed with the
 # beginning of the generation; the position stands above them. So an entry of a log that was lost,
@@ -30,12 +30,9 @@ class Near(NamedTuple):
     """An entry near a page.
 
     Attributes:
-        distance: in bits.
         position: its place in the log.
         entry: the same as callers know it.
         ends: when its lease ends, infinity where it is confirmed.
-        row: what is known of it.
-        is_provisional: whether it has a lease.
     """
 
     distance: int
@@ -56,7 +53,6 @@ class Claimant:
     """A page on its way to its answer.
 
     Attributes:
-        arrival: the page.
         others: living entries that were judged to be other pages, by position.
         spared: positions of all entries that were judged to be other pages.
         expired: positions of entries that were judged to be copies and had expired.
@@ -68,14 +64,10 @@ class Claimant:
     expired: set[int] = field(default_factory=set)
 
     def arguments(self, now: float) -> tuple[bytes, ...]:
-        """Return row, request, and positions judged: other pages, and expired copies."""
+        """Return row with request, and positions judged: other pages, and expired copies."""
         page = self.arrival
-        row = pack_row(Row(page.key, page.scope, page.facts, now))
-        return row, (page.request or "").encode(), _packed(self.spared), _packed(self.expired)
-
-    def owns(self, entry: Near) -> bool:
-        """Return whether an entry is provisional and of the page's own key."""
-        return entry.is_provisional and entry.row.key == self.arrival.key
+        claim = pack_claim(Row(page.key, page.scope, page.facts, now), page.request)
+        return claim, _packed(self.spared), _packed(self.expired)
 
     def hear(self, near: Sequence[Near], now: float, judge: Judge) -> Claim | None:
         """Judge what a script found; return the answer, None if the page has to claim again."""

@@ -13,6 +13,7 @@ from redis.backoff import NoBackoff
 from redis.cluster import ClusterNode, RedisCluster
 from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError
+from redis.utils import str_if_bytes
 
 from scrapy_simhash.index.contract import StoreDamaged, StoreUnavailable
 from scrapy_simhash.index.redis.address import Address
@@ -25,7 +26,7 @@ _PATIENCE = {
     "retry": Retry(NoBackoff(), 0),
 }
 # The keys of an index, in the order in which scripts are given them; see ``lua/keys.lua``.
-KEYS = ("meta", "log", "rows", "buckets", "leases", "requests", "due", "dead")
+KEYS = ("meta", "log", "rows", "buckets", "leases", "due", "dead")
 
 # An error of a script is the fault of what it reads, unless Redis refuses to do what it asks.
 _IN_SCRIPT = re.compile("user_script|Error running script")
@@ -39,14 +40,11 @@ T = TypeVar("T")
 class Client:
     """The commands that an index needs, on one server or on the node of its slot.
 
-    One thread at a time may use it.
+    One thread at a time may use it. Every method raises :class:`.StoreUnavailable` when Redis
+    cannot do what was asked now, and :class:`.StoreDamaged` when a key is not of ours.
 
     Args:
-        address: from :func:`parse_address`.
         mark: of the spider whose leases are told by their end.
-
-    Every method raises :class:`.StoreUnavailable` when Redis cannot do what was asked now, and
-    :class:`.StoreDamaged` when a key is not of ours.
     """
 
     def __init__(self, address: Address, mark: int) -> None:
@@ -93,14 +91,13 @@ class Client:
         """Run commands in one request; return their answers."""
         return self._translated(lambda: self._answers(commands))
 
-    def setting(self, name: str) -> str | None:
-        """Return a setting of the server, None where it may not be read."""
+    def settings(self, pattern: str) -> dict[str, str]:
+        """Return settings of the server, none where they may not be read."""
         try:
-            (answer,) = self.all([("CONFIG GET", name)])
+            (answer,) = self.all([("CONFIG GET", pattern)])
         except StoreUnavailable:
-            return None
-        found = {_plain(key): _plain(value) for key, value in pairs(answer)}
-        return found.get(name)
+            return {}
+        return {str_if_bytes(name): str_if_bytes(value) for name, value in pairs(answer)}
 
     def _answers(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
         if len(commands) == 1 or self._address.topology == "cluster":
@@ -181,27 +178,15 @@ def pairs(answer: Any) -> list[tuple[Any, Any]]:
 
 
 def number_in(value: Any) -> int:
-    """Return a number that Redis holds.
-
-    Raises:
-        StoreDamaged: it is none.
-    """
+    """Return a number that Redis holds, or raise StoreDamaged."""
     if isinstance(value, bytes) and value.isdigit() and len(value) < 16:
         return int(value)
     raise StoreDamaged(f"{value!r:.80} in Redis is no number of an index")
 
 
 def text_in(value: bytes) -> str:
-    """Return a text that Redis holds.
-
-    Raises:
-        StoreDamaged: it is none.
-    """
+    """Return a text that Redis holds, or raise StoreDamaged."""
     try:
         return value.decode()
     except UnicodeDecodeError as error:
         raise StoreDamaged(f"{value!r:.80} in Redis is no text of an index") from error
-
-
-def _plain(value: Any) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from scrapy_simhash.index.contract import StoreDamaged
-from scrapy_simhash.index.neighbours import Neighbours, packed_words
+from scrapy_simhash.index.neighbours import Neighbours, Uint32s, packed_words
 from scrapy_simhash.index.redis.client import Client
 from scrapy_simhash.index.redis.scripts import Geometry, script
-
-Uint32s = npt.NDArray[np.uint32]
 
 # Multiplying by an odd number spreads values over 32 bits.
 SPREAD = np.uint32(0x9E3779B1)
@@ -43,20 +40,11 @@ class InRedis:
         """Return the argument of each page, given its fingerprint and its row of block values."""
         return [values.tobytes() for values in (blocks * SPREAD).astype(">u4")]
 
-    def forget(self, positions: Sequence[int]) -> None:
-        """Never find these entries again."""
-
 
 class InRam:
     """Finds entries in RAM, where it has the whole log; see ``lua/news.lua``.
 
     Its methods and attributes are those of :class:`InRedis`.
-
-    Args:
-        client: where the log is.
-        generation: which log it is.
-        geometry: of the index.
-        distance: k.
     """
 
     def __init__(self, client: Client, generation: str, geometry: Geometry, distance: int) -> None:
@@ -95,22 +83,16 @@ class InRam:
                 raise AnotherLog
             if len(content) < cut:
                 raise StoreDamaged(f"{self._client.where} is damaged: the log has a gap")
-            self._take_in([content[i : i + size] for i in range(at, cut, size)])
+            self._take_in(content[at:cut])
 
-    def _take_in(self, records: list[bytes]) -> None:
-        if records:
-            width = self._geometry.width
-            blocks = np.frombuffer(b"".join([record[width:] for record in records]), "<u4")
-            self._neighbours.add(
-                range(self.seen, self.seen + len(records)),
-                packed_words([record[:width] for record in records], self._geometry.bits),
-                blocks.reshape(len(records), -1),
-            )
-            self.seen += len(records)
-            self._last = records[-1]
-
-    def forget(self, positions: Sequence[int]) -> None:  # noqa: D102
-        self._neighbours.forget(sorted(positions))
+    def _take_in(self, content: bytes) -> None:
+        size, width = self._geometry.record, self._geometry.width
+        records = np.frombuffer(content, np.uint8).reshape(-1, size)
+        words = np.ascontiguousarray(records[:, :width]).view(np.uint64)
+        blocks = np.ascontiguousarray(records[:, width:]).view("<u4")
+        self._neighbours.add(range(self.seen, self.seen + len(records)), words, blocks)
+        self.seen += len(records)
+        self._last = content[-size:] or self._last
 
 
 Finder = InRedis | InRam

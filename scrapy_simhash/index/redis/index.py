@@ -61,16 +61,7 @@ _SQUEEZED = 16 * ROWS
 
 
 class RedisIndex(Index):
-    """An index in Redis, Sentinel or Cluster.
-
-    Args:
-        url: where it is; see :func:`scrapy_simhash.index.open_index`.
-        spec: how it is opened.
-
-    Raises:
-        ValueError: the URL is of no known form.
-        StoreError: the index cannot be opened or does not fit.
-    """
+    """An index in Redis, Sentinel or Cluster; see :func:`scrapy_simhash.index.open_index`."""
 
     def __init__(self, url: str, spec: IndexSpec) -> None:
         self.spec = spec
@@ -112,11 +103,11 @@ class RedisIndex(Index):
         for claimant, result, found in zip(claimants, results, told, strict=True):
             if isinstance(result, int):
                 positions = [result]
-                self._session.finder.forget(list(claimant.expired))
                 answers.append(Claim(Outcome.ORIGINAL, (), claimant.near()))
             else:
                 # The script has leased them to this crawler.
-                positions = [e.position for e in found if claimant.owns(e)]
+                own = (e for e in found if e.is_provisional and e.row.key == claimant.arrival.key)
+                positions = [entry.position for entry in own]
                 answers.append(claimant.hear(found, at, self.spec.judge))
             if positions:
                 self._session.own[claimant.arrival.key].update(positions)
@@ -153,25 +144,20 @@ class RedisIndex(Index):
         while some := list(islice(owned, _ENTRIES)):
             yield [part for p, key in some for part in (p, key.encode())]
 
-    def _let_go(self, keys: Iterable[str]) -> None:
-        for key in keys:
-            self._session.own.pop(key, None)
+    def _settle(self, script: str, keys: Iterable[str], *head: bytes) -> None:
+        wanted = list(keys)
+        with self._session.use():
+            with self._unless_lost():
+                for some in self._owned(wanted):
+                    self._session.run(script, *head, *some)
+            for key in wanted:
+                self._session.own.pop(key, None)
 
     def confirm(self, keys: Iterable[str]) -> None:  # noqa: D102
-        wanted = list(keys)
-        with self._session.use():
-            with self._unless_lost():
-                for some in self._owned(wanted):
-                    self._session.run("confirm", *some)
-            self._let_go(wanted)
+        self._settle("confirm", keys)
 
     def release(self, keys: Iterable[str]) -> None:  # noqa: D102
-        wanted = list(keys)
-        with self._session.use():
-            with self._unless_lost():
-                for some in self._owned(wanted):
-                    self._session.run("release", self._session.name, *some)
-            self._let_go(wanted)
+        self._settle("release", keys, self._session.name)
 
     def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:  # noqa: D102
         with self._session.use(), self._unless_lost():
@@ -190,10 +176,8 @@ class RedisIndex(Index):
     def orphans(self, *, limit: int = 100, now: float | None = None) -> list[Orphan]:  # noqa: D102
         def adopt() -> list[Orphan]:
             at, ends, head = self._session.leases(now)
-            most = min(limit, _ENTRIES)
-            adopted, given_up = self._session.run(
-                "orphans", repr(at), ends, head, most, MAX_ADOPTIONS
-            )
+            asked = (repr(at), ends, head, min(limit, _ENTRIES), MAX_ADOPTIONS)
+            adopted, given_up = self._session.run("orphans", *asked)
             for key in given_up:
                 logger.warning(
                     "%s was adopted %d times and never finished: it is given up",
@@ -240,8 +224,7 @@ class RedisIndex(Index):
             (page.key, page.scope, page.fingerprint.value): (page, entry.time)
             for page, entry, near in zip(pages, entries, self._look(pages), strict=True)
             if not any(
-                not other.distance and other.row.key == page.key and not other.is_provisional
-                for other in near
+                (n.distance, n.row.key, n.is_provisional) == (0, page.key, False) for n in near
             )
         }
         rest = list(new.values())
@@ -275,7 +258,6 @@ class RedisIndex(Index):
                 width = self._session.geometry.width
                 named = [part for e in some for part in (e.position, e.record[:width])]
                 count += self._session.run("remove", *named)
-                self._session.finder.forget([stored.position for stored in some])
             return count
 
         return self._session.on_its_log(delete)

@@ -1,13 +1,12 @@
 """Rows: what is known of an entry beside its fingerprint and its block values.
 
-A row has the sizes of the facts (1 byte) and of the scope (2), the time in seconds since the Unix
-epoch (4), facts, scope and key. While its entry is provisional, a row stands behind its lease; see
-``lua/entries.lua``. Once it is confirmed, the row is appended to those of ``ROWS`` positions::
+``lua/entries.lua`` tells what a row has, and a lease, in which the row of a provisional entry
+stands. Once the entry is confirmed, its row is appended to those of ``ROWS`` positions::
 
     offset:1 size:3 row | offset:1 size:3 row | ...    as they are appended
-    "Z" size:4 zlib | offset:1 size:3 row | ...        the first ones squeezed
+    zlib | offset:1 size:3 row | ...                   the first ones squeezed
 
-Numbers are big-endian.
+Numbers are big-endian. The first byte of zlib is larger than any offset.
 """
 
 from __future__ import annotations
@@ -21,16 +20,17 @@ from scrapy_simhash.index.contract import StoreDamaged
 #: Positions whose rows stand together.
 ROWS = 64
 
-# When a lease ends, its crawler, the mark of the crawler's spider, adoptions.
+# When a lease ends, its crawler, the mark of the crawler's spider, adoptions; then the row's size.
 HEAD = struct.Struct(">d8sIB")
 _ROW = struct.Struct(">BHI")
 _SIZE = struct.Struct(">I")
+_ZLIB = b"x"
 # The most bytes that packed rows may have when they are unpacked.
 _MOST_BYTES = 1 << 24
 
 
 class Row(NamedTuple):
-    """The fields of an entry."""
+    """The fields of an entry; the time is in seconds since the Unix epoch."""
 
     key: str
     scope: str
@@ -40,17 +40,18 @@ class Row(NamedTuple):
 
 def pack_row(row: Row) -> bytes:
     """Return a row as it is stored."""
-    scope = row.scope.encode()
-    key = row.key.encode()
+    scope, key = row.scope.encode(), row.key.encode()
     return _ROW.pack(len(row.facts), len(scope), int(row.time)) + row.facts + scope + key
 
 
-def read_row(packed: bytes) -> Row:
-    """Return a row.
+def pack_claim(row: Row, request: str | None) -> bytes:
+    """Return what a lease has behind its head: row and request."""
+    packed = pack_row(row)
+    return _SIZE.pack(len(packed)) + packed + (request or "").encode()
 
-    Raises:
-        StoreDamaged: it is none.
-    """
+
+def read_row(packed: bytes) -> Row:
+    """Return a row, or raise StoreDamaged."""
     try:
         facts, scope, time = _ROW.unpack_from(packed)
         end = _ROW.size + facts + scope
@@ -67,32 +68,24 @@ def read_row(packed: bytes) -> Row:
 
 
 def read_lease(packed: bytes) -> tuple[float, Row]:
-    """Return when a lease ends, in seconds since the Unix epoch, and the row behind it.
-
-    Raises:
-        StoreDamaged: it is none.
-    """
+    """Return when a lease ends, since the Unix epoch, and its row, or raise StoreDamaged."""
     try:
         ends, *_ = HEAD.unpack_from(packed)
+        (size,) = _SIZE.unpack_from(packed, HEAD.size)
     except struct.error as error:
         raise StoreDamaged(f"a lease in Redis is damaged: {error}") from error
-    return ends, read_row(packed[HEAD.size :])
+    start = HEAD.size + _SIZE.size
+    return ends, read_row(packed[start : start + size])
 
 
 def read_rows(content: bytes) -> dict[int, bytes]:
-    """Return rows by their offset, not taken apart.
-
-    Raises:
-        StoreDamaged: they are none.
-    """
+    """Return rows by their offset, not taken apart, or raise StoreDamaged."""
     found: dict[int, bytes] = {}
     try:
         plain, at = content, 0
-        if content[:1] == b"Z":
-            start = 1 + _SIZE.size
-            end = start + _SIZE.unpack_from(content, 1)[0]
+        if content[:1] == _ZLIB:
             unpacker = zlib.decompressobj()
-            plain = unpacker.decompress(content[start:end], _MOST_BYTES) + content[end:]
+            plain = unpacker.decompress(content, _MOST_BYTES) + unpacker.unused_data
             if not unpacker.eof:
                 raise ValueError("squeezed rows are cut off, or too long")
         while at < len(plain):
@@ -109,7 +102,4 @@ def read_rows(content: bytes) -> dict[int, bytes]:
 
 def squeeze_rows(content: bytes) -> bytes:
     """Return rows in fewer bytes, those that are squeezed already as they are."""
-    if content[:1] == b"Z":
-        return content
-    packed = zlib.compress(content, 9)
-    return b"Z" + _SIZE.pack(len(packed)) + packed
+    return content if content[:1] == _ZLIB else zlib.compress(content, 9)

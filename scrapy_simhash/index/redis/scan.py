@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_simhash.index.contract import StoreDamaged, StoreUnavailable
-from scrapy_simhash.index.neighbours import in_scope
-from scrapy_simhash.index.redis.client import KEYS, Client, number_in
-from scrapy_simhash.index.redis.finders import SPREAD, AnotherLog, Uint32s
+from scrapy_simhash.index.neighbours import Uint32s, in_scope
+from scrapy_simhash.index.redis.client import KEYS, Client, number_in, pairs
+from scrapy_simhash.index.redis.finders import SPREAD, AnotherLog
 from scrapy_simhash.index.redis.rows import ROWS, Row, read_lease, read_row, read_rows
 from scrapy_simhash.index.redis.scripts import LEAST_PAGES, Geometry
 
@@ -27,14 +27,7 @@ _SAMPLES = 200
 
 
 class Stored(NamedTuple):
-    """An entry that is not deleted.
-
-    Attributes:
-        position: its place in the log.
-        record: what stands there.
-        row: what is known of it.
-        is_provisional: whether it has a lease.
-    """
+    """An entry that is not deleted; its record is what stands at its position in the log."""
 
     position: int
     record: bytes
@@ -45,12 +38,7 @@ class Stored(NamedTuple):
 class Scan:
     """Reads the entries that an index has now, in the order of the log.
 
-    Args:
-        client: where it is.
-        generation: which log it is.
-        geometry: of the index.
-
-    Its methods raise AnotherLog when the log is another by now.
+    Its methods raise AnotherLog when the log is not of this generation by now.
     """
 
     def __init__(self, client: Client, generation: str, geometry: Geometry) -> None:
@@ -83,10 +71,10 @@ class Scan:
     def with_blocks(self) -> Iterator[tuple[Stored, bytes]]:
         """Yield the entries with their block values, as a fingerprint has them."""
         window, first = np.empty((0, self._geometry.blocks), np.uint32), 0
-        (end,) = self._state("end")
         for stored in self:
             if self._geometry.in_redis:
                 if stored.position >= first + len(window):
+                    (end,) = self._state("end")
                     first = stored.position
                     window = self._read_blocks(first, min(first + _WINDOW, end))
                 values = window[stored.position - first]
@@ -142,36 +130,38 @@ class Scan:
         """
         positions = np.arange(first, end, dtype=np.uint32)[:, None]
         values: Uint32s = positions * SPREAD + np.arange(self._geometry.blocks, dtype=np.uint32)
-        count = self._page_count()
-        for block in range(self._geometry.blocks):
-            start = 0
-            while start < 1 << 32:
-                names, after = _names(count, block, start)
-                (contents,) = self._client.all([("HMGET", self._client.key("buckets"), *names)])
-                now = self._page_count()
-                if now == count:
-                    # None of them was split meanwhile.
-                    for name, content in zip(names, contents, strict=True):
-                        places, some = self._entries(name, content or b"")
-                        inside = (places >= first) & (places < end)
-                        values[places[inside] - first, block] = some[inside] * _GATHER
-                    start = after
-                count = now
+        for name, content in self._bucket_pages():
+            places, some = self._entries(name, content)
+            inside = (places >= first) & (places < end)
+            values[places[inside] - first, name[0]] = some[inside] * _GATHER
         return values
 
-    def _page_count(self) -> int:
-        (count,) = self._state("pages")
-        if not LEAST_PAGES <= count < 1 << 23:
-            raise StoreDamaged(f"the number of bucket pages in Redis is damaged: {count}")
-        return count
+    def _bucket_pages(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield names and contents of all bucket pages, some of them twice."""
+        key, cursor, is_first = self._client.key("buckets"), 0, True
+        (before,) = self._state("pages")
+        while cursor or is_first:
+            ((cursor, found),) = self._client.all([("HSCAN", key, cursor, "COUNT", _PAGES)])
+            # The field that stands for nothing has no name.
+            yield from (page for page in pairs(found) if page[0])
+            is_first = False
+        (after,) = self._state("pages")
+        for number in range(before, after):
+            # This page was split meanwhile, and its children may have been passed over.
+            blocks = range(self._geometry.blocks)
+            numbers = (block << 24 | 2 * number + bit for block in blocks for bit in (0, 1))
+            names = [number.to_bytes(4, "big") for number in numbers]
+            (contents,) = self._client.all([("HMGET", key, *names)])
+            yield from ((n, c) for n, c in zip(names, contents, strict=True) if c)
 
     def _entries(self, name: bytes, content: bytes) -> tuple[npt.NDArray[np.int64], Uint32s]:
         """Return the positions and the spread values of a bucket page's entries."""
-        if len(content) % self._geometry.entry:
-            raise StoreDamaged(f"bucket page {name!r} in Redis is damaged")
-        octets = np.frombuffer(content, np.uint8).reshape(-1, self._geometry.entry)
+        number, size = int.from_bytes(name[1:], "big"), self._geometry.entry
+        is_name = len(name) == 4 and name[0] < self._geometry.blocks and number >= LEAST_PAGES
+        if not is_name or len(content) % size:
+            raise StoreDamaged(f"bucket page {name!r:.80} of {self._client.where} is damaged")
+        octets = np.frombuffer(content, np.uint8).reshape(-1, size)
         numbers = octets[:, :6].astype(np.uint32)
-        number = int.from_bytes(name[1:], "big")
         top = number >> number.bit_length() - 9 & 0xFF
         values = np.uint32(top << 24) | numbers[:, 0] << np.uint32(16)
         values |= numbers[:, 1] << np.uint32(8) | numbers[:, 2]
@@ -179,25 +169,3 @@ class Scan:
         # Positions of a page grow; their last 24 bits begin anew now and then.
         turns = np.concatenate(([0], np.cumsum(low[1:] < low[:-1])))
         return low.astype(np.int64) + (turns[: len(low)] << 24), values
-
-
-def _names(count: int, block: int, start: int) -> tuple[list[bytes], int]:
-    """Return the names of some bucket pages of a block; see ``lua/buckets.lua``.
-
-    Args:
-        count: how many pages a block has.
-        block: its number.
-        start: the first value of the first page.
-
-    Returns:
-        the names, and the first value after these pages.
-    """
-    depth = count.bit_length() - 1
-    names: list[bytes] = []
-    while start < 1 << 32 and len(names) < _PAGES:
-        is_split = (start >> 32 - depth) < count - (1 << depth)
-        shift = 32 - depth - is_split
-        number = start >> shift
-        names.append((block << 24 | 1 << 32 - shift | number).to_bytes(4, "big"))
-        start = number + 1 << shift
-    return names, start

@@ -20,13 +20,7 @@ LEAST_PAGES = 256
 
 @dataclass(frozen=True)
 class Geometry:
-    """How an index is laid out in Redis.
-
-    Attributes:
-        bits: width of a fingerprint.
-        blocks: block values of a page.
-        in_redis: whether the buckets are in Redis.
-    """
+    """How an index is laid out in Redis."""
 
     bits: int
     blocks: int

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import math
 import os
+import re
 import secrets
 import threading
 from collections import defaultdict
@@ -14,37 +15,64 @@ from typing import Any, TypeVar
 
 from scrapy_simhash.index.contract import (
     IndexSpec,
+    Judge,
     StoreDamaged,
+    StoreMismatch,
+    StoreMissing,
     StoreUnavailable,
+    by_distance,
     spider_mark,
 )
 from scrapy_simhash.index.decision import Pages
 from scrapy_simhash.index.redis.address import parse_address
 from scrapy_simhash.index.redis.claims import in_colours
-from scrapy_simhash.index.redis.client import Client
+from scrapy_simhash.index.redis.client import Client, pairs, text_in
 from scrapy_simhash.index.redis.finders import AnotherLog, Finder, InRam, InRedis
-from scrapy_simhash.index.redis.header import open_header
 from scrapy_simhash.index.redis.rows import HEAD
 from scrapy_simhash.index.redis.scripts import Geometry, script
 
 logger = logging.getLogger(__name__)
 
+FORMAT = 6
 # Requests for the same pages, while what others admit is too much to be compared with.
 _ATTEMPTS = 100
 
 T = TypeVar("T")
 
 
+def stored_spec(url: str, judge: Judge = by_distance) -> tuple[str, IndexSpec]:
+    """Return the URL, with the place of the buckets, and the spec of the index that is there.
+
+    Raises:
+        StoreMissing: there is none.
+        StoreUnavailable: Redis is away, or refuses.
+        StoreDamaged: it is no index of ours.
+        ValueError: the URL is of no known form.
+    """
+    address = parse_address(url)
+    client = Client(address, spider_mark(""))
+    try:
+        (answer,) = client.all([("HGETALL", client.key("meta"))])
+    finally:
+        client.close()
+    if not answer:
+        raise StoreMissing(f"there is no {client.where.removeprefix('the ')}")
+    header = {text_in(name): text_in(value) for name, value in pairs(answer)}
+    try:
+        bits, distance, blocks = (int(header[name]) for name in ("bits", "distance", "blocks"))
+        spec = IndexSpec(header["recipe"], bits, distance, blocks, judge=judge)
+        buckets = header["buckets"]
+    except (KeyError, ValueError) as error:
+        raise StoreDamaged(f"{client.where} has a damaged header: {error}") from error
+    if address.buckets != buckets and "buckets=" not in url:
+        url += f"{'&' if '?' in url else '?'}buckets={buckets}"
+    return url, spec
+
+
 class Session:
     """A crawler's use of an index.
 
-    Args:
-        url: where the index is.
-        spec: how it is opened.
-
     Attributes:
-        client: what talks to Redis.
-        geometry: how the index is laid out.
         generation: which of the logs under this name it is.
         finder: finds what is near.
         name: the crawler's in the leases, 8 bytes.
@@ -78,7 +106,7 @@ class Session:
 
     def begin(self) -> None:
         """Read or make the header, and look at its log from the beginning."""
-        generation = open_header(self.client, self._address, self._spec, self.geometry)
+        generation = self._open_header()
         if generation != self.generation:
             self.own.clear()
         self.generation = generation
@@ -88,9 +116,42 @@ class Session:
             else InRam(self.client, generation, self.geometry, self._spec.distance)
         )
 
+    def _open_header(self) -> str:
+        """Return the generation of the index, which is made if there is none; set the clock.
+
+        The generation differs between indexes that were made under one name one after the other.
+        """
+        spec, where = self._spec, self.client.where
+        asked = {
+            "format": str(FORMAT),
+            "recipe": spec.recipe,
+            "bits": str(spec.bits),
+            "blocks": str(spec.blocks),
+            "buckets": self._address.buckets,
+        }
+        header = {**asked, "distance": str(spec.distance), "generation": secrets.token_hex(4)}
+        *answers, seconds, microseconds = self.client.run(
+            script("open", self.geometry), *(text for item in header.items() for text in item)
+        )
+        stored = {name: text_in(value) for name, value in zip(header, answers, strict=True)}
+        for name, value in asked.items():
+            if not stored[name]:
+                raise StoreDamaged(f"{where} has a damaged header: it lacks {name}")
+            if stored[name] != value:
+                raise StoreMismatch(
+                    f"{where} was made with {name}={stored[name]}, not {value}: use the same or "
+                    "another name with ?name=, or delete this index to start anew"
+                )
+        generation = stored["generation"]
+        if not re.fullmatch("[0-9a-f]{8}", generation):
+            raise StoreDamaged(f"{where} has a damaged header: generation={generation!r:.80}")
+        self.client.set_clock(int(seconds) + int(microseconds) / 1e6)
+        return generation
+
     def _warn_of_eviction(self) -> None:
-        policy = self.client.setting("maxmemory-policy")
-        if policy not in (None, "noeviction") and self.client.setting("maxmemory") != "0":
+        settings = self.client.settings("maxmemory*")
+        policy = settings.get("maxmemory-policy", "noeviction")
+        if policy != "noeviction" and settings.get("maxmemory") != "0":
             logger.warning(
                 "maxmemory-policy of %s is %s: when its memory is full, Redis deletes parts of the "
                 "index, and pages are crawled twice; set it to noeviction",
@@ -122,11 +183,7 @@ class Session:
                 raise StoreDamaged(f"{self.client.where} is damaged: its log changes") from None
 
     def run(self, name: str, *arguments: Any) -> Any:
-        """Run a script on the log.
-
-        Raises:
-            AnotherLog: it is another one by now.
-        """
+        """Run a script on the log; raise AnotherLog if it is another one by now."""
         answer = self.client.run(script(name, self.geometry), self.generation, *arguments)
         if answer is None:
             raise AnotherLog

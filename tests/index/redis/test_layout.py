@@ -8,8 +8,8 @@ import os
 import pytest
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index import Arrival, Outcome
-from scrapy_simhash.index.redis import scripts
+from scrapy_simhash.index import Arrival, Entry, Outcome
+from scrapy_simhash.index.redis import scan, scripts
 from scrapy_simhash.index.redis.rows import Row, pack_row, read_row, read_rows, squeeze_rows
 from tests import servers
 from tests.index.made import fp, values
@@ -69,3 +69,35 @@ def test_rows_can_be_appended_to_squeezed_ones():
     assert read_rows(squeezed) == read_rows(plain) == dict(enumerate(rows))
     assert squeeze_rows(squeezed) == squeezed
     assert read_row(rows[5]) == Row("k5", "s", rows[5][7:12], 1e9 + 5)
+
+
+@pytest.mark.usefixtures("small_pages")
+def test_an_entry_is_read_with_its_blocks_while_bucket_pages_are_split(url, opened, monkeypatch):
+    monkeypatch.setattr(scan, "_PAGES", 16)
+    index, other = (opened(url, bits=256, distance=48, blocks=1) for _ in range(2))
+    made = [Fingerprint(value, 256, os.urandom(4)) for value in values(2500, bits=256)]
+    add = (Entry(f"{i}", own) for i, own in enumerate(made))
+    index.put(itertools.islice(add, 1500))
+    read = scan.Scan._bucket_pages
+
+    def read_and_split(self):
+        for number, found in enumerate(read(self)):
+            if number == 100:
+                other.put(add)
+            yield found
+
+    monkeypatch.setattr(scan.Scan, "_bucket_pages", read_and_split)
+    assert [e.fingerprint.blocks for e in index] == [own.blocks for own in made[:1500]]
+
+
+def test_an_index_can_be_read_while_others_put_entries(url, opened, monkeypatch):
+    index, other = opened(url), opened(url)
+    rest = (Entry(f"{value}", fp(value)) for value in values(99))
+    state = scan.Scan._state
+
+    def put_and_tell(self, *names):
+        other.put([next(rest)])
+        return state(self, *names)
+
+    monkeypatch.setattr(scan.Scan, "_state", put_and_tell)
+    assert [entry.key for entry in index][:2] == [f"{value}" for value in values(99)[:2]]

@@ -117,7 +117,7 @@ RUBBISH = (
 
 @pytest.mark.parametrize(
     "part",
-    ":meta :log :rows :buckets :leases :requests :due: :dead".split(),
+    ":meta :log :rows :buckets :leases :due: :dead".split(),
 )
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), rubbish=RUBBISH)

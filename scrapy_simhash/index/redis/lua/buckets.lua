@@ -18,29 +18,27 @@ local turn = count - first
 -- The pages of row `depth`, and of the next one, have so many values each.
 local ROW, NEXT = 2 ^ (32 - depth), 2 ^ (31 - depth)
 local VALUES, NAMES, TAGS = '>' .. ('I4'):rep(BLOCKS), ('c4'):rep(BLOCKS), ('xc3'):rep(BLOCKS)
--- Contents of bucket pages that this script has changed; false if one is no more.
-local changed = {}
 -- Names and contents of the bucket pages of the page that was looked at last, and its tags.
 local names, contents, tags
 
+-- Return the names of bucket pages: a number for each block.
+local function names_of(numbers)
+  for j = 1, BLOCKS do numbers[j] = (j - 1) * 16777216 + numbers[j] end
+  return {struct.unpack(NAMES, struct.pack(VALUES, unpack(numbers, 1, BLOCKS)))}
+end
+
 -- Read the bucket pages of a page with these block values.
 local function look_at(values)
-  local numbers, size = {struct.unpack(VALUES, values)}, 0
+  local numbers = {struct.unpack(VALUES, values)}
   for j = 1, BLOCKS do
-    local number = floor(numbers[j] / ROW)
-    if number < turn then number = floor(numbers[j] / NEXT) + first end
-    numbers[j] = (j - 1) * 16777216 + first + number
+    local value = numbers[j]
+    local number = (value - value % ROW) / ROW
+    numbers[j] = number < turn and 2 * first + (value - value % NEXT) / NEXT or first + number
   end
-  names = {struct.unpack(NAMES, struct.pack(VALUES, unpack(numbers)))}
-  tags = {struct.unpack(TAGS, values)}
+  names, tags = names_of(numbers), {struct.unpack(TAGS, values)}
   contents = call('HMGET', buckets, unpack(names, 1, BLOCKS))
-  for j = 1, BLOCKS do
-    local content = changed[names[j]]
-    if content == nil then content = contents[j] else contents[j] = content end
-    size = size + (content and #content or 0)
-  end
   -- Strings of Lua cost about as much as a comparison for each half kilobyte.
-  effort = effort + size / 512
+  for j = 1, BLOCKS do effort = effort + (contents[j] and #contents[j] or 0) / 512 end
 end
 
 -- Note the positions of the entries of a bucket as candidates. Where one bucket is flooded, most are,
@@ -72,7 +70,7 @@ local function near_ones(fingerprint, values)
       noted = note(candidates, noted, contents[j], tags[j])
     end
   end
-  local own = noted > 0 and bytes_of(fingerprint)
+  local own = noted > 0 and {byte(fingerprint, 1, WIDTH)}
   for position, inline in pairs(candidates) do
     effort = effort + 1
     local d = apart(own, inline or record_of(position))
@@ -86,58 +84,46 @@ end
 -- Put an entry into the buckets of the page that was looked at last.
 local function note_entry(position, fingerprint)
   local suffix = struct.pack('>I3', position % 16777216) .. (ENTRY > 6 and fingerprint or '')
+  local written = {}
   for j = 1, BLOCKS do
-    local content = contents[j] or ''
+    local content, tag = contents[j] or '', tags[j]
     if #content >= BUCKET_LIMIT * ENTRY then
       -- The oldest entry of the same bucket goes, or of the page.
-      local oldest = find(content, tags[j], 1, true) or 1
+      local oldest = find(content, tag, 1, true) or 1
       oldest = oldest % ENTRY == 1 and oldest or 1
       content = sub(content, 1, oldest - 1) .. sub(content, oldest + ENTRY)
     end
-    changed[names[j]] = content .. tags[j] .. suffix
+    written[2 * j - 1], written[2 * j] = names[j], content .. tag .. suffix
   end
+  call('HSET', buckets, unpack(written, 1, 2 * BLOCKS))
 end
 
--- Split the next page of a block: by the bit of the value after the first `depth` ones, of which 8
--- are not in the entries.
-local function split(block)
-  local number = first + turn
-  local function name_of(child) return struct.pack('>I4', block * 16777216 + child) end
-  local name, children = name_of(number), {[0] = {}, {}}
-  local content = changed[name]
-  if content == nil then content = call('HGET', buckets, name) end
-  if not content then return end
-  local place, weight = floor((depth - 8) / 8) + 1, 2 ^ ((31 - depth) % 8)
-  for at = 1, #content, ENTRY do
-    local child = children[floor(byte(content, at + place - 1) / weight) % 2]
-    child[#child + 1] = sub(content, at, at + ENTRY - 1)
-  end
-  changed[name] = false
-  for bit, child in pairs(children) do
-    if #child > 0 then changed[name_of(2 * number + bit)] = concat(child) end
-  end
-end
-
-local function save_entries()
-  -- One call splits few pages, so that it ends soon.
-  local most = math.min(count + 2, 2 ^ (depth + 1), MOST_PAGES)
-  while count < most and finish + #records > PAGE_ENTRIES * count do
-    for block = 0, BLOCKS - 1 do split(block) end
-    count, turn = count + 1, turn + 1
-    call('HSET', meta, 'pages', count)
-  end
-  local written, gone = {}, {}
-  for name, content in pairs(changed) do
-    if content then
-      written[#written + 1] = name
-      written[#written + 1] = content
-    else
-      gone[#gone + 1] = name
+-- Split the next page of every block: by the bit of the value after the first `depth` ones, of which
+-- 8 are not in the entries.
+local function split()
+  local numbers, written = {}, {}
+  local place, weight = math.floor(depth / 8), 2 ^ (7 - depth % 8)
+  for j = 1, BLOCKS do numbers[j] = count end
+  local parents = names_of(numbers)
+  for j, content in ipairs(call('HMGET', buckets, unpack(parents, 1, BLOCKS))) do
+    local children = {[0] = {}, {}}
+    for at = 1, content and #content or 0, ENTRY do
+      local child = children[byte(content, at + place - 1) % (2 * weight) < weight and 0 or 1]
+      child[#child + 1] = sub(content, at, at + ENTRY - 1)
+    end
+    for bit, child in pairs(children) do
+      local name = struct.pack('>I4', (j - 1) * 16777216 + 2 * count + bit)
+      written[#written + 1], written[#written + 2] = name, concat(child)
     end
   end
-  -- As many as fit onto the stack of Lua.
-  for i = 1, #written, 4000 do
-    call('HSET', buckets, unpack(written, i, math.min(i + 3999, #written)))
-  end
-  if #gone > 0 then call('HDEL', buckets, unpack(gone)) end
+  call('HDEL', buckets, unpack(parents, 1, BLOCKS))
+  call('HSET', buckets, unpack(written))
+  count, turn = count + 1, turn + 1
+  call('HSET', meta, 'pages', count)
+end
+
+-- Split as many pages as the log has grown for; few in one call, so that it ends soon.
+local function grow()
+  local most = math.min(count + 2, 2 * first, MOST_PAGES)
+  while count < most and finish + #records > PAGE_ENTRIES * count do split() end
 end

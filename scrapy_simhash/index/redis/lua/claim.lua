@@ -1,31 +1,27 @@
 -- Claim for pages, one after the other; each claim is as atomic as the script.
 -- ARGV: see the finder up to 3; now, end of the leases, their heads (see entries.lua); then for each
---   page: record, row, request or '', positions judged to be other pages, positions judged to be
---   copies and expired, the pages before it in this call that are near it (number and distance,
---   2 + 2 bytes each; the highest bit is set where the key is the same), the argument of the finder.
+--   page: record, size of the row with row and request, positions judged to be other pages, positions
+--   judged to be copies and expired, the pages before it in this call that are near it (number and
+--   distance, 2 + 2 bytes each; the highest bit is set where the key is the same), the argument of
+--   the finder.
 -- Returns {answers, rows, flooded look-ups}: the answer of a page is its position if it was admitted;
 -- {} if the page has to claim again, because the script has done enough, or because a page before it
 -- in this call that may change its answer has none yet; else what is near and not yet judged, or no
 -- more as it was judged; see answers.lua. An own entry that is provisional is leased to the caller on
 -- the way.
 --# keys
-local FIRST, STRIDE = 7, 7
+local FIRST, STRIDE = 7, 6
 --# compare
 --# finder
 --# entries
 --# answers
 local now, ends, head = tonumber(ARGV[4]), ARGV[5], ARGV[6]
-local leased, wanted, answers = {}, {}, {}
+local leased, answers = {}, {}
 
 local function set_of(positions)
   local set = {}
   for i = 1, #positions, 4 do set[position_in(positions, i)] = true end
   return set
-end
-
-local function lease_to_caller(position, adoptions, row, request)
-  leased[position] = sub(head, 1, LEASE - 1) .. adoptions .. row
-  wanted[position] = request
 end
 
 -- Positions of the pages that were admitted, by number; pages without an answer; the expired entries
@@ -46,27 +42,31 @@ local function add_mates(mates, near)
 end
 
 local function claim(at, near)
-  local waits, waits_for_own = add_mates(ARGV[at + 5], near)
+  local waits, waits_for_own = add_mates(ARGV[at + 4], near)
   if waits_for_own then return {} end
-  local row, request = ARGV[at + 1], ARGV[at + 2]
-  local others, copies, replaced, answer = set_of(ARGV[at + 3]), set_of(ARGV[at + 4]), {}, {}
+  local others, copies = set_of(ARGV[at + 2]), set_of(ARGV[at + 3])
+  local replaced, answer = {}, {}
   for position in pairs(near) do
     if contested[position] then return {} end
   end
   for position, d in pairs(near) do
     if not others[position] then
       local lease = leased[position] or lease_of(position)
-      local is_own = lease and key_of(lease, LEASE + 1) == key_of(row, 1)
-      local is_expired = lease and expires_of(lease) <= now
-      if is_own then
-        lease_to_caller(position, sub(lease, LEASE, LEASE), sub(lease, LEASE + 1), request)
-        lease = leased[position]
+      local is_own, is_expired = false, false
+      if lease then
+        local row, own_row, request = row_at(lease, HEAD + 1), row_at(ARGV[at + 1], 1)
+        is_own = key_of(row) == key_of(own_row)
+        is_expired = not is_own and expires_of(lease) <= now
+        if is_own then
+          lease = sub(head, 1, HEAD - 1) .. sub(lease, HEAD, HEAD + 4 + #row) .. request
+          leased[position] = lease
+        end
       end
-      if copies[position] and is_expired and not is_own then
+      if copies[position] and is_expired then
         replaced[#replaced + 1] = position
       elseif lease or not is_dead(position) then
         tell(answer, position, d, lease)
-        contested[position] = is_expired and not is_own or nil
+        contested[position] = is_expired or nil
       end
     end
   end
@@ -75,14 +75,14 @@ local function claim(at, near)
   local position = finish + #records
   records[#records + 1] = ARGV[at]
   note_entry(position, ARGV[at])
-  lease_to_caller(position, '\0', row, request)
+  leased[position] = head .. ARGV[at + 1]
   return position
 end
 
 for at = FIRST, #ARGV, STRIDE do
   local number, answer = #answers + 1, {}
   if effort <= MOST_EFFORT or number == 1 then
-    answer = claim(at, near_ones(ARGV[at], ARGV[at + 6]))
+    answer = claim(at, near_ones(ARGV[at], ARGV[at + 5]))
   end
   answers[number] = answer
   admitted[number] = type(answer) == 'number' and answer or nil
@@ -90,23 +90,16 @@ for at = FIRST, #ARGV, STRIDE do
 end
 
 -- The log comes last: what is beyond its end plays no part, should a write before fail.
-save_entries()
-local fields, scores, requested = {}, {}, {}
+grow()
+local fields, scores = {}, {}
 for position, lease in pairs(leased) do
-  local size = #fields
-  fields[size + 1], fields[size + 2] = position, lease
-  scores[size + 1], scores[size + 2] = ends, position
-  if wanted[position] ~= '' then
-    requested[#requested + 1] = position
-    requested[#requested + 1] = wanted[position]
-  elseif position < finish then
-    call('HDEL', requests, position)
-  end
+  local size, name = #fields, tostring(position)
+  fields[size + 1], fields[size + 2] = name, lease
+  scores[size + 1], scores[size + 2] = ends, name
 end
 if #fields > 0 then
   call('HSET', leases, unpack(fields))
   call('ZADD', due, unpack(scores))
 end
-if #requested > 0 then call('HSET', requests, unpack(requested)) end
 if #records > 0 then append() end
 return {answers, told, flooded}

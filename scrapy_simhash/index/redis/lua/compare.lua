@@ -1,19 +1,17 @@
 -- Distances of fingerprints, given as bytes.
-local distance, bxor, ones = tonumber(ARGV[2]), bit.bxor, nil
+local distance, bxor = tonumber(ARGV[2]), bit.bxor
 -- What was done so far, in comparisons, of which a call ends soon after MOST_EFFORT; look-ups that
 -- met a full bucket.
 local effort, flooded = 0, 0
 
--- Return the bytes of a fingerprint, as `apart` takes it.
-local function bytes_of(fingerprint)
-  if not ones then
-    ones = {[0] = 0}
-    for number = 1, 255 do ones[number] = ones[floor(number / 2)] + number % 2 end
-  end
-  return {byte(fingerprint, 1, WIDTH)}
-end
+-- How many bits of a byte are set; few bytes are met, because near pages differ in few bits.
+local ones = setmetatable({[0] = 0}, {__index = function(known, number)
+  known[number] = known[floor(number / 2)] + number % 2
+  return known[number]
+end})
 
--- Return the distance to the fingerprint that a record begins with, nothing if it is too far.
+-- Return the distance of a fingerprint, given as bytes, to the one that a record begins with, nothing
+-- if it is too far.
 local function apart(own, record)
   local total = 0
   if #record < WIDTH then return nil end

@@ -4,15 +4,13 @@
 --# entries
 --# rows
 local confirmed, settled = {}, {}
-each_leased(2, function(position, lease)
-  settled[#settled + 1] = position
-  confirmed[#confirmed + 1] = tonumber(position)
-  confirmed[#confirmed + 1] = sub(lease, LEASE + 1)
-end)
+for i, entry in ipairs(leased_ones(2)) do
+  settled[i] = entry.position
+  confirmed[2 * i - 1], confirmed[2 * i] = tonumber(entry.position), entry.row
+end
 if #settled > 0 then
   append_rows(confirmed)
   call('HDEL', leases, unpack(settled))
-  call('HDEL', requests, unpack(settled))
   call('ZREM', due, unpack(settled))
 end
 return 0

@@ -1,9 +1,10 @@
 -- The life of an entry: provisional with a lease, then confirmed with a row, or deleted.
 --
 -- A lease has the time when it ends (a double, 8 bytes), its crawler (8), the mark of the crawler's
--- spider (4) and the number of adoptions (1); the row follows it. A row has the sizes of the facts
--- (1) and of the scope (2), the time (4), facts, scope and key.
-local LEASE, ROW = 21, 7
+-- spider (4), the number of adoptions (1), the size of the row (4), the row, and what repeats the
+-- request. A row has the sizes of the facts (1) and of the scope (2), the time (4), facts, scope and
+-- key.
+local HEAD, ROW = 21, 7
 
 local function expires_of(lease)
   return (struct.unpack('>d', lease))
@@ -13,9 +14,15 @@ local function owner_of(lease)
   return sub(lease, 9, 16)
 end
 
-local function key_of(row, at)
-  local facts, high, low = byte(row, at, at + 2)
-  return sub(row, at + ROW + facts + high * 256 + low)
+-- Return row and request, which follow the row's size at a place of a text.
+local function row_at(text, at)
+  local size = struct.unpack('>I4', text, at)
+  return sub(text, at + 4, at + 3 + size), sub(text, at + 4 + size)
+end
+
+local function key_of(row)
+  local facts, scope = struct.unpack('>BI2', row)
+  return sub(row, ROW + 1 + facts + scope)
 end
 
 local function lease_of(position)
@@ -29,15 +36,21 @@ end
 local function bury(position)
   if call('SETBIT', dead, position, 1) == 0 then call('HINCRBY', meta, 'dead', 1) end
   call('HDEL', leases, position)
-  call('HDEL', requests, position)
   call('ZREM', due, position)
 end
 
--- Call a function with each position whose key is given after it in the arguments, and its lease.
--- A position that has another key by now is of a log that came after.
-local function each_leased(first, act)
+-- Return positions, leases and rows of the provisional entries among some, given by position and key
+-- from an argument on. A position that has another key by now is of a log that came after.
+local function leased_ones(first)
+  local positions, keys, found = {}, {}, {}
   for i = first, #ARGV, 2 do
-    local lease = lease_of(ARGV[i])
-    if lease and key_of(lease, LEASE + 1) == ARGV[i + 1] then act(ARGV[i], lease) end
+    positions[#positions + 1], keys[#keys + 1] = ARGV[i], ARGV[i + 1]
   end
+  for i, lease in ipairs(call('HMGET', leases, unpack(positions))) do
+    local row = lease and row_at(lease, HEAD + 1)
+    if row and key_of(row) == keys[i] then
+      found[#found + 1] = {position = positions[i], lease = lease, row = row}
+    end
+  end
+  return found
 end

@@ -6,7 +6,6 @@
 -- rows      hash: number of ROWS positions -> what is known of the confirmed ones; see rows.py
 -- buckets   hash: see buckets.lua
 -- leases    hash: position of a provisional entry -> its lease and row; see entries.lua
--- requests  hash: position of a provisional entry -> what repeats its request
 -- due       sorted set: positions of one spider's provisional entries, by the end of the lease in whole
 --           seconds. The lease itself decides: a member whose lease has gone or was renewed is put
 --           right when met
@@ -15,7 +14,7 @@
 -- All keys have the same hash tag, because a script may only touch keys of one slot. Each exists
 -- from the start, because a script is refused while some of its keys have left for another node.
 -- ARGV[1] is the generation: an index that was deleted and made again is another.
-local meta, log, rows, buckets, leases, requests, due, dead = unpack(KEYS)
+local meta, log, rows, buckets, leases, due, dead = unpack(KEYS)
 local call, sub, byte, char, find = redis.call, string.sub, string.byte, string.char, string.find
 local floor, concat = math.floor, table.concat
 

@@ -10,7 +10,7 @@ if effort_each * (#ARGV - FIRST + 1) / STRIDE > MOST_EFFORT then return {'behind
 local function look_at() end
 
 local function near_ones(fingerprint, found)
-  local near, own = {}, seen < finish and bytes_of(fingerprint)
+  local near, own = {}, seen < finish and {byte(fingerprint, 1, WIDTH)}
   for i = 1, #found, 6 do
     local high, low = byte(found, i + 4, i + 5)
     near[position_in(found, i)] = high * 256 + low
@@ -22,4 +22,4 @@ end
 
 local function note_entry() end
 
-local function save_entries() end
+local function grow() end

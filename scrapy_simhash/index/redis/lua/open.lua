@@ -1,11 +1,11 @@
 -- Return the header of an index; a new one gets the header given.
 -- KEYS: see keys.lua. ARGV: field, value, ...
 -- Returns the values of these fields, then the seconds and microseconds of the clock here.
-local meta, log, rows, buckets, leases, requests, due, dead = unpack(KEYS)
+local meta, log, rows, buckets, leases, due, dead = unpack(KEYS)
 local call = redis.call
 if call('EXISTS', meta) == 0 then
   call('HSET', meta, 'end', 0, 'dead', 0, 'pages', LEAST_PAGES, unpack(ARGV))
-  for _, key in ipairs({log, rows, buckets, leases, requests}) do call('HSET', key, '', '') end
+  for _, key in ipairs({log, rows, buckets, leases}) do call('HSET', key, '', '') end
   call('SET', dead, '\0')
 end
 call('ZADD', due, '+inf', '')

@@ -13,17 +13,16 @@ for _, position in ipairs(call('ZRANGEBYSCORE', due, '-inf', math.ceil(now), 'LI
   elseif expires_of(lease) > now then
     call('ZADD', due, math.ceil(expires_of(lease)), position)
   else
-    local request, adoptions = call('HGET', requests, position), byte(lease, LEASE)
-    local key = key_of(lease, LEASE + 1)
-    if not request or adoptions >= most then
+    local adoptions, row, request = byte(lease, HEAD), row_at(lease, HEAD + 1)
+    if request == '' or adoptions >= most then
       bury(position)
-      if request then given_up[#given_up + 1] = key end
+      if request ~= '' then given_up[#given_up + 1] = key_of(row) end
     else
       call('HSET', leases, position,
-        sub(head, 1, LEASE - 1) .. char(adoptions + 1) .. sub(lease, LEASE + 1))
+        sub(head, 1, HEAD - 1) .. char(adoptions + 1) .. sub(lease, HEAD + 1))
       call('ZADD', due, ARGV[3], position)
       local size = #adopted
-      adopted[size + 1], adopted[size + 2] = tonumber(position), key
+      adopted[size + 1], adopted[size + 2] = tonumber(position), key_of(row)
       adopted[size + 3] = request
     end
   end

@@ -16,7 +16,7 @@ for at = FIRST, #ARGV, STRIDE do
   confirmed[#confirmed + 1] = position
   confirmed[#confirmed + 1] = ARGV[at + 1]
 end
-save_entries()
+grow()
 append_rows(confirmed)
 append()
 return {finish, #records}

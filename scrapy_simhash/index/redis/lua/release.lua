@@ -2,7 +2,7 @@
 -- ARGV: generation, crawler, then position, key, ...
 --# keys
 --# entries
-each_leased(3, function(position, lease)
-  if owner_of(lease) == ARGV[2] then bury(position) end
-end)
+for _, entry in ipairs(leased_ones(3)) do
+  if owner_of(entry.lease) == ARGV[2] then bury(entry.position) end
+end
 return 0

@@ -2,10 +2,10 @@
 -- ARGV: generation, crawler, the new end in whole seconds and as in a lease, then position, key, ...
 --# keys
 --# entries
-each_leased(5, function(position, lease)
-  if owner_of(lease) == ARGV[2] then
-    call('HSET', leases, position, ARGV[4] .. sub(lease, 9))
-    call('ZADD', due, ARGV[3], position)
+for _, entry in ipairs(leased_ones(5)) do
+  if owner_of(entry.lease) == ARGV[2] then
+    call('HSET', leases, entry.position, ARGV[4] .. sub(entry.lease, 9))
+    call('ZADD', due, ARGV[3], entry.position)
   end
-end)
+end
 return 0
