@@ -40,7 +40,8 @@ class Extraction:
             header and footer.
         shown: all visible text of the page, one line per block.
         title: the text of ``<title>``.
-        headings: the texts of the first three ``<h1>`` that have any.
+        headings: the texts of the first three ``<h1>`` that have any; where there is none, that of
+            the first element of the class ``title``.
     """
 
     text: str

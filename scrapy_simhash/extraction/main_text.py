@@ -47,7 +47,7 @@ def measures(text: str) -> Measures:
     codes = np.frombuffer(f"{text}\n".encode("utf-16-le", "surrogatepass"), np.uint16)
     ends = np.flatnonzero(codes == ord("\n"))
     starts = np.concatenate(([0], ends[:-1] + 1))
-    sums = np.add.reduceat(_BYTES_AND_MARKS[codes], starts)
+    sums = np.add.reduceat(_BYTES_AND_MARKS.take(codes), starts)
     return Measures(sums & 0xFFFFFFFF, sums >> 32, _ENDS[codes[np.maximum(ends - 1, starts)]])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -21,6 +22,7 @@ _LONG_TAG = 4096
 _MANY_WORDS = 400
 _MAX_HEADINGS = 3
 _MAX_EMPTY_HEADINGS = 9
+_MOST_BEFORE_TITLE = 1000  # elements among which one of the class "title" is looked for
 _CLIMB = 16  # levels that are searched for what follows an element
 
 
@@ -57,12 +59,25 @@ class Page:
 
     @property
     def headings(self) -> tuple[str, ...]:
-        """The texts of the first three ``<h1>`` that have any."""
-        texts = (
-            single_spaced("".join(el.itertext()))
-            for el in self.heading_elements[: _MAX_HEADINGS + _MAX_EMPTY_HEADINGS]
+        """The texts of the first three ``<h1>`` that have any.
+
+        A page without them is called by its first element of the class ``title``, as doxygen's are.
+        """
+        found = _texts(self.heading_elements[: _MAX_HEADINGS + _MAX_EMPTY_HEADINGS], _MAX_HEADINGS)
+        if found:
+            return found
+        named = (
+            el
+            for el in islice(self.body.iter(), _MOST_BEFORE_TITLE)
+            if "title" in el.get("class", "").split()
         )
-        return tuple(islice(filter(None, texts), _MAX_HEADINGS))
+        return _texts(islice(named, _MAX_EMPTY_HEADINGS), 1)
+
+
+def _texts(elements: Iterable[Element], most: int) -> tuple[str, ...]:
+    """Return the texts of the first so many elements that have any."""
+    texts = (single_spaced("".join(el.itertext())) for el in elements)
+    return tuple(islice(filter(None, texts), most))
 
 
 def single_spaced(text: str) -> str:

@@ -30,13 +30,19 @@ def operator(sign: str) -> str:
     return manual(f"operator{sign}", f"<h1>operator{sign}</h1>", f"operator{sign}", 4)
 
 
+def members(name: str) -> str:
+    head = f'<div class="header"><div class="title">{name} Member List</div></div>'
+    return manual("VTK: Member List", head, name)
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
         (longer("AtomicInteger"), longer("AtomicLong")),
         (operator("&lt;"), operator("++")),
+        (members("vtkImageAppend"), members("vtkImageGradient")),
     ],
-    ids=["long siblings", "names that differ in signs"],
+    ids=["long siblings", "names that differ in signs", "names in an element of the class title"],
 )
 def test_siblings_are_two_pages(one: str, other: str) -> None:
     recipe = named_recipe("default")
