@@ -6,8 +6,9 @@ lost, a copy that is kept costs only work, so a page is dropped only if a senten
 so:
 
 1. Two pages with like headings are copies if their texts are within k. Where the shorter text has
-   less than 300 bytes, they have to be within 2/3 k, or on one site with like surroundings. On one
-   site, a text that is less than a quarter of its page does not count without like surroundings.
+   less than 300 bytes, they have to be within 2/3 k, unless their surroundings are alike and their
+   addresses differ in the query only: two views of one list. On one site, a text that is less than
+   a quarter of its page does not count without like surroundings.
 2. Two pages with other headings may be one story in two publications: on two sites, with names
    and surroundings of their own, they are copies if their texts are within k and are what the pages
    are about, which a text is that has the words of a heading, or that is long and half of its page.
@@ -57,9 +58,13 @@ REASONS = {
 class Kinship(Enum):
     """How two addresses are related."""
 
+    PATH = "one host and path, so that only the queries differ"
     HOST = "one host"
     DOMAIN = "two hosts of one registered domain"
     NONE = "two sites"
+
+
+ONE_HOST = (Kinship.PATH, Kinship.HOST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +105,8 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
     share = min(a.share, b.share)
     if headings_alike(a, b, kin):
         whole = kin is not Kinship.NONE and _around(a, b) <= PAGES_ALIKE and _like_length(a, b)
-        if size < SHORT_TEXT and 3 * distance > 2 * k and not whole:
+        is_view = kin is Kinship.PATH and whole
+        if size < SHORT_TEXT and 3 * distance > 2 * k and not is_view:
             return Ruling(False, "short")
         if kin is Kinship.NONE or share >= 0.25:
             return Ruling(True, "like-headings")
@@ -121,7 +127,7 @@ def _rule_on_thin_pages(a: Facts, b: Facts, kin: Kinship, distance: int, k: int)
     if not headings_alike(a, b, kin):
         return Ruling(False, "other-heading")
     limit = 2 * k / 3
-    if kin is Kinship.HOST:
+    if kin in ONE_HOST:
         limit = k / 4 if min(a.text_bytes, b.text_bytes) < MIDDLE_TEXT else k / 2
     if distance > limit:
         return Ruling(False, "short")
@@ -144,7 +150,7 @@ def headings_alike(a: Facts, b: Facts, kin: Kinship) -> bool:
     """
     if a.headings == b.headings:
         return True
-    if kin is Kinship.HOST:
+    if kin in ONE_HOST:
         return False
     titles = a.title == b.title != 0
     headings = a.heading == b.heading != 0
@@ -160,9 +166,9 @@ def kinship(key: str, other: str) -> Kinship:
         key: as :func:`scrapy_simhash.keys.page_key` makes it, or any text.
         other: in the same way.
     """
-    one, two = _host(key), _host(other)
+    (one, path), (two, other_path) = _place(key), _place(other)
     if one == two or not (one and two):
-        return Kinship.HOST
+        return Kinship.PATH if one == two and path == other_path else Kinship.HOST
     if registered_domain(one) == registered_domain(two):
         return Kinship.DOMAIN
     return Kinship.NONE
@@ -178,9 +184,11 @@ def _like_length(a: Facts, b: Facts) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _host(key: str) -> str:
+def _place(key: str) -> tuple[str, str]:
+    """Return host and path of the address in a key; one that is no address has no host."""
     address = key.rpartition(" ")[2]  # the key of anything but a GET begins with the method
     try:
-        return urlsplit(address).hostname or ""
+        parts = urlsplit(address)
+        return (parts.hostname or "", parts.path) if parts.hostname else ("", key)
     except ValueError:  # no address at all, such as http://[
-        return ""
+        return "", key

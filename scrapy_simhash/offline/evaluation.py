@@ -20,7 +20,7 @@ from typing import NamedTuple, TypeVar
 
 from scrapy_simhash.fingerprint.facts import Facts
 from scrapy_simhash.fingerprint.recipe import Recipe
-from scrapy_simhash.fingerprint.rule import Kinship, Rule, headings_alike, kinship
+from scrapy_simhash.fingerprint.rule import ONE_HOST, Kinship, Rule, headings_alike, kinship
 from scrapy_simhash.index import Ruling
 from scrapy_simhash.offline.datasets import Dataset
 from scrapy_simhash.offline.pages import SavedPage, analysed
@@ -257,7 +257,7 @@ def _are_siblings(documents: Sequence[SavedPage], facts: Sequence[bytes], pair: 
     if not all(facts[page] for page in pair):
         return False
     a, b = (Facts.from_bytes(facts[page]) for page in pair)
-    on_one_host = kinship(*(documents[page].key for page in pair)) is Kinship.HOST
+    on_one_host = kinship(*(documents[page].key for page in pair)) in ONE_HOST
     return on_one_host and not headings_alike(a, b, Kinship.HOST)
 
 
