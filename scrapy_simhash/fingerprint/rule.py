@@ -17,7 +17,7 @@ so:
    bytes.
 3. A page without main text has the fingerprint of all that it shows. Two of them are copies if
    they have like headings, are of like length, and within 2/3 k; on one host, where the template
-   is most of what they show, within k/2, or within k/4 where the shorter has less than 500 bytes.
+   is most of what they show, within k/4.
 """
 
 from __future__ import annotations
@@ -126,10 +126,7 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
 def _rule_on_thin_pages(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
     if not headings_alike(a, b, kin):
         return Ruling(False, "other-heading")
-    limit = 2 * k / 3
-    if kin in ONE_HOST:
-        limit = k / 4 if min(a.text_bytes, b.text_bytes) < MIDDLE_TEXT else k / 2
-    if distance > limit:
+    if distance > (k / 4 if kin in ONE_HOST else 2 * k / 3):
         return Ruling(False, "short")
     return Ruling(True, "thin-page") if _like_length(a, b) else Ruling(False, "other-length")
 
