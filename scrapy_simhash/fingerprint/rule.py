@@ -6,9 +6,9 @@ lost, a copy that is kept costs only work, so a page is dropped only if a senten
 so:
 
 1. Two pages with like headings are copies if their texts are within k. Where the shorter text has
-   less than 300 bytes, they have to be within 2/3 k, unless their surroundings are alike and their
-   addresses differ in the query only: two views of one list. On one site, a text that is less than
-   a quarter of its page does not count without like surroundings.
+   less than 300 bytes, they have to be within 2/3 k, unless their surroundings are alike and one of
+   their addresses has a query: two views of one list. On one site, a text that is less than a
+   quarter of its page does not count without like surroundings.
 2. Two pages with other headings may be one story in two publications: on two sites, with names
    and surroundings of their own, they are copies if their texts are within k and are what the pages
    are about, which a text is that has the words of a heading, or that is long and half of its page.
@@ -58,13 +58,13 @@ REASONS = {
 class Kinship(Enum):
     """How two addresses are related."""
 
-    PATH = "one host and path, so that only the queries differ"
+    QUERY = "one host, and one of the addresses has a query"
     HOST = "one host"
     DOMAIN = "two hosts of one registered domain"
     NONE = "two sites"
 
 
-ONE_HOST = (Kinship.PATH, Kinship.HOST)
+ONE_HOST = (Kinship.QUERY, Kinship.HOST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
     share = min(a.share, b.share)
     if headings_alike(a, b, kin):
         whole = kin is not Kinship.NONE and _around(a, b) <= PAGES_ALIKE and _like_length(a, b)
-        is_view = kin is Kinship.PATH and whole
+        is_view = kin is Kinship.QUERY and whole
         if size < SHORT_TEXT and 3 * distance > 2 * k and not is_view:
             return Ruling(False, "short")
         if kin is Kinship.NONE or share >= 0.25:
@@ -163,9 +163,9 @@ def kinship(key: str, other: str) -> Kinship:
         key: as :func:`scrapy_simhash.keys.page_key` makes it, or any text.
         other: in the same way.
     """
-    (one, path), (two, other_path) = _place(key), _place(other)
+    (one, query), (two, other_query) = _place(key), _place(other)
     if one == two or not (one and two):
-        return Kinship.PATH if one == two and path == other_path else Kinship.HOST
+        return Kinship.QUERY if query or other_query else Kinship.HOST
     if registered_domain(one) == registered_domain(two):
         return Kinship.DOMAIN
     return Kinship.NONE
@@ -182,10 +182,10 @@ def _like_length(a: Facts, b: Facts) -> bool:
 
 @lru_cache(maxsize=4096)
 def _place(key: str) -> tuple[str, str]:
-    """Return host and path of the address in a key; one that is no address has no host."""
+    """Return host and query of the address in a key; one that is no address has neither."""
     address = key.rpartition(" ")[2]  # the key of anything but a GET begins with the method
     try:
         parts = urlsplit(address)
-        return (parts.hostname or "", parts.path) if parts.hostname else ("", key)
     except ValueError:  # no address at all, such as http://[
-        return "", key
+        return "", ""
+    return parts.hostname or "", parts.query

@@ -33,7 +33,7 @@ STORY = page()
 OTHER = page(2, 2, 2)
 RELEASE = page(2, 1, 1)
 ELSEWHERE = page(2, 2, 2, site=2, around=2**32 - 1)
-PATH, HOST, DOMAIN, SITES = Kinship
+QUERY, HOST, DOMAIN, SITES = Kinship
 
 
 def test_like_headings_and_near_texts_make_a_copy() -> None:
@@ -62,13 +62,13 @@ def test_short_texts_have_to_be_nearer() -> None:
     assert rule(short, STORY, HOST, 33, 48) == (False, "short")
 
 
-def test_short_texts_of_one_path_may_be_near_if_what_stands_around_them_is_alike() -> None:
+def test_views_of_one_list_may_be_near_if_what_stands_around_them_is_alike() -> None:
     short = page(text=200, shown=500)
-    assert rule(short, short, PATH, 48, 48) == (True, "like-headings")
+    assert rule(short, short, QUERY, 48, 48) == (True, "like-headings")
     assert rule(short, short, HOST, 48, 48) == (False, "short")
     assert rule(short, short, SITES, 48, 48) == (False, "short")
     for other in (page(text=200, shown=500, around=0x1FFF), page(text=200, shown=800)):
-        assert rule(short, other, PATH, 48, 48) == (False, "short")
+        assert rule(short, other, QUERY, 48, 48) == (False, "short")
 
 
 def test_a_small_part_of_a_page_counts_only_if_the_rest_is_alike() -> None:
@@ -145,13 +145,13 @@ def test_headings_are_compared_as_the_sites_are_related(
     ("one", "other", "kin"),
     [
         ("http://a.com/1", "https://A.com/2", HOST),
-        ("http://a.com/list?page=1", "https://A.com/list?sort=2", PATH),
+        ("http://a.com/list", "https://A.com/index.php?list&sort=2", QUERY),
         ("http://a.com/1", "POST 0011 http://a.com/2", HOST),
         ("http://a.com/", "http://www.a.com/", DOMAIN),
         ("http://one.docs.test/", "http://two.docs.test/", DOMAIN),
         ("http://a.co.uk/", "http://b.co.uk/", SITES),
         ("http://10.0.0.1/", "http://10.0.0.2/", SITES),
-        ("my key", "another", HOST),
+        ("my key?", "another", HOST),
         ("my key", "http://a.com/", HOST),
         ("http://[", "http://a.com/", HOST),
     ],
