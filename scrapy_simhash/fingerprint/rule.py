@@ -12,9 +12,10 @@ so:
 2. Two pages with other headings may be one story in two publications: on two sites, with names
    and surroundings of their own, they are copies if their texts are within k and are what the pages
    are about, which a text is that has the words of a heading, or that is long and half of its page.
-   In one publication they are siblings. They are copies only if their own names are alike, beside
-   the name of the site, and long texts that are half of their pages are within k/2. Long is 1,500
-   bytes.
+   In one publication they are siblings. They are copies only if long texts that are half of their
+   pages are within k/2 and have one name: their own names are alike, beside the name of the site,
+   or they stand under one path on two hosts of a domain. Texts that are three quarters of their
+   pages and within k/16 need no name. Long is 1,500 bytes.
 3. A page without main text has the fingerprint of all that it shows. Two of them are copies if
    they have like headings, are of like length, and within 2/3 k; on one host, where the template
    is most of what they show, within k/4.
@@ -44,7 +45,7 @@ REASONS = {
     "distance": "the texts are near, and nothing else is known of them",
     "like-headings": "the texts are near and the headings are alike",
     "whole-page": "the texts are a small part of their pages, but the rest is alike, too",
-    "long-text": "only the site's names in the titles differ, and long texts are very near",
+    "long-text": "the headings differ, but long texts of one name are very near, or the same",
     "other-site": "two publications have the text under headings of their own",
     "thin-page": "neither page has a main text, and all that they show is near",
     "short": "there is little text, and it is not near enough for that",
@@ -60,6 +61,7 @@ class Kinship(Enum):
 
     QUERY = "one host, and one of the addresses has a query"
     HOST = "one host"
+    VERSIONS = "two hosts of one registered domain, and one path"
     DOMAIN = "two hosts of one registered domain"
     NONE = "two sites"
 
@@ -112,7 +114,8 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
             return Ruling(True, "like-headings")
         return Ruling(True, "whole-page") if whole else Ruling(False, "part-of-page")
     fills = size >= LONG_TEXT and share >= 0.5
-    if fills and 2 * distance <= k and headings_alike(a, b, Kinship.DOMAIN):
+    one_name = kin is Kinship.VERSIONS or headings_alike(a, b, Kinship.DOMAIN)
+    if fills and (2 * distance <= k if one_name else 16 * distance <= k and share >= 0.75):
         return Ruling(True, "long-text")
     # A longer text is needed if no name tells the two publications apart.
     names_a_heading = size >= (SHORT_TEXT if a.site and b.site else MIDDLE_TEXT) and (
@@ -151,7 +154,7 @@ def headings_alike(a: Facts, b: Facts, kin: Kinship) -> bool:
         return False
     titles = a.title == b.title != 0
     headings = a.heading == b.heading != 0
-    if kin is Kinship.DOMAIN:
+    if kin is not Kinship.NONE:
         return titles and (headings or not (a.heading and b.heading))
     return titles or headings or a.title == b.heading != 0 or a.heading == b.title != 0
 
@@ -163,11 +166,11 @@ def kinship(key: str, other: str) -> Kinship:
         key: as :func:`scrapy_simhash.keys.page_key` makes it, or any text.
         other: in the same way.
     """
-    (one, query), (two, other_query) = _place(key), _place(other)
+    (one, path, query), (two, other_path, other_query) = _place(key), _place(other)
     if one == two or not (one and two):
         return Kinship.QUERY if query or other_query else Kinship.HOST
     if registered_domain(one) == registered_domain(two):
-        return Kinship.DOMAIN
+        return Kinship.VERSIONS if (path, query) == (other_path, other_query) else Kinship.DOMAIN
     return Kinship.NONE
 
 
@@ -181,11 +184,11 @@ def _like_length(a: Facts, b: Facts) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _place(key: str) -> tuple[str, str]:
-    """Return host and query of the address in a key; one that is no address has neither."""
+def _place(key: str) -> tuple[str, str, str]:
+    """Return host, path and query of the address in a key; one that is no address has none."""
     address = key.rpartition(" ")[2]  # the key of anything but a GET begins with the method
     try:
         parts = urlsplit(address)
     except ValueError:  # no address at all, such as http://[
-        return "", ""
-    return parts.hostname or "", parts.query
+        return "", "", ""
+    return parts.hostname or "", parts.path, parts.query

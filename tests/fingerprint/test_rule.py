@@ -33,7 +33,7 @@ STORY = page()
 OTHER = page(2, 2, 2)
 RELEASE = page(2, 1, 1)
 ELSEWHERE = page(2, 2, 2, site=2, around=2**32 - 1)
-QUERY, HOST, DOMAIN, SITES = Kinship
+QUERY, HOST, VERSIONS, DOMAIN, SITES = Kinship
 
 
 def test_like_headings_and_near_texts_make_a_copy() -> None:
@@ -52,8 +52,19 @@ def test_long_texts_that_are_very_near_may_have_other_titles_around_one_name() -
 
 
 def test_siblings_of_one_publication_are_told_apart_by_their_names() -> None:
-    assert rule(STORY, OTHER, HOST, 0, 48) == (False, "other-heading")
-    assert rule(STORY, page(2, 1, 2), HOST, 0, 48) == (False, "other-heading")
+    for kin in (HOST, DOMAIN):
+        assert rule(STORY, OTHER, kin, 4, 48) == (False, "other-heading")
+        assert rule(STORY, page(2, 1, 2), kin, 4, 48) == (False, "other-heading")
+
+
+def test_one_path_on_two_hosts_of_a_domain_is_a_name() -> None:
+    assert rule(STORY, OTHER, VERSIONS, 24, 48) == (True, "long-text")
+    assert rule(STORY, OTHER, VERSIONS, 25, 48) == (False, "other-heading")
+
+
+def test_the_same_long_text_needs_no_name_where_it_is_most_of_the_page() -> None:
+    assert rule(STORY, OTHER, HOST, 3, 48) == (True, "long-text")
+    assert rule(STORY, page(2, 2, 2, shown=9000), HOST, 3, 48) == (False, "other-heading")
 
 
 def test_short_texts_have_to_be_nearer() -> None:
@@ -147,8 +158,9 @@ def test_headings_are_compared_as_the_sites_are_related(
         ("http://a.com/1", "https://A.com/2", HOST),
         ("http://a.com/list", "https://A.com/index.php?list&sort=2", QUERY),
         ("http://a.com/1", "POST 0011 http://a.com/2", HOST),
-        ("http://a.com/", "http://www.a.com/", DOMAIN),
-        ("http://one.docs.test/", "http://two.docs.test/", DOMAIN),
+        ("http://a.com/", "http://www.a.com/", VERSIONS),
+        ("http://a.com/1", "http://www.a.com/2", DOMAIN),
+        ("http://one.docs.test/", "http://two.docs.test/?x", DOMAIN),
         ("http://a.co.uk/", "http://b.co.uk/", SITES),
         ("http://10.0.0.1/", "http://10.0.0.2/", SITES),
         ("my key?", "another", HOST),
