@@ -196,9 +196,9 @@ def _log_path(settings: BaseSettings, name: str) -> Path | None:
         # Its folder is made when there is something to write.
         there = next(place for place in (path, *path.parents) if place.exists())
         is_usable = os.access(there, os.W_OK) and there.is_dir() == (there != path)
-    except (OSError, TypeError):
+    except (OSError, TypeError, ValueError):  # no path at all, or a NUL in it
         is_usable = False
-    if not is_usable or "\0" in str(value):
+    if not is_usable:
         raise _error(name, f"no path of a file that is there or can be made: {value}")
     return path
 
