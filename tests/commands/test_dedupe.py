@@ -177,14 +177,13 @@ def test_the_index_of_the_settings_is_left_alone(items: Path, tmp_path: Path) ->
 
 
 def test_an_interrupted_run_leaves_no_half_written_file(tmp_path: Path) -> None:
-    host = f"http://{'a' * 60}.{'b' * 60}.{'c' * 60}.example"  # Python 3.14 writes 128 kB at once
     (tmp_path / "items.jsonl").write_bytes(
-        feed({f"{host}/{n}": html(article(n, 2000)) for n in range(1500)})
+        feed({f"http://a.example/{n}": html(article(n, 2000)) for n in range(1500)})
     )
     command = [sys.executable, "-m", "scrapy", "simhash", "dedupe", "items.jsonl"]
     command += ["--kept", "kept", "--index", "i.sqlite"]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    while not any(part.stat().st_size for part in tmp_path.glob("kept.part")):
+    while sum(part.stat().st_size for part in tmp_path.glob("i.sqlite*")) < 200_000:
         assert process.poll() is None
         time.sleep(0.005)
     process.send_signal(signal.SIGINT)
