@@ -1,4 +1,4 @@
-"""What an operator names: an index, dedup logs, a recipe, pages and hosts."""
+"""The things that an operator names: an index, dedup logs, a recipe, pages and hosts."""
 
 from __future__ import annotations
 

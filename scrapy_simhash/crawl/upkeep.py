@@ -83,7 +83,7 @@ class Upkeep:
     _again: dict[Request, float] = field(default_factory=dict)
     _renewed: float = field(default_factory=time.monotonic)
     _adopts_at: float = 0.0
-    # What an idle spider asked the index, until it answers.
+    # An idle spider asked the index this, and has no answer yet.
     _idle: Future[_News] | None = None
     _running: asyncio.Task[None] | None = None
 

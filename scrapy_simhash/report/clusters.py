@@ -65,12 +65,12 @@ class Cluster:
 
     @property
     def is_identical(self) -> bool:
-        """Whether all copies have the original's text."""
+        """True if all copies have the original's text."""
         return self.identical == self.copies
 
     @property
     def is_wall(self) -> bool:
-        """Whether one text stands at most of the addresses, and not one template."""
+        """True if one text stands at most of the addresses, and not one template."""
         return 2 * self.identical >= self.copies
 
     def shown(self) -> list[LogLine]:

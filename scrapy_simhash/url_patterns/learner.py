@@ -36,7 +36,7 @@ REMEMBERED = 10_000  # keys of pages
 
 
 class Forecast(NamedTuple):
-    """What an address tells before its download.
+    """The knowledge that an address gives before its download.
 
     Attributes:
         host: of the address; empty where nothing can be learned from it.
