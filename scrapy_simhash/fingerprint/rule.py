@@ -7,18 +7,20 @@ so:
 
 1. Two pages with like headings are copies if their texts are within k. Where the shorter text has
    less than 300 bytes, they have to be within 2/3 k, unless their surroundings are alike and one of
-   their addresses has a query: two views of one list. On one site, a text that is less than a
-   quarter of its page does not count without like surroundings.
+   their addresses has a query: two views of one list. Where it has less than 500 bytes and they
+   stand on one host without a query, they have to be within k/2, because many pages of a reference
+   have one general heading. On one site, a text that is less than a quarter of its page does not
+   count without like surroundings.
 2. Two pages with other headings may be one story in two publications: on two sites, with names
    and surroundings of their own, they are copies if their texts are within k and are what the pages
    are about, which a text is that has the words of a heading, or that is long and half of its page.
-   In one publication they are siblings. They are copies only if long texts that are half of their
-   pages are within k/2 and have one name: their own names are alike, beside the name of the site,
-   or they stand under one path on two hosts of a domain. Texts that are three quarters of their
-   pages and within k/16 need no name. Long is 1,500 bytes.
+   In one publication they are siblings, unless their texts are half of their pages and have one
+   name: texts of 500 bytes within 2/3 k that have one path or file name on two hosts of a domain,
+   or of 1,500 bytes within k/2 whose own names are alike, beside the name of the site. Texts of
+   1,500 bytes within k/16 that are three quarters of their pages need no name.
 3. A page without main text has the fingerprint of all that it shows. Two of them are copies if
    they have like headings, are of like length, and within 2/3 k; on one host, where the template
-   is most of what they show, within k/4.
+   is most of what they show, within k/6.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ REASONS = {
     "distance": "the texts are near, and nothing else is known of them",
     "like-headings": "the texts are near and the headings are alike",
     "whole-page": "the texts are a small part of their pages, but the rest is alike, too",
-    "long-text": "the headings differ, but long texts of one name are very near, or the same",
+    "long-text": "the headings differ, but the texts have one name, or are long and the same",
     "other-site": "two publications have the text under headings of their own",
     "thin-page": "neither page has a main text, and all that they show is near",
     "short": "there is little text, and it is not near enough for that",
@@ -61,7 +63,7 @@ class Kinship(Enum):
 
     QUERY = "one host, and one of the addresses has a query"
     HOST = "one host"
-    VERSIONS = "two hosts of one registered domain, and one path"
+    VERSIONS = "two hosts of one registered domain, and one path or file name"
     DOMAIN = "two hosts of one registered domain"
     NONE = "two sites"
 
@@ -110,13 +112,14 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
         is_view = kin is Kinship.QUERY and whole
         if size < SHORT_TEXT and 3 * distance > 2 * k and not is_view:
             return Ruling(False, "short")
+        if size < MIDDLE_TEXT and 2 * distance > k and kin is Kinship.HOST:
+            return Ruling(False, "short")
         if kin is Kinship.NONE or share >= 0.25:
             return Ruling(True, "like-headings")
         return Ruling(True, "whole-page") if whole else Ruling(False, "part-of-page")
-    fills = size >= LONG_TEXT and share >= 0.5
-    one_name = kin is Kinship.VERSIONS or headings_alike(a, b, Kinship.DOMAIN)
-    if fills and (2 * distance <= k if one_name else 16 * distance <= k and share >= 0.75):
+    if _has_one_name(a, b, kin, distance, k):
         return Ruling(True, "long-text")
+    fills = size >= LONG_TEXT and share >= 0.5
     # A longer text is needed if no name tells the two publications apart.
     names_a_heading = size >= (SHORT_TEXT if a.site and b.site else MIDDLE_TEXT) and (
         a.backed or b.backed
@@ -126,10 +129,23 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
     return Ruling(False, "other-heading")
 
 
+def _has_one_name(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> bool:
+    """Return whether two pages with other headings are one page all the same."""
+    size = min(a.text_bytes, b.text_bytes)
+    share = min(a.share, b.share)
+    if kin is Kinship.VERSIONS and size >= MIDDLE_TEXT and share >= 0.5 and 3 * distance <= 2 * k:
+        return True
+    if size < LONG_TEXT:
+        return False
+    if headings_alike(a, b, Kinship.DOMAIN):
+        return share >= 0.5 and 2 * distance <= k
+    return share >= 0.75 and 16 * distance <= k
+
+
 def _rule_on_thin_pages(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
     if not headings_alike(a, b, kin):
         return Ruling(False, "other-heading")
-    if distance > (k / 4 if kin in ONE_HOST else 2 * k / 3):
+    if distance > (k / 6 if kin in ONE_HOST else 2 * k / 3):
         return Ruling(False, "short")
     return Ruling(True, "thin-page") if _like_length(a, b) else Ruling(False, "other-length")
 
@@ -166,11 +182,11 @@ def kinship(key: str, other: str) -> Kinship:
         key: as :func:`scrapy_simhash.keys.page_key` makes it, or any text.
         other: in the same way.
     """
-    (one, path, query), (two, other_path, other_query) = _place(key), _place(other)
+    (one, name, query), (two, other_name, other_query) = _place(key), _place(other)
     if one == two or not (one and two):
         return Kinship.QUERY if query or other_query else Kinship.HOST
     if registered_domain(one) == registered_domain(two):
-        return Kinship.VERSIONS if (path, query) == (other_path, other_query) else Kinship.DOMAIN
+        return Kinship.VERSIONS if (name, query) == (other_name, other_query) else Kinship.DOMAIN
     return Kinship.NONE
 
 
@@ -185,10 +201,15 @@ def _like_length(a: Facts, b: Facts) -> bool:
 
 @lru_cache(maxsize=4096)
 def _place(key: str) -> tuple[str, str, str]:
-    """Return host, path and query of the address in a key; one that is no address has none."""
+    """Return host, file name and query of the address in a key; one that is no address has none.
+
+    Where a file has the name of a folder's index, its name is the whole path.
+    """
     address = key.rpartition(" ")[2]  # the key of anything but a GET begins with the method
     try:
         parts = urlsplit(address)
     except ValueError:  # no address at all, such as http://[
         return "", "", ""
-    return parts.hostname or "", parts.path, parts.query
+    file = parts.path.rpartition("/")[2]
+    is_index = file.partition(".")[0] in ("", "index")
+    return parts.hostname or "", parts.path if is_index else file, parts.query

@@ -53,4 +53,4 @@ def test_the_drops_agree_with_the_labels(crawl: docs_crawl.Crawl) -> None:
     """The drops repeat what they are said to repeat, and few labelled duplicates stay."""
     result = score(crawl.drops, read_labels())
     assert result.precision >= 0.99
-    assert result.recall >= 0.96
+    assert result.recall >= 0.97

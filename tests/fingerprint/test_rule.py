@@ -58,8 +58,11 @@ def test_siblings_of_one_publication_are_told_apart_by_their_names() -> None:
 
 
 def test_one_path_on_two_hosts_of_a_domain_is_a_name() -> None:
-    assert rule(STORY, OTHER, VERSIONS, 24, 48) == (True, "long-text")
-    assert rule(STORY, OTHER, VERSIONS, 25, 48) == (False, "other-heading")
+    assert rule(STORY, OTHER, VERSIONS, 32, 48) == (True, "long-text")
+    assert rule(STORY, OTHER, VERSIONS, 33, 48) == (False, "other-heading")
+    assert rule(STORY, page(2, 2, 2, text=512, shown=1000), VERSIONS, 32, 48) == (True, "long-text")
+    for short in (page(2, 2, 2, text=450, shown=500), page(2, 2, 2, shown=15_000)):
+        assert rule(STORY, short, VERSIONS, 0, 48) == (False, "other-heading")
 
 
 def test_the_same_long_text_needs_no_name_where_it_is_most_of_the_page() -> None:
@@ -69,8 +72,16 @@ def test_the_same_long_text_needs_no_name_where_it_is_most_of_the_page() -> None
 
 def test_short_texts_have_to_be_nearer() -> None:
     short = page(text=200, shown=220)
-    assert rule(short, STORY, HOST, 32, 48) == (True, "like-headings")
-    assert rule(short, STORY, HOST, 33, 48) == (False, "short")
+    assert rule(short, STORY, SITES, 32, 48) == (True, "like-headings")
+    assert rule(short, STORY, SITES, 33, 48) == (False, "short")
+
+
+def test_short_texts_under_two_paths_of_one_host_have_to_be_nearer_still() -> None:
+    short = page(text=450, shown=500)
+    assert rule(short, STORY, HOST, 24, 48) == (True, "like-headings")
+    assert rule(short, STORY, HOST, 25, 48) == (False, "short")
+    for kin in (QUERY, VERSIONS, DOMAIN, SITES):
+        assert rule(short, STORY, kin, 48, 48) == (True, "like-headings")
 
 
 def test_views_of_one_list_may_be_near_if_what_stands_around_them_is_alike() -> None:
@@ -121,8 +132,8 @@ def test_where_a_site_has_no_name_a_story_elsewhere_is_longer() -> None:
 
 def test_pages_without_main_text_repeat_only_their_like() -> None:
     thin = page(thin=True)
-    assert rule(thin, thin, HOST, 12, 48) == (True, "thin-page")
-    assert rule(thin, thin, HOST, 13, 48) == (False, "short")
+    assert rule(thin, thin, HOST, 8, 48) == (True, "thin-page")
+    assert rule(thin, thin, HOST, 9, 48) == (False, "short")
     assert rule(thin, thin, SITES, 32, 48) == (True, "thin-page")
     assert rule(thin, thin, SITES, 33, 48) == (False, "short")
     assert rule(thin, STORY, HOST, 0, 48) == (False, "one-thin")
@@ -160,6 +171,9 @@ def test_headings_are_compared_as_the_sites_are_related(
         ("http://a.com/1", "POST 0011 http://a.com/2", HOST),
         ("http://a.com/", "http://www.a.com/", VERSIONS),
         ("http://a.com/1", "http://www.a.com/2", DOMAIN),
+        ("http://a.com/en/x.html", "http://www.a.com/fr/x.html", VERSIONS),
+        ("http://a.com/en/x.html?p=1", "http://www.a.com/fr/x.html", DOMAIN),
+        ("http://a.com/en/index.html", "http://www.a.com/fr/index.html", DOMAIN),
         ("http://one.docs.test/", "http://two.docs.test/?x", DOMAIN),
         ("http://a.co.uk/", "http://b.co.uk/", SITES),
         ("http://10.0.0.1/", "http://10.0.0.2/", SITES),

@@ -38,11 +38,11 @@ def test_candidates_are_those_of_a_full_scan(values: list[int], farthest: int) -
 
 
 def test_pairs_count_from_the_k_with_which_the_rule_calls_them_copies() -> None:
-    # Of two short texts the rule wants them nearer: within two thirds of k.
+    # The rule wants two short texts of one host nearer: within half of k.
     facts = Facts(1, 2, 3, 4, 5, text_steps=40, page_steps=40, thin=False, backed=True).to_bytes()
     found = candidates(pages([0, 0b1111], facts, 256), 8)
-    assert [(pair.distance, pair.least) for pair in found] == [(4, 6)]
-    assert [estimate(found, {}, k).pairs for k in (5, 6)] == [0, 1]
+    assert [(pair.distance, pair.least) for pair in found] == [(4, 8)]
+    assert [estimate(found, {}, k).pairs for k in (7, 8)] == [0, 1]
 
 
 def made(near: int, far: int) -> tuple[list[Candidate], dict[tuple[int, int], bool]]:
