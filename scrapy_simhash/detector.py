@@ -15,7 +15,7 @@ from typing import Literal
 
 from scrapy_simhash.analysis.page import PageAnalysis, analyse_html, analyse_text
 from scrapy_simhash.fingerprint.recipe import Recipe
-from scrapy_simhash.fingerprint.rule import Rule
+from scrapy_simhash.fingerprint.rule import FAR, Rule
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.contract import (
     DEFAULT_LEASE,
@@ -81,12 +81,14 @@ def spec_of(recipe: Recipe, *, lease: float = DEFAULT_LEASE, spider: str = "") -
         lease=lease,
         spider=spider,
         judge=Rule(recipe.distance),
+        reach=recipe.reach,
     )
 
 
 def verdict_of(arrival: Arrival, claim: Claim, excerpt: str = "") -> Verdict:
     """Return the verdict that follows from a claim."""
-    key, fingerprint, near = arrival.key, arrival.fingerprint, claim.near
+    key, fingerprint = arrival.key, arrival.fingerprint
+    near = tuple(match for match in claim.near if match.reason != FAR)
     if claim.outcome is Outcome.DUPLICATE:
         reason = claim.matches[0].reason
         return Verdict("duplicate", key, reason, fingerprint, claim.matches, near, excerpt)

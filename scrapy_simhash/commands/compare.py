@@ -82,7 +82,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     if prints[0] and prints[1]:
         distance = hamming_distance(prints[0].value, prints[1].value)
         apart = f"{distance} of {recipe.bits} bits (k = {recipe.distance})"
-        if distance <= recipe.distance:
+        if distance <= recipe.reach:
             pages = (other.key, other.analysis.facts, one.key, one.analysis.facts)
             ruling = Rule(recipe.distance)(*pages, distance)
     is_copy = ruling is not None and ruling.is_copy

@@ -131,7 +131,7 @@ def _logged(line: LogLine) -> Iterator[str]:
     elif line.verdict == "duplicate":
         yield f"  {_DONE.get(line.action or '', 'seen')} at {at}, because it repeats"
         yield f"    {line.original}"
-        yield f"    {line.distance} bits apart; pages within {line.k} are near"
+        yield f"    {line.distance} bits apart (k = {line.k})"
         if line.reason:
             yield f"    {sentence(line.reason)}"
     elif line.verdict == "revisit":

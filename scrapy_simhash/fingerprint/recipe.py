@@ -97,6 +97,14 @@ class Recipe:
         return Slices() if narrow else Bands()
 
     @property
+    def reach(self) -> int:
+        """How far apart two pages may be for the rule to judge them, in bits.
+
+        Beyond k it calls some pages of two sites copies, if their blocks find them.
+        """
+        return self.distance if isinstance(self.blocks, Slices) else self.distance * 4 // 3
+
+    @property
     def identity(self) -> str:
         """One line that names every choice that changes a fingerprint, its blocks or the facts.
 

@@ -5,7 +5,8 @@ and a notice of the template may be all that an extractor found. A page that is 
 lost, a copy that is kept costs only work, so a page is dropped only if a sentence of the rule says
 so:
 
-1. Two pages with like headings are copies if their texts are within k. Where the shorter text has
+1. Two pages with like headings are copies if their texts are within k; on two sites within 4/3 k,
+   because a mirror has notices of its own among the text. Where the shorter text has
    less than 300 bytes, they have to be within 2/3 k, unless their surroundings are alike and one of
    their addresses has a query: two views of one list. Where it has less than 500 bytes and they
    stand on one host without a query, they have to be within k/2, because many pages of a reference
@@ -32,7 +33,7 @@ from urllib.parse import urlsplit
 
 from scrapy_simhash.fingerprint.facts import Facts
 from scrapy_simhash.fingerprint.simhash import hamming_distance
-from scrapy_simhash.index.contract import Ruling, by_distance
+from scrapy_simhash.index.contract import Ruling
 from scrapy_simhash.keys import registered_domain
 
 SHORT_TEXT = 300  # bytes
@@ -42,6 +43,8 @@ PAGES_ALIKE = 12  # of 64 bits around the texts
 TEMPLATES_ALIKE = 18  # of 64 bits around the texts
 LENGTHS_ALIKE = 0.7
 
+#: The reason for pages beyond k. Verdicts do not name them, because they are not near.
+FAR = "far"
 #: Every reason that the rule gives, with what it means.
 REASONS = {
     "distance": "the texts are near, and nothing else is known of them",
@@ -50,6 +53,7 @@ REASONS = {
     "long-text": "the headings differ, but the texts have one name, or are long and the same",
     "other-site": "two publications have the text under headings of their own",
     "thin-page": "neither page has a main text, and all that they show is near",
+    FAR: "the texts are beyond k, and not under like headings on two sites",
     "short": "there is little text, and it is not near enough for that",
     "part-of-page": "the texts are a small part of pages that differ",
     "other-heading": "the headings differ",
@@ -86,7 +90,7 @@ class Rule:
     ) -> Ruling:
         """Rule on an arrival and an original; without the facts of both, by distance alone."""
         if not (facts and other_facts):
-            return by_distance(key, facts, other, other_facts, distance)
+            return Ruling(distance <= self.distance, "distance")
         pages = Facts.from_bytes(facts), Facts.from_bytes(other_facts)
         return rule(*pages, kinship(key, other), distance, self.distance)
 
@@ -98,9 +102,12 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
         a: facts of one.
         b: facts of the other.
         kin: how their addresses are related.
-        distance: between their fingerprints, in bits; at most k.
+        distance: between their fingerprints, in bits.
         k: the recipe's distance.
     """
+    may_be_mirrors = kin is Kinship.NONE and not a.thin and headings_alike(a, b, kin)
+    if distance > (4 * k / 3 if may_be_mirrors else k):
+        return Ruling(False, FAR)
     if a.thin != b.thin:
         return Ruling(False, "one-thin")
     if a.thin:

@@ -93,6 +93,7 @@ class IndexSpec:
         lease: seconds that a provisional entry belongs to its crawler, more than 0.
         spider: name of the spider whose orphans this crawler adopts.
         judge: decides which near pages are copies.
+        reach: the judge is asked about pages within so many bits, k <= reach < bits; k by default.
 
     Raises:
         ValueError: a value is out of its range.
@@ -105,12 +106,19 @@ class IndexSpec:
     lease: float = DEFAULT_LEASE
     spider: str = ""
     judge: Judge = field(default=by_distance, compare=False)
+    reach: int = field(default=-1, compare=False)
 
     def __post_init__(self) -> None:
         if self.bits not in (64, 128, 256):
             raise ValueError(f"bits must be 64, 128 or 256, not {self.bits}")
         if not 0 <= self.distance < self.bits:
             raise ValueError(f"the distance must be from 0 to {self.bits - 1}, not {self.distance}")
+        if self.reach < 0:
+            object.__setattr__(self, "reach", self.distance)
+        if not self.distance <= self.reach < self.bits:
+            raise ValueError(
+                f"the reach must be from {self.distance} to {self.bits - 1}, not {self.reach}"
+            )
         if self.blocks < 1:
             raise ValueError(f"a page has at least one block, not {self.blocks}")
         if not self.lease > 0:
@@ -163,7 +171,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """An entry within the distance of a page.
+    """An entry within reach of a page.
 
     Attributes:
         entry: its position in the log; never used again for another entry.
@@ -191,7 +199,7 @@ class Claim:
         matches: living entries that the page repeats, nearest first, then oldest; none for an
             original. A store that is asked over a network may leave out some once one is found. A
             revisit's own entry is among them.
-        near: living entries within the distance that were judged to be other pages, in that order.
+        near: living entries within reach that were judged to be other pages, in that order.
     """
 
     outcome: Outcome
@@ -259,9 +267,9 @@ class Index(ABC):
     def claim(self, arrival: Arrival, *, now: float | None = None) -> Claim:
         """Look for an entry that the page repeats; if there is none, the page becomes an original.
 
-        An entry of the page's own key and scope within the distance makes it a revisit, whatever
+        An entry of the page's own key and scope within reach makes it a revisit, whatever
         the judge says; if that entry is provisional, it is leased to this crawler from now on, and
-        carries the request given here. Otherwise everything within the distance is judged. A living
+        carries the request given here. Otherwise everything within reach is judged. A living
         copy makes the page a duplicate. Else the page becomes a provisional original, leased to
         this crawler, in the place of expired entries that are judged to be copies.
         """
@@ -278,7 +286,7 @@ class Index(ABC):
 
     @abstractmethod
     def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:
-        """Return every entry within the distance, nearest first, then oldest.
+        """Return every entry within reach, nearest first, then oldest.
 
         It neither writes nor judges. Expired entries are among the answer.
         """

@@ -73,7 +73,7 @@ class Decision:
     _twins: list[Near] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._twins = self.pages.twins(self.spec.distance)
+        self._twins = self.pages.twins(self.spec.reach)
         self.claims = [self._answer(*page) for page in enumerate(self.pages.arrivals)]
 
     def _answer(self, index: int, page: Arrival) -> Claim:

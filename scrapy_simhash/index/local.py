@@ -44,7 +44,7 @@ class LocalIndex(Index):
     def __init__(self, file: SqliteFile, spec: IndexSpec) -> None:
         self.spec = spec
         self._log = Log(file, spec)
-        self._neighbours = Neighbours(spec.bits, spec.blocks, spec.distance)
+        self._neighbours = Neighbours(spec.bits, spec.blocks, spec.reach)
         self._lock = threading.RLock()
         # The last position that is in RAM.
         self._seen = 0

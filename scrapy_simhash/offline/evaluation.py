@@ -68,7 +68,7 @@ class Score:
 class WrongPair:
     """Two documents that were judged wrongly: of a drop, first the page that was dropped.
 
-    Distance and reason are None for two that are beyond the recipe's distance; kind is what the
+    Distance and reason are None for two that are beyond the recipe's reach; kind is what the
     set says.
     """
 
@@ -138,7 +138,7 @@ def evaluate(
         progress()
     near = {
         (a, b): Near(distance, Rule(recipe.distance)(*known[a], *known[b], distance))
-        for (a, b), distance in near_pairs(fingerprints, recipe.distance)
+        for (a, b), distance in near_pairs(fingerprints, recipe.reach)
     }
     return scored(dataset, recipe, near, [facts for _, facts in known], skipped)
 
@@ -155,7 +155,7 @@ def scored(
     Args:
         dataset: the set.
         recipe: that made the fingerprints.
-        near: all pairs within the recipe's distance, the nearest first.
+        near: all pairs within the recipe's reach, the nearest first.
         facts: of each document; empty where there are none.
         skipped: documents that are not compared, by reason.
     """

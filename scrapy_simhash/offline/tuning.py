@@ -33,7 +33,7 @@ class Candidate(NamedTuple):
 
     Attributes:
         distance: in bits.
-        least: the least k with which the rule calls them copies; at least the distance.
+        least: the least k with which the rule calls them copies; at least 3/4 of the distance.
     """
 
     documents: Numbers
@@ -67,7 +67,7 @@ def candidates(pages: Sequence[tuple[SavedPage, PageAnalysis]], farthest: int) -
     found = []
     for (a, b), distance in near_pairs([one.fingerprint for _, one in pages], farthest):
         # A greater k never parts a pair.
-        for k in range(distance, farthest + 1):
+        for k in range(3 * distance // 4, farthest + 1):
             if Rule(k)(*known[b], *known[a], distance).is_copy:
                 found.append(Candidate((a, b), distance, k))
                 break

@@ -69,7 +69,8 @@ class Method:
 
     def _pairs(self, sketches: Sequence[Any]) -> Iterable[tuple[tuple[int, int], int]]:
         if not isinstance(self.rival, MinHashLSH):
-            return near_pairs(sketches, self.recipe.distance)
+            by_rule = self.judge is not by_distance
+            return near_pairs(sketches, self.recipe.reach if by_rule else self.recipe.distance)
         found = self.rival.pairs(sketches)
         return ((pair, self._distance(*(sketches[page] for page in pair))) for pair in found)
 

@@ -181,7 +181,7 @@ def test_explain_names_the_sentence_of_the_rule(tmp_path: Path, capsys: Any) -> 
         + log_line("http://m.example/2", near=A, distance=3, reason="other-heading")
     )
     assert simhash("explain", "http://m.example/1", "--log", log) == 0
-    assert "but long texts of one name are very near" in capsys.readouterr().out
+    assert "but the texts have one name" in capsys.readouterr().out
     assert simhash("explain", "http://m.example/2", "--log", log) == 0
     out = capsys.readouterr().out
     assert f"it is 3 bits from {A}" in out

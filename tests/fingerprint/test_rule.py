@@ -40,6 +40,17 @@ def test_like_headings_and_near_texts_make_a_copy() -> None:
     assert rule(STORY, STORY, HOST, 48, 48) == (True, "like-headings")
 
 
+def test_like_headings_on_two_sites_count_a_third_beyond_k() -> None:
+    assert rule(STORY, STORY, SITES, 64, 48) == (True, "like-headings")
+    assert rule(STORY, STORY, SITES, 65, 48) == (False, "far")
+    for kin in (HOST, QUERY, VERSIONS, DOMAIN):
+        assert rule(STORY, STORY, kin, 49, 48) == (False, "far")
+    assert rule(STORY, ELSEWHERE, SITES, 49, 48) == (False, "far")
+    assert rule(page(thin=True), page(thin=True), SITES, 49, 48) == (False, "far")
+    short = page(text=200, shown=220)
+    assert rule(short, short, SITES, 49, 48) == (False, "short")
+
+
 def test_other_headings_on_one_host_make_another_page() -> None:
     assert rule(STORY, OTHER, HOST, 25, 48) == (False, "other-heading")
 
@@ -189,6 +200,7 @@ def test_keys_tell_how_two_pages_are_related(one: str, other: str, kin: Kinship)
 def test_pages_without_facts_are_judged_by_distance() -> None:
     facts = STORY.to_bytes()
     assert Rule(48)("a", b"", "b", b"", 48) == Ruling(True, "distance")
+    assert Rule(48)("a", b"", "b", b"", 49) == Ruling(False, "distance")
     assert Rule(48)("a", facts, "b", b"", 48) == Ruling(True, "distance")
 
 

@@ -248,6 +248,15 @@ def test_everything_within_the_distance_is_judged_not_only_the_nearest(store):
     assert [(m.key, m.distance, m.reason) for m in claim.matches] == [("4", 2, "facts")]
 
 
+def test_the_judge_is_asked_about_pages_beyond_the_distance_that_are_within_reach(store):
+    index = store.open(judge=same_facts, distance=3, reach=5)
+    index.claim(page("a", 0, facts=b"1"))
+    within, beyond = page("b", 0b11111, facts=b"1"), page("c", 0b111111, facts=b"1")
+    assert index.claim(within).outcome is DUPLICATE
+    assert index.claim_all([beyond, within])[1].outcome is DUPLICATE
+    assert keys(index) == ["a", "c"]
+
+
 def test_the_judge_is_given_keys_facts_and_distance_of_both_pages(store):
     seen = []
 
@@ -553,4 +562,10 @@ def test_of_a_flooded_bucket_the_newest_entries_are_read_and_the_look_up_is_coun
 
 
 def test_a_spec_is_one_value_whatever_its_judge():
-    assert spec() == IndexSpec("test", 64, 3, 4, judge=same_facts)
+    assert spec() == IndexSpec("test", 64, 3, 4, judge=same_facts, reach=4)
+
+
+@pytest.mark.parametrize("reach", [2, 64])
+def test_the_reach_is_not_below_the_distance_and_below_the_bits(reach):
+    with pytest.raises(ValueError, match=f"the reach must be from 3 to 63, not {reach}"):
+        spec(reach=reach)

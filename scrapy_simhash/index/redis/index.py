@@ -95,7 +95,7 @@ class RedisIndex(Index):
         pages = Pages([claimant.arrival for claimant in claimants], self.spec)
         parts = [
             (*claimant.arguments(at), near)
-            for claimant, near in zip(claimants, mates(pages, self.spec.distance), strict=True)
+            for claimant, near in zip(claimants, mates(pages, self.spec.reach), strict=True)
         ]
         results, *rest = self._session.ask("claim", pages, (repr(at), ends, head), parts)
         told = self._read([[] if isinstance(r, int) else r for r in results], *rest)

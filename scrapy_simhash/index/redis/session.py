@@ -113,7 +113,7 @@ class Session:
         self.finder = (
             InRedis()
             if self.geometry.in_redis
-            else InRam(self.client, generation, self.geometry, self._spec.distance)
+            else InRam(self.client, generation, self.geometry, self._spec.reach)
         )
 
     def _open_header(self) -> str:
@@ -210,7 +210,7 @@ class Session:
             found = self.finder.arguments(values, pages.blocks)
             for record, part, near in zip(records, parts, found, strict=True):
                 arguments += (record, *part, near)
-            answer = self.run(name, self._spec.distance, self.finder.seen, *head, *arguments)
+            answer = self.run(name, self._spec.reach, self.finder.seen, *head, *arguments)
             if answer != [b"behind"]:
                 return answer
         raise StoreUnavailable(f"others are always faster at {self.client.where}")
