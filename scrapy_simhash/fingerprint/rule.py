@@ -21,11 +21,12 @@ so:
    1,500 bytes within k/16 that are three quarters of their pages need no name.
 3. A page without main text has the fingerprint of all that it shows. Two of them are copies if
    they have like headings, are of like length, and within 2/3 k; on one host, where the template
-   is most of what they show, within k/6.
+   is most of what they show, within k/4, or k/6 if no address has a query.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -42,6 +43,8 @@ LONG_TEXT = 1500  # bytes
 PAGES_ALIKE = 12  # of 64 bits around the texts
 TEMPLATES_ALIKE = 18  # of 64 bits around the texts
 LENGTHS_ALIKE = 0.7
+
+_LANGUAGE = re.compile(r"\.[a-z]{2}(?:-[a-z]{2})?(?=\.)", re.IGNORECASE)
 
 #: The reason for pages beyond k. Verdicts do not name them, because they are not near.
 FAR = "far"
@@ -152,7 +155,8 @@ def _has_one_name(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> bo
 def _rule_on_thin_pages(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
     if not headings_alike(a, b, kin):
         return Ruling(False, "other-heading")
-    if distance > (k / 6 if kin in ONE_HOST else 2 * k / 3):
+    nearest = {Kinship.HOST: k / 6, Kinship.QUERY: k / 4}
+    if distance > nearest.get(kin, 2 * k / 3):
         return Ruling(False, "short")
     return Ruling(True, "thin-page") if _like_length(a, b) else Ruling(False, "other-length")
 
@@ -210,13 +214,14 @@ def _like_length(a: Facts, b: Facts) -> bool:
 def _place(key: str) -> tuple[str, str, str]:
     """Return host, file name and query of the address in a key; one that is no address has none.
 
-    Where a file has the name of a folder's index, its name is the whole path.
+    The name is without the language that servers put into it ("x.en.html" is "x.html"). A folder's
+    index has the whole path as its name.
     """
     address = key.rpartition(" ")[2]  # the key of anything but a GET begins with the method
     try:
         parts = urlsplit(address)
     except ValueError:  # no address at all, such as http://[
         return "", "", ""
-    file = parts.path.rpartition("/")[2]
+    file = _LANGUAGE.sub("", parts.path.rpartition("/")[2])
     is_index = file.partition(".")[0] in ("", "index")
     return parts.hostname or "", parts.path if is_index else file, parts.query

@@ -145,6 +145,8 @@ def test_pages_without_main_text_repeat_only_their_like() -> None:
     thin = page(thin=True)
     assert rule(thin, thin, HOST, 8, 48) == (True, "thin-page")
     assert rule(thin, thin, HOST, 9, 48) == (False, "short")
+    assert rule(thin, thin, QUERY, 12, 48) == (True, "thin-page")
+    assert rule(thin, thin, QUERY, 13, 48) == (False, "short")
     assert rule(thin, thin, SITES, 32, 48) == (True, "thin-page")
     assert rule(thin, thin, SITES, 33, 48) == (False, "short")
     assert rule(thin, STORY, HOST, 0, 48) == (False, "one-thin")
@@ -183,6 +185,7 @@ def test_headings_are_compared_as_the_sites_are_related(
         ("http://a.com/", "http://www.a.com/", VERSIONS),
         ("http://a.com/1", "http://www.a.com/2", DOMAIN),
         ("http://a.com/en/x.html", "http://www.a.com/fr/x.html", VERSIONS),
+        ("http://a.com/x.en.html", "http://www.a.com/x.zh-cn.html", VERSIONS),
         ("http://a.com/en/x.html?p=1", "http://www.a.com/fr/x.html", DOMAIN),
         ("http://a.com/en/index.html", "http://www.a.com/fr/index.html", DOMAIN),
         ("http://one.docs.test/", "http://two.docs.test/?x", DOMAIN),
