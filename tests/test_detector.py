@@ -46,6 +46,18 @@ def test_template_of_a_page_does_not_count(detector: NearDuplicateDetector) -> N
     assert (verdict.kind, verdict.reason) == ("duplicate", "like-headings")
 
 
+def test_pages_beyond_the_distance_count_on_two_sites_and_are_not_named_elsewhere(
+    detector: NearDuplicateDetector,
+) -> None:
+    page, other = html(article(1)).decode(), html(edited(article(1), 2, share=0.2)).decode()
+    detector.check_html(page, key="http://a.example/1")
+    far = detector.check_html(other, key="http://b.example/1")
+    assert (far.kind, far.original) == ("duplicate", "http://a.example/1")
+    assert RECIPE.distance < (far.distance or 0) <= RECIPE.reach
+    here = detector.check_html(other, key="http://a.example/2")
+    assert (here.kind, here.near) == ("unique", ())
+
+
 def test_page_that_is_near_but_another_by_the_rule_is_kept_and_says_so(
     detector: NearDuplicateDetector,
 ) -> None:

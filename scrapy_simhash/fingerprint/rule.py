@@ -93,7 +93,8 @@ class Rule:
     ) -> Ruling:
         """Rule on an arrival and an original; without the facts of both, by distance alone."""
         if not (facts and other_facts):
-            return Ruling(distance <= self.distance, "distance")
+            near = distance <= self.distance
+            return Ruling(True, "distance") if near else Ruling(False, FAR)
         pages = Facts.from_bytes(facts), Facts.from_bytes(other_facts)
         return rule(*pages, kinship(key, other), distance, self.distance)
 

@@ -203,7 +203,7 @@ def test_keys_tell_how_two_pages_are_related(one: str, other: str, kin: Kinship)
 def test_pages_without_facts_are_judged_by_distance() -> None:
     facts = STORY.to_bytes()
     assert Rule(48)("a", b"", "b", b"", 48) == Ruling(True, "distance")
-    assert Rule(48)("a", b"", "b", b"", 49) == Ruling(False, "distance")
+    assert Rule(48)("a", b"", "b", b"", 49) == Ruling(False, "far")
     assert Rule(48)("a", facts, "b", b"", 48) == Ruling(True, "distance")
 
 
