@@ -115,35 +115,31 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
     if a.thin != b.thin:
         return Ruling(False, "one-thin")
     if a.thin:
-        return _rule_on_thin_pages(a, b, kin, distance, k)
-    size = min(a.text_bytes, b.text_bytes)
-    share = min(a.share, b.share)
+        return _on_thin_pages(a, b, kin, distance, k)
     if headings_alike(a, b, kin):
-        whole = kin is not Kinship.NONE and _around(a, b) <= PAGES_ALIKE and _like_length(a, b)
-        is_view = kin is Kinship.QUERY and whole
-        if size < SHORT_TEXT and 3 * distance > 2 * k and not is_view:
-            return Ruling(False, "short")
-        if size < MIDDLE_TEXT and 2 * distance > k and kin is Kinship.HOST:
-            return Ruling(False, "short")
-        if kin is Kinship.NONE or share >= 0.25:
-            return Ruling(True, "like-headings")
-        return Ruling(True, "whole-page") if whole else Ruling(False, "part-of-page")
-    if _has_one_name(a, b, kin, distance, k):
+        return _under_like_headings(a, b, kin, distance, k)
+    if _have_one_name(a, b, kin, distance, k):
         return Ruling(True, "long-text")
-    fills = size >= LONG_TEXT and share >= 0.5
-    # A longer text is needed if no name tells the two publications apart.
-    names_a_heading = size >= (SHORT_TEXT if a.site and b.site else MIDDLE_TEXT) and (
-        a.backed or b.backed
-    )
-    if (fills or names_a_heading) and not one_publication(a, b, kin):
+    if not one_publication(a, b, kin) and _is_what_both_are_about(a, b):
         return Ruling(True, "other-site")
     return Ruling(False, "other-heading")
 
 
-def _has_one_name(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> bool:
-    """Return whether two pages with other headings are one page all the same."""
-    size = min(a.text_bytes, b.text_bytes)
-    share = min(a.share, b.share)
+def _under_like_headings(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
+    whole = kin is not Kinship.NONE and _around(a, b) <= PAGES_ALIKE and _like_length(a, b)
+    is_view = kin is Kinship.QUERY and whole
+    if _size(a, b) < SHORT_TEXT and 3 * distance > 2 * k and not is_view:
+        return Ruling(False, "short")
+    if _size(a, b) < MIDDLE_TEXT and 2 * distance > k and kin is Kinship.HOST:
+        return Ruling(False, "short")
+    if kin is Kinship.NONE or _share(a, b) >= 0.25:
+        return Ruling(True, "like-headings")
+    return Ruling(True, "whole-page") if whole else Ruling(False, "part-of-page")
+
+
+def _have_one_name(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> bool:
+    """Return whether two pages of one publication with other headings are one page all the same."""
+    size, share = _size(a, b), _share(a, b)
     if kin is Kinship.VERSIONS and size >= MIDDLE_TEXT and share >= 0.5 and 3 * distance <= 2 * k:
         return True
     if size < LONG_TEXT:
@@ -153,7 +149,16 @@ def _has_one_name(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> bo
     return share >= 0.75 and 16 * distance <= k
 
 
-def _rule_on_thin_pages(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
+def _is_what_both_are_about(a: Facts, b: Facts) -> bool:
+    """Return whether the texts are the pages' subject, and no notice that they share."""
+    if _size(a, b) >= LONG_TEXT and _share(a, b) >= 0.5:
+        return True
+    # A longer text is needed if no name tells the two publications apart.
+    least = SHORT_TEXT if a.site and b.site else MIDDLE_TEXT
+    return _size(a, b) >= least and (a.backed or b.backed)
+
+
+def _on_thin_pages(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
     if not headings_alike(a, b, kin):
         return Ruling(False, "other-heading")
     nearest = {Kinship.HOST: k / 6, Kinship.QUERY: k / 4}
@@ -200,6 +205,14 @@ def kinship(key: str, other: str) -> Kinship:
     if registered_domain(one) == registered_domain(two):
         return Kinship.VERSIONS if (name, query) == (other_name, other_query) else Kinship.DOMAIN
     return Kinship.NONE
+
+
+def _size(a: Facts, b: Facts) -> float:
+    return min(a.text_bytes, b.text_bytes)
+
+
+def _share(a: Facts, b: Facts) -> float:
+    return min(a.share, b.share)
 
 
 def _around(a: Facts, b: Facts) -> int:
