@@ -5,8 +5,8 @@ PAGES are .jsonl (also .jl, .ndjson) with "html", "html_base64" or "text" and "u
 folders of these; also packed (.gz, .xz, .bz2). The command judges them in their order,
 with the settings of this project, as a crawl does: it keeps the first of near-duplicates.
 
-    scrapy simhash dedupe items.jsonl --kept kept.txt
-    scrapy simhash dedupe crawl-2026-01.warc.gz --verdicts verdicts.jsonl
+    scrapy simhash dedupe items.jsonl --verdicts verdicts.jsonl
+    scrapy simhash dedupe crawl-2026-01.warc.gz
 
 With --index it compares them with the pages of that index, and adds what it keeps, so
 that a new crawl knows the pages of an earlier one.
@@ -45,9 +45,8 @@ _SHOWN = 5
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("pages", nargs="+", metavar="PAGES", help="saved pages")
-    parser.add_argument("--kept", metavar="FILE", help="write the key of each page to keep")
     parser.add_argument(
-        "--verdicts", metavar="FILE", help="write a line of JSON for each page, in their order"
+        "--verdicts", metavar="FILE", help="write what is kept, a line of JSON for each page"
     )
     add_shared_options(parser, "index")
 
@@ -60,10 +59,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     files = [file for path in options.pages for file in page_files(Path(path))]
     total = sum(file.stat().st_size for file in files)
     with contextlib.ExitStack() as stack:
-        verdicts, kept = (
-            stack.enter_context(whole_file(path)) if path else None
-            for path in (options.verdicts, options.kept)
-        )
+        path = options.verdicts
+        verdicts = stack.enter_context(whole_file(path)) if path else None
         index = stack.enter_context(contextlib.closing(open_index(url, own.index_spec())))
         bar = stack.enter_context(progress("reading", total, "B"))
         pages = (
@@ -87,8 +84,6 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
                 more = {name: getattr(verdict, name) for name in ("original", "distance", "reason")}
                 found = {"key": verdict.key, "kept": stays, "verdict": verdict.kind, **more}
                 verdicts.write(json.dumps(found).encode() + b"\n")
-            if kept and stays:
-                kept.write(verdict.key.encode("utf-8", "backslashreplace") + b"\n")
             bar.set_postfix(duplicates=copies.total(), refresh=False)
     say(_lines(stayed, copies))
 

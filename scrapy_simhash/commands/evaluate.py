@@ -28,6 +28,7 @@ import argparse
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, astuple
+from itertools import product
 from typing import Any
 
 from scrapy.settings import BaseSettings
@@ -52,9 +53,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--recipe", action="append", metavar="NAME", help="measure this recipe (may be repeated)"
     )
     parser.add_argument(
-        "--kind-column", default="kind", metavar="NAME", help="the column with the kinds (kind)"
-    )
-    parser.add_argument(
         "--show", type=int, default=0, metavar="N", help="name up to N wrong pairs of each sort"
     )
     add_shared_options(parser, "json")
@@ -63,14 +61,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Measure, and print."""
     recipes = [chosen_recipe(name, settings) for name in dict.fromkeys(options.recipe or [None])]
-    datasets = [read_dataset(folder, options.kind_column) for folder in options.datasets]
+    datasets = [read_dataset(folder) for folder in options.datasets]
     results = []
-    for dataset in datasets:
-        for recipe in recipes:
-            with progress(dataset.name, len(dataset.documents)) as bar:
-                processes = os.cpu_count() or 1
-                result = evaluate(dataset, recipe, processes=processes, progress=bar.update)
-            results.append(result)
+    for dataset, recipe in product(datasets, recipes):
+        with progress(dataset.name, len(dataset.documents)) as bar:
+            processes = os.cpu_count() or 1
+            results.append(evaluate(dataset, recipe, processes=processes, progress=bar.update))
     lines = tables(results)
     for result in results:
         lines += wrong_pairs(result, options.show)

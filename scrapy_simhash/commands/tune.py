@@ -45,6 +45,7 @@ from scrapy_simhash.report.difference import change_lines, paint
 _PAGES = 3000
 _EXCERPT = 20_000  # characters of a text that are compared word by word
 _LINES = 4  # of each text that is shown
+_EACH = 20  # pairs of each four bits of distance
 _TARGET = 0.95  # the share of drops that has to be right
 
 
@@ -52,15 +53,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("pages", metavar="PAGES", help="pages of your crawl")
     parser.add_argument("--labels", metavar="FILE", help="where answers are read and kept")
-    parser.add_argument(
-        "--each", type=int, default=8, metavar="N", help="pairs of each 4 bits of distance (8)"
-    )
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     """Draw pairs, ask, and print what the answers say."""
-    if options.each < 1:
-        raise UsageError("--each is a whole number of at least 1")
     recipe = chosen_recipe(None, settings)
     # To add to; without a file, answers go nowhere.
     with open(options.labels or os.devnull, "a+", encoding="utf-8") as labels:  # noqa: PTH123
@@ -72,7 +68,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
             )
         answers = _read_labels(labels, pages)
         if sys.stdin.isatty():
-            _ask(draw(pairs, options.each), pages, answers, labels)
+            _ask(draw(pairs, _EACH), pages, answers, labels)
         elif not answers:
             raise UsageError("no terminal to ask at, and no answers in a file of --labels")
     say(_report(recipe, pairs, answers))
@@ -159,6 +155,6 @@ def _report(recipe: Recipe, pairs: list[Candidate], answers: Answers) -> list[st
     best = suggest(estimates, _TARGET)
     if best is None:
         enough = f"that {_TARGET:.0%} of the drops are right at any distance"
-        return [*lines, f"The answers do not show yet {enough}: answer more pairs (--each)."]
+        return [*lines, f"The answers do not show yet {enough}: answer more pairs."]
     said = f"The largest distance at which surely {_TARGET:.0%} of the drops are right:"
     return [*lines, said, "", f"    SIMHASH_DISTANCE = {best.distance}"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from scrapy_simhash.offline.files import FileError, table
 from scrapy_simhash.offline.pages import Fields, SavedPage, read_pages
@@ -12,14 +13,8 @@ _DOCUMENTS = ("docs.jsonl", "docs.jsonl.xz")
 _LABELS = ("duplicate", "ambiguous", "negative")
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """The label of two documents.
-
-    Attributes:
-        label: ``duplicate``, or ``ambiguous``: such pairs count neither way.
-        kind: the kind of near-duplicate, where the set says so.
-    """
+class Pair(NamedTuple):
+    """The label of two documents: ``duplicate``, or ``ambiguous``, which counts neither way."""
 
     label: str
     kind: str | None = None
@@ -42,11 +37,11 @@ class Dataset:
     negatives: dict[tuple[str, str], str]
 
 
-def read_dataset(folder: str | Path, kind_column: str = "kind") -> Dataset:
+def read_dataset(folder: str | Path) -> Dataset:
     """Read a set of labelled pages; it is named after its folder.
 
-    The kind of a pair stands behind its label, as in ``negative/template``, or in the column that
-    is named; the set may lack the column ``kind``, but no other.
+    The kind of a pair stands behind its label, as in ``negative/template``, or in a column
+    ``kind``.
 
     Raises:
         FileError: the folder holds no set; the message says what is wrong and where.
@@ -63,11 +58,10 @@ def read_dataset(folder: str | Path, kind_column: str = "kind") -> Dataset:
             raise FileError(f"{path}, document {number}: the id {page.name} is there twice")
         documents[page.name] = page
     labels: dict[tuple[str, str], Pair] = {}
-    own = () if kind_column == "kind" else (kind_column,)
-    for where, row in table(folder / "pairs.tsv", "a", "b", "label", *own):
+    for where, row in table(folder / "pairs.tsv", "a", "b", "label"):
         a, b = pair = min(row["a"], row["b"]), max(row["a"], row["b"])
         label, _, kind = row["label"].partition("/")
-        given = Pair(label, kind or row.get(kind_column) or None)
+        given = Pair(label, kind or row.get("kind") or None)
         if unknown := set(pair) - documents.keys():
             raise FileError(f"{where}: there is no document {unknown.pop()!r}")
         if a == b:

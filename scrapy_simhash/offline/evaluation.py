@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from statistics import mean
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from scrapy_simhash.fingerprint.facts import Facts
 from scrapy_simhash.fingerprint.recipe import Recipe
@@ -26,13 +26,11 @@ from scrapy_simhash.offline.datasets import Dataset
 from scrapy_simhash.offline.pages import SavedPage, analysed
 from scrapy_simhash.offline.pairs import Numbers, near_pairs
 
-T = TypeVar("T")
-
 _SHUFFLES = 5
 
 
 class Near(NamedTuple):
-    """How far apart two documents are, in bits, and what the rule says of them."""
+    """Two documents' distance, in bits, and what the rule says of them."""
 
     distance: int
     ruling: Ruling
@@ -68,8 +66,7 @@ class Score:
 class WrongPair:
     """Two documents that were judged wrongly: of a drop, first the page that was dropped.
 
-    Distance and reason are None for two that are beyond the recipe's reach; kind is what the
-    set says.
+    Distance and reason are None for two that are beyond the recipe's reach.
     """
 
     a: str
@@ -88,17 +85,15 @@ class Result:
         distance: k.
         distinct: how many documents are no copies of each other.
         skipped: documents that are not compared, by reason.
-        score: over all pairs.
         like_headed: the score without the pairs of one host whose headings differ: a user may
             want to keep both pages of such a pair.
-        dropped: pages that a crawl in the order of the file drops.
-        wrong_per_thousand: of these, pages of which no copy was kept, in 1,000 distinct pages.
+        wrong_per_thousand: pages that a crawl in the order of the file drops though no copy of
+            them was kept, in 1,000 distinct pages.
         shuffled_per_thousand: the mean of the same in several random orders.
         kinds: by kind, how many of the labelled duplicates are found, and how many there are.
         negatives: by kind, how many of the known negatives are taken for copies, and of how many.
         false: pairs that are taken for copies and should not, the nearest first.
         missed: labelled duplicates that are not found, the nearest first.
-        wrong_drops: of the crawl in the order of the file.
     """
 
     dataset: str
@@ -150,18 +145,14 @@ def scored(
     facts: Sequence[bytes],
     skipped: dict[str, int],
 ) -> Result:
-    """Score the rulings on a set.
+    """Score the rulings on a set: on all pairs within the recipe's reach, the nearest first.
 
-    Args:
-        dataset: the set.
-        recipe: that made the fingerprints.
-        near: all pairs within the recipe's reach, the nearest first.
-        facts: of each document; empty where there are none.
-        skipped: documents that are not compared, by reason.
+    ``facts`` are those of each document, empty for a text.
     """
     documents = dataset.documents
     number = {document.name: place for place, document in enumerate(documents)}
-    labels, negatives = _numbered(dataset.pairs, number), _numbered(dataset.negatives, number)
+    labels = {_ordered(number[a], number[b]): known for (a, b), known in dataset.pairs.items()}
+    negatives = {_ordered(number[a], number[b]): kind for (a, b), kind in dataset.negatives.items()}
     duplicates = {p: known.kind for p, known in labels.items() if known.label == "duplicate"}
     copies = {pair: one.distance for pair, one in near.items() if one.ruling.is_copy}
     false = [pair for pair in copies if pair not in labels]
@@ -203,10 +194,6 @@ def scored(
         missed=[named(*pair) for pair in missed],
         wrong_drops=[named(*drop) for drop in wrong[0]],
     )
-
-
-def _numbered(pairs: Mapping[tuple[str, str], T], number: Mapping[str, int]) -> dict[Numbers, T]:
-    return {_ordered(number[a], number[b]): label for (a, b), label in pairs.items()}
 
 
 def _ordered(a: int, b: int) -> Numbers:

@@ -13,11 +13,10 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from email.message import Message
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from scrapy_simhash.analysis.page import Body, PageAnalysis, text_body
 from scrapy_simhash.analysis.pool import analyse_all
-from scrapy_simhash.extraction.charset import decode_html
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.keys import page_key, plain_key
 from scrapy_simhash.offline.files import FileError, json_lines, unpacked, unpacked_name
@@ -33,32 +32,17 @@ class SavedPage:
     Attributes:
         name: what its line or file calls it.
         key: what names it in an index: its canonical address, or else its name.
-        body: the page's bytes; None if there is only a text.
-        declared: the charset that came with it.
         line: the other fields of its line, if it stood in one.
     """
 
     name: str
     key: str
+    body: Body
     url: str | None = None
-    body: bytes | None = None
-    declared: str | None = None
-    text: str | None = None
     line: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
-    @property
-    def html(self) -> str | None:
-        """The decoded page; None if there is only a text."""
-        return None if self.body is None else decode_html(self.body, self.declared)
 
-    @property
-    def to_analyse(self) -> Body:
-        """The page, or else the text, as the analysis takes it."""
-        return text_body(self.text or "") if self.body is None else Body(self.body, self.declared)
-
-
-@dataclass(frozen=True, slots=True)
-class Fields:
+class Fields(NamedTuple):
     """The names of a line's fields; of several, the first that is there is taken.
 
     Attributes:
@@ -73,7 +57,9 @@ class Fields:
 
 
 def read_pages(
-    path: str | Path, fields: Fields | None = None, passed: Callable[[int], object] = lambda _: None
+    path: str | Path,
+    fields: Fields = Fields(),  # noqa: B008 - it is frozen
+    passed: Callable[[int], object] = lambda _: None,
 ) -> Iterator[SavedPage]:
     """Yield the pages of a file, or of all files of a folder in sorted order.
 
@@ -87,8 +73,8 @@ def read_pages(
     for file in page_files(path):
         name = file.relative_to(path).as_posix() if path.is_dir() else file.name
         begun = 0
-        with unpacked(file) as (lines, raw):
-            for page in _read(file, name, lines, raw, fields or Fields()):
+        with unpacked(file) as (content, raw):
+            for page in _read(file, name, content, fields):
                 passed(raw.tell() - begun)
                 begun = raw.tell()
                 yield page
@@ -101,26 +87,23 @@ def page_files(path: Path) -> list[Path]:
     Raises:
         FileError: there is none.
     """
+    if not path.exists():
+        raise FileError(f"{path}: there is no such file")
     known = (*_LINES, *_HTML, *_WARC)
     inside = sorted(path.rglob("*")) if path.is_dir() else [path]
     files = [file for file in inside if file.is_file() and unpacked_name(file).endswith(known)]
-    if not path.exists():
-        raise FileError(f"{path}: there is no such file")
     if not files:
         wanted = f"{', '.join(known)}, also with .gz, .xz, .bz2"
         raise FileError(f"{path}: no file with pages; their names end with {wanted}")
     return files
 
 
-def _read(
-    path: Path, name: str, file: IO[bytes], raw: IO[bytes], fields: Fields
-) -> Iterator[SavedPage]:
+def _read(path: Path, name: str, file: IO[bytes], fields: Fields) -> Iterator[SavedPage]:
     kind = unpacked_name(path)
     if kind.endswith(_HTML):
-        yield SavedPage(name, plain_key(name), body=file.read())
+        yield SavedPage(name, plain_key(name), Body(file.read()))
     elif kind.endswith(_WARC):
-        # warcio itself unpacks .gz, record by record.
-        yield from _warc(path, raw if path.suffix.lower() == ".gz" else file)
+        yield from _warc(path, file)
     else:
         for where, entry in json_lines(file, path):
             yield _page(entry, fields, where)
@@ -135,20 +118,21 @@ def _page(entry: dict[str, Any], fields: Fields, where: str) -> SavedPage:
         key = plain_key(name) if url is None else page_key(url)
     except ValueError as error:
         raise FileError(f"{where}: {url!r:.200} is no address ({error})") from None
-    content = (*fields.html, *fields.text)
-    field, value = _first(entry, content, where)
-    rest = {name: value for name, value in entry.items() if name not in content}
+    known = (*fields.html, *fields.text)
+    field, value = _first(entry, known, where)
     if not field:
         there = ", ".join(list(entry)[:10])
-        raise FileError(f"{where}: it has no {' or '.join(content)}, but {there}")
+        raise FileError(f"{where}: it has no {' or '.join(known)}, but {there}")
+    body = Body(value.encode("utf-8", "replace"), "utf-8")
     if field in fields.text:
-        return SavedPage(name, key, url, text=value, line=rest)
-    if field != "html_base64":
-        return SavedPage(name, key, url, value.encode("utf-8", "replace"), "utf-8", line=rest)
-    try:
-        return SavedPage(name, key, url, b64decode(value, validate=True), line=rest)
-    except ValueError:
-        raise FileError(f"{where}: html_base64 is not base64") from None
+        body = text_body(value)
+    elif field == "html_base64":
+        try:
+            body = Body(b64decode(value, validate=True))
+        except ValueError:
+            raise FileError(f"{where}: html_base64 is not base64") from None
+    rest = {name: value for name, value in entry.items() if name not in known}
+    return SavedPage(name, key, body, url, rest)
 
 
 def _first(entry: dict[str, Any], names: tuple[str, ...], where: str) -> tuple[str, str]:
@@ -177,13 +161,12 @@ def _warc(path: Path, file: IO[bytes]) -> Iterator[SavedPage]:
             head["Content-Type"] = record.http_headers.get_header("Content-Type") or ""
             is_page = head.get_content_type() in _HTML_TYPES
             if is_page and record.http_headers.get_statuscode() == "200":
-                body = record.content_stream().read()
+                body = Body(record.content_stream().read(), head.get_content_charset())
                 try:
-                    key, known = page_key(url), url
+                    yield SavedPage(url, page_key(url), body, url)
                 except ValueError:
                     # Nobody can mend an archive, so what is no address is a mere name.
-                    key, known = plain_key(url), None
-                yield SavedPage(url, key, known, body, head.get_content_charset())
+                    yield SavedPage(url, plain_key(url), body)
     except ArchiveLoadFailed as error:
         raise FileError(f"{path}: damaged ({error})") from None
 
@@ -193,6 +176,6 @@ def analysed(
 ) -> Generator[tuple[SavedPage, PageAnalysis], None, None]:
     """Yield pages with their analyses, in their order; see :func:`.analysis.pool.analyse_all`."""
     pages, same = itertools.tee(pages)
-    bodies = (page.to_analyse for page in pages)
+    bodies = (page.body for page in pages)
     with contextlib.closing(analyse_all(bodies, recipe, timeout=timeout, **limits)) as analyses:
         yield from zip(same, analyses, strict=False)

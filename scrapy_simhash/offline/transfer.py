@@ -95,31 +95,22 @@ def check(path: Path) -> tuple[IndexSpec, int] | None:
             last = line
             count += 1
     end = json_object(last) or {}
-    if "checksum" not in end:
-        raise FileError(f"{path}: its end is missing; export it again")
-    if (end.get("count"), end["checksum"]) != (count, f"blake2b:{digest.hexdigest()}"):
+    if (end.get("count"), end.get("checksum")) != (count, f"blake2b:{digest.hexdigest()}"):
         raise FileError(
-            f"{path}: damaged: {count:,} pages do not give the count and checksum of its last line"
+            f"{path}: cut off or damaged: its last line does not have the count and checksum of "
+            f"{count:,} pages; export it again"
         )
     return IndexSpec(head["recipe"], head["bits"], head["distance"], head["blocks"]), count
 
 
 def read_entries(path: Path, spec: IndexSpec) -> Iterator[Entry]:
-    """Yield the pages of an exported index, which was checked before.
-
-    Raises:
-        FileError: a line is no page.
-    """
+    """Yield the pages of an exported index, which was checked before."""
     with unpacked(path) as (file, _):
-        for where, about in islice(json_lines(file, path), 1, None):
+        for _, about in islice(json_lines(file, path), 1, None):
             if "checksum" in about:
                 return
-            try:
-                blocks, facts = (b64decode(about.get(name, "")) for name in ("blocks", "facts"))
-                fingerprint = Fingerprint(int(about["fingerprint"], 16), spec.bits, blocks)
-                spec.check(fingerprint, facts)
-            except (ValueError, KeyError, TypeError):
-                raise FileError(f"{where}: not a page of an index") from None
+            blocks, facts = (b64decode(about.get(name, "")) for name in ("blocks", "facts"))
+            fingerprint = Fingerprint(int(about["fingerprint"], 16), spec.bits, blocks)
             yield Entry(about["key"], fingerprint, about.get("scope", ""), facts, about["time"])
 
 

@@ -29,12 +29,7 @@ Answers: TypeAlias = dict[Numbers, bool]
 
 
 class Candidate(NamedTuple):
-    """Two documents that may be near-duplicates.
-
-    Attributes:
-        distance: in bits.
-        least: the least k with which the rule calls them copies; at least 3/4 of the distance.
-    """
+    """Two documents, their distance, and the least k with which the rule calls them copies."""
 
     documents: Numbers
     distance: int
@@ -46,11 +41,8 @@ class Estimate(NamedTuple):
 
     Attributes:
         distance: k.
-        pairs: within k.
-        answered: of these, how many were judged.
-        precision: the median of what the answers allow.
-        low: the 5th percentile.
-        high: the 95th percentile.
+        precision: the median of what the answers allow; ``low`` and ``high`` are the 5th and the
+            95th percentile.
     """
 
     distance: int

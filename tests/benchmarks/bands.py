@@ -25,6 +25,7 @@ from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.fingerprint.simhash import ngram_sums
 from scrapy_simhash.offline.pages import SavedPage, read_pages
+from tests.benchmarks.documents import html_of, text_of
 from tests.benchmarks.kinds import make_kinds
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -56,10 +57,10 @@ class Pages:
         values: list[bytes] = []
         blocks: list[list[bytes]] = []
         for document in islice(documents(name), SETS[name]):
-            text = document.text
-            if document.html is not None:
-                text = extract(document.html, recipe.extractor, url=document.url).text
-            normal = normalise(text or "")
+            text = text_of(document)
+            if not document.body.is_text:
+                text = extract(html_of(document), recipe.extractor, url=document.url).text
+            normal = normalise(text)
             if not text or text in seen or len(normal) < recipe.min_length:
                 continue
             seen.add(text)

@@ -36,6 +36,7 @@ from scrapy_simhash.index import neighbours
 from scrapy_simhash.offline.datasets import Dataset, read_dataset
 from scrapy_simhash.offline.pages import SavedPage
 from scrapy_simhash.offline.pairs import words_of
+from tests.benchmarks.documents import html_of, text_of
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 SIZES = (100_000, 1_000_000, 10_000_000, 100_000_000)
@@ -75,8 +76,8 @@ class Unrelated:
 def texts_of(documents: list[SavedPage], least: int) -> dict[str, str]:
     texts = {}
     for document in documents:
-        extraction = extract(document.html) if document.html else None
-        text = extraction.text if extraction else document.text or ""
+        extraction = extract(html_of(document)) if not document.body.is_text else None
+        text = extraction.text if extraction else text_of(document)
         if len(text) >= least and not (extraction and extraction.thin):
             texts[document.name] = text
     return texts

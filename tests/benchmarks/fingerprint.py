@@ -28,6 +28,7 @@ from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.fingerprint.recipe import RECIPES, named_recipe
 from scrapy_simhash.fingerprint.segmentation import jieba_tokenizer
 from scrapy_simhash.offline.pages import read_pages
+from tests.benchmarks.documents import html_of
 
 try:
     from datasketch import MinHash
@@ -69,8 +70,10 @@ def chinese(size: int) -> str:
 
 def real_texts(name: str) -> list[str]:
     """Return the main texts of a few pages of a set, in the order of the file."""
-    pages = [page for page in islice(read_pages(DATA / name), 320) if page.html][:: 320 // PAGES]
-    texts = [extract(page.html or "", "main", url=page.url).text for page in pages]
+    pages = [page for page in islice(read_pages(DATA / name), 320) if not page.body.is_text][
+        :: 320 // PAGES
+    ]
+    texts = [extract(html_of(page), "main", url=page.url).text for page in pages]
     return [text for text in texts if len(text) > 200]
 
 

@@ -30,6 +30,7 @@ from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.keys import registered_domain
 from scrapy_simhash.offline.datasets import read_dataset
 from scrapy_simhash.offline.pages import SavedPage
+from tests.benchmarks.documents import html_of
 from tests.benchmarks.extraction import DATA, LOST, Likeness, likeness
 from tests.benchmarks.kinds import make_kinds
 from tests.benchmarks.kinds.templates import own_text, shingles
@@ -64,7 +65,7 @@ class Example:
 def example(
     name: str, document: SavedPage, hosts: Sequence[str], share: float, body: str
 ) -> Example | None:
-    page = read_page(encoded(document.html or ""))
+    page = read_page(encoded(html_of(document)))
     found = candidates(page)
     if found is None:
         return None

@@ -38,6 +38,7 @@ from scrapy_simhash.offline.datasets import Dataset, read_dataset
 from scrapy_simhash.offline.evaluation import Score
 from scrapy_simhash.offline.pages import SavedPage
 from scrapy_simhash.offline.pairs import words_of
+from tests.benchmarks.documents import html_of, text_of
 from tests.benchmarks.judging import curve, f1
 from tests.benchmarks.kinds import make_kinds
 from tests.benchmarks.kinds.templates import own_text
@@ -116,7 +117,7 @@ def measured_as(recipe: Recipe, dataset: Dataset) -> Recipe:
     """
     if recipe in RECIPES.values():
         return recipe
-    texts = all(document.html is None for document in dataset.documents)
+    texts = all(document.body.is_text for document in dataset.documents)
     return variant(recipe.spec, max(BITS), "main" if texts else recipe.extractor)
 
 
@@ -132,9 +133,9 @@ def analyse_document(document: SavedPage, recipes: Sequence[Recipe]) -> Analysed
     found = Analysed([], [])
     for recipe in recipes:
         begun = time.process_time()
-        text = document.text or ""
-        if document.html is not None:
-            text = extract(document.html, recipe.extractor).text
+        text = text_of(document)
+        if not document.body.is_text:
+            text = extract(html_of(document), recipe.extractor).text
         found.fingerprints.append(recipe.fingerprint(text) if text.strip() else None)
         found.ms.append(1000 * (time.process_time() - begun))
     return found

@@ -23,6 +23,7 @@ from scrapy_simhash.index import Entry, IndexSpec, open_index
 from scrapy_simhash.index.neighbours import bit_count, packed_words
 from scrapy_simhash.offline.pages import read_pages
 from tests.benchmarks.bands import DATA
+from tests.benchmarks.documents import html_of
 from tests.benchmarks.redis_measuring import Table, blocks_of, count, need_redis
 from tests.servers import redis_server
 
@@ -32,7 +33,7 @@ ORDERS = 3
 def real_fingerprints(recipe: Recipe) -> list[Fingerprint]:
     found = {}
     for page in read_pages(DATA / "docs-html"):
-        fingerprint = analyse_html(page.html or "", recipe).fingerprint
+        fingerprint = analyse_html(html_of(page), recipe).fingerprint
         if fingerprint is not None:
             found[fingerprint.value] = fingerprint
     return list(found.values())

@@ -31,6 +31,7 @@ from scrapy_simhash.index.contract import Judge, by_distance
 from scrapy_simhash.offline.datasets import Dataset, read_dataset
 from scrapy_simhash.offline.evaluation import Near, Result, scored
 from scrapy_simhash.offline.pairs import near_pairs
+from tests.benchmarks.documents import html_of, text_of
 from tests.benchmarks.kinds import DUPLICATES, make_kinds
 from tests.benchmarks.rivals import MinHashLSH, PypiSimhash
 
@@ -97,11 +98,11 @@ def methods(rivals: bool) -> list[Method]:
 
 def read(dataset: Dataset, recipe: Recipe) -> Pages:
     extractions = [
-        Extraction(d.text or "") if d.html is None else extract(d.html, recipe.extractor)
+        Extraction(text_of(d)) if d.body.is_text else extract(html_of(d), recipe.extractor)
         for d in dataset.documents
     ]
     facts = [
-        b"" if document.html is None else facts_of(extraction, recipe)
+        b"" if document.body.is_text else facts_of(extraction, recipe)
         for document, extraction in zip(dataset.documents, extractions, strict=True)
     ]
     return Pages(dataset, extractions, facts)

@@ -56,11 +56,12 @@ def items(tmp_path: Path) -> Path:
 
 
 def kept(*arguments: object, folder: Path, **more: Any) -> list[str]:
-    written = ("--kept", folder / "kept")
+    written = ("--verdicts", folder / "verdicts")
     more = {"SIMHASH_PROCESSES": 0} | more
     status = simhash("dedupe", *arguments, *written, settings=more)
     assert status == 0
-    return (folder / "kept").read_text().splitlines()
+    verdicts = map(json.loads, (folder / "verdicts").read_text().splitlines())
+    return [verdict["key"] for verdict in verdicts if verdict["kept"]]
 
 
 def test_the_first_of_near_duplicates_is_kept(items: Path, tmp_path: Path, capsys: Any) -> None:
@@ -181,7 +182,7 @@ def test_an_interrupted_run_leaves_no_half_written_file(tmp_path: Path) -> None:
         feed({f"http://a.example/{n}": html(article(n, 2000)) for n in range(1500)})
     )
     command = [sys.executable, "-m", "scrapy", "simhash", "dedupe", "items.jsonl"]
-    command += ["--kept", "kept", "--index", "i.sqlite"]
+    command += ["--verdicts", "verdicts", "--index", "i.sqlite"]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     while sum(part.stat().st_size for part in tmp_path.glob("i.sqlite*")) < 200_000:
         assert process.poll() is None
@@ -231,7 +232,7 @@ def test_the_same_pages_are_kept_as_in_a_crawl_in_the_same_order(
         (["BROKEN"], "line 1: not a JSON object"),
         (["EMPTY"], "line 1: it has no html or html_base64 or text, but url, title"),
         (["BAD"], "line 1: 'http://[' is no address"),
-        (["PAGES", "--kept", "/nowhere/at/all"], "/nowhere/at/all.part: No such file"),
+        (["PAGES", "--verdicts", "/nowhere/at/all"], "/nowhere/at/all.part: No such file"),
         (["PAGES", "--index", "redis://127.0.0.1:1/0"], "cannot use"),
     ],
 )

@@ -110,8 +110,8 @@ def test_pages_in_progress_are_left_out_and_counted(tmp_path: Path, capsys: Any)
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
-        (lambda lines: lines[:-1], "its end is missing"),
-        (lambda lines: lines[:2] + lines[3:], "damaged"),
+        (lambda lines: lines[:-1], "cut off or damaged"),
+        (lambda lines: lines[:2] + lines[3:], "or damaged"),
         (lambda lines: [*lines[:2], lines[2].replace(b"7", b"8"), *lines[3:]], "damaged"),
         (lambda lines: [lines[0].replace(b"2,", b"1,", 1), *lines[1:]], "version"),
     ],

@@ -44,7 +44,7 @@ def test_answers_of_a_file_give_the_distance_to_paste(
     answers = [f"{n}/0\t{n}/1\ty\n" for n in range(40)]
     answers += [f"{n}/{copy}\t{n}/2\tn\n" for n in range(40) for copy in (0, 1)]
     labels.write_text("".join(answers) + "gone\t0/1\ty\n")
-    tuned(pages, "--labels", labels, "--each", "40")
+    tuned(pages, "--labels", labels)
     found = re.search(r"SIMHASH_DISTANCE = (\d+)", capsys.readouterr().out)
     assert found
     assert int(found[1]) < 30
@@ -81,7 +81,6 @@ def test_interrupt_while_asking_reports_what_was_answered(
     [
         (["nowhere.jsonl"], "no such file"),
         (["PAGES"], "--labels"),
-        (["PAGES", "--each", "0"], "--each"),
         (["PAGES", "--labels", "/nowhere/at/all.tsv"], "/nowhere/at"),
     ],
 )

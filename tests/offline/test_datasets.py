@@ -33,7 +33,7 @@ def test_pages_and_texts_are_named_by_their_ids(tmp_path: Path) -> None:
     assert dataset.name == tmp_path.name
     assert [page.name for page in dataset.documents] == ["a", "b", "c"]
     assert [page.url for page in dataset.documents] == ["http://a.test/", None, None]
-    assert [page.text for page in dataset.documents] == [None, None, "words"]
+    assert [page.body.is_text for page in dataset.documents] == [False, False, True]
     assert dataset.documents[0].line["lang"] == "en"
 
 
@@ -53,17 +53,6 @@ def test_labels_name_pairs_in_any_order_and_kinds_in_either_place(tmp_path: Path
         ("b", "c"): Pair("ambiguous"),
     }
     assert dataset.negatives == {("a", "c"): "template"}
-
-
-def test_kinds_stand_in_the_column_that_is_named(tmp_path: Path) -> None:
-    labels = "a\tb\tlabel\tmade by\na\tb\tduplicate\tads\n"
-    dataset = read_dataset(write_set(tmp_path, GOOD, labels), "made by")
-    assert dataset.pairs == {("a", "b"): Pair("duplicate", "ads")}
-
-
-def test_column_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="must name the columns a, b, label, made by"):
-        read_dataset(write_set(tmp_path, GOOD, LABELS), "made by")
 
 
 def test_pair_may_stand_twice_with_the_same_label(tmp_path: Path) -> None:

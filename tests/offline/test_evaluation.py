@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_simhash.analysis.page import Body, text_body
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint, hamming_distance
 from scrapy_simhash.offline.datasets import Dataset, Pair, read_dataset
@@ -68,13 +69,13 @@ def pages() -> list[SavedPage]:
     """Return a page, its mirror, its sibling with nearly the same text, another and empty ones."""
     text = article(1, 500)
     bodies = {
-        "http://a.test/1": html(text, title="One").decode(),
-        "http://b.test/1": html(edited(text, 2), title="One").decode(),
-        "http://a.test/sibling": html(edited(text, 3, 0.08), title="Another").decode(),
-        "http://a.test/other": html(article(3, 500), title="One").decode(),
-        "http://a.test/empty": "<body>",
+        "http://a.test/1": html(text, title="One"),
+        "http://b.test/1": html(edited(text, 2), title="One"),
+        "http://a.test/sibling": html(edited(text, 3, 0.08), title="Another"),
+        "http://a.test/other": html(article(3, 500), title="One"),
+        "http://a.test/empty": b"<body>",
     }
-    return [SavedPage(url, url, url, page.encode(), "utf-8") for url, page in bodies.items()]
+    return [SavedPage(url, url, Body(page, "utf-8"), url) for url, page in bodies.items()]
 
 
 A, B, SIBLING = "http://a.test/1", "http://b.test/1", "http://a.test/sibling"
@@ -102,7 +103,7 @@ def test_a_wrong_drop_is_named_and_counted_by_distinct_pages() -> None:
 
 def test_texts_are_judged_by_distance() -> None:
     texts = {"a": article(1), "b": edited(article(1), 2)}
-    documents = [SavedPage(name, name, text=text) for name, text in texts.items()]
+    documents = [SavedPage(name, name, text_body(text)) for name, text in texts.items()]
     result = evaluate(Dataset("texts", documents, {("a", "b"): Pair("duplicate")}, {}), DEFAULT)
     assert result.score == Score(1, 0, 1)
 
@@ -127,7 +128,7 @@ def test_processes_change_nothing() -> None:
 
 
 def test_shuffled_crawls_are_the_same_each_time() -> None:
-    documents = [SavedPage(str(n), str(n), text=edited(article(1), n)) for n in range(9)]
+    documents = [SavedPage(str(n), str(n), text_body(edited(article(1), n))) for n in range(9)]
     first, second = (evaluate(Dataset("set", documents, {}, {}), DEFAULT) for _ in range(2))
     assert first.shuffled_per_thousand == second.shuffled_per_thousand > 0
 

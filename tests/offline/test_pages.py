@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_simhash.analysis.page import Body, text_body
 from scrapy_simhash.offline.files import FileError
 from scrapy_simhash.offline.pages import Fields, SavedPage, read_pages
 
@@ -25,7 +26,7 @@ def test_packed_and_plain_files_say_the_same(
     plain = tmp_path_factory.mktemp("plain") / "pages.jsonl"
     lines = [json.dumps({"id": str(n), "text": text}) for n, text in enumerate(texts)]
     plain.write_text("\n".join(lines))
-    assert [page.text for page in read_pages(plain)] == texts
+    assert [page.body for page in read_pages(plain)] == [text_body(text) for text in texts]
     for suffix, packer in ((".xz", lzma), (".gz", gzip), (".bz2", bz2)):
         packed = plain.with_name(f"pages.jsonl{suffix}")
         packed.write_bytes(packer.compress(plain.read_bytes()))
@@ -37,9 +38,9 @@ def test_folder_of_html_files_is_read_at_any_depth(tmp_path: Path) -> None:
     (tmp_path / "b.html").write_text("<p>b")
     (tmp_path / "sub" / "a.HTM").write_bytes("<p>中文网页的内容是这样的".encode("gb18030"))
     (tmp_path / "image.png").write_bytes(b"\x89PNG")
-    assert [(page.name, page.html) for page in read_pages(tmp_path)] == [
-        ("b.html", "<p>b"),
-        ("sub/a.HTM", "<p>中文网页的内容是这样的"),
+    assert [(page.name, page.body) for page in read_pages(tmp_path)] == [
+        ("b.html", Body(b"<p>b")),
+        ("sub/a.HTM", Body("<p>中文网页的内容是这样的".encode("gb18030"))),
     ]
 
 
@@ -52,9 +53,11 @@ def test_an_address_names_the_page_by_its_canonical_form(tmp_path: Path) -> None
     path = tmp_path / "pages.jl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert list(read_pages(path)) == [
-        SavedPage(lines[0]["url"], "http://a.test/?a=1&b=2", lines[0]["url"], b"<p>x", "utf-8"),
-        SavedPage("http://a.test/2", "http://a.test/2", "http://a.test/2", b"<p>y"),
-        SavedPage("three", "three", text="z"),
+        SavedPage(
+            lines[0]["url"], "http://a.test/?a=1&b=2", Body(b"<p>x", "utf-8"), lines[0]["url"]
+        ),
+        SavedPage("http://a.test/2", "http://a.test/2", Body(b"<p>y"), "http://a.test/2"),
+        SavedPage("three", "three", text_body("z")),
     ]
 
 
@@ -62,7 +65,7 @@ def test_fields_of_a_line_can_be_named(tmp_path: Path) -> None:
     path = tmp_path / "pages.jsonl"
     path.write_text(json.dumps({"link": "a", "body": "words", "more": [1]}))
     [page] = read_pages(path, Fields(key=("link",), text=("body",)))
-    assert (page.name, page.text, page.line["more"]) == ("a", "words", [1])
+    assert (page.name, page.body, page.line["more"]) == ("a", text_body("words"), [1])
 
 
 BAD_LINES: dict[str, tuple[bytes, str]] = {

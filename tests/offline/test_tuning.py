@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.analysis.page import PageAnalysis
+from scrapy_simhash.analysis.page import Body, PageAnalysis
 from scrapy_simhash.fingerprint.facts import Facts
 from scrapy_simhash.fingerprint.simhash import Fingerprint, hamming_distance
 from scrapy_simhash.offline.pages import SavedPage
@@ -18,7 +18,10 @@ def pages(
     values: list[int], facts: bytes = b"", bits: int = 64
 ) -> list[tuple[SavedPage, PageAnalysis]]:
     return [
-        (SavedPage(str(value), str(value)), PageAnalysis(Fingerprint(value, bits), facts))
+        (
+            SavedPage(str(value), str(value), Body(b"")),
+            PageAnalysis(Fingerprint(value, bits), facts),
+        )
         for value in values
     ]
 

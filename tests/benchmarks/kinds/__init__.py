@@ -4,7 +4,7 @@ What is made is labelled by how it was made. Everything is drawn from the seed a
 the pages, so the same pages give the same set.
 
 dataset = make_kinds(documents)
-dataset.documents[-1].html  # a page
+dataset.documents[-1].body  # a page
 dataset.pairs[("a", "a#mirror")]  # Pair(label='duplicate', kind='mirror')
 dataset.negatives[("a#mirror", "b")]  # 'template': page b lent the mirror its template
 """
@@ -18,8 +18,10 @@ from functools import partial
 from random import Random
 from zlib import crc32
 
+from scrapy_simhash.analysis.page import Body
 from scrapy_simhash.offline.datasets import Dataset, Pair
 from scrapy_simhash.offline.pages import SavedPage
+from tests.benchmarks.documents import html_of
 from tests.benchmarks.kinds.changes import (
     blended,
     edited_paragraphs,
@@ -135,8 +137,8 @@ def made_page(
     name: str, html: str, url: str | None, body: str | None, lang: str | None = None
 ) -> SavedPage:
     """Return a page whose main text is known."""
-    line = {"body": body, "lang": lang}
-    return SavedPage(name, url or name, url, html.encode("utf-8", "replace"), "utf-8", line=line)
+    page = Body(html.encode("utf-8", "replace"), "utf-8")
+    return SavedPage(name, url or name, page, url, {"body": body, "lang": lang})
 
 
 class _Making:
@@ -285,9 +287,9 @@ class _Making:
 
 
 def _with_address(document: SavedPage) -> SavedPage:
-    if document.url or document.html is None:
+    if document.url or document.body.is_text:
         return document
-    found = _OWN_ADDRESS.search(document.html[:_HEAD])
+    found = _OWN_ADDRESS.search(html_of(document)[:_HEAD])
     host = found[1] if found else f"site-{crc32(document.name.encode()):08x}.example"
     url = f"http://{host}/{crc32(document.name.encode()):08x}"
     return replace(document, key=url, url=url)

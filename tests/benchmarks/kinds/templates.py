@@ -15,6 +15,7 @@ from scrapy_simhash.extraction import roles
 from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.offline.pages import SavedPage
+from tests.benchmarks.documents import html_of
 
 #: Bodies of fewer letters and digits are left out: what is said of them is said of short texts.
 MIN_BODY = 200
@@ -282,10 +283,10 @@ def take_apart(document: SavedPage) -> Page | None:
         None if there is no page, its body is short, most of the body is not to be found in it,
         or all of it is headings and links.
     """
-    if document.html is None:
+    if document.body.is_text:
         return None
-    body = normalise(own_text(document) or extract(document.html).text)
-    root = _parse(document.html)
+    body = normalise(own_text(document) or extract(html_of(document)).text)
+    root = _parse(html_of(document))
     if len(body) < MIN_BODY or root is None:
         return None
     lines = _lines(root)

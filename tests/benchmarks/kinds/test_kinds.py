@@ -10,9 +10,11 @@ from functools import cache
 
 import pytest
 
+from scrapy_simhash.analysis.page import Body, text_body
 from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.offline.datasets import Dataset, Pair
 from scrapy_simhash.offline.pages import SavedPage
+from tests.benchmarks.documents import html_of
 from tests.benchmarks.kinds import DUPLICATES, KINDS, NEGATIVES, made_page, make_kinds
 from tests.benchmarks.kinds.phrases import CHINESE, ENGLISH
 from tests.benchmarks.kinds.templates import shingles, take_apart
@@ -62,7 +64,7 @@ def pages_of(kind: str) -> list[tuple[SavedPage, SavedPage]]:
 
 
 def shown(document: SavedPage) -> str:
-    return extract(document.html or "", "text").text
+    return extract(html_of(document), "text").text
 
 
 def held(text: str, inside: str) -> float:
@@ -85,12 +87,12 @@ def template_of(mirror: SavedPage) -> SavedPage:
 def test_the_same_seed_makes_the_same_pages_and_another_makes_others() -> None:
     once, again, other = (make_kinds(PAGES[:8], seed=seed) for seed in (1, 1, 2))
     assert once == again
-    assert [d.html for d in once.documents] != [d.html for d in other.documents]
+    assert [html_of(d) for d in once.documents] != [html_of(d) for d in other.documents]
 
 
 def test_a_page_does_not_depend_on_what_else_is_made() -> None:
-    edits = {d.name: d.html for d in make_kinds(PAGES[:6], kinds=["edits-2"]).documents}
-    assert edits.items() <= {d.name: d.html for d in made().documents}.items()
+    edits = {d.name: html_of(d) for d in make_kinds(PAGES[:6], kinds=["edits-2"]).documents}
+    assert edits.items() <= {d.name: html_of(d) for d in made().documents}.items()
 
 
 def test_every_kind_is_made_of_every_page() -> None:
@@ -129,15 +131,15 @@ def test_a_mirror_has_the_template_of_another_site_and_nothing_of_its_text() -> 
         assert f"Foot of the site number {int(template.name)}" in shown(mirror)
         assert f"Foot of the site number {int(original.name)}" not in shown(mirror)
         assert f"Title of page {int(original.name)}" in shown(mirror)
-        assert not shingles(template.line["body"] or "", 20) & shingles(mirror.html or "", 20)
+        assert not shingles(template.line["body"] or "", 20) & shingles(html_of(mirror), 20)
 
 
 def test_a_mirror_is_set_as_its_template_sets_its_own_text() -> None:
     by_layout = {0: "<p>", 1: "<br><br>", 2: '<div class="part">', 3: "<p>"}
     for _, mirror in pages_of("mirror"):
         template = int(template_of(mirror).name)
-        assert by_layout[template % 4].replace("<p>", "<p id=") in (mirror.html or "")
-        ids = re.findall(r"id=\"(\w+)\"", mirror.html or "")
+        assert by_layout[template % 4].replace("<p>", "<p id=") in html_of(mirror)
+        ids = re.findall(r"id=\"(\w+)\"", html_of(mirror))
         assert len(ids) == len(set(ids))
 
 
@@ -166,8 +168,8 @@ def test_counters_change_around_the_body_and_links_get_a_session() -> None:
     for original, copy in pages_of("counters"):
         assert "1234567 views" in shown(original)
         assert "1234567 views" not in shown(copy)
-        assert re.search(rf'href="/{int(original.name)}\?x=1&amp;sid=\w{{16}}"', copy.html or "")
-        assert 'href="#top"' in (copy.html or "")
+        assert re.search(rf'href="/{int(original.name)}\?x=1&amp;sid=\w{{16}}"', html_of(copy))
+        assert 'href="#top"' in html_of(copy)
 
 
 @pytest.mark.parametrize(("kind", "share"), [("edits-2", 0.02), ("edits-5", 0.05)])
@@ -183,14 +185,13 @@ def test_edits_change_a_share_of_the_words(kind: str, share: float) -> None:
 
 def test_a_mirror_has_the_headline_of_the_article_and_the_name_of_the_other_site() -> None:
     pages = [page(n) for n in (0, 4)]
-    pages = [
-        replace(p, body=p.body.replace(b"</title>", f" | Site {p.name}</title>".encode(), 1))
-        for p in pages
-    ]
+    titled = [html_of(p).replace("</title>", f" | Site {p.name}</title>", 1) for p in pages]
+    bodies = [Body(title.encode(), "utf-8") for title in titled]
+    pages = [replace(p, body=body) for p, body in zip(pages, bodies, strict=True)]
     mirror = make_kinds(pages, kinds=["mirror"]).documents[-2]
     other = "04" if mirror.name.startswith("00") else "00"
     number = int(mirror.name[:2])
-    found = extract(mirror.html or "")
+    found = extract(html_of(mirror))
     assert found.title == f"Title of page {number} | Site {other}"
     assert found.headings == (f"Title of page {number}",)
 
@@ -198,7 +199,7 @@ def test_a_mirror_has_the_headline_of_the_article_and_the_name_of_the_other_site
 @pytest.mark.parametrize(("kind", "least"), [("headline", 1), ("headline-edits", 0.8)])
 def test_a_paper_prints_a_story_under_another_headline(kind: str, least: float) -> None:
     for original, copy in pages_of(kind):
-        found = extract(copy.html or "")
+        found = extract(html_of(copy))
         assert held(original.line["body"] or "", shown(copy)) >= least
         assert found.title in found.headings
         assert f"Title of page {int(original.name)}" not in shown(copy)
@@ -222,7 +223,7 @@ def test_pages_of_one_site_are_on_one_topic_and_no_near_duplicates() -> None:
 def test_boilerplate_is_the_template_without_the_body() -> None:
     notices = set()
     for original, emptied in pages_of("boilerplate"):
-        assert not shingles(original.line["body"] or "", 20) & shingles(emptied.html or "", 20)
+        assert not shingles(original.line["body"] or "", 20) & shingles(html_of(emptied), 20)
         assert f"Foot of the site number {int(original.name)}" in shown(emptied)
         assert original.name in partners(emptied, "boilerplate")
         notices.add(len(shown(emptied)))
@@ -243,7 +244,7 @@ def test_number_pages_differ_in_one_word() -> None:
 def test_what_was_there_before_and_what_is_short_takes_no_part() -> None:
     again = replace(PAGES[0], name="again")
     short = made_page("short", "<p>A few words.</p>", None, "A few words.")
-    text = SavedPage("text", "text", text=article(99))
+    text = SavedPage("text", "text", text_body(article(99)))
     lost = made_page("lost", "<p>Something else altogether.</p>", None, article(98))
     dataset = make_kinds([PAGES[0], again, short, text, lost], kinds=["edits-2"])
     assert [document.name for document in dataset.documents] == ["00", "00#edits-2"]
@@ -265,7 +266,7 @@ def test_an_unknown_body_is_the_one_that_the_extractor_finds() -> None:
     known, found = take_apart(PAGES[0]), take_apart(replace(PAGES[0], line={}))
     assert known is not None
     assert found is not None
-    assert found.text == extract(PAGES[0].html or "").text
+    assert found.text == extract(html_of(PAGES[0])).text
     assert known.text in found.text
 
 
