@@ -16,14 +16,12 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
 logger = logging.getLogger(__name__)
 
-VERDICTS = ("unique", "revisit", "duplicate", "skipped")
 #: The files of one log, the one that is written to among them.
 FILES = 10
 _FLUSH_SECONDS = 1.0
@@ -43,6 +41,7 @@ class CrawlStart:
     time: float
     spider: str
     settings: dict[str, str | int | float | None]
+    what: str = "crawl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +58,7 @@ class SparedLine:
     url: str
     host: str
     signature: str
+    what: str = "spared"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,26 +112,12 @@ _KINDS: dict[str, type[Line]] = {
     "crawl": CrawlStart,
     "spared": SparedLine,
 }
-
-
-def _types_of(hint: Any) -> tuple[type, ...]:
-    types = (dict,) if get_origin(hint) is dict else get_args(hint) or (hint,)
-    return (*types, int) if float in types else types
-
-
-# The types that each field may have in JSON; a number with a fraction may be written without it.
-_FIELDS: dict[type, dict[str, tuple[type, ...]]] = {
-    kind: {name: _types_of(hint) for name, hint in get_type_hints(kind).items()}
-    for kind in _KINDS.values()
-}
-_MOST = 1e14  # above any time, size or duration
+_FIELDS = {kind: [field.name for field in fields(kind)] for kind in _KINDS.values()}
 
 
 def to_json(line: Line) -> str:
     """Return a line of the log, without its end."""
-    what = {CrawlStart: "crawl", SparedLine: "spared"}.get(type(line))
-    values = {"what": what} if what else {}
-    values |= {name: getattr(line, name) for name in _FIELDS[type(line)]}
+    values = {name: getattr(line, name) for name in _FIELDS[type(line)]}
     text = json.dumps(values, ensure_ascii=False)
     # A lone surrogate becomes \udXXX, which can be written, and which JSON reads as such.
     return text.encode("utf-8", "backslashreplace").decode()
@@ -142,21 +128,9 @@ def parse_line(text: str | bytes) -> Line | None:
     try:
         values = json.loads(text)
         kind = _KINDS[values["what"]]
-        given = {name: values[name] for name in _FIELDS[kind]}
-        line = kind(**given)
+        return kind(**{name: values[name] for name in _FIELDS[kind]})
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
-    fits = all(
-        # The type itself: true and false are no numbers here.
-        type(value) in _FIELDS[kind][name]
-        and (type(value) not in (int, float) or 0 <= value < _MOST)
-        for name, value in given.items()
-    )
-    if isinstance(line, LogLine):
-        fits = fits and line.verdict in VERDICTS
-        if line.verdict == "duplicate":
-            fits = fits and line.original is not None and line.distance is not None
-    return line if fits else None
 
 
 def host_of(url: str) -> str:
@@ -300,8 +274,6 @@ def read_lines(
                 yield parse_line(text)
 
 
-def read_log(
-    paths: Iterable[str | Path], passed: Callable[[int], object] = lambda _: None
-) -> Iterator[LogLine]:
+def read_log(paths: Iterable[str | Path]) -> Iterator[LogLine]:
     """Yield the pages and items of logs; see :func:`read_lines`."""
-    return (line for line in read_lines(paths, passed) if isinstance(line, LogLine))
+    return (line for line in read_lines(paths) if isinstance(line, LogLine))

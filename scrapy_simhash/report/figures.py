@@ -10,15 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_simhash.report.clusters import Cluster, Extremes
-from scrapy_simhash.report.dedup_log import (
-    CrawlStart,
-    Line,
-    LogLine,
-    SparedLine,
-    host_of,
-    read_lines,
-    read_log,
-)
+from scrapy_simhash.report.dedup_log import CrawlStart, Line, LogLine, host_of, read_lines
 from scrapy_simhash.report.patterns import Pattern, add_to, first_of
 from scrapy_simhash.report.sums import Sums
 
@@ -46,7 +38,6 @@ class Figures:
         counts: numbers by ``(what, verdict)``.
         actions: numbers of near-duplicates that were dropped, followed or flagged.
         reasons: numbers of skipped ones by their reason.
-        distances: numbers of near-duplicates by the bits to their original.
         hosts: for each host the numbers that ``_HOST_FIELDS`` names; seconds of downloads.
         originals: for each key the numbers of its copies, and of those on its own host.
         pairs: numbers of pages of the first host that repeat one of the second.
@@ -68,7 +59,6 @@ class Figures:
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     actions: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
-    distances: Counter[int] = field(default_factory=Counter)
     k: int = 0
     hosts: Sums[str] = field(default_factory=lambda: Sums(len(_HOST_FIELDS)))
     originals: Sums[str] = field(default_factory=lambda: Sums(2))
@@ -86,14 +76,14 @@ class Figures:
 
     def add(self, line: Line | None) -> None:
         """Count a line; None stands for one that cannot be read."""
-        if isinstance(line, LogLine):
-            self._add_judged(line)
+        if line is None:
+            self.unreadable += 1
         elif isinstance(line, CrawlStart):
             self.starts = [*self.starts, line][-STARTS:]
-        elif line is None:
-            self.unreadable += 1
-        if isinstance(line, LogLine | SparedLine):
+        else:
             add_to(self.patterns, line)
+            if isinstance(line, LogLine):
+                self._add_judged(line)
 
     def _add_judged(self, line: LogLine) -> None:
         self.first, self.last = min(self.first, line.time), max(self.last, line.time)
@@ -115,7 +105,6 @@ class Figures:
         # A key that is not that of a GET request has the method and a digest before the URL.
         host = host_of(original.rpartition(" ")[2])
         self.actions[line.action or "drop"] += 1
-        self.distances[distance] += 1
         self.originals.add(original, 1, line.host == host)
         self.pairs.add((line.host, host), 1)
         if 3 * distance > 2 * line.k:
@@ -123,7 +112,7 @@ class Figures:
         if line.reason in OTHER_HEADINGS:
             self.unlike.add(original, distance, line)
 
-    def add_again(self, lines: Iterable[LogLine]) -> None:
+    def add_again(self, lines: Iterable[Line | None]) -> None:
         """Find, in the same lines once more, what only their end tells to look for."""
         largest = [key for key, _ in self.originals.largest(CLUSTERS)]
         most_on_own_host = self.originals.largest(WALLS, by=1)
@@ -134,6 +123,8 @@ class Figures:
         if self.judged:
             self.stretch = ceil((self.last - self.first + 1) / STRETCHES)
         for line in lines:
+            if not isinstance(line, LogLine):
+                continue
             number = int((line.time - self.first) // self.stretch)
             self.stretches.setdefault(number, [0, 0, 0])[_PARTS[line.verdict]] += 1
             if line.verdict == "duplicate":
@@ -167,7 +158,7 @@ def read_figures(
     figures = Figures()
     for line in read_lines(paths, passed):
         figures.add(line)
-    figures.add_again(read_log(paths, passed))
+    figures.add_again(read_lines(paths, passed))
     return figures
 
 
@@ -183,7 +174,6 @@ def plain(figures: Figures) -> dict[str, Any]:
         "near_and_kept": figures.near,
         "actions": figures.actions,
         "skipped": figures.reasons,
-        "distances": figures.distances,
         "hosts": [
             {"host": host} | dict(zip(_HOST_FIELDS, map(round, row), strict=True))
             for host, row in hosts

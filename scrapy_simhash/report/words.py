@@ -47,10 +47,7 @@ def duration(seconds: float) -> str:
 
 def moment(time: float) -> str:
     """Return a time, in seconds since 1970, as it is in UTC."""
-    try:
-        return datetime.fromtimestamp(time, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
-    except (ValueError, OverflowError, OSError):
-        return f"{time:.0f} s"
+    return datetime.fromtimestamp(time, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def percent(part: float, whole: float) -> str:

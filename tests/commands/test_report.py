@@ -42,7 +42,7 @@ def test_json_is_printed_instead_of_the_report(log: Path, capsys: Any) -> None:
     assert simhash("report", log, "--json") == 0
     figures = json.loads(capsys.readouterr().out)
     assert figures["pages"] == {"duplicate": 3, "unique": 1}
-    assert figures["distances"] == {"0": 1, "1": 1, "2": 1}
+    assert figures["actions"] == {"drop": 3}
     assert [path.name for path in log.parent.iterdir()] == ["dedup.jsonl"]
 
 

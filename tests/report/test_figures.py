@@ -55,7 +55,6 @@ def test_figures_are_those_of_the_lines(tmp_path_factory: Any, lines: list[LogLi
     assert got["judged"] == len(lines)
     assert got["pages"] == dict(Counter(each.verdict for each in lines))
     assert got["actions"] == ({"drop": len(copies)} if copies else {})
-    assert got["distances"] == Counter(each.distance for each in copies)
     assert got["skipped"] == dict(Counter(each.reason for each in lines if each.reason))
     for row in got["hosts"]:
         own = [each for each in lines if each.host == row["host"]]
