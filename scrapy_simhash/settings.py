@@ -45,11 +45,6 @@ _LONGEST_WAIT = 1e9
 T = TypeVar("T")
 
 
-def checked_action(value: object, name: str) -> Action:
-    """Return an action, or raise a SettingError that says where it came from."""
-    return _one_of(value, ACTIONS, name)
-
-
 def _error(name: str, said: str) -> SettingError:
     return SettingError(f"{name}: {_cut(said, _SAID)}")
 
@@ -67,10 +62,11 @@ def _get(settings: BaseSettings, name: str) -> Any:
 
 
 def _choice(choices: Iterable[T]) -> Callable[[BaseSettings, str], T]:
-    return lambda settings, name: _one_of(_get(settings, name), choices, name)
+    return lambda settings, name: one_of(_get(settings, name), choices, name)
 
 
-def _one_of(value: object, choices: Iterable[T], name: str) -> T:
+def one_of(value: object, choices: Iterable[T], name: str) -> T:
+    """Return the choice that a value is, or raise a SettingError with the name of its place."""
     for choice in choices:
         if value == choice:
             return choice
@@ -84,10 +80,6 @@ def _text(settings: BaseSettings, name: str) -> str | None:
     if value is not None and len(value) > _LONGEST:
         raise _error(name, f"it has {len(value)} characters, and may have {_LONGEST}")
     return value
-
-
-def _key_field(settings: BaseSettings, name: str) -> str:
-    return _text(settings, name) or ""
 
 
 def _number(
@@ -113,33 +105,21 @@ def _number(
 
 
 def _spare_never(settings: BaseSettings, name: str) -> tuple[re.Pattern[str], ...]:
-    given = _get(settings, name)
-    expressions = _listed(given) if isinstance(given, str) else given
-    if not _is_texts(expressions):
-        raise _error(name, f"{_shown(given)} is no list of regular expressions")
-    found = []
-    for expression in expressions:
-        try:
-            found.append(re.compile(expression))
-        except (re.error, RecursionError, OverflowError) as error:
-            raise _error(name, f"{_shown(expression)} is no regular expression: {error}") from None
-    return tuple(found)
-
-
-def _listed(text: str) -> list[str]:
-    """Return the texts of a list as a settings file writes it; other text is the only one."""
-    try:
-        with warnings.catch_warnings():
+    given = expressions = _get(settings, name)
+    if isinstance(given, str):
+        # Text that is no list, as a settings file writes it, is the only expression.
+        expressions = [given]
+        no_literal = ValueError, SyntaxError, MemoryError, RecursionError
+        with contextlib.suppress(*no_literal), warnings.catch_warnings():
             # Expressions are full of backslashes, not all of which a literal knows.
             warnings.simplefilter("ignore")
-            texts = ast.literal_eval(text)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return [text]
-    return texts if _is_texts(texts) else [text]
-
-
-def _is_texts(value: object) -> bool:
-    return isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value)
+            if isinstance(literal := ast.literal_eval(given), list):
+                expressions = literal
+    try:
+        return tuple(map(re.compile, expressions))
+    except (TypeError, re.error, RecursionError, OverflowError) as error:
+        said = f"{_shown(given)} is no list of regular expressions: {error}"
+        raise _error(name, said) from None
 
 
 def _processes(settings: BaseSettings, name: str) -> int:
@@ -257,7 +237,7 @@ class FilterSettings:
     log_text: int = _setting(1000, _log_text)
     item_text_field: str | None = _setting(None, _text)
     item_html_field: str | None = _setting(None, _text)
-    item_key_field: str = _setting("url", _key_field)
+    item_key_field: str | None = _setting("url", _text)
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> FilterSettings:

@@ -88,26 +88,19 @@ def analyse_body(body: Body, recipe: Recipe, excerpt_length: int = 0) -> PageAna
 
 def analyse_html(html: str | bytes, recipe: Recipe, excerpt_length: int = 0) -> PageAnalysis:
     """Extract the main text of a decoded page and fingerprint it; bytes are UTF-8."""
-    return analyse_extraction(extract(html, recipe.extractor), recipe, excerpt_length)
+    extraction = extract(html, recipe.extractor)
+    return analyse_text(extraction.text, recipe, excerpt_length, extraction)
 
 
-def analyse_extraction(
-    extraction: Extraction, recipe: Recipe, excerpt_length: int = 0
+def analyse_text(
+    text: str, recipe: Recipe, excerpt_length: int = 0, extraction: Extraction | None = None
 ) -> PageAnalysis:
-    """Fingerprint what an extractor took from a page; see :func:`analyse_body`."""
-    if not extraction.text.strip():
+    """Fingerprint a text, unless it is shorter than the recipe's minimum length.
+
+    ``extraction`` is what an extractor found on the page beside the text, if there is a page.
+    """
+    if extraction is not None and not text.strip():
         return PageAnalysis(None, reason="empty")
-    return _analyse(extraction.text, recipe, excerpt_length, extraction)
-
-
-def analyse_text(text: str, recipe: Recipe, excerpt_length: int = 0) -> PageAnalysis:
-    """Fingerprint a text, unless it is shorter than the recipe's minimum length."""
-    return _analyse(text, recipe, excerpt_length)
-
-
-def _analyse(
-    text: str, recipe: Recipe, excerpt_length: int, extraction: Extraction | None = None
-) -> PageAnalysis:
     normal = normalise(text)
     beginning = excerpt(text, excerpt_length)
     if len(normal) < recipe.min_length:

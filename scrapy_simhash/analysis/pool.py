@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import secrets
 import traceback
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -55,12 +55,13 @@ class WorkerPool:
         self._waiting: deque[Job] = deque()
         self._thread: ThreadPoolExecutor | None = None
         self._closing = False
-        self._seen = _Seen(REMEMBERED_BYTES // (1000 + 4 * excerpt_length))
-
-    @property
-    def repeats(self) -> int:
-        """How many bodies had been analysed before."""
-        return self._seen.repeats
+        # By digests of bodies, the one that was asked for last at the end.
+        self._seen: dict[bytes, PageAnalysis] = {}
+        self._most = REMEMBERED_BYTES // (1000 + 4 * excerpt_length)
+        # A page that is made to be taken for another one would have to know it.
+        self._seed = secrets.randbits(64)
+        #: How many bodies had been analysed before.
+        self.repeats = 0
 
     @property
     def is_busy(self) -> bool:
@@ -74,12 +75,19 @@ class WorkerPool:
             PageTimeout: it took longer than the time limit.
             PageFailed: the extractor raised, or the worker process died.
         """
-        digest = self._seen.digest(body)
-        analysis = self._seen.find(digest)
-        if analysis is None:
-            analyse = self._analyse_in_worker if self._processes else self._analyse_in_thread
-            analysis = await analyse(body)
-            self._seen.note(digest, analysis)
+        state = xxhash.xxh3_128(body.data, seed=self._seed)
+        state.update(f"\0{body.charset}\0{body.is_text}".encode())
+        digest = state.digest()
+        analysis = self._seen.pop(digest, None)
+        if analysis is not None:
+            self.repeats += 1
+        elif self._processes:
+            analysis = await self._analyse_in_worker(body)
+        else:
+            analysis = await self._analyse_in_thread(body)
+        self._seen[digest] = analysis
+        if len(self._seen) > self._most:
+            del self._seen[next(iter(self._seen))]
         return analysis
 
     async def _analyse_in_thread(self, body: Body) -> PageAnalysis:
@@ -127,7 +135,7 @@ class WorkerPool:
             # The others, if there are any, go on.
             if not self._workers:
                 failed = PageFailed(f"no worker process can be started: {error}")
-                self._waiting.popleft().fail(failed)
+                self._waiting.popleft().end(failed)
         else:
             self._workers.append(worker)
 
@@ -147,37 +155,6 @@ class WorkerPool:
             self._thread.shutdown(wait=False, cancel_futures=True)
 
 
-class _Seen:
-    """The analyses of the bodies that came last."""
-
-    def __init__(self, most: int) -> None:
-        # A page that is made to be taken for another one would have to know it.
-        self._seed = secrets.randbits(64)
-        self._most = most
-        self._analyses: OrderedDict[bytes, PageAnalysis] = OrderedDict()
-        self.repeats = 0
-
-    def digest(self, body: Body) -> bytes:
-        """Return 16 bytes that stand for all that an analysis depends on."""
-        state = xxhash.xxh3_128(body.data, seed=self._seed)
-        state.update(f"\0{body.charset}\0{body.is_text}".encode())
-        return state.digest()
-
-    def find(self, digest: bytes) -> PageAnalysis | None:
-        """Return the analysis of an equal body, if it was noted, and count it."""
-        analysis = self._analyses.get(digest)
-        if analysis is not None:
-            self._analyses.move_to_end(digest)
-            self.repeats += 1
-        return analysis
-
-    def note(self, digest: bytes, analysis: PageAnalysis) -> None:
-        """Keep an analysis, and forget the one that was not asked for longest."""
-        self._analyses[digest] = analysis
-        if len(self._analyses) > self._most:
-            self._analyses.popitem(last=False)
-
-
 def analyse_all(
     bodies: Iterable[Body],
     recipe: Recipe,
@@ -189,8 +166,7 @@ def analyse_all(
 ) -> Generator[PageAnalysis, None, None]:
     """Yield the analysis of each body, in their order; for callers without an event loop.
 
-    A body whose analysis fails has a reason instead of a fingerprint, as one larger than
-    ``largest`` bytes has.
+    A body that fails, or has more than ``largest`` bytes, has a reason instead of a fingerprint.
     """
     pool = WorkerPool(recipe, processes=processes, timeout=timeout, excerpt_length=excerpt_length)
 

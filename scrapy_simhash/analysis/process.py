@@ -44,15 +44,14 @@ class Job:
     body: Body
     answer: asyncio.Future[PageAnalysis]
 
-    def succeed(self, analysis: PageAnalysis) -> None:
+    def end(self, outcome: PageAnalysis | PageFailed) -> None:
         """Answer, unless nobody waits any more."""
-        if not self.answer.done():
-            self.answer.set_result(analysis)
-
-    def fail(self, error: PageFailed) -> None:
-        """Answer that the analysis failed, unless nobody waits any more."""
-        if not self.answer.done():
-            self.answer.set_exception(error)
+        if self.answer.done():
+            return
+        if isinstance(outcome, PageFailed):
+            self.answer.set_exception(outcome)
+        else:
+            self.answer.set_result(outcome)
 
 
 class WorkerProcess(asyncio.Protocol):
@@ -158,8 +157,6 @@ class WorkerProcess(asyncio.Protocol):
         await self._connecting
         await self._over
 
-    # The events of the connection.
-
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Tell the child what to do."""
         assert isinstance(transport, asyncio.Transport)
@@ -175,9 +172,9 @@ class WorkerProcess(asyncio.Protocol):
             header, body = frame
             job = self._jobs.popleft()
             if header["error"] is not None:
-                job.fail(PageFailed(header["error"]))
+                job.end(PageFailed(header["error"]))
             else:
-                job.succeed(unpack_answer(header, body, self._bits))
+                job.end(unpack_answer(header, body, self._bits))
             answered += 1
         if answered:
             self._begin_page()
@@ -206,7 +203,7 @@ class WorkerProcess(asyncio.Protocol):
         if self._alarm is not None:
             self._alarm.cancel()
         if self._jobs:
-            self._jobs.popleft().fail(self._failure(status))
+            self._jobs.popleft().end(self._failure(status))
         self._ended(self, self._jobs)
         self._over.set_result(None)
 

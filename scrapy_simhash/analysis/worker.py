@@ -41,41 +41,24 @@ _REPLACED = ("distance", "extractor", "min_length", "seed")
 
 
 def pack_frame(header: dict[str, Any], body: bytes = b"") -> bytes:
-    """Return a frame."""
+    """Return a frame of the protocol above."""
     head = json.dumps(header).encode()
     return b"".join((LENGTHS.pack(len(head), len(body)), head, body))
 
 
 def pack_order(recipe: Recipe, timeout: float, excerpt_length: int) -> bytes:
-    """Return the first frame that a child gets.
-
-    Args:
-        recipe: a named recipe, with any of its values replaced that settings can replace.
-        timeout: seconds that one page may take.
-        excerpt_length: characters of the main text that each analysis has with it.
-    """
+    """Return the first frame that a child gets: a recipe, seconds a page, characters of a text."""
     values = {name: getattr(recipe, name) for name in _REPLACED}
-    return pack_frame(
-        {
-            "recipe": recipe.name,
-            "values": values,
-            "timeout": timeout,
-            "excerpt_length": excerpt_length,
-        }
-    )
+    limits = {"timeout": timeout, "excerpt_length": excerpt_length}
+    return pack_frame({"recipe": recipe.name, "values": values, **limits})
 
 
 def pack_answer(analysis: PageAnalysis) -> bytes:
     """Return the frame that answers a page."""
-    header = {
-        "reason": analysis.reason,
-        "facts": analysis.facts.hex(),
-        "excerpt": analysis.excerpt,
-        "error": None,
-    }
-    if analysis.fingerprint is None:
-        return pack_frame(header)
-    return pack_frame(header, analysis.fingerprint.to_bytes() + analysis.fingerprint.blocks)
+    known = analysis.fingerprint
+    body = b"" if known is None else known.to_bytes() + known.blocks
+    about = {"facts": analysis.facts.hex(), "excerpt": analysis.excerpt, "error": None}
+    return pack_frame({"reason": analysis.reason, **about}, body)
 
 
 def unpack_answer(header: dict[str, Any], body: bytes, bits: int) -> PageAnalysis:

@@ -30,7 +30,7 @@ from scrapy.http import Headers, HtmlResponse, TextResponse
 from scrapy.responsetypes import responsetypes
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.analysis.page import PageAnalysis, SkipReason, analyse_extraction, analyse_text
+from scrapy_simhash.analysis.page import PageAnalysis, SkipReason, analyse_text
 from scrapy_simhash.commands.chosen import add_shared_options, chosen_recipe
 from scrapy_simhash.commands.output import about, columns, has_colours, say, sentence, side_by_side
 from scrapy_simhash.extraction.extractor import Extraction, decode_html, extract
@@ -131,7 +131,7 @@ def _side(name: str, as_text: bool, recipe: Recipe, settings: BaseSettings) -> _
         reason: SkipReason = "too_large" if len(body) > most else "not_html"
         return _Side(name, key, Extraction(""), PageAnalysis(None, reason=reason))
     extraction = extract(decode_html(body, charset), recipe.extractor)
-    return _Side(name, key, extraction, analyse_extraction(extraction, recipe))
+    return _Side(name, key, extraction, analyse_text(extraction.text, recipe, 0, extraction))
 
 
 def _text(name: str, text: str, recipe: Recipe) -> _Side:

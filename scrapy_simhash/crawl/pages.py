@@ -12,7 +12,7 @@ from scrapy.http import Response
 from scrapy_simhash import signals
 from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.exceptions import NearDuplicatePage
-from scrapy_simhash.settings import Action, checked_action
+from scrapy_simhash.settings import ACTIONS, Action, one_of
 
 if TYPE_CHECKING:
     from scrapy_simhash.detector import Verdict
@@ -54,7 +54,7 @@ class NearDuplicateDownloaderMiddleware:
         """
         action = self._filter.settings.action
         if "simhash_action" in request.meta:
-            action = checked_action(request.meta["simhash_action"], 'meta["simhash_action"]')
+            action = one_of(request.meta["simhash_action"], ACTIONS, 'meta["simhash_action"]')
         verdict = await self._filter.judge(request, response, action)
         # A fresh dict each time: requests that copy a response's meta share what is inside.
         request.meta["simhash"] = _as_meta(verdict)
