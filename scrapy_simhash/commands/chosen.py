@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -14,12 +14,11 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy_simhash.commands.output import progress
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.keys import page_key
-from scrapy_simhash.report.dedup_log import Line, host_of, log_files, read_lines
+from scrapy_simhash.report.dedup_log import Line, log_files, read_lines
 from scrapy_simhash.settings import FilterSettings
 
 _OPTIONS: dict[str, dict[str, Any]] = {
     "index": {"metavar": "URL", "help": "the index: a URL, or the path of a file"},
-    "host": {"action": "append", "metavar": "HOST", "help": "of this host only (may be repeated)"},
     "json": {"action": "store_true", "help": "print the result as JSON"},
     "log": {"action": "append", "metavar": "FILE", "help": "a dedup log (may be repeated)"},
     "recipe": {"metavar": "NAME", "help": "the recipe, instead of the project's"},
@@ -27,7 +26,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def add_shared_options(parser: argparse.ArgumentParser, *names: str) -> None:
-    """Declare some of ``--index``, ``--host``, ``--json``, ``--log`` and ``--recipe``."""
+    """Declare some of ``--index``, ``--json``, ``--log`` and ``--recipe``."""
     for name in names:
         parser.add_argument(f"--{name}", **_OPTIONS[name])
 
@@ -93,13 +92,3 @@ def keys_of(page: str) -> set[str]:
         return {page, page_key(page)}
     except ValueError:
         return {page}
-
-
-def of_hosts(hosts: list[str] | None) -> Callable[[str], bool]:
-    """Return a function that says whether a key is an address of one of these hosts."""
-    wanted = {host.lower() for host in hosts or ()}
-    for host in wanted:
-        if not host or set(host) & set("/ @"):
-            raise UsageError(f"--host {host}: it must be a host, like www.example.com")
-    # A key that is not that of a GET request has the method and a digest before the URL.
-    return lambda key: hosts is None or host_of(key.rpartition(" ")[2]) in wanted

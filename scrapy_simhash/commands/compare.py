@@ -148,10 +148,9 @@ def _fetched(url: str, most: int, agent: str) -> tuple[bytes, Message, str]:
         request = urllib.request.Request(url, headers={"User-Agent": agent})  # noqa: S310 (checked)
         with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310
             return answer.read(most + 1), answer.headers, answer.geturl()
-    except urllib.error.HTTPError as error:
-        error.close()
-        raise UsageError(f"{url}: {error}") from None
     except (OSError, ValueError, http.client.HTTPException) as error:
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()
         raise UsageError(f"{url}: {error}") from None
 
 
@@ -161,9 +160,9 @@ def _known(side: _Side) -> dict[str, str]:
         known["title"] = _short(side.extraction.title or "-", 40)
         known["h1"] = _short(" | ".join(side.extraction.headings) or "-", 40)
     known["characters"] = f"{len(side.extraction.text):,}"
-    if side.analysis.fingerprint:
-        digits = str(side.analysis.fingerprint)
-        known["fingerprint"] = "\n".join(digits[n : n + 16] for n in range(0, len(digits), 16))
+    digits = str(side.analysis.fingerprint or "-")
+    for start in range(0, len(digits), 16):
+        known[f"from bit {4 * start}" if start else "fingerprint"] = digits[start : start + 16]
     return known
 
 
@@ -177,14 +176,12 @@ def _steps_of_both(one: _Side, other: _Side, recipe: Recipe) -> list[str]:
         features = sorted(each.features.items(), key=lambda feature: -feature[1])
         lines += ["", f"{letter}  {len(features):,} features, with their weights"]
         lines += [f"   {weight:>10.4g}  {name!r}" for name, weight in features[:_FEATURES]]
-        lines += [f"   and {len(features) - _FEATURES:,} more"] * (len(features) > _FEATURES)
         lines += ["   the sum of the weights for each bit, the bit below it: 1 if the sum is > 0"]
         bits = f"{each.fingerprint.value:0{recipe.bits}b}"
         for start in range(0, recipe.bits, _SUMS):
             sums = each.sums[start : start + _SUMS]
             lines.append(f"   {start:>4}" + "".join(f"{value:>8.4g}" for value in sums))
             lines.append(" " * 7 + "".join(f"{bit:>8}" for bit in bits[start : start + _SUMS]))
-        lines.append(f"   fingerprint {each.fingerprint}")
         lines.append(f"   block values of {recipe.blocks}; * stands at those that both have")
         row = [f"{value:08x}{mark}" for value, mark in zip(values, marked, strict=True)]
         lines += ["   " + "".join(row[n : n + 8]).rstrip() for n in range(0, len(row), 8)]

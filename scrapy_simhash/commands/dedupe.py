@@ -99,13 +99,9 @@ def _fields(own: FilterSettings) -> Fields:
 
 
 def _lines(stayed: Counter[str], copies: Counter[str]) -> Iterator[str]:
-    kept, dropped = stayed.total(), copies.total()
-    repeat = "repeats" if dropped == 1 else "repeat"
-    clusters = count(len(copies), "cluster")
-    yield (
-        f"{count(kept + dropped, 'page')}: {kept:,} to keep, "
-        f"{dropped:,} {repeat} another, in {clusters}"
-    )
+    pages = count(stayed.total() + copies.total(), "page")
+    repeated = f"{count(copies.total(), 'copy')} of {len(copies):,} of them"
+    yield f"{pages}: {stayed.total():,} to keep, {repeated}"
     if stayed["revisit"]:
         yield f"{stayed['revisit']:,} of those to keep were in the index already"
     if stayed["skipped"]:

@@ -72,8 +72,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     elif logs:
         lines.append("  not in the log")
     if repeating:
-        verb = "repeats" if len(repeating) == 1 else "repeat"
-        lines.append(f"  {count(len(repeating), 'page')} {verb} it:")
+        lines.append(f"  repeated by {count(len(repeating), 'page')}:")
         lines += (f"    {line.distance:3} bits  {line.key}" for line in repeating)
     say(lines)
     return 0 if own or last is not None or repeating else 1
@@ -107,8 +106,7 @@ def _in_index(index: Index, own: Sequence[Entry]) -> Iterator[str]:
         yield f"  {state}, in the index since {moment(entry.time)} UTC{scope}"
         found = index.query(entry.fingerprint, scope=entry.scope)
         near = [other for other in found if other.key != entry.key]
-        verb = "is" if len(near) == 1 else "are"
-        yield f"  {count(len(near), 'page')} of the index {verb} near it" + ":" * bool(near)
+        yield f"  near it: {count(len(near), 'page')} of the index"
         for other in near[:_SHOWN]:
             ruling = Rule(index.spec.distance)(
                 entry.key, entry.facts, other.key, other.facts, other.distance
@@ -120,8 +118,6 @@ def _in_index(index: Index, own: Sequence[Entry]) -> Iterator[str]:
                 facts = about(entry.facts), about(other.facts)
                 for row in side_by_side(("this page", "that page"), *facts):
                     yield f"              {row}"
-        if len(near) > _SHOWN:
-            yield f"    and {len(near) - _SHOWN:,} more"
 
 
 def _logged(line: LogLine) -> Iterator[str]:

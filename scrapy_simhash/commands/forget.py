@@ -23,9 +23,10 @@ from contextlib import closing
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.chosen import add_shared_options, index_url, keys_of, of_hosts
+from scrapy_simhash.commands.chosen import add_shared_options, index_url, keys_of
 from scrapy_simhash.commands.output import progress, say
 from scrapy_simhash.index import open_existing
+from scrapy_simhash.report.dedup_log import host_of_key
 from scrapy_simhash.report.words import count
 
 _SHOWN = 5
@@ -37,28 +38,31 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--older-than", type=float, metavar="DAYS", help="pages that came in more days ago"
     )
+    parser.add_argument(
+        "--host", action="append", default=[], help="pages of this host only (may be repeated)"
+    )
     parser.add_argument("--yes", action="store_true", help="do not ask")
-    add_shared_options(parser, "host", "index")
+    add_shared_options(parser, "index")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     """Count, ask, delete."""
-    if not options.pages and options.host is None and options.older_than is None:
+    if not options.pages and not options.host and options.older_than is None:
         raise UsageError("name the pages to forget: give URLs, --host or --older-than")
     if options.older_than is not None and not options.older_than >= 0:
         raise UsageError(f"--older-than {options.older_than:g}: it must be a number of days")
     names = set().union(*map(keys_of, options.pages))
-    is_of_host = of_hosts(options.host)
+    hosts = {host.lower() for host in options.host}
     before = time.time() - 86400 * (options.older_than or 0)
     with closing(open_existing(index_url(options, settings), read_only=False)) as index:
         keys = [
             entry.key
             for entry in progress("looking", len(index), of=index)
-            if entry.time <= before and is_of_host(entry.key)
+            if entry.time <= before
             if not names or entry.key in names
+            if not hosts or host_of_key(entry.key) in hosts
         ]
         say([f"{len(keys):,} of {count(len(index), 'page')}:", *(f"  {k}" for k in keys[:_SHOWN])])
-        say([f"  and {len(keys) - _SHOWN:,} more"] * (len(keys) > _SHOWN))
         removed = index.remove(keys) if keys and (options.yes or _agreed(len(keys))) else 0
     say([f"{count(removed, 'page')} forgotten"])
     return 0 if removed else 1

@@ -10,7 +10,6 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import zip_longest
 from pathlib import Path
 from typing import IO, Any
 
@@ -77,13 +76,10 @@ def about(facts: bytes) -> dict[str, str]:
 def side_by_side(
     heads: tuple[str, str], one: Mapping[str, str], other: Mapping[str, str]
 ) -> list[str]:
-    """Return a table of what is known of two pages, by name; a value may have several lines."""
-    rows = [("", *heads)]
-    for name in dict.fromkeys((*one, *other)):
-        values = (known.get(name, "-").split("\n") for known in (one, other))
-        for line, (left, right) in enumerate(zip_longest(*values, fillvalue="")):
-            rows.append(("" if line else name, left, right))
-    return aligned(rows)
+    """Return a table of what is known of two pages, by name."""
+    names = dict.fromkeys((*one, *other))
+    rows = [(name, one.get(name, "-"), other.get(name, "-")) for name in names]
+    return aligned([("", *heads), *rows])
 
 
 def sentence(reason: str) -> str:

@@ -141,6 +141,11 @@ def host_of(url: str) -> str:
         return ""
 
 
+def host_of_key(key: str) -> str:
+    """Return the host of a page's key: of any but GET, it has method and digest before the URL."""
+    return host_of(key.rpartition(" ")[2])
+
+
 class DedupLog:
     """Appends lines to a log from a thread of its own, so that nobody waits for the disk.
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_simhash.report.clusters import Cluster, Extremes
-from scrapy_simhash.report.dedup_log import CrawlStart, Line, LogLine, host_of, read_lines
+from scrapy_simhash.report.dedup_log import CrawlStart, Line, LogLine, host_of_key, read_lines
 from scrapy_simhash.report.patterns import Pattern, add_to, first_of
 from scrapy_simhash.report.sums import Sums
 
@@ -102,8 +102,7 @@ class Figures:
             self.told_apart.add(line.near, -line.distance, line)
 
     def _add_duplicate(self, line: LogLine, original: str, distance: int) -> None:
-        # A key that is not that of a GET request has the method and a digest before the URL.
-        host = host_of(original.rpartition(" ")[2])
+        host = host_of_key(original)
         self.actions[line.action or "drop"] += 1
         self.originals.add(original, 1, line.host == host)
         self.pairs.add((line.host, host), 1)

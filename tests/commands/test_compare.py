@@ -123,7 +123,7 @@ def test_every_step_of_the_classic_example_is_shown(capsys: Any) -> None:
     assert first == ["0", *(f"{value:g}" for value in steps.sums[:8])]
     bits = re.findall(r"^ {7}((?: +[01]){8})$", out, re.MULTILINE)
     assert "".join("".join(bits[:8]).split()) == f"{steps.fingerprint.value:064b}"
-    assert f"fingerprint {PypiSimhash('How are you? I am fine.').value:016x}" in out
+    assert f"fingerprint  {PypiSimhash('How are you? I am fine.').value:016x}" in out
     assert "block values of slices:4" in out
 
 

@@ -195,3 +195,14 @@ def test_hostile_pages_stay_text(visit: Any) -> None:
     assert page.locator("img").count() == 0
     assert page.locator("script").count() == 0
     assert "<img src=x onerror=alert(1)>" in page.locator("main").inner_text()
+
+
+def test_paper_is_white_and_shows_everything(visit: Any) -> None:
+    page = visit(720, color_scheme="dark")
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert not page.locator("nav").is_visible()
+    assert page.locator("#time rect").first.is_visible()
+    tables = "[...document.querySelectorAll('table')].map((t) => t.getBoundingClientRect().right)"
+    assert max(page.evaluate(tables)) <= 720
+    assert len(page.pdf()) > 20_000
