@@ -83,11 +83,13 @@ def _text(settings: BaseSettings, name: str) -> str | None:
 
 
 def _number(
-    kind: Callable[[Any], T], least: float, most: float = inf
-) -> Callable[[BaseSettings, str], T]:
-    def read(settings: BaseSettings, name: str) -> T:
+    kind: Callable[[Any], Any], least: float, most: float = inf
+) -> Callable[[BaseSettings, str], Any]:
+    def read(settings: BaseSettings, name: str) -> Any:
         # Values given on the command line arrive as text.
         value = _get(settings, name)
+        if value is DEFAULTS[name] is None:
+            return None
         try:
             number: Any = kind(value)
             # Half a page is no number of pages, and "not a number" is not even equal to itself.
@@ -123,8 +125,9 @@ def _spare_never(settings: BaseSettings, name: str) -> tuple[re.Pattern[str], ..
 
 
 def _processes(settings: BaseSettings, name: str) -> int:
-    if _get(settings, name) is not None:
-        return _number(int, 0)(settings, name)
+    given: int | None = _number(int, 0)(settings, name)
+    if given is not None:
+        return given
     from scrapy_simhash.extraction.extractor import FAST_EXTRACTORS
 
     # By a fast extractor, two keep up with any crawl process, for which a core is left. Others take
@@ -142,21 +145,25 @@ def _recipe(settings: BaseSettings, name: str) -> Recipe:
         recipe = named_recipe(_text(settings, name) or "")
     except ValueError as error:
         raise _error(name, str(error)) from None
-    changes: dict[str, Any] = {"seed": _text(settings, "SIMHASH_SEED")}
-    if _get(settings, "SIMHASH_DISTANCE") is not None:
-        changes["distance"] = _number(int, 0)(settings, "SIMHASH_DISTANCE")
-    if _get(settings, "SIMHASH_MIN_LENGTH") is not None:
-        changes["min_length"] = _number(int, 1)(settings, "SIMHASH_MIN_LENGTH")
-    if (extractor := _text(settings, "SIMHASH_EXTRACTOR")) is not None:
-        changes["extractor"] = extractor
-    for change, value in changes.items():
+    for change, read in _CHANGES.items():
+        name = f"SIMHASH_{change.upper()}"
+        if (value := read(settings, name)) is None:
+            continue
         try:
             recipe = replace(recipe, **{change: value})
-            if change == "extractor":
-                load_extractor(value)
+            load_extractor(recipe.extractor)
         except (RecursionError, TypeError, ValueError) as error:
-            raise _error(f"SIMHASH_{change.upper()}", str(error)) from None
+            raise _error(name, str(error)) from None
     return recipe
+
+
+# The settings that change a value of the recipe.
+_CHANGES: dict[str, Callable[[BaseSettings, str], Any]] = {
+    "seed": _text,
+    "distance": _number(int, 0),
+    "min_length": _number(int, 1),
+    "extractor": _text,
+}
 
 
 def _log_text(settings: BaseSettings, name: str) -> int:
@@ -279,10 +286,7 @@ def _name(setting: Field[Any]) -> str:
 #: Every setting of the plugin, with its default; the recipe is made of several.
 DEFAULTS: dict[str, Any] = {
     "SIMHASH_ENABLED": True,
-    "SIMHASH_DISTANCE": None,
-    "SIMHASH_EXTRACTOR": None,
-    "SIMHASH_MIN_LENGTH": None,
-    "SIMHASH_SEED": None,
+    **{f"SIMHASH_{change.upper()}": None for change in _CHANGES},
     **{_name(each): each.metadata["default"] for each in fields(FilterSettings)},
 }
 

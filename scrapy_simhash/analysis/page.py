@@ -70,12 +70,7 @@ def text_body(text: str) -> Body:
 
 
 def analyse_body(body: Body, recipe: Recipe, excerpt_length: int = 0) -> PageAnalysis:
-    """Decode, extract and fingerprint.
-
-    Args:
-        body: a page, or a text.
-        recipe: names the extractor and everything after it.
-        excerpt_length: characters of the main text that the analysis has with it.
+    """Decode, extract and fingerprint; the excerpt has up to so many characters of the main text.
 
     Raises:
         Exception: whatever an extractor given by import path raises.

@@ -14,9 +14,7 @@ that a new crawl knows the pages of an earlier one.
     scrapy simhash dedupe items.jsonl --index redis://localhost/0
 
 An interrupted run with --index is simply run again. Pages that cannot be compared (too
-short, nothing to read) are kept. SIMHASH_PROCESSES says how many processes work;
-SIMHASH_ITEM_KEY_FIELD, SIMHASH_ITEM_HTML_FIELD and SIMHASH_ITEM_TEXT_FIELD, which fields
-of a line name and have the page.
+short, nothing to read) are kept. SIMHASH_PROCESSES says how many processes work.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ from scrapy_simhash.commands.output import progress, say, whole_file
 from scrapy_simhash.detector import NearDuplicateDetector
 from scrapy_simhash.index import open_index
 from scrapy_simhash.offline.dedupe import decide
-from scrapy_simhash.offline.pages import Fields, analysed, page_files, read_pages
+from scrapy_simhash.offline.pages import analysed, page_files, read_pages
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import FilterSettings
 
@@ -63,9 +61,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         verdicts = stack.enter_context(whole_file(path)) if path else None
         index = stack.enter_context(contextlib.closing(open_index(url, own.index_spec())))
         bar = stack.enter_context(progress("reading", total, "B"))
-        pages = (
-            page for path in options.pages for page in read_pages(path, _fields(own), bar.update)
-        )
+        pages = (page for path in options.pages for page in read_pages(path, bar.update))
         analyses = analysed(
             pages,
             own.recipe,
@@ -86,16 +82,6 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
                 verdicts.write(json.dumps(found).encode() + b"\n")
             bar.set_postfix(duplicates=copies.total(), refresh=False)
     say(_lines(stayed, copies))
-
-
-def _fields(own: FilterSettings) -> Fields:
-    default = Fields()
-    html, text = own.item_html_field, own.item_text_field
-    return Fields(
-        key=tuple(filter(None, (own.item_key_field, *default.key))),
-        html=(html,) if html else () if text else default.html,
-        text=(text,) if text else default.text,
-    )
 
 
 def _lines(stayed: Counter[str], copies: Counter[str]) -> Iterator[str]:

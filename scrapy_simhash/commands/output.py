@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import errno
 import json
 import os
 import shutil
@@ -111,8 +110,6 @@ def show(options: argparse.Namespace, lines: Iterable[str], found: dict[str, Any
 @contextlib.contextmanager
 def whole_file(path: str) -> Iterator[IO[bytes]]:
     """Open a file that replaces another when it is whole, and else leaves nothing."""
-    if Path(path).is_dir():
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     part = Path(f"{path}.part")
     try:
         with part.open("wb") as file:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from contextlib import nullcontext
 from pathlib import Path
 
 from scrapy.exceptions import UsageError
@@ -47,17 +46,17 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     output = Path(options.output).absolute()
     if output.resolve() in files:
         raise UsageError(f"-o {options.output}: it is the log itself")
-    with nullcontext() if options.json else whole_file(options.output) as report:
-        # The log is read twice.
-        total = 2 * sum(file.stat().st_size for file in files)
-        with progress("reading", total, "B") as bar:
-            figures = read_figures(logs, bar.update)
-        names = ", ".join(Path(log).name for log in logs)
-        if figures.unreadable and not figures.judged:
-            raise UsageError(f"{names}: no line of it is one of a dedup log")
-        if report is None:
-            say([json.dumps(plain(figures), indent=1)])
-            return
+    # The log is read twice.
+    total = 2 * sum(file.stat().st_size for file in files)
+    with progress("reading", total, "B") as bar:
+        figures = read_figures(logs, bar.update)
+    names = ", ".join(Path(log).name for log in logs)
+    if figures.unreadable and not figures.judged:
+        raise UsageError(f"{names}: no line of it is one of a dedup log")
+    if options.json:
+        say([json.dumps(plain(figures), indent=1)])
+        return
+    with whole_file(options.output) as report:
         report.write(render(figures, names).encode("utf-8", "replace"))
     repeated = figures.count("duplicate")
     share = f"{count(repeated, 'near-duplicate')} ({percent(repeated, figures.judged)})"

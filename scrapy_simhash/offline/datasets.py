@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scrapy_simhash.offline.files import FileError, table
-from scrapy_simhash.offline.pages import Fields, SavedPage, read_pages
+from scrapy_simhash.offline.pages import SavedPage, read_pages
 
 _DOCUMENTS = ("docs.jsonl", "docs.jsonl.xz")
 _LABELS = ("duplicate", "ambiguous", "negative")
@@ -51,7 +51,7 @@ def read_dataset(folder: str | Path) -> Dataset:
     if path is None:
         raise FileError(f"{folder}: it is no folder with {' or '.join(_DOCUMENTS)}")
     documents: dict[str, SavedPage] = {}
-    for number, page in enumerate(read_pages(path, Fields(key=("id",))), 1):
+    for number, page in enumerate(read_pages(path, names=("id",)), 1):
         if set(page.name) & set("\t\r\n"):
             raise FileError(f"{path}, document {number}: an id has no tabs and line breaks")
         if page.name in documents:

@@ -28,11 +28,7 @@ def unpacked_name(path: Path) -> str:
 
 @contextlib.contextmanager
 def unpacked(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-    """Open a file for reading.
-
-    Yields:
-        the file, which gives lines when it is iterated; and the file as it is on the disk, whose
-        ``tell()`` says how far it has been read.
+    """Open a file; yield it, and the file on the disk, whose ``tell()`` says how far it was read.
 
     Raises:
         FileError: it is not there, cannot be read or is damaged.
@@ -47,7 +43,7 @@ def unpacked(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
 
 
 def json_object(line: bytes) -> dict[str, Any] | None:
-    """Return the object that a line of JSON holds; None if it holds none."""
+    """Return the object that a line of JSON holds, if it holds one."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):

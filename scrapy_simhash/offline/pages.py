@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from email.message import Message
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 from scrapy_simhash.analysis.page import Body, PageAnalysis, text_body
 from scrapy_simhash.analysis.pool import analyse_all
@@ -22,6 +22,7 @@ from scrapy_simhash.keys import page_key, plain_key
 from scrapy_simhash.offline.files import FileError, json_lines, unpacked, unpacked_name
 
 _LINES, _HTML, _WARC = (".jsonl", ".jl", ".ndjson"), (".html", ".htm", ".xhtml"), (".warc",)
+_CONTENT = ("html", "html_base64", "text")
 _HTML_TYPES = ("text/html", "application/xhtml+xml")
 
 
@@ -42,29 +43,19 @@ class SavedPage:
     line: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
-class Fields(NamedTuple):
-    """The names of a line's fields; of several, the first that is there is taken.
-
-    Attributes:
-        key: names the page, and is its address if it has ``://`` in it.
-        html: the page.
-        text: a text, taken where there is no page.
-    """
-
-    key: tuple[str, ...] = ("url", "id")
-    html: tuple[str, ...] = ("html", "html_base64")
-    text: tuple[str, ...] = ("text",)
-
-
 def read_pages(
     path: str | Path,
-    fields: Fields = Fields(),  # noqa: B008 - it is frozen
     passed: Callable[[int], object] = lambda _: None,
+    names: tuple[str, ...] = ("url", "id"),
 ) -> Iterator[SavedPage]:
     """Yield the pages of a file, or of all files of a folder in sorted order.
 
-    Of a WARC file, the responses with status 200 and HTML are taken. ``passed`` is called with the
-    number of bytes on the disk that were read since its last call.
+    Of a WARC file, the responses with status 200 and HTML are taken.
+
+    Args:
+        path: the file or folder.
+        passed: called with the number of bytes on the disk that were read since its last call.
+        names: the fields of a line that may name its page.
 
     Raises:
         FileError: there is nothing that can be read. Lines are checked as they are reached.
@@ -74,7 +65,7 @@ def read_pages(
         name = file.relative_to(path).as_posix() if path.is_dir() else file.name
         begun = 0
         with unpacked(file) as (content, raw):
-            for page in _read(file, name, content, fields):
+            for page in _read(file, name, content, names):
                 passed(raw.tell() - begun)
                 begun = raw.tell()
                 yield page
@@ -98,7 +89,7 @@ def page_files(path: Path) -> list[Path]:
     return files
 
 
-def _read(path: Path, name: str, file: IO[bytes], fields: Fields) -> Iterator[SavedPage]:
+def _read(path: Path, name: str, file: IO[bytes], names: tuple[str, ...]) -> Iterator[SavedPage]:
     kind = unpacked_name(path)
     if kind.endswith(_HTML):
         yield SavedPage(name, plain_key(name), Body(file.read()))
@@ -106,32 +97,31 @@ def _read(path: Path, name: str, file: IO[bytes], fields: Fields) -> Iterator[Sa
         yield from _warc(path, file)
     else:
         for where, entry in json_lines(file, path):
-            yield _page(entry, fields, where)
+            yield _page(entry, names, where)
 
 
-def _page(entry: dict[str, Any], fields: Fields, where: str) -> SavedPage:
-    _, name = _first(entry, fields.key, where)
+def _page(entry: dict[str, Any], names: tuple[str, ...], where: str) -> SavedPage:
+    _, name = _first(entry, names, where)
     if not name:
-        raise FileError(f"{where}: no {' or '.join(fields.key)} names the page")
+        raise FileError(f"{where}: no {' or '.join(names)} names the page")
     url = next((u for u in (entry.get("url"), name) if isinstance(u, str) and "://" in u), None)
     try:
         key = plain_key(name) if url is None else page_key(url)
     except ValueError as error:
         raise FileError(f"{where}: {url!r:.200} is no address ({error})") from None
-    known = (*fields.html, *fields.text)
-    field, value = _first(entry, known, where)
+    field, value = _first(entry, _CONTENT, where)
     if not field:
         there = ", ".join(list(entry)[:10])
-        raise FileError(f"{where}: it has no {' or '.join(known)}, but {there}")
+        raise FileError(f"{where}: it has no {' or '.join(_CONTENT)}, but {there}")
     body = Body(value.encode("utf-8", "replace"), "utf-8")
-    if field in fields.text:
+    if field == "text":
         body = text_body(value)
     elif field == "html_base64":
         try:
             body = Body(b64decode(value, validate=True))
         except ValueError:
             raise FileError(f"{where}: html_base64 is not base64") from None
-    rest = {name: value for name, value in entry.items() if name not in known}
+    rest = {name: value for name, value in entry.items() if name not in _CONTENT}
     return SavedPage(name, key, body, url, rest)
 
 

@@ -1,20 +1,6 @@
 """An index as a file: JSON lines, the same whatever store it comes from and goes to.
 
-The first line says what it is, each of the others is one page, the last one ends it::
-
-    {"format": "scrapy-simhash index", "version": 2, "recipe": "simhash/1 bits=256 ...",
-     "bits": 256, "distance": 48, "blocks": 24}
-    {"key": "http://example.com/", "fingerprint": "8f3c...", "blocks": "d2hh...",
-     "facts": "AQID...", "time": 1763640000}
-    {"key": "http://example.com/a", "fingerprint": "07aa...", "blocks": "dCBi...",
-     "time": 1763640001, "scope": "b.com"}
-    {"count": 2, "checksum": "blake2b:5d1f..."}
-
-*fingerprint* is hexadecimal, *blocks* are the block values as little-endian numbers of 32 bits in
-base64, *facts* are bytes in base64, *time* is in whole seconds since 1970. A page without facts or
-scope has no such field. The checksum is the BLAKE2b digest, 16 bytes, of all lines before it with
-their ends. A name that ends with ``.gz``, ``.xz`` or ``.bz2`` means that the file is packed. Pages
-are in the order of their admission; pages in progress are left out.
+The page "Commands" of the documentation describes the format.
 """
 
 from __future__ import annotations
@@ -71,9 +57,10 @@ def write(file: IO[bytes], spec: IndexSpec, entries: Iterable[Entry]) -> tuple[i
 
 
 def check(path: Path) -> tuple[IndexSpec, int] | None:
-    """Read an exported index to its end; return how its index is opened, and how many pages it has.
+    """Read an exported index to its end; return how its index is opened, and its number of pages.
 
-    It is None for a file that is no exported index.
+    Returns:
+        None for a file that is no exported index.
 
     Raises:
         FileError: it is not whole, or is of another version.

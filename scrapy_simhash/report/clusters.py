@@ -36,14 +36,12 @@ class Extremes:
 
 @dataclass
 class Cluster:
-    """An original and the pages that repeat it.
+    """An original, by its key and text, and the pages that repeat it.
 
     Attributes:
-        key: the original's.
         identical: the number of copies at distance 0.
         farthest: the largest distance of a copy, in bits.
         hosts: of the copies.
-        text: the original's, if it is in the log.
     """
 
     key: str
@@ -75,6 +73,5 @@ class Cluster:
 
     def shown(self) -> list[LogLine]:
         """Return the few copies that are farthest from the original, one for each text."""
-        return [line for text, line in self._by_text.lines() if text not in ("", self.text)][
-            :_SHOWN
-        ]
+        lines = self._by_text.lines()
+        return [line for text, line in lines if text not in ("", self.text)][:_SHOWN]

@@ -49,14 +49,10 @@ def stretches(before: str, after: str) -> list[Stretch]:
 
 
 def change_lines(before: str, after: str, columns: int, lines: int, colour: bool) -> list[str]:
-    """Return the changes, one a line, each with a little of the text around it.
+    """Return the changes, one a line of so many columns, with a little of the text around them.
 
-    Args:
-        before: one text.
-        after: the other.
-        columns: the width of a line.
-        lines: how many lines there may be; the last one says how many changes there are more.
-        colour: whether to mark changes by terminal colours; else by ``[-removed-]{+added+}``.
+    Changes are marked by colours, or else by ``[-removed-]{+added+}``. Of more changes than
+    ``lines``, the last line says how many there are.
     """
     most = max(10, (columns - 2 * _CONTEXT - 24) // 2)
     around = Stretch("", "", False)

@@ -30,14 +30,11 @@ _HOST_FIELDS = (
 
 @dataclass
 class Figures:
-    """Everything that the report says of a log.
+    """Everything that the report says of a log; times are seconds since 1970.
 
     Attributes:
         starts: the crawls that began to write to it, the newest ones.
-        first: when the first line was written, in seconds since 1970; ``last`` likewise.
         counts: numbers by ``(what, verdict)``.
-        actions: numbers of near-duplicates that were dropped, followed or flagged.
-        reasons: numbers of skipped ones by their reason.
         hosts: for each host the numbers that ``_HOST_FIELDS`` names; seconds of downloads.
         originals: for each key the numbers of its copies, and of those on its own host.
         pairs: numbers of pages of the first host that repeat one of the second.
@@ -45,10 +42,8 @@ class Figures:
         far: near-duplicates that are farthest from their originals.
         unlike: near-duplicates whose headings differ from those of their originals.
         told_apart: pages that were kept though they are near another one, the nearest.
-        stretch: seconds of a stretch of time.
-        stretches: numbers of kept, repeated and skipped by the number of the stretch.
-        clusters: the largest.
-        walls: originals with many copies on their own host, likewise.
+        stretches: numbers of kept, repeated and skipped, by the number of the ``stretch``.
+        walls: originals with many copies on their own host, the largest.
         texts: of the pages that others are compared with, by key.
     """
 
@@ -75,7 +70,7 @@ class Figures:
     texts: dict[str, str] = field(default_factory=dict)
 
     def add(self, line: Line | None) -> None:
-        """Count a line; None stands for one that cannot be read."""
+        """Count a line, or None for one that cannot be read."""
         if line is None:
             self.unreadable += 1
         elif isinstance(line, CrawlStart):
@@ -137,12 +132,12 @@ class Figures:
         self.walls = [clusters[key] for key in walls]
 
     def count(self, *verdicts: str) -> int:
-        """Return how many pages and items were judged so."""
+        """Return how many pages and items have one of these verdicts."""
         return sum(n for (_, verdict), n in self.counts.items() if verdict in verdicts)
 
     @property
     def judged(self) -> int:
-        """All pages and items."""
+        """How many pages and items there are."""
         return self.counts.total()
 
 

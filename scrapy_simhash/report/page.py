@@ -63,8 +63,8 @@ def _mirrors(figures: Figures) -> list[tuple[str, str, float, float, float]]:
     """Return the pairs of hosts whose pages repeat each other most.
 
     For each: the host with more of the repeating pages, the other one, the pages of the first that
-    repeat the second, those of the second that repeat the first, and which share of the first's
-    pages repeat the second.
+    repeat the second, those of the second that repeat the first, and the share of the former in
+    all pages of the first.
     """
     repeats = figures.pairs.largest()
     pages = {pair: row[0] for pair, row in repeats if all(pair) and pair[0] != pair[1]}

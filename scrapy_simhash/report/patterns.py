@@ -13,13 +13,11 @@ _MOST = 10_000
 
 @dataclass
 class Pattern:
-    """The requests of one pattern.
+    """The requests of one pattern: those that were spared, and those that were sent all the same.
 
     Attributes:
-        spared: those that were not sent.
-        copies: those that were sent all the same, and whose pages were copies.
-        copies_bytes: of these pages, together.
-        kept: those that were sent all the same, and whose pages were kept.
+        copies: those that were sent, and whose pages were copies, of ``copies_bytes`` together.
+        kept: those that were sent, and whose pages were kept.
         example: the first address that was spared, or whose page was a copy.
         kept_example: the first address whose page was kept.
     """

@@ -137,14 +137,6 @@ def test_archive_with_what_is_no_address_is_read_to_its_end(tmp_path: Path) -> N
     assert kept(path, folder=tmp_path, SIMHASH_SCOPE="host") == list(urls)
 
 
-def test_fields_of_items_can_be_named(tmp_path: Path) -> None:
-    path = tmp_path / "items.jsonl"
-    rows = [{"link": "a", "body": ONE}, {"link": "b", "body": edited(ONE, 1)}]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    settings = {"SIMHASH_ITEM_TEXT_FIELD": "body", "SIMHASH_ITEM_KEY_FIELD": "link"}
-    assert kept(path, folder=tmp_path, **settings) == ["a"]
-
-
 def test_a_page_that_is_there_twice_is_kept_once(tmp_path: Path) -> None:
     path = tmp_path / "items.jsonl"
     path.write_bytes(feed() + feed())

@@ -70,7 +70,7 @@ BAD: dict[str, tuple[list[str], str]] = {
         "no/r.html.part: No such",
     ),
     "report over the log": (["dedup.jsonl", "-o", "./dedup.jsonl"], "it is the log itself"),
-    "report into a folder": (["dedup.jsonl", "-o", "folder"], "folder: Is a directory"),
+    "report into a folder": (["dedup.jsonl", "-o", "folder"], "folder.part: Is a directory"),
 }
 
 

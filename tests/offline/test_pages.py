@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.analysis.page import Body, text_body
 from scrapy_simhash.offline.files import FileError
-from scrapy_simhash.offline.pages import Fields, SavedPage, read_pages
+from scrapy_simhash.offline.pages import SavedPage, read_pages
 
 
 @given(st.lists(st.text(max_size=50), min_size=1, max_size=5))
@@ -61,11 +61,11 @@ def test_an_address_names_the_page_by_its_canonical_form(tmp_path: Path) -> None
     ]
 
 
-def test_fields_of_a_line_can_be_named(tmp_path: Path) -> None:
+def test_other_fields_of_a_line_stay_with_the_page(tmp_path: Path) -> None:
     path = tmp_path / "pages.jsonl"
-    path.write_text(json.dumps({"link": "a", "body": "words", "more": [1]}))
-    [page] = read_pages(path, Fields(key=("link",), text=("body",)))
-    assert (page.name, page.body, page.line["more"]) == ("a", text_body("words"), [1])
+    path.write_text(json.dumps({"id": "a", "text": "words", "more": [1]}))
+    [page] = read_pages(path)
+    assert page.line == {"id": "a", "more": [1]}
 
 
 BAD_LINES: dict[str, tuple[bytes, str]] = {
