@@ -11,6 +11,7 @@ from scrapy import Spider
 from scrapy.settings import Settings
 
 from scrapy_simhash.exceptions import SettingError
+from scrapy_simhash.index.redis.address import parse_address
 from scrapy_simhash.settings import FilterSettings, is_enabled
 
 
@@ -165,31 +166,31 @@ def test_unusable_setting_of_scrapy_redis_is_named_without_its_value(name: str, 
 @pytest.mark.parametrize(
     ("its_settings", "url"),
     [
-        ({}, "redis://localhost:6379/0"),
+        ({}, "redis://localhost:6379"),
         ({"REDIS_URL": "redis://h:1/2"}, "redis://h:1/2"),
         (
             {"REDIS_HOST": "h", "REDIS_PORT": "1", "REDIS_PARAMS": {"password": "p@", "db": 3}},
-            "redis://:p%40@h:1/3",
+            "redis://h:1?password=p%40&db=3",
         ),
         (
             {"REDIS_PARAMS": {"url": "redis://h:1", "username": "u", "password": "p"}},
-            "redis://u:p@h:1/0",
+            "redis://h:1?username=u&password=p",
         ),
-        ({"REDIS_URL": "redis://h:1", "REDIS_DB": 3}, "redis://h:1/3"),
+        ({"REDIS_URL": "redis://h:1", "REDIS_DB": 3}, "redis://h:1?db=3"),
         ({"REDIS_URL": "redis://h:1/2", "REDIS_DB": 3}, "redis://h:1/2"),
         ({"REDIS_URL": "redis://h:1?db=2", "REDIS_DB": 3}, "redis://h:1?db=2"),
         (
             {"REDIS_URL": "redis://u@h/1", "REDIS_PARAMS": {"password": "p", "username": "v"}},
-            "redis://u:p@h/1",
+            "redis://u@h/1?password=p&username=v",
         ),
         ({"REDIS_URL": "unix:///r.sock", "REDIS_DB": 3}, "unix:///r.sock?db=3"),
-        ({"REDIS_HOST": "::1"}, "redis://[::1]:6379/0"),
+        ({"REDIS_HOST": "::1"}, "redis://[::1]:6379"),
         (
             {"REDIS_HOST": "h", "REDIS_PARAMS": {"ssl": True, "ssl_ca_certs": "/ca.pem"}},
-            "rediss://h:6379/0?ssl_ca_certs=%2Fca.pem",
+            "rediss://h:6379?ssl_ca_certs=%2Fca.pem",
         ),
-        ({"REDIS_PARAMS": {"unix_socket_path": "/r.sock"}}, "unix:///r.sock?db=0"),
-        ({"REDIS_PARAMS": {"host": "h", "ssl": True}}, "rediss://h:6379/0"),
+        ({"REDIS_PARAMS": {"unix_socket_path": "/r.sock"}}, "unix:///r.sock"),
+        ({"REDIS_PARAMS": {"host": "h", "ssl": True}}, "rediss://h:6379"),
         (
             {"REDIS_URL": "rediss://h/0", "REDIS_PARAMS": {"ssl_cert_reqs": None}},
             "rediss://h/0?ssl_cert_reqs=none",
@@ -210,3 +211,19 @@ def test_with_scrapy_redis_the_index_is_where_its_queue_is(its_settings, url):
     assert FilterSettings.from_settings(settings).index_url == url
     settings.set("SIMHASH_INDEX_URL", "memory://")
     assert FilterSettings.from_settings(settings).index_url == "memory://"
+
+
+def test_what_the_url_of_scrapy_redis_says_goes_before_what_is_said_beside_it() -> None:
+    beside = {"password": "other", "username": "other", "db": 7}
+    found = read(
+        SCHEDULER="scrapy_redis.scheduler.Scheduler",
+        REDIS_URL="redis://user:p%40ss@h:1/2",
+        REDIS_PARAMS=beside,
+    )
+    client = parse_address(found.index_url).client
+    assert {name: client[name] for name in beside} == {
+        "password": "p@ss",
+        "username": "user",
+        "db": 2,
+    }
+    assert "p@ss" in parse_address(found.index_url).secrets

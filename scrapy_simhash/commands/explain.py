@@ -125,11 +125,10 @@ def _logged(line: LogLine) -> Iterator[str]:
     if line.verdict == "skipped":
         yield f"  let through unchecked at {at} ({line.reason})"
     elif line.verdict == "duplicate":
-        yield f"  {_DONE.get(line.action or '', 'seen')} at {at}, because it repeats"
+        yield f"  {_DONE[line.action or 'drop']} at {at}, because it repeats"
         yield f"    {line.original}"
         yield f"    {line.distance} bits apart (k = {line.k})"
-        if line.reason:
-            yield f"    {sentence(line.reason)}"
+        yield f"    {sentence(line.reason or '')}"
     elif line.verdict == "revisit":
         yield f"  let in again at {at}, because it is its own original"
     else:

@@ -1,9 +1,7 @@
 """Write an index to a file.
 
-The file has one JSON object a line, the same from every store: a header with the
-recipe; then key, fingerprint, block values, facts, time and scope of each page, in the
-order of their admission; then their number and a checksum. A name that ends with .gz
-means a packed file. The file is there whole or not at all.
+The file is JSON lines, the same from every store, and packed if its name ends with .gz.
+It is there whole or not at all.
 
     scrapy simhash export pages.jsonl.gz --index sqlite:////var/lib/crawl/pages.sqlite
     scrapy simhash import pages.jsonl.gz --index redis://localhost/0

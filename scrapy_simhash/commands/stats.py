@@ -3,9 +3,9 @@
     scrapy simhash stats --index redis://localhost/0
     scrapy simhash stats --index /var/lib/crawl/pages.sqlite --json
 
-Counts are exact. Sizes of a large index in Redis come from a sample of its keys, so that
-no call to the server is a large one. Pages in progress are those whose callback has not
-finished; a crawler that was killed leaves some until their leases run out.
+Counts are exact; sizes of a large index in Redis come from a sample of its keys. Pages in
+progress are those whose callback has not finished; a crawler that was killed leaves some
+until their leases run out.
 """
 
 from __future__ import annotations

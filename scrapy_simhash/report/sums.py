@@ -17,10 +17,6 @@ class Sums(Generic[K]):
     When twice as many names are there as may stay, those with the smallest first number are
     forgotten: the sums of the others are exact unless they were forgotten before, and
     :meth:`rest` has the numbers of the forgotten ones.
-
-    Args:
-        width: numbers in a row.
-        names: how many names stay when the smallest are forgotten.
     """
 
     def __init__(self, width: int, names: int = _NAMES) -> None:
