@@ -166,11 +166,6 @@ _CHANGES: dict[str, Callable[[BaseSettings, str], Any]] = {
 }
 
 
-def _log_text(settings: BaseSettings, name: str) -> int:
-    characters = _number(int, 0)(settings, name)
-    return characters if _get(settings, "SIMHASH_LOG") else 0
-
-
 def _log_path(settings: BaseSettings, name: str) -> Path | None:
     value = _get(settings, name)
     if not value:
@@ -223,7 +218,7 @@ class FilterSettings:
         spare_never: addresses in which one of these is found are never spared.
         log_path: the dedup log, or None for no log.
         log_size: bytes that its files may have together.
-        log_text: characters of each page's text in it; 0 without a log.
+        log_text: characters of each page's text in it.
     """
 
     action: Action = _setting("drop", _choice(ACTIONS))
@@ -241,7 +236,7 @@ class FilterSettings:
     spare_never: tuple[re.Pattern[str], ...] = _setting([], _spare_never)
     log_path: Path | None = _setting(None, _log_path, "SIMHASH_LOG")
     log_size: int = _setting(1_000_000_000, _number(int, 10_000))
-    log_text: int = _setting(1000, _log_text)
+    log_text: int = _setting(1000, _number(int, 0))
     item_text_field: str | None = _setting(None, _text)
     item_html_field: str | None = _setting(None, _text)
     item_key_field: str | None = _setting("url", _text)

@@ -36,9 +36,6 @@ def chosen_recipe(name: str | None, settings: BaseSettings) -> Recipe:
 
     Settings of the project belong to the project's recipe; those of the command line (``-s``)
     change the named recipe too.
-
-    Raises:
-        SettingError: there is no such recipe, or a setting does not fit.
     """
     if name is not None:
         given = SETTINGS_PRIORITIES["cmdline"]
@@ -48,11 +45,7 @@ def chosen_recipe(name: str | None, settings: BaseSettings) -> Recipe:
 
 
 def index_url(options: argparse.Namespace, settings: BaseSettings) -> str:
-    """Return the URL of the index that is meant.
-
-    Raises:
-        UsageError: none is named.
-    """
+    """Return the URL of the index that is named; none is a UsageError."""
     url: str = options.index or FilterSettings.from_settings(settings).index_url
     # With a colon in its first part, it may be a URL with a password that lacks a slash.
     if options.index and ":" not in url.partition("/")[0]:
@@ -66,11 +59,7 @@ def index_url(options: argparse.Namespace, settings: BaseSettings) -> str:
 
 
 def log_paths(given: Sequence[str] | None, settings: BaseSettings) -> list[str | Path]:
-    """Return the dedup logs that are given, or that of the settings.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """Return the dedup logs that are given, or that of the settings; none is a UsageError."""
     if given:
         return list(given)
     path = FilterSettings.from_settings(settings).log_path

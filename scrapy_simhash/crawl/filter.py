@@ -74,7 +74,7 @@ class CrawlFilter:
             self.settings.recipe,
             processes=self.settings.processes,
             timeout=self.settings.timeout,
-            excerpt_length=self.settings.log_text,
+            excerpt_length=self.settings.log_text if self.settings.log_path else 0,
         )
         self._claims = Claims(
             self._index,

@@ -38,13 +38,10 @@ class Dataset:
 
 
 def read_dataset(folder: str | Path) -> Dataset:
-    """Read a set of labelled pages; it is named after its folder.
+    """Read a set, named after its folder; a FileError says what is wrong, and where.
 
     The kind of a pair stands behind its label, as in ``negative/template``, or in a column
     ``kind``.
-
-    Raises:
-        FileError: the folder holds no set; the message says what is wrong and where.
     """
     folder = Path(folder)
     path = next((folder / name for name in _DOCUMENTS if (folder / name).is_file()), None)

@@ -24,9 +24,6 @@ def decide(
 
     Originals are confirmed. A page that is not compared stays. Of two near pages with the same key
     the first one stays.
-
-    Raises:
-        StoreError: the index fails.
     """
     seen: set[str] = set()
     pages = iter(analysed)

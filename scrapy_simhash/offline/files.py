@@ -30,8 +30,7 @@ def unpacked_name(path: Path) -> str:
 def unpacked(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
     """Open a file; yield it, and the file on the disk, whose ``tell()`` says how far it was read.
 
-    Raises:
-        FileError: it is not there, cannot be read or is damaged.
+    What cannot be read is a FileError.
     """
     opener = _OPENERS.get(path.suffix.lower(), contextlib.nullcontext)
     try:
@@ -52,11 +51,7 @@ def json_object(line: bytes) -> dict[str, Any] | None:
 
 
 def json_lines(lines: Iterable[bytes], path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the objects of a file of JSON lines, each with its place.
-
-    Raises:
-        FileError: a line is no object.
-    """
+    """Yield the objects of a file of JSON lines, each with its place; others are a FileError."""
     for number, line in enumerate(lines, 1):
         where = f"{path}, line {number}"
         found = json_object(line)
@@ -78,8 +73,7 @@ def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def table(path: Path, *columns: str) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield the rows of a CSV or TSV file by its columns, each with its place.
 
-    Raises:
-        FileError: one of these columns is missing, or a line is no row.
+    A column that is missing, and a line that is no row, are a FileError.
     """
     with unpacked(path) as (file, _):
         lines = (line.decode() for line in file)

@@ -73,11 +73,7 @@ def read_pages(
 
 
 def page_files(path: Path) -> list[Path]:
-    """Return the files with pages: a file itself, or all that are in a folder, in sorted order.
-
-    Raises:
-        FileError: there is none.
-    """
+    """Return the files with pages, sorted: a file itself, or all in a folder; none is an error."""
     if not path.exists():
         raise FileError(f"{path}: there is no such file")
     known = (*_LINES, *_HTML, *_WARC)

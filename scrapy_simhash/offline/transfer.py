@@ -59,11 +59,7 @@ def write(file: IO[bytes], spec: IndexSpec, entries: Iterable[Entry]) -> tuple[i
 def check(path: Path) -> tuple[IndexSpec, int] | None:
     """Read an exported index to its end; return how its index is opened, and its number of pages.
 
-    Returns:
-        None for a file that is no exported index.
-
-    Raises:
-        FileError: it is not whole, or is of another version.
+    Another file gives None; an index that is not whole, or of another version, is a FileError.
     """
     with unpacked(path) as (file, _):
         last = file.readline(_LONGEST_HEADER)

@@ -249,8 +249,7 @@ def _numbered(path: Path, number: int) -> Path:
 def log_files(paths: Iterable[str | Path]) -> list[Path]:
     """Return the files of logs and the rotated ones beside them, each once, the oldest first.
 
-    Raises:
-        FileNotFoundError: there is no such log.
+    A log that is not there is a FileNotFoundError.
     """
     files: dict[Path, None] = {}
     for given in map(Path, paths):
