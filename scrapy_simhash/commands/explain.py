@@ -72,28 +72,25 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     elif logs:
         lines.append("  not in the log")
     if repeating:
-        lines.append(f"  repeated by {count(len(repeating), 'page')}:")
-        lines += (f"    {line.distance:3} bits  {line.key}" for line in repeating)
+        lines.append(f"  repeated by {count(len(repeating), 'page')}")
     say(lines)
     return 0 if own or last is not None or repeating else 1
 
 
-def _read(
-    logs: Sequence[str | Path], names: set[str], url: str
-) -> tuple[LogLine | None, list[LogLine]]:
-    """Return the last line about the page, and the last about each page that repeats it."""
+def _read(logs: Sequence[str | Path], names: set[str], url: str) -> tuple[LogLine | None, set[str]]:
+    """Return the last line about the page, and the pages that repeat it."""
     last: LogLine | None = None
-    repeating: dict[str, LogLine] = {}
+    repeating: set[str] = set()
     for line in log_lines(logs):
         if not isinstance(line, LogLine):
             continue
         if line.key in names or line.url == url:
             last = line
         # A page that has changed since repeats this one no more.
-        repeating.pop(line.key, None)
+        repeating.discard(line.key)
         if line.original in names:
-            repeating[line.key] = line
-    return last, sorted(repeating.values(), key=lambda line: (line.distance, line.key))
+            repeating.add(line.key)
+    return last, repeating
 
 
 def _in_index(index: Index, own: Sequence[Entry]) -> Iterator[str]:

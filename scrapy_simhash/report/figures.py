@@ -158,8 +158,6 @@ def read_figures(
 
 def plain(figures: Figures) -> dict[str, Any]:
     """Return the figures for programs, as JSON has them; sizes in bytes."""
-    hosts = figures.hosts.largest(HOSTS, by=2)
-    pairs = figures.pairs.largest(MIRRORS)
     return {
         "judged": figures.judged,
         "unreadable_lines": figures.unreadable,
@@ -168,17 +166,15 @@ def plain(figures: Figures) -> dict[str, Any]:
         "near_and_kept": figures.near,
         "actions": figures.actions,
         "skipped": figures.reasons,
-        "hosts": [
-            {"host": host} | dict(zip(_HOST_FIELDS, map(round, row), strict=True))
-            for host, row in hosts
-        ],
+        "hosts": {
+            host: dict(zip(_HOST_FIELDS, map(round, row), strict=True))
+            for host, row in figures.hosts.largest(HOSTS, by=2)
+        },
         "pairs": [
             {"host": copy, "repeats": original, "pages": int(row[0])}
-            for (copy, original), row in pairs
+            for (copy, original), row in figures.pairs.largest(MIRRORS)
         ],
-        "patterns": {
-            name: asdict(pattern) for name, pattern in first_of(figures.patterns, PATTERNS)
-        },
+        "patterns": {name: asdict(one) for name, one in first_of(figures.patterns, PATTERNS)},
         "clusters": {cluster.key: cluster.copies for cluster in figures.clusters},
         "walls": {wall.key: wall.copies for wall in figures.walls},
     }

@@ -6,25 +6,23 @@ a content security policy allows nothing but the file's own style.
 
 from __future__ import annotations
 
-from importlib.resources import files
-from urllib.parse import urlsplit
+import re
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from scrapy_simhash.fingerprint.rule import REASONS
 from scrapy_simhash.report import words
-from scrapy_simhash.report.difference import Piece, sides
+from scrapy_simhash.report.difference import sides
 from scrapy_simhash.report.figures import HOSTS, MIRRORS, PATTERNS, Figures
 from scrapy_simhash.report.patterns import first_of
 
-_COMPARED = 6000  # characters of a text that are compared
-_LONGEST_LINK = 2000
+_WEB_ADDRESS = re.compile(r"https?://[^\s\[]\S{0,2000}")
 
 
 def render(figures: Figures, log: str) -> str:
     """Return the report of a log's figures as an HTML document."""
     environment = Environment(
-        loader=FunctionLoader(_part),
+        loader=PackageLoader(__package__, ""),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -32,7 +30,7 @@ def render(figures: Figures, log: str) -> str:
     )
     for name in ("count", "size", "duration", "moment", "percent", "clipped"):
         environment.filters[name] = getattr(words, name)
-    environment.tests["web_address"] = _is_web_address
+    environment.tests["web_address"] = _WEB_ADDRESS.fullmatch
     return environment.get_template("report.html").render(
         figures=figures,
         log=log,
@@ -40,23 +38,8 @@ def render(figures: Figures, log: str) -> str:
         mirrors=_mirrors(figures),
         patterns=first_of(figures.patterns, PATTERNS),
         rule=REASONS,
-        sides=_sides,
+        sides=sides,
     )
-
-
-def _part(name: str) -> str:
-    return files(__package__).joinpath(name).read_text("utf-8")
-
-
-def _is_web_address(key: str) -> bool:
-    try:
-        return len(key) < _LONGEST_LINK and urlsplit(key).scheme in ("http", "https")
-    except ValueError:
-        return False
-
-
-def _sides(before: str, after: str) -> tuple[list[Piece], list[Piece]]:
-    return sides(before[:_COMPARED], after[:_COMPARED])
 
 
 def _mirrors(figures: Figures) -> list[tuple[str, str, float, float, float]]:

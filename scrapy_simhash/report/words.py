@@ -10,13 +10,10 @@ _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 def count(number: float, noun: str = "") -> str:
     """Return a whole number, with its noun if it is given: ``1 page``, ``2,000 copies``."""
     text = f"{number:,.0f}"
-    return f"{text} {noun if text == '1' else plural(noun)}" if noun else text
-
-
-def plural(noun: str) -> str:
-    """Return the plural of a noun."""
+    if not noun or text == "1":
+        return f"{text} {noun}".rstrip()
     is_regular = not noun.endswith("y") or noun.endswith(("ay", "ey", "oy"))
-    return noun + "s" if is_regular else noun[:-1] + "ies"
+    return f"{text} {noun}s" if is_regular else f"{text} {noun[:-1]}ies"
 
 
 def size(number: float) -> str:

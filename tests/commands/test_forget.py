@@ -149,7 +149,7 @@ def test_explain_says_what_became_of_a_page(url: str, log: Path, capsys: Any) ->
     assert simhash("explain", A, *about) == 0
     out = capsys.readouterr().out
     assert f"original, in the index since {SINCE} UTC" in out
-    assert "repeated by 4 pages:\n      0 bits  http://m.example/2" in out
+    assert "repeated by 4 pages\n" in out
     assert simhash("explain", "http://m.example/1#x", *about) == 0
     out = capsys.readouterr().out
     assert "not in the index" in out
@@ -171,7 +171,7 @@ def test_explain_takes_the_index_or_the_log_alone(url: str, log: Path, capsys: A
     assert simhash("explain", "http://m.example/1", settings={"SIMHASH_LOG": str(log)}) == 0
     assert "index" not in capsys.readouterr().out
     assert simhash("explain", A, "--log", log) == 0
-    assert re.findall(r"(\d) bits", capsys.readouterr().out) == ["0", "1", "1", "2"]
+    assert "repeated by 4 pages\n" in capsys.readouterr().out
 
 
 def test_explain_names_the_sentence_of_the_rule(tmp_path: Path, capsys: Any) -> None:

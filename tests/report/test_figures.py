@@ -56,8 +56,8 @@ def test_figures_are_those_of_the_lines(tmp_path_factory: Any, lines: list[LogLi
     assert got["pages"] == dict(Counter(each.verdict for each in lines))
     assert got["actions"] == ({"drop": len(copies)} if copies else {})
     assert got["skipped"] == dict(Counter(each.reason for each in lines if each.reason))
-    for row in got["hosts"]:
-        own = [each for each in lines if each.host == row["host"]]
+    for host, row in got["hosts"].items():
+        own = [each for each in lines if each.host == host]
         repeated = [each for each in own if each.verdict == "duplicate"]
         assert (row["judged"], row["repeated"]) == (len(own), len(repeated))
         assert row["bytes_repeated"] == sum(each.bytes or 0 for each in repeated)
