@@ -13,6 +13,7 @@ import traceback
 from collections import deque
 from collections.abc import Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import xxhash
 
@@ -28,6 +29,8 @@ __all__ = ["PageFailed", "PageTimeout", "WorkerPool", "analyse_all"]
 REMEMBERED_BYTES = 12_000_000
 # Pages that :func:`analyse_all` has analysed ahead, for each process.
 _AHEAD = 16
+
+T = TypeVar("T")
 
 
 class WorkerPool:
@@ -156,17 +159,17 @@ class WorkerPool:
 
 
 def analyse_all(
-    bodies: Iterable[Body],
+    pages: Iterable[tuple[T, Body]],
     recipe: Recipe,
     *,
     processes: int,
-    timeout: float,
+    timeout: float = 60.0,
     excerpt_length: int = 0,
     largest: int | None = None,
-) -> Generator[PageAnalysis, None, None]:
-    """Yield the analysis of each body, in their order; for callers without an event loop.
+) -> Generator[tuple[T, PageAnalysis], None, None]:
+    """Yield pages with their analyses, in their order; for callers without an event loop.
 
-    A body that fails, or has more than ``largest`` bytes, has a reason instead of a fingerprint.
+    A page that fails, or has more than ``largest`` bytes, has a reason instead of a fingerprint.
     """
     pool = WorkerPool(recipe, processes=processes, timeout=timeout, excerpt_length=excerpt_length)
 
@@ -185,14 +188,16 @@ def analyse_all(
             task.cancel()
         await asyncio.gather(*running, pool.close(), return_exceptions=True)
 
+    names: deque[T] = deque()
     running: deque[asyncio.Task[PageAnalysis]] = deque()
     with contextlib.closing(asyncio.new_event_loop()) as loop:
         try:
-            for body in bodies:
+            for name, body in pages:
+                names.append(name)
                 running.append(loop.create_task(analyse(body)))
                 if len(running) > _AHEAD * max(processes, 1):
-                    yield loop.run_until_complete(running.popleft())
+                    yield names.popleft(), loop.run_until_complete(running.popleft())
             while running:
-                yield loop.run_until_complete(running.popleft())
+                yield names.popleft(), loop.run_until_complete(running.popleft())
         finally:
             loop.run_until_complete(end())

@@ -28,12 +28,13 @@ from pathlib import Path
 
 from scrapy.settings import BaseSettings
 
+from scrapy_simhash.analysis.pool import analyse_all
 from scrapy_simhash.commands.chosen import add_shared_options, index_url
 from scrapy_simhash.commands.output import progress, say, whole_file
 from scrapy_simhash.detector import NearDuplicateDetector
 from scrapy_simhash.index import open_index
 from scrapy_simhash.offline.dedupe import decide
-from scrapy_simhash.offline.pages import analysed, page_files, read_pages
+from scrapy_simhash.offline.pages import page_files, read_pages
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import FilterSettings
 
@@ -62,8 +63,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         index = stack.enter_context(contextlib.closing(open_index(url, own.index_spec())))
         bar = stack.enter_context(progress("reading", total, "B"))
         pages = (page for path in options.pages for page in read_pages(path, bar.update))
-        analyses = analysed(
-            pages,
+        analyses = analyse_all(
+            ((page, page.body) for page in pages),
             own.recipe,
             processes=own.processes,
             timeout=own.timeout,

@@ -27,10 +27,11 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.analysis.page import PageAnalysis
+from scrapy_simhash.analysis.pool import analyse_all
 from scrapy_simhash.commands.chosen import chosen_recipe
 from scrapy_simhash.commands.output import aligned, columns, has_colours, progress, say
 from scrapy_simhash.fingerprint.recipe import Recipe
-from scrapy_simhash.offline.pages import SavedPage, analysed, read_pages
+from scrapy_simhash.offline.pages import SavedPage, read_pages
 from scrapy_simhash.offline.tuning import (
     BAND,
     Answers,
@@ -76,8 +77,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
 
 def _compared(path: str, recipe: Recipe) -> Iterator[tuple[SavedPage, PageAnalysis]]:
     """Yield the pages that have enough text, each with an excerpt of it."""
-    pages = itertools.islice(read_pages(path), _PAGES)
-    found = analysed(pages, recipe, processes=os.cpu_count() or 1, excerpt_length=_EXCERPT)
+    pages = ((page, page.body) for page in itertools.islice(read_pages(path), _PAGES))
+    found = analyse_all(pages, recipe, processes=os.cpu_count() or 1, excerpt_length=_EXCERPT)
     for page, analysis in progress("reading", _PAGES, of=found):
         if analysis.fingerprint is not None:
             yield page, analysis

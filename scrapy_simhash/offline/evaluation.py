@@ -18,12 +18,13 @@ from random import Random
 from statistics import mean
 from typing import NamedTuple
 
+from scrapy_simhash.analysis.pool import analyse_all
 from scrapy_simhash.fingerprint.facts import Facts
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.rule import ONE_HOST, Kinship, Rule, headings_alike, kinship
 from scrapy_simhash.index import Ruling
 from scrapy_simhash.offline.datasets import Dataset
-from scrapy_simhash.offline.pages import SavedPage, analysed
+from scrapy_simhash.offline.pages import SavedPage
 from scrapy_simhash.offline.pairs import Numbers, near_pairs
 
 _SHUFFLES = 5
@@ -126,8 +127,9 @@ def evaluate(
     ``progress`` is called after each document.
     """
     known, fingerprints, skipped = [], [], Counter[str]()
-    for page, analysis in analysed(dataset.documents, recipe, processes=processes):
-        known.append((page.key, analysis.facts))
+    pages = ((page.key, page.body) for page in dataset.documents)
+    for key, analysis in analyse_all(pages, recipe, processes=processes):
+        known.append((key, analysis.facts))
         fingerprints.append(analysis.fingerprint)
         skipped.update([analysis.reason] if analysis.reason else [])
         progress()

@@ -6,18 +6,14 @@ bytes as ``html_base64``, or a ``text`` without a page.
 
 from __future__ import annotations
 
-import contextlib
-import itertools
 from base64 import b64decode
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from email.message import Message
 from pathlib import Path
 from typing import IO, Any
 
-from scrapy_simhash.analysis.page import Body, PageAnalysis, text_body
-from scrapy_simhash.analysis.pool import analyse_all
-from scrapy_simhash.fingerprint.recipe import Recipe
+from scrapy_simhash.analysis.page import Body, text_body
 from scrapy_simhash.keys import page_key, plain_key
 from scrapy_simhash.offline.files import FileError, json_lines, unpacked, unpacked_name
 
@@ -155,13 +151,3 @@ def _warc(path: Path, file: IO[bytes]) -> Iterator[SavedPage]:
                     yield SavedPage(url, plain_key(url), body)
     except ArchiveLoadFailed as error:
         raise FileError(f"{path}: damaged ({error})") from None
-
-
-def analysed(
-    pages: Iterable[SavedPage], recipe: Recipe, *, timeout: float = 60.0, **limits: Any
-) -> Generator[tuple[SavedPage, PageAnalysis], None, None]:
-    """Yield pages with their analyses, in their order; see :func:`.analysis.pool.analyse_all`."""
-    pages, same = itertools.tee(pages)
-    bodies = (page.body for page in pages)
-    with contextlib.closing(analyse_all(bodies, recipe, timeout=timeout, **limits)) as analyses:
-        yield from zip(same, analyses, strict=False)

@@ -281,9 +281,10 @@ def test_bodies_are_analysed_in_their_order_without_an_event_loop(processes: int
     bodies = [Body(html(article(seed))) for seed in range(40)]
     bodies[3], bodies[5] = Body(b"raise"), Body(b"x" * 100_000)
     wanted = [analyse_body(body, HOSTILE) if body.data != b"raise" else None for body in bodies]
-    found = [
-        *analyse_all(bodies, HOSTILE, processes=processes, timeout=5, largest=50_000),
-    ]
+    pages = enumerate(bodies)
+    answers = list(analyse_all(pages, HOSTILE, processes=processes, timeout=5, largest=50_000))
+    assert [number for number, _ in answers] == list(range(40))
+    found = [analysis for _, analysis in answers]
     assert found[3].reason == "extractor_error"
     assert found[5].reason == "too_large"
     for number in (3, 5):
@@ -292,12 +293,13 @@ def test_bodies_are_analysed_in_their_order_without_an_event_loop(processes: int
 
 
 def test_caller_may_stop_in_the_middle_of_many_bodies() -> None:
-    found = analyse_all((Body(b"%d" % n) for n in range(100)), HOSTILE, processes=1, timeout=5)
-    assert next(found).fingerprint is not None
+    pages = ((n, Body(b"%d" % n)) for n in range(100))
+    found = analyse_all(pages, HOSTILE, processes=1, timeout=5)
+    assert next(found)[1].fingerprint is not None
     found.close()  # type: ignore[attr-defined]
 
 
 def test_page_that_hangs_has_a_reason_without_an_event_loop() -> None:
     bodies = [Body(b"hang"), PAGE]
-    found = list(analyse_all(bodies, HOSTILE, processes=1, timeout=1))
-    assert [analysis.reason for analysis in found] == ["timeout", None]
+    found = list(analyse_all(enumerate(bodies), HOSTILE, processes=1, timeout=1))
+    assert [analysis.reason for _, analysis in found] == ["timeout", None]

@@ -16,6 +16,7 @@ from scrapy import Request, Spider
 from scrapy_simhash.analysis.page import analyse_html
 from scrapy_simhash.detector import spec_of
 from scrapy_simhash.fingerprint.recipe import named_recipe
+from scrapy_simhash.fingerprint.rule import REASONS
 from scrapy_simhash.index import Entry, open_existing, open_index
 from scrapy_simhash.report.words import moment
 from tests.commands.running import log_line, simhash
@@ -181,7 +182,7 @@ def test_explain_names_the_sentence_of_the_rule(tmp_path: Path, capsys: Any) -> 
         + log_line("http://m.example/2", near=A, distance=3, reason="other-heading")
     )
     assert simhash("explain", "http://m.example/1", "--log", log) == 0
-    assert "but the texts have one name" in capsys.readouterr().out
+    assert f"{REASONS['long-text']} (long-text)" in capsys.readouterr().out
     assert simhash("explain", "http://m.example/2", "--log", log) == 0
     out = capsys.readouterr().out
     assert f"it is 3 bits from {A}" in out

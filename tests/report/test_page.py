@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_simhash.fingerprint.rule import REASONS
 from scrapy_simhash.report.dedup_log import CrawlStart, LogLine
 from scrapy_simhash.report.figures import Figures
 from scrapy_simhash.report.page import render
@@ -165,7 +166,7 @@ def test_doubtful_drops_say_why_and_what_differs() -> None:
     doubtful, kept = html.split('<section id="doubtful"')[1].split('<section id="near"')
     assert "<del>an old</del> day" in doubtful
     assert "<ins>a new</ins> day" in doubtful
-    assert "The headings differ, but long texts of one name are very near, or the same." in doubtful
+    assert f"{REASONS['long-text'].capitalize()}." in doubtful
     assert "an old <ins>night</ins>" in kept
     assert "The headings differ." in kept
 
