@@ -84,9 +84,11 @@ def main() -> None:
         _limit_memory()
         while True:
             header, data = _read(pages)
-            _limit_time(order["timeout"])
+            # Without a handler, SIGALRM ends the process even inside an endless loop of C code. A
+            # thread that watches would cost as much as decoding a page.
+            signal.setitimer(signal.ITIMER_REAL, order["timeout"])
             answer = _answer(Body(data, **header), recipe, order["excerpt_length"])
-            _limit_time(0)
+            signal.setitimer(signal.ITIMER_REAL, 0)
             answers.write(answer)
             answers.flush()
 
@@ -96,13 +98,6 @@ def _answer(body: Body, recipe: Recipe, excerpt_length: int) -> bytes:
         return pack_answer(analyse_body(body, recipe, excerpt_length))
     except Exception:  # noqa: BLE001 - anything may come from an extractor; it is reported
         return pack_frame({"error": traceback.format_exc()})
-
-
-def _limit_time(seconds: float) -> None:
-    """Have the system end this process after so many seconds, unless told otherwise; 0: never."""
-    # Without a handler, SIGALRM ends the process even inside an endless loop of C code. A thread
-    # that watches would cost as much as decoding a page.
-    signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def _limit_memory() -> None:

@@ -36,6 +36,7 @@ from scrapy_simhash.offline.tuning import (
     BAND,
     Answers,
     Candidate,
+    Estimate,
     candidates,
     draw,
     estimate,
@@ -62,7 +63,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     # To add to; without a file, answers go nowhere.
     with open(options.labels or os.devnull, "a+", encoding="utf-8") as labels:  # noqa: PTH123
         pages = list(_compared(options.pages, recipe))
-        pairs = candidates(pages, _farthest(recipe))
+        farthest = recipe.distance + recipe.bits // 16
+        pairs = candidates(pages, farthest)
         if not pairs:
             raise UsageError(
                 f"{options.pages}: no two of its {len(pages)} pages could be taken for copies"
@@ -72,7 +74,9 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
             _ask(draw(pairs, _EACH), pages, answers, labels)
         elif not answers:
             raise UsageError("no terminal to ask at, and no answers in a file of --labels")
-    say(_report(recipe, pairs, answers))
+    distances = sorted({*range(BAND - 1, farthest + 1, BAND), recipe.distance})
+    estimates = [estimate(pairs, answers, k) for k in distances]
+    say(_report(estimates, recipe.distance))
 
 
 def _compared(path: str, recipe: Recipe) -> Iterator[tuple[SavedPage, PageAnalysis]]:
@@ -82,10 +86,6 @@ def _compared(path: str, recipe: Recipe) -> Iterator[tuple[SavedPage, PageAnalys
     for page, analysis in progress("reading", _PAGES, of=found):
         if analysis.fingerprint is not None:
             yield page, analysis
-
-
-def _farthest(recipe: Recipe) -> int:
-    return recipe.distance + recipe.bits // 16
 
 
 def _ask(
@@ -143,12 +143,10 @@ def _read_labels(labels: IO[str], pages: Sequence[tuple[SavedPage, PageAnalysis]
     return answers
 
 
-def _report(recipe: Recipe, pairs: list[Candidate], answers: Answers) -> list[str]:
-    distances = sorted({*range(BAND - 1, _farthest(recipe) + 1, BAND), recipe.distance})
-    estimates = [estimate(pairs, answers, k) for k in distances]
+def _report(estimates: Sequence[Estimate], present: int) -> list[str]:
     rows = [("k", "right drops", "90% interval", "pairs", "answered")]
     for one in estimates:
-        mark = "*" if one.distance == recipe.distance else ""
+        mark = "*" if one.distance == present else ""
         share, interval = f"{one.precision:.3f}", f"{one.low:.3f}-{one.high:.3f}"
         shown = (share, interval) if one.pairs else ("-", "-")
         rows.append((f"{one.distance}{mark}", *shown, f"{one.pairs:,}", f"{one.answered:,}"))

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.neighbours import distances
+from scrapy_simhash.index.neighbours import distances, packed_words
 
 #: The numbers of two documents, the lesser first.
 Numbers: TypeAlias = tuple[int, int]
-
-
-def words_of(fingerprints: Iterable[Fingerprint]) -> npt.NDArray[np.uint64]:
-    """Return fingerprints of one width as words, shape (fingerprints, bits / 64)."""
-    rows = [np.frombuffer(known.to_bytes(), ">u8") for known in fingerprints]
-    return np.array(rows, np.uint64)
 
 
 def near_pairs(
@@ -28,8 +21,11 @@ def near_pairs(
 
     A document without a fingerprint is near to none.
     """
-    present = [number for number, known in enumerate(fingerprints) if known is not None]
-    words = words_of(known for known in fingerprints if known is not None)
+    known = {number: given for number, given in enumerate(fingerprints) if given is not None}
+    if not known:
+        return []
+    present, bits = list(known), next(iter(known.values())).bits
+    words = packed_words([given.to_bytes() for given in known.values()], bits)
     near: list[tuple[Numbers, int]] = []
     for row, number in enumerate(present[:-1]):
         apart = distances(words[row + 1 :], words[row])

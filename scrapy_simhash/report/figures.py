@@ -113,7 +113,7 @@ class Figures:
         walls = [key for key, (_, own) in most_on_own_host if own >= WALL_COPIES]
         clusters = {key: Cluster(key) for key in (*largest, *walls)}
         extremes = (self.far, self.unlike, self.told_apart)
-        compared = {other for each in extremes for other, _ in each.lines()}
+        shown = clusters.keys() | {other for each in extremes for other, _ in each.lines()}
         if self.judged:
             self.stretch = ceil((self.last - self.first + 1) / STRETCHES)
         for line in lines:
@@ -124,10 +124,10 @@ class Figures:
             if line.verdict == "duplicate":
                 if line.original in clusters:
                     clusters[line.original].add(line)
-            elif line.text and line.key in clusters:
-                clusters[line.key].text = line.text
-            if line.verdict != "duplicate" and line.text and line.key in compared:
+            elif line.text and line.key in shown:
                 self.texts[line.key] = line.text
+        for cluster in clusters.values():
+            cluster.text = self.texts.get(cluster.key, "")
         self.clusters = [clusters[key] for key in largest]
         self.walls = [clusters[key] for key in walls]
 

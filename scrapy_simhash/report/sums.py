@@ -25,9 +25,6 @@ class Sums(Generic[K]):
         self._forgotten = [0.0] * width
         self._forgotten_names = 0
 
-    def __len__(self) -> int:
-        return len(self._rows)
-
     def add(self, name: K, *numbers: float) -> None:
         """Add a row's worth of numbers to those of a name."""
         row = self._rows.get(name)

@@ -35,7 +35,6 @@ from scrapy_simhash.fingerprint.recipe import RECIPES, Recipe
 from scrapy_simhash.index import neighbours
 from scrapy_simhash.offline.datasets import Dataset, read_dataset
 from scrapy_simhash.offline.pages import SavedPage
-from scrapy_simhash.offline.pairs import words_of
 from tests.benchmarks.documents import html_of, text_of
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -169,7 +168,8 @@ def show(title: str, pages: Pages, sizes: tuple[int, ...]) -> None:
         if features not in known:
             known[features] = unrelated(pages, recipe)
         far = known[features]
-        words = words_of(recipe.fingerprint(text) for text in pages.texts)
+        prints = [recipe.fingerprint(text).to_bytes() for text in pages.texts]
+        words = neighbours.packed_words(prints, bits)
         one, other = np.nonzero(far.pairs)
         apart = neighbours.distances(words[one], words[other])
         for distance in distances:

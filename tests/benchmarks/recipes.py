@@ -33,11 +33,10 @@ from scrapy_simhash.extraction.extractor import EXTRACTORS, extract
 from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.recipe import RECIPES, Recipe
 from scrapy_simhash.fingerprint.simhash import BITS, Fingerprint
-from scrapy_simhash.index.neighbours import distances
+from scrapy_simhash.index.neighbours import distances, packed_words
 from scrapy_simhash.offline.datasets import Dataset, read_dataset
 from scrapy_simhash.offline.evaluation import Score
 from scrapy_simhash.offline.pages import SavedPage
-from scrapy_simhash.offline.pairs import words_of
 from tests.benchmarks.documents import html_of, text_of
 from tests.benchmarks.judging import curve, f1
 from tests.benchmarks.kinds import make_kinds
@@ -149,7 +148,8 @@ def analysed(documents: list[SavedPage], tried: list[Recipe], processes: int) ->
 
 def skew(prints: list[Fingerprint | None]) -> float:
     """Pairs that share a block, over those expected; near-duplicates are no unrelated texts."""
-    words = words_of(known for known in prints if known is not None)
+    present = [known for known in prints if known is not None]
+    words = packed_words([known.to_bytes() for known in present], present[0].bits)
     blocks = words.view(np.uint16)
     a, b = np.triu_indices(len(words), 1)
     unrelated = distances(words[a], words[b]) > 16 * words.shape[1]

@@ -31,7 +31,7 @@ def test_nothing_is_lost_of_the_sums_of_many_names(
     sums: Sums[int] = Sums(2, names=4)
     for name, number in numbers:
         sums.add(name, 1, number)
-        assert len(sums) <= 8
+        assert len(sums._rows) <= 8
     shown = sums.largest(count)
     _, rest = sums.rest(count)
     for place, whole in enumerate((len(numbers), sum(number for _, number in numbers))):
