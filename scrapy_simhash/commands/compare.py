@@ -50,7 +50,6 @@ _SECONDS = 20.0
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("a", metavar="A", help="address, file, or text")
     parser.add_argument("b", metavar="B", help="address, file, or text")
     parser.add_argument("--text", action="store_true", help="compare texts instead of pages")
@@ -71,7 +70,6 @@ class _Side:
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
-    """Get the two, judge them, and show the result."""
     recipe = chosen_recipe(options.recipe, settings)
     one, other = (_side(name, options.text, recipe, settings) for name in (options.a, options.b))
     colour = has_colours()

@@ -42,7 +42,6 @@ _SHOWN = 5
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("pages", nargs="+", metavar="PAGES", help="saved pages")
     parser.add_argument(
         "--verdicts", metavar="FILE", help="write what is kept, a line of JSON for each page"
@@ -51,7 +50,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
-    """Judge the pages, and write what was asked for."""
     own = FilterSettings.from_settings(settings)
     # An index of the crawl's settings is only touched when it is named here.
     url = index_url(options, settings) if options.index else "memory://"

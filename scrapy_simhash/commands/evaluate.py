@@ -47,7 +47,6 @@ _PAIRS = ("a", "b", "distance", "reason", "kind")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("datasets", nargs="+", metavar="DATASET", help="folder of labelled pages")
     parser.add_argument(
         "--recipe", action="append", metavar="NAME", help="measure this recipe (may be repeated)"
@@ -59,7 +58,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
-    """Measure, and print."""
     recipes = [chosen_recipe(name, settings) for name in dict.fromkeys(options.recipe or [None])]
     datasets = [read_dataset(folder) for folder in options.datasets]
     results = []

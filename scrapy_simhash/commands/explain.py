@@ -39,13 +39,11 @@ _DONE = {"drop": "dropped", "follow": "followed, its items dropped", "flag": "fl
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("page", metavar="URL", help="the address of a page, or its key")
     add_shared_options(parser, "index", "log")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
-    """Look the page up, and print what is known."""
     url, logs = None, []
     with suppress(UsageError):
         url = index_url(options, settings)

@@ -26,13 +26,11 @@ from scrapy_simhash.report.words import count
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("file", metavar="FILE", help="the file to write")
     add_shared_options(parser, "index")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
-    """Write the file."""
     url = index_url(options, settings)
     with whole_file(options.file) as whole, closing(open_existing(url)) as index:
         # The fastest level, because keys and fingerprints gain little by more.

@@ -33,7 +33,6 @@ _SHOWN = 5
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("pages", nargs="*", metavar="URL", help="the address, or key, of a page")
     parser.add_argument(
         "--older-than", type=float, metavar="DAYS", help="pages that came in more days ago"
@@ -46,7 +45,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
-    """Count, ask, delete."""
     if not options.pages and not options.host and options.older_than is None:
         raise UsageError("name the pages to forget: give URLs, --host or --older-than")
     if options.older_than is not None and not options.older_than >= 0:

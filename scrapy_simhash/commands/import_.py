@@ -41,7 +41,6 @@ _BATCH = 2048
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("file", metavar="FILE", help="the file to read")
     parser.add_argument(
         "--key", default="url", metavar="COLUMN", help="the column that names a page (url)"
@@ -60,7 +59,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
-    """Read, check, add."""
     url = index_url(options, settings)
     path = Path(options.file)
     if exported := check(path):

@@ -35,7 +35,6 @@ from scrapy_simhash.url_patterns.table import PatternTable
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("--all", action="store_true", help="signatures that are no patterns too")
     for name, text in (
         ("pin", "make it a pattern"),
@@ -51,7 +50,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
-    """Change rows, or list them."""
     url = index_url(options, settings)
     # An index that is not there is not made for its patterns.
     open_existing(url).close()

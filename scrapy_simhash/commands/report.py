@@ -30,7 +30,6 @@ from scrapy_simhash.report.words import count, percent
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("logs", nargs="*", metavar="LOG", help="dedup log")
     default = "simhash-report.html"
     parser.add_argument(
@@ -40,7 +39,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
-    """Read the logs, write the report, and say where it is."""
     logs = log_paths(options.logs, settings)
     files = log_files(logs)
     output = Path(options.output).absolute()

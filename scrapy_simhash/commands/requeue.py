@@ -37,7 +37,6 @@ _METHOD = re.compile("[A-Z]+ [0-9a-f]{16} ")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument(
         "--pattern",
         action="append",
@@ -48,7 +47,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
-    """Read the log, ask the index, print."""
     lines = log_lines(log_paths(options.log, settings))
     if options.pattern:
         urls = _spared(lines, set(options.pattern))

@@ -22,12 +22,10 @@ from scrapy_simhash.report.words import moment, size
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     add_shared_options(parser, "index", "json")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
-    """Count, and print."""
     with closing(open_existing(index_url(options, settings))) as index:
         census, spec = index.census(), index.spec
         first = next(iter(index), None)

@@ -52,13 +52,11 @@ _TARGET = 0.95  # the share of drops that has to be right
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("pages", metavar="PAGES", help="pages of your crawl")
     parser.add_argument("--labels", metavar="FILE", help="where answers are read and kept")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
-    """Draw pairs, ask, and print what the answers say."""
     recipe = chosen_recipe(None, settings)
     # To add to; without a file, answers go nowhere.
     with open(options.labels or os.devnull, "a+", encoding="utf-8") as labels:  # noqa: PTH123
