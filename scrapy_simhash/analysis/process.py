@@ -167,7 +167,7 @@ class WorkerProcess(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Hand on the answers that are complete."""
         self._received += data
-        answered = 0
+        before = self.load
         while (frame := self._next_frame()) is not None:
             header, body = frame
             job = self._jobs.popleft()
@@ -175,8 +175,7 @@ class WorkerProcess(asyncio.Protocol):
                 job.end(PageFailed(header["error"]))
             else:
                 job.end(unpack_answer(header, body, self._bits))
-            answered += 1
-        if answered:
+        if self.load < before:
             self._begin_page()
             if self._pages >= PAGES_PER_PROCESS and not self._jobs:
                 self.kill()

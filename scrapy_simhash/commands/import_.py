@@ -26,7 +26,6 @@ import time
 from functools import partial
 from pathlib import Path
 
-from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.chosen import add_shared_options, chosen_recipe, index_url
@@ -64,8 +63,6 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     if exported := check(path):
         spec, total = exported
         entries = read_entries(path, spec)
-        if options.recipe:
-            raise UsageError(f"{path} is an exported index, which has a recipe: leave out --recipe")
     else:
         recipe = chosen_recipe(options.recipe, settings)
         columns, base = (options.key, options.fingerprint), 10 if options.decimal else 16

@@ -49,8 +49,6 @@ def read_dataset(folder: str | Path) -> Dataset:
         raise FileError(f"{folder}: it is no folder with {' or '.join(_DOCUMENTS)}")
     documents: dict[str, SavedPage] = {}
     for number, page in enumerate(read_pages(path, names=("id",)), 1):
-        if set(page.name) & set("\t\r\n"):
-            raise FileError(f"{path}, document {number}: an id has no tabs and line breaks")
         if page.name in documents:
             raise FileError(f"{path}, document {number}: the id {page.name} is there twice")
         documents[page.name] = page

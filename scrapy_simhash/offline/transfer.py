@@ -118,11 +118,10 @@ def read_foreign(
     """
     try:
         recipe.restored(0)
-    except ValueError:
+    except ValueError as error:
         raise FileError(
-            f"{path}: fingerprints of the recipe {recipe.name} cannot be imported alone, because "
-            "their block values, by which an index finds them, are made from the text: import "
-            'the pages with "scrapy simhash dedupe --index", or use a recipe of 64 bits'
+            f'{path}: {error}: import the pages with "scrapy simhash dedupe --index", or use a '
+            "recipe of 64 bits"
         ) from None
     for where, row in rows(path):
         for name in (key, fingerprint):

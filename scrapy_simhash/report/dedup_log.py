@@ -1,8 +1,9 @@
 """The dedup log: one line of JSON for each page or item that was judged.
 
 A line is one object in UTF-8, as in Scrapy's JSON Lines feeds. Pages and items always have the
-same fields; a crawl that begins adds a line that names its spider and settings. The log is rotated
-by size, ``dedup.jsonl`` to ``dedup.jsonl.1`` and so on; several processes may write to one log.
+same fields; a crawl that begins adds a line that names its spider and settings. Times are in
+seconds since 1970; a host has its port if the address names one. The log is rotated by size,
+``dedup.jsonl`` to ``dedup.jsonl.1`` and so on; several processes may write to one log.
 """
 
 from __future__ import annotations
@@ -31,12 +32,7 @@ _MOST_WAITING = 20_000
 
 @dataclass(frozen=True, slots=True)
 class CrawlStart:
-    """A crawl that began to write to the log.
-
-    Attributes:
-        time: in seconds since 1970.
-        settings: those that decide what counts as a near-duplicate, with their values; no secrets.
-    """
+    """A crawl that began to write to the log, and the settings that decide; no secrets."""
 
     time: float
     spider: str
@@ -46,13 +42,7 @@ class CrawlStart:
 
 @dataclass(frozen=True, slots=True)
 class SparedLine:
-    """A request that was not sent, because pages of addresses like its own were copies.
-
-    Attributes:
-        time: in seconds since 1970.
-        host: of the URL, with the port if it names one.
-        signature: of the address, without the host.
-    """
+    """A request that was not sent, and the signature of its address, without the host."""
 
     time: float
     url: str
@@ -66,11 +56,9 @@ class LogLine:
     """One judged page or item.
 
     Attributes:
-        time: in seconds since 1970.
         what: ``page`` or ``item``.
         url: an item has its key here.
         key: its name in the index, which copies of it give as their original.
-        host: of the URL, with the port if it names one.
         verdict: ``unique``, ``duplicate``, ``revisit`` or ``skipped``.
         reason: short name of the rule's sentence that decided on a duplicate, or on a page that was
             kept though it is near another; why a skipped page was not compared.
