@@ -56,7 +56,8 @@ class WorkerPool:
         self._order = pack_order(recipe, timeout, excerpt_length)
         self._workers: list[WorkerProcess] = []
         self._waiting: deque[Job] = deque()
-        self._thread: ThreadPoolExecutor | None = None
+        # It starts its thread with the first page.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash-analysis")
         self._closing = False
         # By digests of bodies, the one that was asked for last at the end.
         self._seen: dict[bytes, PageAnalysis] = {}
@@ -87,17 +88,12 @@ class WorkerPool:
         elif self._processes:
             analysis = await self._analyse_in_worker(body)
         else:
-            analysis = await self._analyse_in_thread(body)
+            loop = asyncio.get_running_loop()
+            analysis = await loop.run_in_executor(self._thread, self._analyse_here, body)
         self._seen[digest] = analysis
         if len(self._seen) > self._most:
             del self._seen[next(iter(self._seen))]
         return analysis
-
-    async def _analyse_in_thread(self, body: Body) -> PageAnalysis:
-        if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash-analysis")
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, self._analyse_here, body)
 
     def _analyse_here(self, body: Body) -> PageAnalysis:
         try:
@@ -122,8 +118,7 @@ class WorkerPool:
             ready = [worker for worker in self._workers if worker.ready]
             if not ready:
                 return
-            worker = ready[0] if len(ready) == 1 else min(ready, key=lambda worker: worker.load)
-            worker.send(self._waiting.popleft())
+            min(ready, key=lambda worker: worker.load).send(self._waiting.popleft())
 
     def _start_worker(self) -> None:
         try:
@@ -154,8 +149,7 @@ class WorkerPool:
         await asyncio.gather(*(worker.close() for worker in self._workers))
         for job in self._waiting:
             job.answer.cancel()
-        if self._thread is not None:
-            self._thread.shutdown(wait=False, cancel_futures=True)
+        self._thread.shutdown(wait=False, cancel_futures=True)
 
 
 def analyse_all(
