@@ -8,9 +8,6 @@ from scrapy.settings import BaseSettings
 
 from scrapy_simhash.exceptions import SettingError
 
-# Options of redis-py that REDIS_PARAMS and the URL of an index write alike.
-_PLAIN = ("db", "username", "password")
-
 
 def uses_scrapy_redis(settings: BaseSettings) -> bool:
     """Return whether scrapy-redis is the scheduler."""
@@ -33,26 +30,34 @@ def scrapy_redis_url(settings: BaseSettings) -> str:
     for name in ("url", "host", "port", "db"):
         if value := settings.get(f"REDIS_{name.upper()}"):
             params[name] = value
-    url = str(params.get("url") or "")
-    if not url and params.get("unix_socket_path"):
-        url = "unix://" + quote(str(params["unix_socket_path"]))
-    elif not url:
-        host = str(params.get("host") or "localhost")
-        place = f"{f'[{host}]' if ':' in host else host}:{params.get('port') or 6379}"
-        url = f"{'rediss' if params.get('ssl') else 'redis'}://{place}"
-    parts = _parts(url)
+    # As redis-py, what the URL says goes before what is said beside it.
+    parts = _parts(str(params.get("url") or ""))
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
     for name, value in params.items():
         if name == "ssl_cert_reqs":
             # It may be None or a constant of the module ssl, such as CERT_REQUIRED.
             word = str(getattr(value, "name", value)).removeprefix("CERT_").lower()
             query.setdefault(name, word)
-        elif name == "db" and parts.scheme != "unix" and parts.path.strip("/"):
-            # What the URL says goes before what is said beside it.
-            continue
-        elif value is not None and (name in _PLAIN or name.startswith("ssl_")):
+        elif name.startswith("ssl_") and value is not None:
             query.setdefault(name, str(value))
-    return url.partition("?")[0] + ("?" + urlencode(query) if query else "")
+    login, _, place = parts.netloc.rpartition("@")
+    user, _, password = login.partition(":")
+    user = user or quote(str(params.get("username") or ""), "")
+    password = password or quote(str(params.get("password") or ""), "")
+    scheme, path = parts.scheme, parts.path
+    if not scheme and params.get("unix_socket_path"):
+        scheme, path = "unix", quote(str(params["unix_socket_path"]))
+    elif not scheme:
+        scheme = "rediss" if params.get("ssl") else "redis"
+        host = str(params.get("host") or "localhost")
+        place = f"{f'[{host}]' if ':' in host else host}:{params.get('port') or 6379}"
+    database = str(params.get("db") or 0)
+    if scheme == "unix":
+        query.setdefault("db", database)
+    elif not path.strip("/") and "db" not in query:
+        path = f"/{database}"
+    login = f"{user}:{password}@" if user or password else ""
+    return f"{scheme}://{login}{place}{path}{'?' if query else ''}{urlencode(query)}"
 
 
 def _parts(url: str) -> SplitResult:
@@ -60,7 +65,7 @@ def _parts(url: str) -> SplitResult:
         parts = urlsplit(url)
         # A fragment, or an "@" in the query, is the rest of a password that holds "#" or "?".
         is_cut = parts.fragment or "@" in parts.query.partition("=")[0]
-        if is_cut or not parts.scheme:
+        if is_cut or (url and not parts.scheme):
             raise ValueError
     except ValueError:
         # Its own message may hold the password.

@@ -166,31 +166,31 @@ def test_unusable_setting_of_scrapy_redis_is_named_without_its_value(name: str, 
 @pytest.mark.parametrize(
     ("its_settings", "url"),
     [
-        ({}, "redis://localhost:6379"),
+        ({}, "redis://localhost:6379/0"),
         ({"REDIS_URL": "redis://h:1/2"}, "redis://h:1/2"),
         (
             {"REDIS_HOST": "h", "REDIS_PORT": "1", "REDIS_PARAMS": {"password": "p@", "db": 3}},
-            "redis://h:1?password=p%40&db=3",
+            "redis://:p%40@h:1/3",
         ),
         (
             {"REDIS_PARAMS": {"url": "redis://h:1", "username": "u", "password": "p"}},
-            "redis://h:1?username=u&password=p",
+            "redis://u:p@h:1/0",
         ),
-        ({"REDIS_URL": "redis://h:1", "REDIS_DB": 3}, "redis://h:1?db=3"),
+        ({"REDIS_URL": "redis://h:1", "REDIS_DB": 3}, "redis://h:1/3"),
         ({"REDIS_URL": "redis://h:1/2", "REDIS_DB": 3}, "redis://h:1/2"),
         ({"REDIS_URL": "redis://h:1?db=2", "REDIS_DB": 3}, "redis://h:1?db=2"),
         (
             {"REDIS_URL": "redis://u@h/1", "REDIS_PARAMS": {"password": "p", "username": "v"}},
-            "redis://u@h/1?password=p&username=v",
+            "redis://u:p@h/1",
         ),
         ({"REDIS_URL": "unix:///r.sock", "REDIS_DB": 3}, "unix:///r.sock?db=3"),
-        ({"REDIS_HOST": "::1"}, "redis://[::1]:6379"),
+        ({"REDIS_HOST": "::1"}, "redis://[::1]:6379/0"),
         (
             {"REDIS_HOST": "h", "REDIS_PARAMS": {"ssl": True, "ssl_ca_certs": "/ca.pem"}},
-            "rediss://h:6379?ssl_ca_certs=%2Fca.pem",
+            "rediss://h:6379/0?ssl_ca_certs=%2Fca.pem",
         ),
-        ({"REDIS_PARAMS": {"unix_socket_path": "/r.sock"}}, "unix:///r.sock"),
-        ({"REDIS_PARAMS": {"host": "h", "ssl": True}}, "rediss://h:6379"),
+        ({"REDIS_PARAMS": {"unix_socket_path": "/r.sock"}}, "unix:///r.sock?db=0"),
+        ({"REDIS_PARAMS": {"host": "h", "ssl": True}}, "rediss://h:6379/0"),
         (
             {"REDIS_URL": "rediss://h/0", "REDIS_PARAMS": {"ssl_cert_reqs": None}},
             "rediss://h/0?ssl_cert_reqs=none",
@@ -227,3 +227,11 @@ def test_what_the_url_of_scrapy_redis_says_goes_before_what_is_said_beside_it() 
         "db": 2,
     }
     assert "p@ss" in parse_address(found.index_url).secrets
+
+
+@pytest.mark.parametrize("password", ["p@ss", "a%41b", "one two+three", "?#&=/"])
+def test_a_password_of_redis_params_is_the_one_that_is_used(password: str) -> None:
+    scheduler = {"SCHEDULER": "scrapy_redis.scheduler.Scheduler", "REDIS_HOST": "h"}
+    address = parse_address(read(**scheduler, REDIS_PARAMS={"password": password}).index_url)
+    assert address.client["password"] == password
+    assert password in address.secrets
