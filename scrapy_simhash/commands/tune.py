@@ -31,17 +31,8 @@ from scrapy_simhash.analysis.pool import analyse_all
 from scrapy_simhash.commands.chosen import chosen_recipe
 from scrapy_simhash.commands.output import aligned, columns, has_colours, progress, say
 from scrapy_simhash.fingerprint.recipe import Recipe
+from scrapy_simhash.offline import tuning
 from scrapy_simhash.offline.pages import SavedPage, read_pages
-from scrapy_simhash.offline.tuning import (
-    BAND,
-    Answers,
-    Candidate,
-    Estimate,
-    candidates,
-    draw,
-    estimate,
-    suggest,
-)
 from scrapy_simhash.report.difference import change_lines, paint
 
 _PAGES = 3000
@@ -62,18 +53,18 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     with open(options.labels or os.devnull, "a+", encoding="utf-8") as labels:  # noqa: PTH123
         pages = list(_compared(options.pages, recipe))
         farthest = recipe.distance + recipe.bits // 16
-        pairs = candidates(pages, farthest)
+        pairs = tuning.candidates(pages, farthest)
         if not pairs:
             raise UsageError(
                 f"{options.pages}: no two of its {len(pages)} pages could be taken for copies"
             )
         answers = _read_labels(labels, pages)
         if sys.stdin.isatty():
-            _ask(draw(pairs, _EACH), pages, answers, labels)
+            _ask(tuning.draw(pairs, _EACH), pages, answers, labels)
         elif not answers:
             raise UsageError("no terminal to ask at, and no answers in a file of --labels")
-    distances = sorted({*range(BAND - 1, farthest + 1, BAND), recipe.distance})
-    estimates = [estimate(pairs, answers, k) for k in distances]
+    distances = sorted({*range(tuning.BAND - 1, farthest + 1, tuning.BAND), recipe.distance})
+    estimates = [tuning.estimate(pairs, answers, k) for k in distances]
     say(_report(estimates, recipe.distance))
 
 
@@ -87,9 +78,9 @@ def _compared(path: str, recipe: Recipe) -> Iterator[tuple[SavedPage, PageAnalys
 
 
 def _ask(
-    drawn: Sequence[Candidate],
+    drawn: Sequence[tuning.Candidate],
     pages: Sequence[tuple[SavedPage, PageAnalysis]],
-    answers: Answers,
+    answers: tuning.Answers,
     labels: IO[str],
 ) -> None:
     """Show pairs and note the answers, until they end or are broken off."""
@@ -124,7 +115,9 @@ def _shown(both: Sequence[tuple[SavedPage, PageAnalysis]]) -> Iterator[str]:
     yield from (f"    {line}" for line in changes or ["nothing"])
 
 
-def _read_labels(labels: IO[str], pages: Sequence[tuple[SavedPage, PageAnalysis]]) -> Answers:
+def _read_labels(
+    labels: IO[str], pages: Sequence[tuple[SavedPage, PageAnalysis]]
+) -> tuning.Answers:
     """Return the answers of a file about pages that are there."""
     number_of = {page.name: number for number, (page, _) in enumerate(pages)}
     answers = {}
@@ -141,7 +134,7 @@ def _read_labels(labels: IO[str], pages: Sequence[tuple[SavedPage, PageAnalysis]
     return answers
 
 
-def _report(estimates: Sequence[Estimate], present: int) -> list[str]:
+def _report(estimates: Sequence[tuning.Estimate], present: int) -> list[str]:
     rows = [("k", "right drops", "90% interval", "pairs", "answered")]
     for one in estimates:
         mark = "*" if one.distance == present else ""
@@ -149,7 +142,7 @@ def _report(estimates: Sequence[Estimate], present: int) -> list[str]:
         shown = (share, interval) if one.pairs else ("-", "-")
         rows.append((f"{one.distance}{mark}", *shown, f"{one.pairs:,}", f"{one.answered:,}"))
     lines = [*aligned(rows, left=1), "* the distance that the settings have now", ""]
-    best = suggest(estimates, _TARGET)
+    best = tuning.suggest(estimates, _TARGET)
     if best is None:
         enough = f"that {_TARGET:.0%} of the drops are right at any distance"
         return [*lines, f"The answers do not show yet {enough}: answer more pairs."]
