@@ -17,12 +17,14 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
 logger = logging.getLogger(__name__)
 
+VERDICTS = ("unique", "revisit", "duplicate", "skipped")
 #: The files of one log, the one that is written to among them.
 FILES = 10
 _FLUSH_SECONDS = 1.0
@@ -100,7 +102,19 @@ _KINDS: dict[str, type[Line]] = {
     "crawl": CrawlStart,
     "spared": SparedLine,
 }
-_FIELDS = {kind: [field.name for field in fields(kind)] for kind in _KINDS.values()}
+
+
+def _types_of(hint: Any) -> tuple[type, ...]:
+    types = (dict,) if get_origin(hint) is dict else get_args(hint) or (hint,)
+    return (*types, int) if float in types else types
+
+
+# The types that each field may have in JSON; a number with a fraction may be written without it.
+_FIELDS: dict[type, dict[str, tuple[type, ...]]] = {
+    kind: {name: _types_of(hint) for name, hint in get_type_hints(kind).items()}
+    for kind in _KINDS.values()
+}
+_MOST = 2.5e11  # a time in the year 9892, and above any size or duration
 
 
 def to_json(line: Line) -> str:
@@ -116,9 +130,21 @@ def parse_line(text: str | bytes) -> Line | None:
     try:
         values = json.loads(text)
         kind = _KINDS[values["what"]]
-        return kind(**{name: values[name] for name in _FIELDS[kind]})
+        given = {name: values[name] for name in _FIELDS[kind]}
+        line = kind(**given)
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
+    fits = all(
+        # The type itself: true and false are no numbers here.
+        type(value) in _FIELDS[kind][name]
+        and (type(value) not in (int, float) or 0 <= value < _MOST)
+        for name, value in given.items()
+    )
+    if isinstance(line, LogLine):
+        fits = fits and line.verdict in VERDICTS
+        if line.verdict == "duplicate":
+            fits = fits and line.original is not None and line.distance is not None
+    return line if fits else None
 
 
 def host_of(url: str) -> str:

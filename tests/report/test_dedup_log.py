@@ -224,9 +224,20 @@ def test_process_that_ends_without_closing_leaves_no_line_behind(tmp_path: Path)
 
 def bad_lines() -> dict[str, str]:
     good = json.loads(to_json(line()))
-    another = json.dumps(good | {"what": "thing"})
-    del good["time"]
-    made = {"neither page nor item": another, "no time": json.dumps(good)}
+    changes: dict[str, dict[str, Any]] = {
+        "no time": {"time": None},
+        "time as text": {"time": "now"},
+        "time out of range": {"time": 1e300},
+        "time that is no number": {"time": float("nan")},
+        "true as a number": {"bytes": True},
+        "negative bytes": {"bytes": -1},
+        "huge number": {"bytes": 10**400},
+        "unknown verdict": {"verdict": "maybe"},
+        "neither page nor item": {"what": "thing"},
+        "duplicate of nothing": {"verdict": "duplicate"},
+        "text that is a list": {"text": ["a"]},
+    }
+    made = {name: json.dumps({**good, **change}) for name, change in changes.items()}
     deep = "[" * 100_000
     return {**made, "not JSON": "{", "a number": "3", "a list": "[]", "deep": deep, "bytes": "\x00"}
 

@@ -111,7 +111,7 @@ SOME: dict[str, list[LogLine]] = {
     "only items": [line(what="item", url="1", bytes=None, seconds=None)],
     "k of 0": [copy("http://b.example/", "http://a.example/", 0, k=0)],
     "all at once": [line(time=0), copy("http://b.example/", "http://a.example/", time=0)],
-    "from 1970 on": [line(time=2e9), line(time=0)],
+    "far future": [line(time=2e11), line(time=0)],
 }
 
 
