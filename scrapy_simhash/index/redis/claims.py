@@ -112,7 +112,7 @@ def read_near(
 
     Args:
         answers: for each page position, distance, end of the fingerprint, lease, ...; see
-            ``lua/answers.lua``.
+            ``lua/claim.lua``.
         told: number and content of the rows of confirmed entries, ...
         generation: which log it is.
 
@@ -159,16 +159,9 @@ def _packed(positions: set[int]) -> bytes:
 
 
 def mates(pages: Pages, distance: int) -> list[bytes]:
-    """Return for each page of a call those before it that are near it: number, distance, ...
-
-    The highest bit of a number tells that the page has the same key.
-    """
-    names = [(arrival.scope, arrival.key) for arrival in pages.arrivals]
+    """Return for each page of a call those before it that are near it: number, distance, ..."""
+    some, twins = pages.arrivals, pages.twins(distance)
     return [
-        b"".join(
-            struct.pack(">HH", j | (names[i] == names[j]) << 15, d)
-            for d, j in twins
-            if names[i][0] == names[j][0]
-        )
-        for i, twins in enumerate(pages.twins(distance))
+        b"".join(struct.pack(">HH", j, d) for d, j in near if page.scope == some[j].scope)
+        for page, near in zip(some, twins, strict=True)
     ]

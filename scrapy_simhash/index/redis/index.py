@@ -67,7 +67,6 @@ class RedisIndex(Index):
         self.spec = spec
         self._session = Session(url, spec)
         self._client = self._session.client
-        self._flooded = 0
 
     # Claims.
 
@@ -83,6 +82,9 @@ class RedisIndex(Index):
             claimants = [Claimant(arrival) for arrival in arrivals]
             while waiting := [n for n in range(len(claimants)) if n not in answers]:
                 some = waiting[:_PAGES]
+                keys = [arrivals[n].key for n in some]
+                # A page of a key that is there before has its own entry only once that is answered.
+                some = some[: next((i for i, key in enumerate(keys) if key in keys[:i]), _PAGES)]
                 found = self._submit([claimants[n] for n in some], now)
                 answers.update((n, answer) for n, answer in zip(some, found, strict=True) if answer)
             return [answers[n] for n in range(len(claimants))]
@@ -97,8 +99,7 @@ class RedisIndex(Index):
             (*claimant.arguments(at), near)
             for claimant, near in zip(claimants, mates(pages, self.spec.reach), strict=True)
         ]
-        results, *rest = self._session.ask("claim", pages, (repr(at), ends, head), parts)
-        told = self._read([[] if isinstance(r, int) else r for r in results], *rest)
+        results, told = self._ask(pages, (repr(at), ends, head), parts)
         answers: list[Claim | None] = []
         for claimant, result, found in zip(claimants, results, told, strict=True):
             if isinstance(result, int):
@@ -114,11 +115,15 @@ class RedisIndex(Index):
         self._squeeze(result for result in results if isinstance(result, int))
         return answers
 
-    def _read(self, results: list[list[Any]], rows: list[Any], flooded: int) -> list[list[Near]]:
-        """Return what a script found near some pages."""
-        self._flooded += flooded
-        self.flooded = self._flooded + self._session.finder.flooded
-        return read_near(results, rows, self._session.generation)
+    def _ask(
+        self, pages: Pages, head: Sequence[Any], parts: Sequence[Sequence[Any]]
+    ) -> tuple[list[Any], list[list[Near]]]:
+        """Run ``lua/claim.lua``; return its answers, and what it found near each page."""
+        results, rows, flooded = self._session.ask("claim", pages, head, parts)
+        self._session.finder.flooded += flooded
+        self.flooded = self._session.finder.flooded
+        told = [result if isinstance(result, list) else [] for result in results]
+        return results, read_near(told, rows, self._session.generation)
 
     def query(  # noqa: D102
         self, fingerprint: Fingerprint, *, scope: str = ""
@@ -130,9 +135,10 @@ class RedisIndex(Index):
     def _look(self, sought: Sequence[Arrival]) -> list[list[Near]]:
         """Return what is near some pages."""
         found: list[list[Near]] = []
-        while len(found) < len(sought):
-            pages = Pages(sought[len(found) :], self.spec)
-            found += self._read(*self._session.ask("look", pages, (), [()] * len(pages.arrivals)))
+        while rest := sought[len(found) :]:
+            parts = [(*Claimant(arrival).arguments(0), b"") for arrival in rest]
+            results, told = self._ask(Pages(rest, self.spec), ("0", "", ""), parts)
+            found += [near for result, near in zip(results, told, strict=True) if result is not None]
         return found
 
     # The life of an entry.

@@ -37,8 +37,6 @@ local function look_at(values)
   end
   names, tags = names_of(numbers), {struct.unpack(TAGS, values)}
   contents = call('HMGET', buckets, unpack(names, 1, BLOCKS))
-  -- Strings of Lua cost about as much as a comparison for each half kilobyte.
-  for j = 1, BLOCKS do effort = effort + (contents[j] and #contents[j] or 0) / 512 end
 end
 
 -- Note the positions of the entries of a bucket as candidates. Where one bucket is flooded, most are,
@@ -87,6 +85,7 @@ local function note_entry(position, fingerprint)
   local written = {}
   for j = 1, BLOCKS do
     local content, tag = contents[j] or '', tags[j]
+    effort = effort + #content / 512
     if #content >= BUCKET_LIMIT * ENTRY then
       -- The oldest entry of the same bucket goes, or of the page.
       local oldest = find(content, tag, 1, true) or 1

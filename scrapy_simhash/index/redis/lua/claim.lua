@@ -1,22 +1,38 @@
--- Claim for pages, one after the other; each claim is as atomic as the script.
--- ARGV: see the finder up to 3; now, end of the leases, their heads (see entries.lua); then for each
---   page: record, size of the row with row and request, positions judged to be other pages, positions
---   judged to be copies and expired, the pages before it in this call that are near it (number and
---   distance, 2 + 2 bytes each; the highest bit is set where the key is the same), the argument of
---   the finder.
+-- Claim for pages, one after the other; each claim is as atomic as the script. Or look for what is
+-- near them.
+-- ARGV: see the finder up to 3; now, end of the leases, or "" to look only, their heads (see
+--   entries.lua); then for each page: record, size of the row with row and request, positions judged
+--   to be other pages, positions judged to be copies and expired, the pages before it in this call
+--   that are near it (number and distance, 2 + 2 bytes each), the argument of the finder.
 -- Returns {answers, rows, flooded look-ups}: the answer of a page is its position if it was admitted;
--- {} if the page has to claim again, because the script has done enough, or because a page before it
--- in this call that may change its answer has none yet; else what is near and not yet judged, or no
--- more as it was judged; see answers.lua. An own entry that is provisional is leased to the caller on
--- the way.
+-- false if the page has to claim again, because the script has done enough, or because a page before
+-- it in this call that may change its answer has none yet; else what is near and not yet judged, or no
+-- more as it was judged; see tell(). An own entry that is provisional is leased to the caller on the
+-- way.
 --# keys
 local FIRST, STRIDE = 7, 6
 --# compare
 --# finder
 --# entries
---# answers
 local now, ends, head = tonumber(ARGV[4]), ARGV[5], ARGV[6]
 local leased, answers = {}, {}
+-- What is known of the confirmed entries near the pages: number of ROWS positions and content
+-- alternate.
+local told, is_told = {}, {}
+
+-- Add to an answer: position, distance, last 3 bytes of the fingerprint, lease without what repeats
+-- the request, or ''.
+local function tell(answer, position, d, lease)
+  local size, number = #answer, floor(position / ROWS)
+  answer[size + 1], answer[size + 2] = position, d
+  answer[size + 3] = sub(fingerprint_of(position), -3)
+  answer[size + 4] = lease and sub(lease, 1, HEAD + 4 + #row_at(lease, HEAD + 1)) or ''
+  if not lease and not is_told[number] then
+    is_told[number] = true
+    told[#told + 1] = number
+    told[#told + 1] = call('HGET', rows, number) or ''
+  end
+end
 
 local function set_of(positions)
   local set = {}
@@ -29,25 +45,24 @@ end
 local admitted, is_open, contested = {}, {}, {}
 
 -- Add the pages before a page in this call to what is near it. Return whether one is without an
--- answer, and so may become an original yet; and whether such a one has the same key.
+-- answer, and so may become an original yet.
 local function add_mates(mates, near)
-  local waits, waits_for_own = false, false
+  local waits = false
   for i = 1, #mates, 4 do
     local a, b, c, d = byte(mates, i, i + 3)
-    local mate = a % 128 * 256 + b + 1
-    if is_open[mate] then waits, waits_for_own = true, waits_for_own or a > 127 end
+    local mate = a * 256 + b + 1
+    waits = waits or is_open[mate]
     if admitted[mate] then near[admitted[mate]] = c * 256 + d end
   end
-  return waits, waits_for_own
+  return waits
 end
 
 local function claim(at, near)
-  local waits, waits_for_own = add_mates(ARGV[at + 4], near)
-  if waits_for_own then return {} end
+  local waits = add_mates(ARGV[at + 4], near)
   local others, copies = set_of(ARGV[at + 2]), set_of(ARGV[at + 3])
   local replaced, answer = {}, {}
   for position in pairs(near) do
-    if contested[position] then return {} end
+    if contested[position] then return false end
   end
   for position, d in pairs(near) do
     if not others[position] then
@@ -55,7 +70,7 @@ local function claim(at, near)
       local is_own, is_expired = false, false
       if lease then
         local row, own_row, request = row_at(lease, HEAD + 1), row_at(ARGV[at + 1], 1)
-        is_own = key_of(row) == key_of(own_row)
+        is_own = ends ~= '' and key_of(row) == key_of(own_row)
         is_expired = not is_own and expires_of(lease) <= now
         if is_own then
           lease = sub(head, 1, HEAD - 1) .. sub(lease, HEAD, HEAD + 4 + #row) .. request
@@ -70,7 +85,7 @@ local function claim(at, near)
       end
     end
   end
-  if #answer > 0 or waits then return answer end
+  if #answer > 0 or waits or ends == '' then return answer end
   for _, position in ipairs(replaced) do bury(position) end
   local position = finish + #records
   records[#records + 1] = ARGV[at]
@@ -80,7 +95,7 @@ local function claim(at, near)
 end
 
 for at = FIRST, #ARGV, STRIDE do
-  local number, answer = #answers + 1, {}
+  local number, answer = #answers + 1, false
   if effort <= MOST_EFFORT or number == 1 then
     answer = claim(at, near_ones(ARGV[at], ARGV[at + 5]))
   end
