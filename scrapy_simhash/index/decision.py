@@ -7,11 +7,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from scrapy_simhash.index.contract import Arrival, Claim, IndexSpec, Match, Outcome, Ruling
+from scrapy_simhash.index.contract import Arrival, Claim, IndexSpec, Judge, Match, Outcome, Ruling
 from scrapy_simhash.index.log import Record
 from scrapy_simhash.index.neighbours import Near, distances, packed_words, scoped
 
-_OWN = Ruling(True, "key")
+OWN = Ruling(True, "key")
+
+
+def ruling(judge: Judge, page: Arrival, key: str, facts: bytes, distance: int) -> Ruling:
+    """Judge whether a page repeats an entry; an entry of its own key is OWN."""
+    return OWN if key == page.key else judge(page.key, page.facts, key, facts, distance)
 
 
 class Pages:
@@ -82,14 +87,14 @@ class Decision:
         others: list[Match] = []
         expired: list[Record] = []
         for distance, record in self._found(index, page.scope):
-            ruling = self._ruling(page, record, distance)
-            match = record.match(distance, ruling.reason)
-            if ruling is _OWN:
+            judged = ruling(self.spec.judge, page, record.key, record.facts, distance)
+            match = record.match(distance, judged.reason)
+            if judged is OWN:
                 own.append(record)
                 matches.append(match)
             elif not self.is_expired(record, self.now):
-                (matches if ruling.is_copy else others).append(match)
-            elif ruling.is_copy:
+                (matches if judged.is_copy else others).append(match)
+            elif judged.is_copy:
                 expired.append(record)
         if own:
             self._lease_anew(own, page)
@@ -112,11 +117,6 @@ class Decision:
             record = self.records.get(position)
             if record is not None and record.scope == scope:
                 yield distance, record
-
-    def _ruling(self, page: Arrival, record: Record, distance: int) -> Ruling:
-        if record.key == page.key:
-            return _OWN
-        return self.spec.judge(page.key, page.facts, record.key, record.facts, distance)
 
     def _lease_anew(self, own: list[Record], page: Arrival) -> None:
         for record in own:

@@ -17,7 +17,7 @@ from scrapy_simhash.index.contract import (
     Outcome,
     StoreDamaged,
 )
-from scrapy_simhash.index.decision import Pages
+from scrapy_simhash.index.decision import OWN, Pages, ruling
 from scrapy_simhash.index.redis.rows import ROWS, Row, pack_claim, read_lease, read_row, read_rows
 
 # Bits of an entry, as callers know it, that check it: the end of its fingerprint, XORed with the
@@ -71,27 +71,21 @@ class Claimant:
 
     def hear(self, near: Sequence[Near], now: float, judge: Judge) -> Claim | None:
         """Judge what a script found; return the answer, None if the page has to claim again."""
-        arrival, copies, is_revisit = self.arrival, [], False
+        copies, outcome = [], Outcome.DUPLICATE
         for entry in near:
-            if entry.row.key == arrival.key:
-                is_revisit = True
-                copies.append(entry.match("key"))
-                continue
-            is_copy, reason = judge(
-                arrival.key, arrival.facts, entry.row.key, entry.row.facts, entry.distance
-            )
-            if is_copy and entry.ends > now:
-                copies.append(entry.match(reason))
-            elif is_copy:
-                self.expired.add(entry.position)
-            else:
+            judged = ruling(judge, self.arrival, entry.row.key, entry.row.facts, entry.distance)
+            match = entry.match(judged.reason)
+            if judged is OWN:
+                outcome = Outcome.REVISIT
+            if not judged.is_copy:
                 self.spared.add(entry.position)
                 if entry.ends > now:
-                    self.others[entry.position] = entry.match(reason)
-        if not copies:
-            return None
-        outcome = Outcome.REVISIT if is_revisit else Outcome.DUPLICATE
-        return Claim(outcome, tuple(copies), self.near())
+                    self.others[entry.position] = match
+            elif judged is OWN or entry.ends > now:
+                copies.append(match)
+            else:
+                self.expired.add(entry.position)
+        return Claim(outcome, tuple(copies), self.near()) if copies else None
 
     def near(self) -> tuple[Match, ...]:
         """Return the living entries that are other pages, nearest first, then oldest."""
