@@ -13,7 +13,6 @@ from redis.backoff import NoBackoff
 from redis.cluster import ClusterNode, RedisCluster
 from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError
-from redis.utils import str_if_bytes
 
 from scrapy_simhash.index.contract import StoreDamaged, StoreUnavailable
 from scrapy_simhash.index.redis.address import Address
@@ -90,14 +89,6 @@ class Client:
     def all(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Run commands in one request; return their answers."""
         return self._translated(lambda: self._answers(commands))
-
-    def settings(self, pattern: str) -> dict[str, str]:
-        """Return settings of the server, none where they may not be read."""
-        try:
-            (answer,) = self.all([("CONFIG GET", pattern)])
-        except StoreUnavailable:
-            return {}
-        return {str_if_bytes(name): str_if_bytes(value) for name, value in pairs(answer)}
 
     def _answers(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
         if len(commands) == 1 or self._address.topology == "cluster":

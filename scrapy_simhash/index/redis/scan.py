@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from scrapy_simhash.index.contract import StoreDamaged, StoreUnavailable
 from scrapy_simhash.index.neighbours import Uint32s, in_scope
-from scrapy_simhash.index.redis.client import KEYS, Client, number_in, pairs
+from scrapy_simhash.index.redis.client import KEYS, Client, number_in
 from scrapy_simhash.index.redis.finders import SPREAD, AnotherLog
 from scrapy_simhash.index.redis.rows import ROWS, Row, read_lease, read_row, read_rows
 from scrapy_simhash.index.redis.scripts import LEAST_PAGES, Geometry
@@ -20,8 +20,8 @@ _GATHER = np.uint32(pow(int(SPREAD), -1, 1 << 32))
 # buckets each time.
 _STEP = 16 * ROWS
 _WINDOW = 1 << 20
-# Bucket pages that are read at a time.
-_PAGES = 512
+# Bucket pages of a block that are read at a time.
+_PAGES = 32
 # Fields of a hash from which its size is told.
 _SAMPLES = 200
 
@@ -50,8 +50,7 @@ class Scan:
         """Return how many entries there are, and how many of them are provisional."""
         end, dead = self._state("end", "dead")
         (leases,) = self._client.all([("HLEN", self._client.key("leases"))])
-        # Each hash has a field that stands for nothing.
-        return max(end - dead, 0), max(leases - 1, 0)
+        return max(end - dead, 0), leases
 
     def bytes_of_parts(self) -> dict[str, int]:
         """Return the bytes of each part, from a sample; none where the server does not tell."""
@@ -61,7 +60,7 @@ class Scan:
             answers = self._client.all(commands)
         except StoreUnavailable:
             return {}
-        return {part: int(size or 0) for part, size in zip(keys, answers, strict=True)}
+        return {part: size for part, size in zip(keys, answers, strict=True) if size}
 
     def __iter__(self) -> Iterator[Stored]:
         (end,) = self._state("end")
@@ -130,36 +129,36 @@ class Scan:
         """
         positions = np.arange(first, end, dtype=np.uint32)[:, None]
         values: Uint32s = positions * SPREAD + np.arange(self._geometry.blocks, dtype=np.uint32)
-        for name, content in self._bucket_pages():
-            places, some = self._entries(name, content)
+        for block, number, content in self._bucket_pages():
+            places, some = self._entries(number, content)
             inside = (places >= first) & (places < end)
-            values[places[inside] - first, name[0]] = some[inside] * _GATHER
+            values[places[inside] - first, block] = some[inside] * _GATHER
         return values
 
-    def _bucket_pages(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield names and contents of all bucket pages, some of them twice."""
-        key, cursor, is_first = self._client.key("buckets"), 0, True
-        (before,) = self._state("pages")
-        while cursor or is_first:
-            ((cursor, found),) = self._client.all([("HSCAN", key, cursor, "COUNT", _PAGES)])
-            # The field that stands for nothing has no name.
-            yield from (page for page in pairs(found) if page[0])
-            is_first = False
-        (after,) = self._state("pages")
-        for number in range(before, after):
-            # This page was split meanwhile, and its children may have been passed over.
-            blocks = range(self._geometry.blocks)
-            numbers = (block << 24 | 2 * number + bit for block in blocks for bit in (0, 1))
-            names = [number.to_bytes(4, "big") for number in numbers]
-            (contents,) = self._client.all([("HMGET", key, *names)])
-            yield from ((n, c) for n, c in zip(names, contents, strict=True) if c)
+    def _bucket_pages(self) -> Iterator[tuple[int, int, bytes]]:
+        """Yield block, number and content of all bucket pages, some of them twice."""
+        blocks = range(self._geometry.blocks)
+        first = 0
+        while True:
+            count, end = self._state("pages", "end")
+            if not LEAST_PAGES <= count <= LEAST_PAGES + end:
+                raise StoreDamaged(f"{self._client.where} cannot have {count} bucket pages")
+            # A page that is split meanwhile comes again as two, which have higher numbers.
+            first = max(first, count)
+            numbers = range(first, min(first + _PAGES, 2 * count))
+            if not numbers:
+                return
+            pages = [(block, number) for number in numbers for block in blocks]
+            names = [(block << 24 | number).to_bytes(4, "big") for block, number in pages]
+            (contents,) = self._client.all([("HMGET", self._client.key("buckets"), *names)])
+            yield from ((*p, c) for p, c in zip(pages, contents, strict=True) if c)
+            first = numbers.stop
 
-    def _entries(self, name: bytes, content: bytes) -> tuple[npt.NDArray[np.int64], Uint32s]:
+    def _entries(self, number: int, content: bytes) -> tuple[npt.NDArray[np.int64], Uint32s]:
         """Return the positions and the spread values of a bucket page's entries."""
-        number, size = int.from_bytes(name[1:], "big"), self._geometry.entry
-        is_name = len(name) == 4 and name[0] < self._geometry.blocks and number >= LEAST_PAGES
-        if not is_name or len(content) % size:
-            raise StoreDamaged(f"bucket page {name!r:.80} of {self._client.where} is damaged")
+        size = self._geometry.entry
+        if len(content) % size:
+            raise StoreDamaged(f"bucket page {number} of {self._client.where} is damaged")
         octets = np.frombuffer(content, np.uint8).reshape(-1, size)
         numbers = octets[:, :6].astype(np.uint32)
         top = number >> number.bit_length() - 9 & 0xFF

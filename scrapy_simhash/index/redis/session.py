@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
-import os
 import re
 import secrets
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
+
+from redis.utils import str_if_bytes
 
 from scrapy_simhash.index.contract import (
     IndexSpec,
@@ -88,21 +89,15 @@ class Session:
         self.geometry = Geometry(spec.bits, spec.blocks, self._address.buckets == "redis")
         self.client = Client(self._address, self._mark)
         self.generation = ""
-        self._closed = False
-        self._enlist()
+        self._lock, self._closed = threading.RLock(), False
+        self.name = secrets.token_bytes(8)
+        self.own: defaultdict[str, set[int]] = defaultdict(set)
         try:
             self.begin()
             self._warn_of_eviction()
         except BaseException:
             self.client.close()
             raise
-
-    def _enlist(self) -> None:
-        """Be a crawler of one's own."""
-        self._lock = threading.RLock()
-        self._pid = os.getpid()
-        self.name = secrets.token_bytes(8)
-        self.own: defaultdict[str, set[int]] = defaultdict(set)
 
     def begin(self) -> None:
         """Read or make the header, and look at its log from the beginning."""
@@ -149,9 +144,14 @@ class Session:
         return generation
 
     def _warn_of_eviction(self) -> None:
-        settings = self.client.settings("maxmemory*")
+        try:
+            (answer,) = self.client.all([("CONFIG GET", "maxmemory*")])
+        except StoreUnavailable:
+            # Not every user may read settings.
+            return
+        settings = {str_if_bytes(name): str_if_bytes(value) for name, value in pairs(answer)}
         policy = settings.get("maxmemory-policy", "noeviction")
-        if policy != "noeviction" and settings.get("maxmemory") != "0":
+        if policy != "noeviction" and settings["maxmemory"] != "0":
             logger.warning(
                 "maxmemory-policy of %s is %s: when its memory is full, Redis deletes parts of the "
                 "index, and pages are crawled twice; set it to noeviction",
@@ -162,9 +162,6 @@ class Session:
     @contextlib.contextmanager
     def use(self) -> Iterator[None]:
         """Let one thread at a time through, if the index is open."""
-        if self._pid != os.getpid():
-            # The parent's claims and lock are the parent's.
-            self._enlist()
         with self._lock:
             if self._closed:
                 raise StoreUnavailable(f"the index at {self._address.shown} is closed")

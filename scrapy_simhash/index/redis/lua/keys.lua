@@ -11,8 +11,7 @@
 --           right when met
 -- dead      string: a bit for each position, 1 where the entry was deleted
 --
--- All keys have the same hash tag, because a script may only touch keys of one slot. Each exists
--- from the start, because a script is refused while some of its keys have left for another node.
+-- All keys have the same hash tag, because a script may only touch keys of one slot.
 -- ARGV[1] is the generation: an index that was deleted and made again is another.
 local meta, log, rows, buckets, leases, due, dead = unpack(KEYS)
 local call, sub, byte, char, find = redis.call, string.sub, string.byte, string.char, string.find

@@ -1,14 +1,10 @@
 -- Return the header of an index; a new one gets the header given.
 -- KEYS: see keys.lua. ARGV: field, value, ...
 -- Returns the values of these fields, then the seconds and microseconds of the clock here.
-local meta, log, rows, buckets, leases, due, dead = unpack(KEYS)
-local call = redis.call
+local meta, call = KEYS[1], redis.call
 if call('EXISTS', meta) == 0 then
   call('HSET', meta, 'end', 0, 'dead', 0, 'pages', LEAST_PAGES, unpack(ARGV))
-  for _, key in ipairs({log, rows, buckets, leases}) do call('HSET', key, '', '') end
-  call('SET', dead, '\0')
 end
-call('ZADD', due, '+inf', '')
 local values = {}
 for i = 1, #ARGV, 2 do values[#values + 1] = call('HGET', meta, ARGV[i]) or '' end
 local clock = call('TIME')
