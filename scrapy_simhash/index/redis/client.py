@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from redis import Redis, Sentinel
@@ -72,8 +72,7 @@ class Client:
         """Return what the clock of Redis shows: those of crawlers may be far apart."""
         return time.monotonic() + self._ahead
 
-    def close(self) -> None:
-        """Close the connections."""
+    def close(self) -> None:  # noqa: D102
         self._redis.close()
 
     def run(self, script: tuple[str, str], *arguments: Any) -> Any:
@@ -81,29 +80,14 @@ class Client:
         self._source, digest = script
         rest = (len(self.keys), *self.keys, *arguments)
         try:
-            return self.all([("EVALSHA", digest, *rest)])[0]
+            return self.call("EVALSHA", digest, *rest)
         except errors.NoScriptError:
             # Never loaded, or gone with SCRIPT FLUSH or a failover.
-            return self.all([("EVAL", self._source, *rest)])[0]
+            return self.call("EVAL", self._source, *rest)
 
-    def all(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Run commands in one request; return their answers."""
-        return self._translated(lambda: self._answers(commands))
-
-    def _answers(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
-        if len(commands) == 1 or self._address.topology == "cluster":
-            return [self._redis.execute_command(*command) for command in commands]
-        pipeline = self._redis.pipeline(transaction=False)
-        for command in commands:
-            pipeline.execute_command(*command)
-        # The errors that it raises itself hold the arguments.
-        answers: list[Any] = pipeline.execute(raise_on_error=False)
-        for answer in answers:
-            if isinstance(answer, Exception):
-                raise answer
-        return answers
-
-    # Errors.
+    def call(self, *command: Any) -> Any:
+        """Run a command; return its answer."""
+        return self._translated(lambda: self._redis.execute_command(*command))
 
     def _translated(self, call: Callable[[], T]) -> T:
         address = self._address

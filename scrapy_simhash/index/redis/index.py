@@ -13,7 +13,6 @@ All keys of an index lie in one slot, so in a cluster it is on one node.
 
 from __future__ import annotations
 
-import contextlib
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -144,41 +143,30 @@ class RedisIndex(Index):
 
     # The life of an entry.
 
-    def _owned(self, keys: Iterable[str]) -> Iterator[list[Any]]:
-        """Yield positions and keys of this crawler's entries, as many as one script takes."""
-        own = self._session.own
-        owned = ((p, key) for key in dict.fromkeys(keys) for p in sorted(own.get(key, ())))
-        while some := list(islice(owned, _ENTRIES)):
-            yield [part for p, key in some for part in (p, key.encode())]
+    def _act(self, script: str, keys: Iterable[str], *head: Any, settles: bool = True) -> None:
+        """Run a script on this crawler's entries of these keys."""
+        wanted = list(dict.fromkeys(keys))
 
-    def _settle(self, script: str, keys: Iterable[str], *head: bytes) -> None:
-        wanted = list(keys)
-        with self._session.use():
-            with self._unless_lost():
-                for some in self._owned(wanted):
-                    self._session.run(script, *head, *some)
-            for key in wanted:
-                self._session.own.pop(key, None)
+        def act() -> None:
+            own = self._session.own
+            owned = [(p, key) for key in wanted for p in sorted(own.get(key, ()))]
+            for start in range(0, len(owned), _ENTRIES):
+                some = owned[start : start + _ENTRIES]
+                self._session.run(script, *head, *(part for entry in some for part in entry))
+            for key in wanted if settles else ():
+                own.pop(key, None)
+
+        self._session.on_its_log(act)
 
     def confirm(self, keys: Iterable[str]) -> None:  # noqa: D102
-        self._settle("confirm", keys)
+        self._act("confirm", keys)
 
     def release(self, keys: Iterable[str]) -> None:  # noqa: D102
-        self._settle("release", keys, self._session.name)
+        self._act("release", keys, self._session.name)
 
     def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:  # noqa: D102
-        with self._session.use(), self._unless_lost():
-            _, ends, head = self._session.leases(now)
-            for some in self._owned(keys):
-                self._session.run("renew", self._session.name, ends, head[:8], *some)
-
-    @contextlib.contextmanager
-    def _unless_lost(self) -> Iterator[None]:
-        """Do nothing about entries that were lost with their log."""
-        try:
-            yield
-        except AnotherLog:
-            self._session.begin()
+        _, ends, head = self._session.leases(now)
+        self._act("renew", keys, self._session.name, ends, head[:8], settles=False)
 
     def orphans(self, *, limit: int = 100, now: float | None = None) -> list[Orphan]:  # noqa: D102
         def adopt() -> list[Orphan]:
@@ -247,7 +235,7 @@ class RedisIndex(Index):
         """Let older rows take fewer bytes, now and then."""
         for end in (p for p in admitted if p >= 2 * _SQUEEZED and not p % _SQUEEZED):
             numbers = range((end - 2 * _SQUEEZED) // ROWS, (end - _SQUEEZED) // ROWS)
-            (contents,) = self._client.all([("HMGET", self._client.key("rows"), *numbers)])
+            contents = self._client.call("HMGET", self._client.key("rows"), *numbers)
             arguments: list[Any] = []
             for number, content in zip(numbers, contents, strict=True):
                 if content:
@@ -271,7 +259,7 @@ class RedisIndex(Index):
 
     def clear(self) -> None:  # noqa: D102
         with self._session.use():
-            self._client.all([("UNLINK", *self._client.keys)])
+            self._client.call("UNLINK", *self._client.keys)
             self._session.begin()
 
     def _scan(self) -> Scan:

@@ -38,19 +38,17 @@ class RedisPatternStore:
         for row in rows:
             arguments += [_name(row.host, row.signature), *row.counts, row.mark, row.example]
         with self._lock:
-            self._client.all([("EVAL", self._script, 2, *self._keys, *arguments)])
+            self._client.call("EVAL", self._script, 2, *self._keys, *arguments)
 
     def changes(self, since: int = 0, limit: int = BATCH) -> tuple[list[Row], int]:  # noqa: D102
         rows, changed = self._keys
         with self._lock:
-            (names,) = self._client.all(
-                [("ZRANGEBYSCORE", changed, f"({since}", "+inf", "LIMIT", 0, limit)]
-            )
+            bounds = (f"({since}", "+inf", "LIMIT", 0, limit)
+            names = self._client.call("ZRANGEBYSCORE", changed, *bounds)
             if not names:
                 return [], since
-            values, version = self._client.all(
-                [("HMGET", rows, *names), ("ZSCORE", changed, names[-1])]
-            )
+            values = self._client.call("HMGET", rows, *names)
+            version = self._client.call("ZSCORE", changed, names[-1])
         found = [_row(name, value) for name, value in zip(names, values, strict=True) if value]
         return found, int(float(version)) if version else since
 
@@ -58,7 +56,8 @@ class RedisPatternStore:
         rows, changed = self._keys
         name = _name(host, signature)
         with self._lock:
-            removed, _ = self._client.all([("HDEL", rows, name), ("ZREM", changed, name)])
+            removed = self._client.call("HDEL", rows, name)
+            self._client.call("ZREM", changed, name)
         return bool(removed)
 
     def close(self) -> None:  # noqa: D102

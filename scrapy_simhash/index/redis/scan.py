@@ -49,18 +49,18 @@ class Scan:
     def size(self) -> tuple[int, int]:
         """Return how many entries there are, and how many of them are provisional."""
         end, dead = self._state("end", "dead")
-        (leases,) = self._client.all([("HLEN", self._client.key("leases"))])
-        return max(end - dead, 0), leases
+        return max(end - dead, 0), self._client.call("HLEN", self._client.key("leases"))
 
     def bytes_of_parts(self) -> dict[str, int]:
         """Return the bytes of each part, from a sample; none where the server does not tell."""
-        keys = dict(zip(KEYS, self._client.keys, strict=True))
-        commands = [("MEMORY USAGE", key, "SAMPLES", _SAMPLES) for key in keys.values()]
         try:
-            answers = self._client.all(commands)
+            sizes = [
+                self._client.call("MEMORY USAGE", key, "SAMPLES", _SAMPLES)
+                for key in self._client.keys
+            ]
         except StoreUnavailable:
             return {}
-        return {part: size for part, size in zip(keys, answers, strict=True) if size}
+        return {part: size for part, size in zip(KEYS, sizes, strict=True) if size}
 
     def __iter__(self) -> Iterator[Stored]:
         (end,) = self._state("end")
@@ -83,26 +83,21 @@ class Scan:
 
     def _state(self, *names: str) -> list[int]:
         """Return numbers of the header."""
-        (state,) = self._client.all([("HMGET", self._client.key("meta"), "generation", *names)])
+        state = self._client.call("HMGET", self._client.key("meta"), "generation", *names)
         if state[0] != self._generation.encode():
             raise AnotherLog
         return [number_in(value) for value in state[1:]]
 
     def _between(self, first: int, end: int) -> Iterator[Stored]:
-        size, key = self._geometry.segment, self._client.key
+        size, key, call = self._geometry.segment, self._client.key, self._client.call
         segments = range(first // size, (end - 1) // size + 1)
         numbers = range(first // ROWS, (end - 1) // ROWS + 1)
-        leases, parts, rows, dead = self._client.all(
-            [
-                # An entry that is confirmed meanwhile is read twice rather than not at all.
-                ("HMGET", key("leases"), *range(first, end)),
-                ("HMGET", key("log"), *segments),
-                ("HMGET", key("rows"), *numbers),
-                ("GETRANGE", key("dead"), first // 8, (end - 1) // 8),
-            ]
-        )
-        content = b"".join(part or b"" for part in parts)
+        content = b"".join(part or b"" for part in call("HMGET", key("log"), *segments))
+        # Leases come before rows: an entry that is confirmed meanwhile has both, not neither.
+        leases = call("HMGET", key("leases"), *range(first, end))
+        rows = call("HMGET", key("rows"), *numbers)
         known = {n: read_rows(some or b"") for n, some in zip(numbers, rows, strict=True)}
+        dead = call("GETRANGE", key("dead"), first // 8, (end - 1) // 8)
         bits = np.unpackbits(np.frombuffer(dead, np.uint8))
         for position in range(first, end):
             place = position - first // 8 * 8
@@ -150,7 +145,7 @@ class Scan:
                 return
             pages = [(block, number) for number in numbers for block in blocks]
             names = [(block << 24 | number).to_bytes(4, "big") for block, number in pages]
-            (contents,) = self._client.all([("HMGET", self._client.key("buckets"), *names)])
+            contents = self._client.call("HMGET", self._client.key("buckets"), *names)
             yield from ((*p, c) for p, c in zip(pages, contents, strict=True) if c)
             first = numbers.stop
 

@@ -53,7 +53,7 @@ def stored_spec(url: str, judge: Judge = by_distance) -> tuple[str, IndexSpec]:
     address = parse_address(url)
     client = Client(address, spider_mark(""))
     try:
-        (answer,) = client.all([("HGETALL", client.key("meta"))])
+        answer = client.call("HGETALL", client.key("meta"))
     finally:
         client.close()
     if not answer:
@@ -145,7 +145,7 @@ class Session:
 
     def _warn_of_eviction(self) -> None:
         try:
-            (answer,) = self.client.all([("CONFIG GET", "maxmemory*")])
+            answer = self.client.call("CONFIG GET", "maxmemory*")
         except StoreUnavailable:
             # Not every user may read settings.
             return
@@ -191,11 +191,8 @@ class Session:
     ) -> Any:
         """Run a script that looks for what is near some pages.
 
-        Args:
-            name: of the script.
-            pages: the pages.
-            head: arguments for all of them.
-            parts: arguments of each, beside its record and what the finder adds.
+        Its arguments are those of all pages, the head, then those of each page: its record, its
+        part, and what the finder adds.
         """
         values = [in_colours(page.fingerprint, page.scope) for page in pages.arrivals]
         records = values
@@ -221,8 +218,7 @@ class Session:
         ends = at + self._spec.lease
         return at, math.ceil(ends), HEAD.pack(ends, self.name, self._mark, 0)
 
-    def close(self) -> None:
-        """Close the connections."""
+    def close(self) -> None:  # noqa: D102
         if not self._closed:
             self._closed = True
             self.client.close()
