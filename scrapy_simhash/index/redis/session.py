@@ -51,11 +51,8 @@ def stored_spec(url: str, judge: Judge = by_distance) -> tuple[str, IndexSpec]:
         ValueError: the URL is of no known form.
     """
     address = parse_address(url)
-    client = Client(address, spider_mark(""))
-    try:
+    with contextlib.closing(Client(address, spider_mark(""))) as client:
         answer = client.call("HGETALL", client.key("meta"))
-    finally:
-        client.close()
     if not answer:
         raise StoreMissing(f"there is no {client.where.removeprefix('the ')}")
     header = {text_in(name): text_in(value) for name, value in pairs(answer)}
