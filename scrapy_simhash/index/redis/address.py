@@ -103,28 +103,23 @@ def parse_address(url: str) -> Address:
         known |= set(signature(RedisCluster).parameters)
     if unknown := sorted((client.keys() | sentinel.keys()) - known):
         raise ValueError(f"{shown}: neither redis-py nor the index has an option {unknown[0]}")
+    if scheme == "rediss":
+        client["ssl"] = True
     for some in (client, sentinel):
         some.pop("connection_class", None)
         if "ssl" in some:
             some["ssl"] = bool(to_bool(some["ssl"]))
+        if some.get("ssl") and some.get("ssl_cert_reqs", "required") == "required":
+            # redis-py checks the name in a certificate by itself from version 6 on.
+            some.setdefault("ssl_check_hostname", True)
     if topology:
         client.pop("host", None)
     if is_unix:
         client["unix_socket_path"] = client.pop("path")
-    if scheme == "rediss":
-        client["ssl"] = True
-    for some in (client, sentinel):
-        _check_host_names(some)
     return Address(
         shown, topology, [host for host in hosts if host], service, client, sentinel,
         name, buckets, _secrets(user_info, client, sentinel),
     )  # fmt: skip
-
-
-def _check_host_names(options: dict[str, Any]) -> None:
-    """Have the name in a certificate checked, which redis-py did not before version 6."""
-    if options.get("ssl") and options.get("ssl_cert_reqs", "required") == "required":
-        options.setdefault("ssl_check_hostname", True)
 
 
 def _secrets(user_info: str, *options: dict[str, Any]) -> frozenset[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -48,8 +47,6 @@ class Client:
 
     def __init__(self, address: Address, mark: int) -> None:
         self._address = address
-        # Seconds from our monotonic clock, which nobody puts right, to that of Redis.
-        self._ahead = 0.0
         self.keys = [self.key(f"due:{mark}" if part == "due" else part) for part in KEYS]
         # The script that ran last.
         self._source = ""
@@ -63,14 +60,6 @@ class Client:
     def key(self, part: str) -> str:
         """Return the key of a part of the index."""
         return f"{{{self._address.name}}}:{part}"
-
-    def set_clock(self, now: float) -> None:
-        """Note what the clock of Redis shows, in seconds since the Unix epoch."""
-        self._ahead = now - time.monotonic()
-
-    def time(self) -> float:
-        """Return what the clock of Redis shows: those of crawlers may be far apart."""
-        return time.monotonic() + self._ahead
 
     def close(self) -> None:  # noqa: D102
         self._redis.close()

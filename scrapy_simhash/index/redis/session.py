@@ -8,6 +8,7 @@ import math
 import re
 import secrets
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -109,7 +110,7 @@ class Session:
         )
 
     def _open_header(self) -> str:
-        """Return the generation of the index, which is made if there is none; set the clock.
+        """Return the generation of the index, which is made if there is none; read the clock.
 
         The generation differs between indexes that were made under one name one after the other.
         """
@@ -137,7 +138,8 @@ class Session:
         generation = stored["generation"]
         if not re.fullmatch("[0-9a-f]{8}", generation):
             raise StoreDamaged(f"{where} has a damaged header: generation={generation!r:.80}")
-        self.client.set_clock(int(seconds) + int(microseconds) / 1e6)
+        # From our monotonic clock, which nobody puts right, to that of Redis.
+        self._ahead = int(seconds) + int(microseconds) / 1e6 - time.monotonic()
         return generation
 
     def _warn_of_eviction(self) -> None:
@@ -207,11 +209,12 @@ class Session:
         raise StoreUnavailable(f"others are always faster at {self.client.where}")
 
     def leases(self, now: float | None) -> tuple[float, int, bytes]:
-        """Return the time; when leases that begin then end, and what stands before their rows.
+        """Return the time, the end of leases that begin then, and what stands before their rows.
 
-        Redis adds members to a sorted set faster if their scores are whole numbers.
+        It is the time of Redis, because the clocks of crawlers may be far apart. Redis adds members
+        to a sorted set faster if their scores are whole numbers.
         """
-        at = self.client.time() if now is None else now
+        at = time.monotonic() + self._ahead if now is None else now
         ends = at + self._spec.lease
         return at, math.ceil(ends), HEAD.pack(ends, self.name, self._mark, 0)
 
