@@ -49,10 +49,10 @@ local admitted, is_open, contested = {}, {}, {}
 local function add_mates(mates, near)
   local waits = false
   for i = 1, #mates, 4 do
-    local a, b, c, d = byte(mates, i, i + 3)
-    local mate = a * 256 + b + 1
-    waits = waits or is_open[mate]
-    if admitted[mate] then near[admitted[mate]] = c * 256 + d end
+    local mate, d = struct.unpack('>I2I2', mates, i)
+    local position = admitted[mate + 1]
+    if position then near[position] = d end
+    waits = waits or is_open[mate + 1]
   end
   return waits
 end

@@ -35,10 +35,9 @@ local function record_of(position)
   return sub(segment(number), at + 1, at + RECORD)
 end
 
--- Positions stand in arguments as four bytes, the most significant first.
+-- Numbers stand in arguments as bytes, the most significant first, positions as four.
 local function position_in(text, at)
-  local a, b, c, d = byte(text, at, at + 3)
-  return ((a * 256 + b) * 256 + c) * 256 + d
+  return (struct.unpack('>I4', text, at))
 end
 
 -- What this script appends to the log.

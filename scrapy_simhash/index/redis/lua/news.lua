@@ -12,8 +12,8 @@ local function look_at() end
 local function near_ones(fingerprint, found)
   local near, own = {}, seen < finish and {byte(fingerprint, 1, WIDTH)}
   for i = 1, #found, 6 do
-    local high, low = byte(found, i + 4, i + 5)
-    near[position_in(found, i)] = high * 256 + low
+    local position, d = struct.unpack('>I4I2', found, i)
+    near[position] = d
   end
   effort = effort + effort_each
   for position = seen, finish - 1 do near[position] = apart(own, record_of(position)) end
