@@ -1,4 +1,4 @@
-"""Talking to Redis, Sentinel or Cluster: connections, scripts, pipelines, errors."""
+"""Talking to Redis, Sentinel or Cluster: connections, commands, scripts, errors."""
 
 from __future__ import annotations
 
