@@ -99,7 +99,9 @@ def main() -> None:
     slow = ("--slowlog-log-slower-than 1000", "--slowlog-max-len 100000")
     for buckets in ("redis", "local"):
         with redis_server(*slow) as server:
-            index = open_index(f"{server.url}?buckets={buckets}", spec_of(*DEFAULT))
+            index = open_index(
+                f"{server.url}?buckets={buckets}&socket_timeout=30", spec_of(*DEFAULT)
+            )
             for name, act in acts(index, options.pages):
                 begun = time.monotonic()
                 found = longest(server, act)
