@@ -33,7 +33,8 @@ from scrapy.settings import BaseSettings
 from scrapy_simhash.analysis.page import PageAnalysis, SkipReason, analyse_text
 from scrapy_simhash.commands.chosen import add_shared_options, chosen_recipe
 from scrapy_simhash.commands.output import about, columns, has_colours, say, sentence, side_by_side
-from scrapy_simhash.extraction.extractor import Extraction, decode_html, extract
+from scrapy_simhash.extraction.charset import decode_html
+from scrapy_simhash.extraction.extractor import Extraction, extract
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.rule import Rule

@@ -75,12 +75,7 @@ def decode_html(body: bytes, declared: str | None = None) -> str:
 
 
 def utf8_html(body: bytes, declared: str | None = None) -> bytes:
-    """Return the body of a page in UTF-8, as it is where it is in UTF-8 already.
-
-    Args:
-        body: see :func:`decode_html`.
-        declared: see :func:`decode_html`.
-    """
+    """Return the body of a page in UTF-8, decoded as by :func:`decode_html` if it is in another."""
     if not (body.startswith(codecs.BOM_UTF8) or b"\0" in body or b"\x1b" in body):
         try:
             body.decode("utf-8")

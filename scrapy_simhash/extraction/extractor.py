@@ -14,11 +14,8 @@ from importlib import import_module
 from itertools import count
 from typing import Any
 
-from scrapy_simhash.extraction.charset import decode_html
 from scrapy_simhash.extraction.main_text import main_text, shown_text
 from scrapy_simhash.extraction.page import Page, encoded, read_page
-
-__all__ = ["EXTRACTORS", "Extraction", "decode_html", "extract", "load_extractor"]
 
 logger = logging.getLogger(__name__)
 
@@ -51,14 +48,13 @@ class Extraction:
     headings: tuple[str, ...] = ()
 
 
-def extract(html: str | bytes, extractor: str = "main", url: str | None = None) -> Extraction:
+def extract(html: str | bytes, extractor: str = "main") -> Extraction:
     """Return the text of a page.
 
     Args:
         html: the decoded page, or its bytes in UTF-8.
         extractor: one of ``EXTRACTORS``, or the import path of a callable. Where that returns the
             text alone, what else the page shows is found here.
-        url: the page's address, to be named when a callable returns what is no text.
 
     Raises:
         ValueError: there is no such extractor.
@@ -72,7 +68,7 @@ def extract(html: str | bytes, extractor: str = "main", url: str | None = None) 
         return result
     if isinstance(result, str):
         return _extraction(result, read_page(html))
-    raise TypeError(f"the extractor {extractor} returned a {type(result).__name__} for {url}")
+    raise TypeError(f"the extractor {extractor} returned {type(result).__name__}, not a text")
 
 
 @lru_cache(maxsize=16)

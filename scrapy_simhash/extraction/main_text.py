@@ -47,7 +47,7 @@ def measures(text: str) -> Measures:
     codes = np.frombuffer(f"{text}\n".encode("utf-16-le", "surrogatepass"), np.uint16)
     ends = np.flatnonzero(codes == ord("\n"))
     starts = np.concatenate(([0], ends[:-1] + 1))
-    sums = np.add.reduceat(_BYTES_AND_MARKS.take(codes), starts)
+    sums = np.add.reduceat(_BYTES_AND_MARKS.take(codes, mode="clip"), starts)
     return Measures(sums & 0xFFFFFFFF, sums >> 32, _ENDS[codes[np.maximum(ends - 1, starts)]])
 
 
@@ -77,12 +77,12 @@ def candidates(page: Page) -> tuple[Ints, Lines, Outline] | None:
     chosen, places = chosen[untitled], outline.places[untitled]
     if not len(chosen):
         return None
-    linked = np.array(page.linked)[chosen] / [len(page.texts[line]) for line in chosen.tolist()]
+    shares = [page.linked[line] / len(page.texts[line]) for line in chosen.tolist()]
     heading = page.heading_line
     lines = Lines(
         places,
         sizes[chosen].astype(np.float64),
-        np.minimum(linked, 1),
+        np.minimum(np.fromiter(shares, np.float64), 1),
         marks[chosen],
         ends[chosen],
         chosen >= (len(sizes) if heading is None else heading),

@@ -68,35 +68,32 @@ class Outline:
                 manners.append(known_manners.setdefault((made[parent], made[place]), place))
                 around.append(around[parent] if shapes else place)
             places.append(place)
-        self.places: Ints = np.array(places, np.intp)
+        # np.array would look at every number to find a type for them.
+        self.places: Ints = np.fromiter(places, np.intp)
         self.parents = parents
-        self.roles: Ints = np.array(roles)
-        self.manners: Ints = np.array(manners)
-        self.around: Ints = np.array(around)
+        self.roles: Ints = np.fromiter(roles, np.intp)
+        self.manners: Ints = np.fromiter(manners, np.intp)
+        self.around: Ints = np.fromiter(around, np.intp)
         self.made = made
 
     def groups(self, places: Ints) -> Ints:
-        """Return for each line the element that it stands in together with others.
+        """Return for the place of each line the element that it stands in together with others.
 
         Paragraphs, lists and tables only shape running text; many manuals have no tag for sections.
-
-        Args:
-            places: of the lines.
         """
         alone = np.bincount(places)[places] == 1
-        return self.around[
-            [
-                self.parents[place] if only and self.made[place][0] != "li" else place
-                for place, only in zip(places.tolist(), alone.tolist(), strict=True)
-            ]
-        ]
+        holders = (
+            self.parents[place] if only and self.made[place][0] != "li" else place
+            for place, only in zip(places.tolist(), alone.tolist(), strict=True)
+        )
+        return self.around[np.fromiter(holders, np.intp)]
 
     def sums(self, values: Floats) -> Floats:
         """Return for each element the sum of the values of it and of all elements in it."""
         sums: list[float] = values.tolist()
         for place in range(len(sums) - 1, 0, -1):
             sums[self.parents[place]] += sums[place]
-        return np.array(sums)
+        return np.fromiter(sums, np.float64)
 
     def distances(self, area: int) -> Ints:
         """Return how many levels above an area the nearest element is that holds both.
@@ -110,4 +107,4 @@ class Outline:
         found: list[int] = []
         for place, parent in enumerate(self.parents):
             found.append(way[place] if place in way else found[parent])
-        return np.array(found)
+        return np.fromiter(found, np.intp)

@@ -47,13 +47,7 @@ def key_from_seed(seed: str | bytes) -> bytes:
 def hash_features(
     features: Iterable[str], bits: int, name: str, seed: str | bytes | None = None
 ) -> Uint64s:
-    """Return the lanes of the features' hashes, shape (bits / 64, number of features).
-
-    Args:
-        features: any strings.
-        bits: 64, 128 or 256.
-        name: one of ``HASHES``.
-        seed: an optional secret.
+    """Return the lanes of the hashes of any strings, shape (bits / 64, number of features).
 
     Raises:
         ValueError: the hash is unknown or has no such width.

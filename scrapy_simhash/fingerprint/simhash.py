@@ -97,14 +97,8 @@ def feature_sums(
     0. Weights are rounded to 2**-30 of the largest, which makes every sum exact, so the order of
     the features and the machine play no part. No features have sums of 0.
 
-    Args:
-        features: feature -> weight; weights are finite.
-        bits: the width: 64, 128 or 256.
-        hash_name: the name of a hash, see ``scrapy_simhash.fingerprint.hashing.HASHES``.
-        seed: an optional secret that changes every hash.
-
     Raises:
-        ValueError: the width, the hash or a weight is not possible.
+        ValueError: the width or the hash is not possible, or a weight is not finite.
     """
     lanes = hash_features(features, bits, hash_name, seed)
     weights = np.fromiter(features.values(), dtype=np.float64, count=len(features))
@@ -116,13 +110,7 @@ def ngram_sums(text: str, n: int, bits: int = 64, seed: str | bytes | None = Non
     """Return the sums of all different character n-grams of a text, hashed by ``karp-rabin``.
 
     The same as :func:`feature_sums` over a mapping of the n-grams to 1, without making a string of
-    each.
-
-    Args:
-        text: the text as it is to be hashed: normalise it first.
-        n: the length of an n-gram; a shorter text is one feature.
-        bits: the width: 64, 128 or 256.
-        seed: an optional secret that changes every hash.
+    each. The text is normalised already; one that is shorter than an n-gram is one feature.
     """
     lanes = spread(_distinct(hash_ngrams(text, n, seed)), bits)
     return Sums(bit_sums(lanes), lanes[0])

@@ -59,7 +59,7 @@ class Pages:
         for document in islice(documents(name), SETS[name]):
             text = text_of(document)
             if not document.body.is_text:
-                text = extract(html_of(document), recipe.extractor, url=document.url).text
+                text = extract(html_of(document), recipe.extractor).text
             normal = normalise(text)
             if not text or text in seen or len(normal) < recipe.min_length:
                 continue

@@ -73,7 +73,7 @@ def real_texts(name: str) -> list[str]:
     pages = [page for page in islice(read_pages(DATA / name), 320) if not page.body.is_text][
         :: 320 // PAGES
     ]
-    texts = [extract(html_of(page), "main", url=page.url).text for page in pages]
+    texts = [extract(html_of(page)).text for page in pages]
     return [text for text in texts if len(text) > 200]
 
 
