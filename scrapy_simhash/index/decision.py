@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from scrapy_simhash.index.contract import Arrival, Claim, IndexSpec, Judge, Match, Outcome, Ruling
-from scrapy_simhash.index.log import Record
-from scrapy_simhash.index.neighbours import Near, distances, packed_words, scoped
+from scrapy_simhash.index.log import Log, Record
+from scrapy_simhash.index.neighbours import (
+    Near,
+    Uint32s,
+    distances,
+    packed_blocks,
+    packed_words,
+    scope_mark,
+)
 
 OWN = Ruling(True, "key")
 
@@ -36,7 +43,9 @@ class Pages:
             spec.check(page.fingerprint, page.facts, page.key, page.scope, page.request)
         self.arrivals = arrivals
         self.words = packed_words([page.fingerprint.to_bytes() for page in arrivals], spec.bits)
-        self.blocks = scoped([(a.scope, a.fingerprint.blocks) for a in arrivals], spec.blocks)
+        blocks = packed_blocks([page.fingerprint.blocks for page in arrivals], spec.blocks)
+        marks = np.array([[scope_mark(page.scope)] for page in arrivals], np.uint32)
+        self.blocks: Uint32s = blocks ^ marks.reshape(-1, 1)
 
     def twins(self, distance: int) -> list[Near]:
         """Return for each page (distance, index) of the earlier ones near it, in any scope."""
@@ -53,11 +62,8 @@ class Decision:
     """The answers to the claims of one call, one after the other, and the changes they make.
 
     Attributes:
-        is_expired: whether an entry's lease has run out at a time.
-        owner: whose the pages are that are in progress from now on.
         near: for each page, the entries near it.
         records: these entries; deleted ones are missing.
-        last: the last position in the log.
         new: the entries of pages that become originals, by the page's index.
         leased: entries whose leases begin anew, by position.
         deleted: positions of expired copies, whose place a page takes.
@@ -65,20 +71,19 @@ class Decision:
 
     pages: Pages
     spec: IndexSpec
-    is_expired: Callable[[Record, float], bool]
-    owner: str
+    log: Log
     now: float
     near: list[Near]
     records: dict[int, Record]
-    last: int
     new: dict[int, Record] = field(default_factory=dict)
     leased: dict[int, Record] = field(default_factory=dict)
     deleted: set[int] = field(default_factory=set)
     claims: list[Claim] = field(init=False)
     _twins: list[Near] = field(init=False)
+    _last: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self._twins = self.pages.twins(self.spec.reach)
+        self._twins, self._last = self.pages.twins(self.spec.reach), self.log.last()
         self.claims = [self._answer(*page) for page in enumerate(self.pages.arrivals)]
 
     def _answer(self, index: int, page: Arrival) -> Claim:
@@ -92,7 +97,7 @@ class Decision:
             if judged is OWN:
                 own.append(record)
                 matches.append(match)
-            elif not self.is_expired(record, self.now):
+            elif not self.log.is_expired(record, self.now):
                 (matches if judged.is_copy else others).append(match)
             elif judged.is_copy:
                 expired.append(record)
@@ -122,13 +127,14 @@ class Decision:
         for record in own:
             if record.owner is not None:
                 expires = self.now + self.spec.lease
-                leased = record._replace(owner=self.owner, expires=expires, request=page.request)
+                owner, request = self.log.crawler, page.request
+                leased = record._replace(owner=owner, expires=expires, request=request)
                 self.leased[record.position] = self.records[record.position] = leased
 
     def _admit(self, index: int, page: Arrival) -> None:
-        position = self.last + len(self.new) + 1
+        position, owner = self._last + len(self.new) + 1, self.log.crawler
         # Whole seconds take half the room in a file.
         time, expires = float(int(self.now)), self.now + self.spec.lease
         self.new[index] = self.records[position] = Record(
-            position, page.key, page.scope, page.facts, time, self.owner, expires, 0, page.request
+            position, page.key, page.scope, page.facts, time, owner, expires, 0, page.request
         )

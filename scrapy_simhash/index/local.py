@@ -12,6 +12,8 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
+import numpy as np
+
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.contract import (
     MAX_ADOPTIONS,
@@ -26,8 +28,14 @@ from scrapy_simhash.index.contract import (
     Unsettled,
 )
 from scrapy_simhash.index.decision import Decision, Pages
-from scrapy_simhash.index.log import Log, Record, Row
-from scrapy_simhash.index.neighbours import Near, Neighbours, in_scope, packed_words, scoped
+from scrapy_simhash.index.log import Log, Record
+from scrapy_simhash.index.neighbours import (
+    Near,
+    Neighbours,
+    packed_blocks,
+    packed_words,
+    scope_mark,
+)
 from scrapy_simhash.index.sqlite_file import SqliteFile, make_tables
 
 logger = logging.getLogger(__name__)
@@ -70,10 +78,7 @@ class LocalIndex(Index):
                 # Whatever came meanwhile is compared exactly: no race admits two.
                 later = self._neighbours.scan(pages.words, compared)
                 near = [[*first, *rest] for first, rest in zip(near, later, strict=True)]
-                records, last = self._records(near), log.last()
-                decision = Decision(
-                    pages, self.spec, log.is_expired, log.crawler, now, near, records, last
-                )
+                decision = Decision(pages, self.spec, log, now, near, self._records(near))
                 log.delete(decision.deleted)
                 self._append(pages, decision.new)
                 log.lease(decision.leased.values())
@@ -95,23 +100,23 @@ class LocalIndex(Index):
     def _follow(self) -> None:
         """Take what the log holds since the last look into RAM."""
         while rows := self._log.rows(self._seen, _ROWS):
-            positions, scopes, values, blocks = zip(*rows, strict=True)
+            positions, values, blocks = zip(*rows, strict=True)
             self._neighbours.add(
                 positions,
                 packed_words(values, self.spec.bits),
-                scoped([*zip(scopes, blocks, strict=True)], self.spec.blocks),
+                packed_blocks(blocks, self.spec.blocks),
             )
             self._seen = positions[-1]
 
     def _append(self, pages: Pages, new: dict[int, Record]) -> None:
         """Write the entries of some pages, given by their index, into the log."""
-        self._log.append(new.values(), (pages.arrivals[index].fingerprint for index in new))
+        self._log.append(new.values(), pages.words[[*new]], pages.blocks[[*new]])
 
     def _take_in(self, pages: Pages, new: dict[int, Record]) -> None:
         """Take them into RAM, now that the log has them."""
         if new:
-            positions, rows = [record.position for record in new.values()], list(new)
-            self._neighbours.add(positions, pages.words[rows], pages.blocks[rows])
+            positions = [record.position for record in new.values()]
+            self._neighbours.add(positions, pages.words[[*new]], pages.blocks[[*new]])
             self._seen = positions[-1]
 
     def _find(self, pages: Pages) -> list[Near]:
@@ -261,22 +266,19 @@ class LocalIndex(Index):
         while True:
             with self._lock:
                 rows = self._log.rows(after, _ENTRIES)
-                if not self._log.has_fingerprints:
-                    rows = [*self._from_ram(rows)]
-                records = self._log.records([row[0] for row in rows])
+                positions = [row[0] for row in rows]
+                # The rows of an index in RAM are empty.
+                rows = rows if self._log.has_fingerprints else self._neighbours.at(positions)
+                records = self._log.records(positions)
             if not rows:
                 return
-            for after, _, value, blocks in rows:
+            for after, value, packed in rows:
                 if record := records.get(after):
                     _, key, scope, facts, time_, owner, *_ = record
-                    fingerprint = Fingerprint(int.from_bytes(value, "big"), self.spec.bits, blocks)
+                    blocks = np.frombuffer(packed, "<u4") ^ scope_mark(scope)
+                    own = blocks.astype("<u4").tobytes()
+                    fingerprint = Fingerprint(int.from_bytes(value, "big"), self.spec.bits, own)
                     yield Entry(key, fingerprint, scope, facts, time_, owner is not None)
-
-    def _from_ram(self, rows: list[Row]) -> Iterator[Row]:
-        """Yield rows of the log with the fingerprints that RAM has."""
-        found = self._neighbours.at([row[0] for row in rows])
-        for (position, scope, _, _), words, blocks in zip(rows, *found, strict=True):
-            yield position, scope, words.tobytes(), in_scope(blocks, scope).tobytes()
 
     def close(self) -> None:  # noqa: D102
         with self._lock:

@@ -6,9 +6,9 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.contract import MAX_FACTS, Census, IndexSpec, Match, StoreDamaged
 from scrapy_simhash.index.liveness import is_dead, leave, names_of, new_crawler
+from scrapy_simhash.index.neighbours import Uint32s, Uint64s
 from scrapy_simhash.index.sqlite_file import SqliteFile
 
 _ENTRIES = (
@@ -47,8 +47,8 @@ class Record(NamedTuple):
 
 _TEXT_OR_NONE = (str, type(None))
 _TYPES: Any = (int, str, str, bytes, float, _TEXT_OR_NONE, float, int, _TEXT_OR_NONE)
-# Position, scope, and fingerprint and block values as bytes.
-Row = tuple[int, str, bytes, bytes]
+# Position, fingerprint, and block values within the scope.
+Row = tuple[int, bytes, bytes]
 
 
 class Log:
@@ -90,15 +90,14 @@ class Log:
     def rows(self, after: int, limit: int) -> list[Row]:
         """Return the fingerprints of entries after a position, in order; in RAM they are empty."""
         rows = self._file.run(
-            "SELECT position, scope, value, blocks FROM entries WHERE position > ? "
+            "SELECT position, value, blocks FROM entries WHERE position > ? "
             "ORDER BY position LIMIT ?",
             (after, limit),
         )
         sizes = (self._spec.bits // 8, 4 * self._spec.blocks) if self.has_fingerprints else (0, 0)
-        for position, scope, value, blocks in rows:
+        for position, value, blocks in rows:
             if not (
                 position < 1 << 32
-                and type(scope) is str
                 and type(value) is type(blocks) is bytes
                 and (len(value), len(blocks)) == sizes
             ):
@@ -124,14 +123,14 @@ class Log:
             )
         return Record._make(row)
 
-    def append(self, records: Collection[Record], fingerprints: Iterable[Fingerprint]) -> None:
-        """Append entries, whose positions continue the log."""
-        full = self.has_fingerprints
+    def append(self, records: Collection[Record], words: Uint64s, blocks: Uint32s) -> None:
+        """Append entries, whose positions continue the log; see :class:`.Pages` for the shapes."""
+        end = None if self.has_fingerprints else 0
         self._file.run_many(
             "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
-                (*record[:5], page.to_bytes() if full else b"", page.blocks if full else b"")
-                for record, page in zip(records, fingerprints, strict=True)
+                (*record[:5], own.tobytes()[:end], values.tobytes()[:end])
+                for record, own, values in zip(records, words, blocks.astype("<u4"), strict=True)
             ],
         )
         self.lease(record for record in records if record.owner is not None)

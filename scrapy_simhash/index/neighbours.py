@@ -141,8 +141,12 @@ class Neighbours:
         self._runs.clear()
         self._count = 0
 
-    def at(self, positions: Sequence[int]) -> tuple[Uint64s, Uint32s]:
-        """Return fingerprints and block values of entries that are there; it reads whole runs."""
+    def at(self, positions: Sequence[int]) -> list[tuple[int, bytes, bytes]]:
+        """Return fingerprints and block values of entries that are there; it reads whole runs.
+
+        Returns:
+            position, fingerprint and block values of each.
+        """
         numbers = self._positions[: self._count].searchsorted(np.array(positions, np.uint32))
         values = np.empty((len(numbers), self._blocks), np.uint32)
         for run in self._runs:
@@ -151,7 +155,8 @@ class Neighbours:
                 values[here] = run.blocks(numbers[here])
         here = np.flatnonzero(numbers >= self._in_runs)
         values[here] = self._tail[numbers[here] - self._in_runs]
-        return self._words[numbers], values
+        rows = zip(positions, self._words[numbers], values.astype("<u4"), strict=True)
+        return [(at, words.tobytes(), blocks.tobytes()) for at, words, blocks in rows]
 
     def _grow(self, capacity: int) -> None:
         """Make room; memory that is not yet used is not touched, and so costs nothing."""
@@ -281,26 +286,20 @@ def _mapped(size: int, dtype: type) -> npt.NDArray[Any]:
     return np.frombuffer(mmap(-1, size * np.dtype(dtype).itemsize), dtype)
 
 
-def in_scope(blocks: Uint32s, scope: str) -> Uint32s:
-    """Return block values that those of another scope hardly ever equal; twice, the same again."""
-    mark = crc32(scope.encode("utf-8", "surrogatepass"))
-    marked: Uint32s = blocks ^ np.uint32(mark)
-    return marked
-
-
-def scoped(pages: Sequence[tuple[str, bytes]], blocks: int) -> Uint32s:
-    """Return the block values of pages, given with their scopes, in rows of so many blocks."""
-    packed = b"".join([values for _, values in pages])
-    rows = np.frombuffer(packed, "<u4").astype(np.uint32).reshape(len(pages), blocks)
-    for scope in {scope for scope, _ in pages if scope}:
-        of_scope = [i for i, (own, _) in enumerate(pages) if own == scope]
-        rows[of_scope] = in_scope(rows[of_scope], scope)
-    return rows
+def scope_mark(scope: str) -> np.uint32:
+    """Return what is XORed with block values, so that those of two scopes are hardly ever equal."""
+    mark: np.uint32 = np.uint32(crc32(scope.encode("utf-8", "surrogatepass")))
+    return mark
 
 
 def packed_words(values: Sequence[bytes], bits: int) -> Uint64s:
     """Return fingerprints, given as bytes, in rows of bits / 64 words."""
     return np.frombuffer(b"".join(values), np.uint64).reshape(-1, bits // 64)
+
+
+def packed_blocks(values: Sequence[bytes], blocks: int) -> Uint32s:
+    """Return block values, given as bytes, in rows of so many blocks."""
+    return np.frombuffer(b"".join(values), "<u4").reshape(-1, blocks)
 
 
 def ones_by_table(words: Uint64s) -> npt.NDArray[np.uint8]:

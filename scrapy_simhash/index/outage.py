@@ -8,13 +8,15 @@ those that repeat an older page are counted. Nothing is written to disk.
 from __future__ import annotations
 
 import contextlib
+import logging
+import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from threading import RLock
 from typing import TypeVar
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.breaker import Breaker
 from scrapy_simhash.index.contract import (
     Arrival,
     Census,
@@ -26,14 +28,21 @@ from scrapy_simhash.index.contract import (
     Orphan,
     Outcome,
     StoreDamaged,
+    StoreError,
     StoreMismatch,
     StoreUnavailable,
     Unsettled,
 )
 from scrapy_simhash.index.local import memory_index
 
+logger = logging.getLogger(__name__)
+
 # Pages that claim in the store in one step after an outage: the crawl's own come in between.
 BATCH = 64
+# A store that failed is left alone for some seconds, and for some times as long as the failure
+# took, because claims wait for each attempt.
+PAUSE = 1.0
+PAUSES = 5
 
 T = TypeVar("T")
 
@@ -74,7 +83,9 @@ class Outage(Index):
         self._open_store = open_store
         self._pages = pages
         self._lock = RLock()
-        self._breaker = Breaker()
+        self._away_since = math.inf
+        # When a store that is away may be asked again.
+        self._due = 0.0
         self._store: Index | None = None
         self._memory = memory_index(spec)
         # Pages that are in the memory index and not in the store: in progress, and confirmed.
@@ -87,12 +98,12 @@ class Outage(Index):
         except StoreUnavailable as error:
             if not start_without:
                 raise
-            self._breaker.failed(error)
+            self._failed(error)
 
     @property
     def away(self) -> bool:
         """True if the store failed when it was last asked."""
-        return self._breaker.is_open
+        return self._away_since < math.inf
 
     @property
     def left(self) -> int:
@@ -182,7 +193,8 @@ class Outage(Index):
             there = self._read(lambda store: store.unsettled(far, now=now)) if far else None
         if there is None:
             # Nobody could renew a lease meanwhile.
-            expired = far if self._breaker.open_for > self.spec.lease else frozenset()
+            is_long = time.monotonic() - self._away_since > self.spec.lease
+            expired = far if is_long else frozenset()
             there = Unsettled(far - expired, expired)
         return Unsettled(
             there.provisional | {-entry for entry in here.provisional},
@@ -229,7 +241,7 @@ class Outage(Index):
             at_once: try even if it failed just now.
         """
         with self._lock:
-            if at_once or self._breaker.is_due:
+            if at_once or time.monotonic() >= self._due:
                 with contextlib.suppress(StoreUnavailable):
                     if self._confirmed:
                         return self._ask(self._move)
@@ -260,6 +272,7 @@ class Outage(Index):
 
     def _ask(self, call: Callable[[Index], T]) -> T:
         """Tell the store what it is owed, and return its answer, or raise StoreUnavailable."""
+        started = time.monotonic()
         try:
             store = self._opened()
             if self._owed:
@@ -273,11 +286,25 @@ class Outage(Index):
             if not self.away and not self.left:
                 # Until now, somebody might have asked how its pages fared.
                 self._memory.clear()
-            self._breaker.failed(error)
+            self._failed(error, time.monotonic() - started)
             raise StoreUnavailable(str(error)) from error
         self.flooded = store.flooded
-        self._breaker.worked()
+        if self.away:
+            self._away_since, self._due = math.inf, 0.0
+            logger.info("The index is back")
         return answer
+
+    def _failed(self, error: Exception, seconds: float = 0.0) -> None:
+        now = time.monotonic()
+        self._due = now + max(PAUSE, PAUSES * seconds)
+        if not self.away:
+            self._away_since = now
+            logger.warning(
+                "The index fails; until it is back, pages are compared with those that come "
+                "meanwhile only: %s",
+                error,
+                exc_info=None if isinstance(error, StoreError) else error,
+            )
 
     def _read(self, call: Callable[[Index], T]) -> T | None:
         """Return the store's answer, or None if it is away or does not answer."""

@@ -79,7 +79,7 @@ class Store:
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     store = Store(tmp_path / "far.sqlite")
     monkeypatch.setattr("scrapy_simhash.crawl.filter.open_index", store.open)
-    monkeypatch.setattr("scrapy_simhash.index.breaker.LONGEST_PAUSE", 0.3)
+    monkeypatch.setattr("scrapy_simhash.index.outage.PAUSE", 0.3)
     return store
 
 
@@ -208,7 +208,7 @@ def test_store_that_hangs_does_not_hold_up_the_event_loop(
     crawl: Any, families: Any, store: Store, monkeypatch: Any
 ) -> None:
     """Neither while pages come nor when the spider is idle nor at the end."""
-    monkeypatch.setattr("scrapy_simhash.index.breaker.LONGEST_PAUSE", 0.0)
+    monkeypatch.setattr("scrapy_simhash.index.outage.PAUSE", 0.0)
     worst = 0.0
 
     class Watched(InTurn):
@@ -290,7 +290,7 @@ needs_redis = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-serve
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[servers.RedisServer]:
     pytest.importorskip("redis")
-    monkeypatch.setattr("scrapy_simhash.index.breaker.LONGEST_PAUSE", 0.3)
+    monkeypatch.setattr("scrapy_simhash.index.outage.PAUSE", 0.3)
     with servers.redis_server("--appendonly yes", "--appendfsync always") as server:
         yield server
 

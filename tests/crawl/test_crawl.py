@@ -395,7 +395,7 @@ def test_store_that_comes_back_is_asked_again(
         monkeypatch.setattr(LocalIndex, "claim_all", claim_all)
         raise StoreUnavailable("the store is away")
 
-    monkeypatch.setattr("scrapy_simhash.index.breaker.FIRST_PAUSE", 0.0)
+    monkeypatch.setattr("scrapy_simhash.index.outage.PAUSE", 0.0)
     monkeypatch.setattr(LocalIndex, "claim_all", unavailable)
     crawled = crawl(
         Pages, settings=ONE_AT_A_TIME, site=twins, paths=["/other", "/first", "/second"]

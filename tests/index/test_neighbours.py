@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import neighbours
-from scrapy_simhash.index.contract import BUCKET_LIMIT
-from scrapy_simhash.index.neighbours import Neighbours, bit_count, in_scope, ones_by_table, scoped
+from scrapy_simhash.index.contract import BUCKET_LIMIT, Arrival, IndexSpec
+from scrapy_simhash.index.decision import Pages
+from scrapy_simhash.index.neighbours import Neighbours, bit_count, ones_by_table, scope_mark
 
 few_examples = settings(max_examples=25, deadline=None)
 DISTANCE = 3
@@ -59,9 +61,8 @@ def test_whatever_the_sizes_in_which_entries_come_they_are_found_by_every_block(
             # The tail is compared whatever its blocks are.
             assert scan.find(scan.words[number, 0], scan.blocks[number]) <= set(near)
         some = [i for i in range(len(index)) if i % 3]
-        kept_words, kept_blocks = index.at([10 * i for i in some])
-        assert (kept_words == scan.words[some]).all()
-        assert (kept_blocks == scan.blocks[some]).all()
+        kept = [(10 * i, scan.words[i].tobytes(), scan.blocks[i].tobytes()) for i in some]
+        assert index.at([10 * i for i in some]) == kept
 
 
 def filled(count, blocks=None):
@@ -127,11 +128,13 @@ def test_a_look_up_in_a_flooded_bucket_reads_a_bounded_number_of_entries():
 
 
 def test_pages_of_different_scopes_share_no_block_value_and_the_values_can_be_had_back():
-    page = np.arange(4, dtype="<u4").tobytes()
-    rows = scoped([("", page), ("a", page), ("b", page)], 4)
+    page = np.arange(4, dtype="<u4")
+    fingerprint = Fingerprint(0, 64, page.tobytes())
+    recipe = IndexSpec("recipe", bits=64, distance=3, blocks=4)
+    rows = Pages([Arrival(f"{n}", fingerprint, n) for n in ("", "a", "b")], recipe).blocks
     assert not (set(rows[0].tolist()) & set(rows[1].tolist()))
     assert not (set(rows[1].tolist()) & set(rows[2].tolist()))
-    assert in_scope(rows[1], "a").tobytes() == page
+    assert (rows[1] ^ scope_mark("a")).tolist() == page.tolist()
 
 
 def test_ones_are_counted_with_and_without_numpy_2():

@@ -19,7 +19,6 @@ from scrapy_simhash.index import (
     StoreMismatch,
     StoreUnavailable,
     Unsettled,
-    breaker,
     open_index,
     outage,
 )
@@ -198,7 +197,7 @@ def test_originals_of_a_store_that_is_away_for_longer_than_a_lease_count_as_gone
 ):
     """Whoever has them could not renew their leases either."""
     now = [1000.0]
-    monkeypatch.setattr(breaker.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(outage.time, "monotonic", lambda: now[0])
     store.spec = spec(lease=60)
     index = Outage(store.open, store.spec, pages=10)
     for _ in range(2):
@@ -472,8 +471,7 @@ def test_no_cluster_is_lost_and_what_is_delivered_ends_in_the_store(acts, answer
     """Whatever the pattern of outages, and whichever pages fail."""
     script = [answer for answer, times in answers for _ in range(times)]
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        for name in ("FIRST_PAUSE", "LONGEST_PAUSE"):
-            patch.setattr(breaker, name, pause)
+        patch.setattr(outage, "PAUSE", pause)
         crawl = Crawl(Path(folder), script, set(bad))
         for act, keys in acts:
             getattr(crawl, act)(keys)
@@ -485,33 +483,26 @@ def test_no_cluster_is_lost_and_what_is_delivered_ends_in_the_store(acts, answer
         assert (crawl.index.left, crawl.waiting) == (0, {})
 
 
-@pytest.fixture
-def pauses(monkeypatch):
-    """Makes so many attempts that take half a second, and returns what is between them."""
+@pytest.mark.parametrize(("seconds", "pause"), [(0, 1), (0.1, 1), (0.5, 2.5), (4, 20)])
+def test_a_store_is_left_alone_for_longer_the_longer_its_failures_take(
+    index, store, monkeypatch, seconds, pause
+):
     now = [1000.0]
-    monkeypatch.setattr(breaker.time, "monotonic", lambda: now[0])
-    away = breaker.Breaker()
+    monkeypatch.setattr(outage.time, "monotonic", lambda: now[0])
 
-    def pauses(attempts: int) -> list[float]:
-        starts, ends = [], []
-        while len(starts) < attempts:
-            if away.is_due:
-                starts.append(now[0])
-                now[0] += 0.5
-                ends.append(now[0])
-                away.failed(StoreUnavailable("away"))
-            now[0] += 0.125
-        now[0] += 10
-        away.worked()
-        return [start - end for start, end in zip(starts[1:], ends, strict=False)]
+    def fail() -> str:
+        now[0] += seconds
+        return "refused"
 
-    return pauses
-
-
-def test_a_store_that_stays_away_is_asked_ever_less_often(pauses):
-    assert pauses(8) == [0.5, 1, 2, 4, 8, 10, 10]
-
-
-def test_a_store_that_was_back_for_a_moment_only_is_left_alone_as_before(pauses):
-    assert pauses(4) == [0.5, 1, 2]
-    assert pauses(4) == [8, 10, 10]
+    store.answer = fail
+    claim(index, "0-0")
+    index.confirm(["0-0"])
+    store.calls.clear()
+    for _ in range(2):
+        now[0] += pause - 0.125
+        index.catch_up()
+        assert store.calls == []
+        now[0] += 0.125
+        index.catch_up()
+        assert len(store.calls) == 1
+        store.calls.clear()
