@@ -35,13 +35,7 @@ class Claims:
         more_to_come: tells whether other pages are about to claim.
     """
 
-    def __init__(
-        self,
-        index: Index,
-        *,
-        on_loop: bool,
-        more_to_come: Callable[[], bool],
-    ) -> None:
+    def __init__(self, index: Index, *, on_loop: bool, more_to_come: Callable[[], bool]) -> None:
         self._index = index
         self._more_to_come = more_to_come
         self._thread = None if on_loop else ThreadPoolExecutor(1, "simhash-index")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import OrderedDict
 from urllib.parse import urlsplit
+
+from scrapy_simhash.url_patterns.recent import remember
 
 logger = logging.getLogger(__name__)
 
@@ -21,23 +24,21 @@ class SlowHosts:
 
     def __init__(self) -> None:
         # How many timed out, and when the last one did; that host comes last.
-        self._timeouts: dict[str, tuple[int, float]] = {}
+        self._timeouts: OrderedDict[str, tuple[int, float]] = OrderedDict()
 
     def has(self, url: str) -> bool:
         """Return whether the host of an address is let through for now."""
-        if not self._timeouts:
-            return False
-        number, last = self._timeouts.get(urlsplit(url).netloc, (0, 0.0))
-        return number >= TIMEOUTS and time.monotonic() - last < PAUSE
+        return bool(self._timeouts) and self._count(urlsplit(url).netloc) >= TIMEOUTS
+
+    def _count(self, host: str) -> int:
+        number, last = self._timeouts.get(host, (0, 0.0))
+        return number if time.monotonic() - last < PAUSE else 0
 
     def note_timeout(self, url: str) -> None:
         """Note that a page timed out."""
-        host, now = urlsplit(url).netloc, time.monotonic()
-        number, last = self._timeouts.pop(host, (0, now))
-        number = number + 1 if now - last < PAUSE else 1
-        self._timeouts[host] = number, now
-        if len(self._timeouts) > MOST:
-            del self._timeouts[next(iter(self._timeouts))]
+        host = urlsplit(url).netloc
+        number = self._count(host) + 1
+        remember(self._timeouts, host, (number, time.monotonic()), MOST)
         if number == TIMEOUTS:
             logger.warning(
                 "SIMHASH_TIMEOUT: %d pages of %s took too long; its pages are let through unchecked"

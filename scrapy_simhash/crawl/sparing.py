@@ -46,8 +46,6 @@ class Sparing:
     """Learns from the pages of a crawl, and spares requests if it may.
 
     Args:
-        crawler: the crawl.
-        settings: of the crawl.
         is_away: tells whether the index is away.
         note: called with the address, host and signature of each request that is not sent.
     """

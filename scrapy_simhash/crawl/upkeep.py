@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass, field
@@ -43,21 +43,13 @@ ADOPTED = "simhash_adopted"
 
 
 class _News(NamedTuple):
-    """The answers of the index in one round.
+    """The answers of the index in one round; ``more`` to be reconciled after an outage."""
 
-    Attributes:
-        entries: the originals of waiting copies that it was asked about.
-        unsettled: how they fare.
-        orphans: adopted pages.
-        more: whether pages of an outage are left to be taken to the store.
-        is_done: whether nothing failed.
-    """
-
-    entries: list[int]
-    unsettled: Unsettled
-    orphans: list[Orphan]
+    entries: Sequence[int] = ()
+    unsettled: Unsettled = Unsettled(frozenset(), frozenset())
+    orphans: Sequence[Orphan] = ()
     more: bool = False
-    is_done: bool = True
+    failed: bool = False
 
 
 @dataclass(eq=False)
@@ -65,7 +57,6 @@ class Upkeep:
     """Keeps a crawl and its index together.
 
     Attributes:
-        crawler: the crawl, into whose queue pages are put that must be crawled again.
         lease: seconds after which a page in progress that was not renewed counts as left behind.
         count: adds one to a stat of the filter.
     """
@@ -130,18 +121,18 @@ class Upkeep:
         return is_busy or news.more or bool(self.copies or self._again)
 
     async def _run(self, each_round: Callable[[], None]) -> None:
-        is_done, pause = True, min(FAULT_SECONDS, self.lease / 3)
+        failed, pause = False, min(FAULT_SECONDS, self.lease / 3)
         while True:
-            await asyncio.sleep(ROUND_SECONDS if is_done and not self._again else pause)
+            await asyncio.sleep(pause if failed or self._again else ROUND_SECONDS)
             try:
                 assert self.crawler.engine is not None
                 self.progress.end_lost(self.crawler.engine.downloader.active)
                 # Whoever ends the upkeep does not end a round in the middle.
-                is_done = (await asyncio.shield(self._do())).is_done
+                failed = (await asyncio.shield(self._do())).failed
                 each_round()
             except Exception:  # a crawl needs upkeep, whatever happened once
                 logger.exception("The upkeep of the index failed; it goes on")
-                is_done = False
+                failed = True
 
     async def _do(self, *, at_once: bool = False) -> _News:
         news = await asyncio.wrap_future(self._ask(at_once=at_once))
@@ -179,7 +170,7 @@ class Upkeep:
                 return _News(entries, index.unsettled(entries), orphans, more)
             except Exception as error:  # noqa: BLE001 - whatever it is, a crawl needs upkeep
                 logger.error("The index does not take what was delivered: %r", error)
-                return _News([], Unsettled(frozenset(), frozenset()), [], is_done=False)
+                return _News(failed=True)
 
         return self.claims.run(talk)
 

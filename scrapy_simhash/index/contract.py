@@ -16,8 +16,8 @@ An entry is *expired* once its lease has run out. An entry that was never adopte
 soon as its crawler is known to be dead, which only a store on this machine can know. An entry that
 is confirmed, or provisional and not expired, is *living*.
 
-The index stores no waiting pages. A crawler that drops a copy of a provisional original keeps the
-copy's request itself, and asks ``unsettled`` how the original fared.
+A crawler that drops a copy of a provisional original keeps the copy's request itself, and asks
+``unsettled`` how the original fared.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ class Unsettled:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One original, as it stands in the log; its fields are as in an arrival and in a match."""
+    """One original in the log; its fields are as in an arrival and in a match."""
 
     key: str
     fingerprint: Fingerprint
@@ -313,12 +313,9 @@ class Index(ABC):
     def orphans(self, *, limit: int = 100, now: float | None = None) -> list[Orphan]:
         """Adopt expired entries of this crawler's spider; the caller crawls their pages again.
 
-        Each is leased anew to the caller, and its adoption is counted. A second adoption comes only
-        after the lease of the first has run out, in every store. After ``MAX_ADOPTIONS`` the entry
-        is deleted with a warning. An expired entry without a request is deleted.
-
-        At most ``limit`` entries are looked at, so a caller that gets fewer orphans may still find
-        more in the next call.
+        Each is leased anew to the caller. A second adoption comes only after the lease of the first
+        has run out. After ``MAX_ADOPTIONS`` the entry is deleted with a warning, and at once if it
+        has no request. At most ``limit`` entries are looked at; the next call may find more.
         """
 
     @abstractmethod

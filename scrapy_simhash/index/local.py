@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
 import numpy as np
@@ -61,9 +61,7 @@ class LocalIndex(Index):
 
     # Claims.
 
-    def claim_all(  # noqa: D102
-        self, arrivals: Sequence[Arrival], *, now: float | None = None
-    ) -> list[Claim]:
+    def claim_all(self, arrivals: Sequence[Arrival], *, now: float | None = None) -> list[Claim]:
         if not arrivals:
             return []
         now = time.time() if now is None else now
@@ -86,7 +84,7 @@ class LocalIndex(Index):
             self._hold([*decision.new.values(), *decision.leased.values()])
             return decision.claims
 
-    def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:  # noqa: D102
+    def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:
         pages = Pages([Arrival("", fingerprint, scope)], self.spec)
         with self._lock:
             self._follow()
@@ -135,43 +133,33 @@ class LocalIndex(Index):
 
     # Leases.
 
-    def confirm(self, keys: Iterable[str]) -> None:  # noqa: D102
+    def confirm(self, keys: Iterable[str]) -> None:
+        self._settle(keys, self._log.settle)
+
+    def release(self, keys: Iterable[str]) -> None:
+        self._settle(keys, self._log.release)
+
+    def _settle(self, keys: Iterable[str], act: Callable[[list[int]], None]) -> None:
         keys = list(keys)
         with self._lock:
             with self._log.transaction():
-                self._log.settle(self._positions(keys))
-            self._let_go(keys)
+                act(self._positions(keys))
+            for key in keys:
+                self._open.pop(key, None)
 
-    def release(self, keys: Iterable[str]) -> None:  # noqa: D102
-        keys = list(keys)
-        with self._lock:
-            with self._log.transaction():
-                self._log.delete([record.position for record in self._own(keys)])
-            self._let_go(keys)
-
-    def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:  # noqa: D102
+    def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:
         expires = (time.time() if now is None else now) + self.spec.lease
         with self._lock, self._log.transaction():
-            own = self._own(list(keys))
-            self._log.lease(record._replace(expires=expires) for record in own)
+            self._log.renew(self._positions(keys), expires)
 
-    def _positions(self, keys: list[str]) -> list[int]:
+    def _positions(self, keys: Iterable[str]) -> list[int]:
         return [position for key in keys for position in self._open.get(key, ())]
-
-    def _own(self, keys: list[str]) -> list[Record]:
-        """Return the entries of these keys that nobody has taken over."""
-        records = self._log.records(self._positions(keys)).values()
-        return [record for record in records if record.owner == self._log.crawler]
 
     def _hold(self, records: Iterable[Record]) -> None:
         for record in records:
             self._open.setdefault(record.key, set()).add(record.position)
 
-    def _let_go(self, keys: list[str]) -> None:
-        for key in keys:
-            self._open.pop(key, None)
-
-    def orphans(self, *, limit: int = 100, now: float | None = None) -> list[Orphan]:  # noqa: D102
+    def orphans(self, *, limit: int = 100, now: float | None = None) -> list[Orphan]:
         now = time.time() if now is None else now
         owner, expires = self._log.crawler, now + self.spec.lease
         adopted, given_up = [], []
@@ -196,7 +184,7 @@ class LocalIndex(Index):
                 )
         return [Orphan(record.key, record.request or "") for record in adopted]
 
-    def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> Unsettled:  # noqa: D102
+    def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> Unsettled:
         now = time.time() if now is None else now
         asked = frozenset(entries)
         with self._lock:
@@ -207,7 +195,7 @@ class LocalIndex(Index):
 
     # Acts of an operator.
 
-    def put(self, entries: Iterable[Entry]) -> int:  # noqa: D102
+    def put(self, entries: Iterable[Entry]) -> int:
         count, rest = 0, iter(entries)
         while some := list(islice(rest, _PUT)):
             arrivals = [Arrival(e.key, e.fingerprint, e.scope, e.facts) for e in some]
@@ -239,21 +227,21 @@ class LocalIndex(Index):
             if distance == 0 and (record := records.get(position)) and record.owner is None
         }
 
-    def remove(self, keys: Iterable[str]) -> int:  # noqa: D102
+    def remove(self, keys: Iterable[str]) -> int:
         wanted = set(keys)
         with self._lock, self._log.transaction():
             positions = self._log.positions(wanted)
             self._log.delete(positions)
         return len(positions)
 
-    def clear(self) -> None:  # noqa: D102
+    def clear(self) -> None:
         with self._lock:
             with self._log.transaction():
                 self._log.clear()
             self._neighbours.clear()
             self._open.clear()
 
-    def census(self) -> Census:  # noqa: D102
+    def census(self) -> Census:
         with self._lock:
             return self._log.census()
 
@@ -280,7 +268,7 @@ class LocalIndex(Index):
                     fingerprint = Fingerprint(int.from_bytes(value, "big"), self.spec.bits, own)
                     yield Entry(key, fingerprint, scope, facts, time_, owner is not None)
 
-    def close(self) -> None:  # noqa: D102
+    def close(self) -> None:
         with self._lock:
             self._log.close()
 

@@ -26,7 +26,6 @@ class Record(NamedTuple):
         owner: name of the crawler that has it in progress; None once it is confirmed.
         expires: when its lease runs out, in seconds since the Unix epoch.
         adoptions: how often a crawler has adopted it.
-        request: what makes the page's request again.
     """
 
     position: int
@@ -70,16 +69,16 @@ class Log:
         self.transaction = file.transaction
         self.has_fingerprints = file.path is not None
 
-    def close(self) -> None:  # noqa: D102
+    def close(self) -> None:
         leave(self.crawler)
         self._file.close()
 
-    def _run_for(self, sql: str, values: Collection[int | str]) -> list[Any]:
-        """Run a statement that ends in IN for some values."""
+    def _run_for(self, sql: str, values: Collection[int | str], *given: Any) -> list[Any]:
+        """Run a statement that ends in IN for some values; ``given`` stands before them."""
         if not values:
             return []
         some = json.dumps([*values])
-        return self._file.run(f"{sql} (SELECT value FROM json_each(?))", (some,))  # noqa: S608
+        return self._file.run(f"{sql} (SELECT value FROM json_each(?))", (*given, some))  # noqa: S608
 
     def _count(self, what: str) -> int:
         ((count,),) = self._file.run(f"SELECT {what}")
@@ -162,6 +161,16 @@ class Log:
     def settle(self, positions: Collection[int]) -> None:
         """End the leases of entries, which become final."""
         self._run_for("DELETE FROM leases WHERE position IN", positions)
+
+    def renew(self, positions: Collection[int], expires: float) -> None:
+        """Let the leases of this crawler's own entries run longer."""
+        sql = "UPDATE leases SET expires = ? WHERE owner = ? AND position IN"
+        self._run_for(sql, positions, expires, self.crawler)
+
+    def release(self, positions: Collection[int]) -> None:
+        """Delete this crawler's own entries."""
+        sql = "SELECT position FROM leases WHERE owner = ? AND position IN"
+        self.delete([at for (at,) in self._run_for(sql, positions, self.crawler)])
 
     def is_expired(self, record: Record, now: float) -> bool:
         """Return whether an entry's lease has run out, or its crawler is known to be dead."""

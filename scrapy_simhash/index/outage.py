@@ -64,9 +64,7 @@ class Outage(Index):
 
     Attributes:
         refused: why the store, once it could be reached, cannot be used at all; None if it can.
-        counts: pages that became originals without the store (``let_through``), those of them that
-            it has now or does not need (``reconciled``), and those of these that repeat an older
-            page (``duplicates``).
+        counts: the stats ``simhash/outage/…``.
     """
 
     def __init__(
@@ -110,9 +108,7 @@ class Outage(Index):
         """How many pages were let through and are not in the store."""
         return len(self._confirmed) + sum(map(len, self._open.values()))
 
-    def claim_all(  # noqa: D102
-        self, arrivals: Sequence[Arrival], *, now: float | None = None
-    ) -> list[Claim]:
+    def claim_all(self, arrivals: Sequence[Arrival], *, now: float | None = None) -> list[Claim]:
         for page in arrivals:
             self.spec.check(page.fingerprint, page.facts, page.key, page.scope, page.request)
         with self._lock:
@@ -155,10 +151,10 @@ class Outage(Index):
                 self.counts["let_through"] += 1
         return [Claim(c.outcome, _here(c.matches), _here(c.near)) for c in claims]
 
-    def confirm(self, keys: Iterable[str]) -> None:  # noqa: D102
+    def confirm(self, keys: Iterable[str]) -> None:
         self._settle(keys, failed=False)
 
-    def release(self, keys: Iterable[str]) -> None:  # noqa: D102
+    def release(self, keys: Iterable[str]) -> None:
         self._settle(keys, failed=True)
 
     def _settle(self, keys: Iterable[str], *, failed: bool) -> None:
@@ -174,13 +170,13 @@ class Outage(Index):
                     self._confirmed += pages
             self._read(lambda _: None)
 
-    def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:  # noqa: D102
+    def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:
         keys = list(keys)
         with self._lock:
             self._memory.renew(keys, now=now)
             self._read(lambda store: store.renew(keys, now=now))
 
-    def orphans(self, *, limit: int = 100, now: float | None = None) -> list[Orphan]:  # noqa: D102
+    def orphans(self, *, limit: int = 100, now: float | None = None) -> list[Orphan]:
         with self._lock:
             return self._read(lambda store: store.orphans(limit=limit, now=now)) or []
 
@@ -194,28 +190,27 @@ class Outage(Index):
         if there is None:
             # Nobody could renew a lease meanwhile.
             is_long = time.monotonic() - self._away_since > self.spec.lease
-            expired = far if is_long else frozenset()
-            there = Unsettled(far - expired, expired)
+            there = Unsettled(frozenset(), far) if is_long else Unsettled(far, frozenset())
         return Unsettled(
             there.provisional | {-entry for entry in here.provisional},
             there.gone | {-entry for entry in here.gone},
         )
 
-    def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:  # noqa: D102
+    def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:
         found = self._opened().query(fingerprint, scope=scope)
         self.flooded = self._opened().flooded
         return found
 
-    def put(self, entries: Iterable[Entry]) -> int:  # noqa: D102
+    def put(self, entries: Iterable[Entry]) -> int:
         return self._opened().put(entries)
 
-    def remove(self, keys: Iterable[str]) -> int:  # noqa: D102
+    def remove(self, keys: Iterable[str]) -> int:
         return self._opened().remove(keys)
 
-    def clear(self) -> None:  # noqa: D102
+    def clear(self) -> None:
         self._opened().clear()
 
-    def census(self) -> Census:  # noqa: D102
+    def census(self) -> Census:
         return self._opened().census()
 
     def __len__(self) -> int:
@@ -224,7 +219,7 @@ class Outage(Index):
     def __iter__(self) -> Iterator[Entry]:
         return iter(self._opened())
 
-    def close(self) -> None:  # noqa: D102
+    def close(self) -> None:
         with self._lock:
             self._memory.close()
             if self._store is not None:

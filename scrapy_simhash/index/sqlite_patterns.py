@@ -49,7 +49,7 @@ class SqlitePatternStore:
             for statement in _SCHEMA:
                 self._file.run(statement)
 
-    def add(self, rows: Iterable[Row]) -> None:  # noqa: D102
+    def add(self, rows: Iterable[Row]) -> None:
         values = []
         for row in rows:
             mark = "" if row.mark == "none" else row.mark
@@ -62,7 +62,7 @@ class SqlitePatternStore:
                 (self._most,),
             )
 
-    def changes(self, since: int = 0, limit: int = BATCH) -> tuple[list[Row], int]:  # noqa: D102
+    def changes(self, since: int = 0, limit: int = BATCH) -> tuple[list[Row], int]:
         with self._lock:
             found = self._file.run(
                 f"SELECT {_COLUMNS}, version FROM patterns WHERE version > ? "  # noqa: S608
@@ -75,10 +75,10 @@ class SqlitePatternStore:
         ]
         return rows, found[-1][-1] if found else since
 
-    def remove(self, host: str, signature: str) -> bool:  # noqa: D102
+    def remove(self, host: str, signature: str) -> bool:
         sql = "DELETE FROM patterns WHERE host = ? AND signature = ? RETURNING 1"
         with self._lock:
             return bool(self._file.run(sql, (host, signature)))
 
-    def close(self) -> None:  # noqa: D102
+    def close(self) -> None:
         self._file.close()

@@ -32,7 +32,6 @@ STARS = {
 #: Different values up to which a place keeps them, by their kind; other kinds are starred at once.
 #: A program has up to 24 operations, which are keywords.
 MANY_VALUES = {"name": 24, "word": 6, "number": 4}
-_ALL_STARS = frozenset(STARS.values())
 
 _HOST = re.compile(r"[\w.:%\[\]-]{1,260}")
 _SAFE = ":.,~@!$()'_-"
@@ -57,9 +56,8 @@ class Shape(NamedTuple):
     """The form of one value.
 
     Attributes:
-        kind: ``number``, ``date``, ``token``; ``name`` for a word of lower-case letters, which may
-            be a keyword such as ``login``; ``word`` for other text; ``star`` for what stands for
-            values already.
+        kind: one of ``STARS``, or ``STAR`` for what stands for values already. A ``name`` is a word
+            of lower-case letters, which may be a keyword such as ``login``.
         star: the text that stands for every value of this form: a prefix such as ``Talk:`` and a
             suffix such as ``.html`` are parts of it.
     """
@@ -103,19 +101,12 @@ def read_address(url: str) -> Address | None:
         query = query.replace("%3B", ";").replace("%3D", "=")
     if ";" in path:
         path, query = _parameters_of_path(path, query)
-    segments = _segments(path)
-    if not query:
-        return Address(host, segments, ())
     pieces = query.replace(";", "&").split("&")
     if len(pieces) > MOST_PARAMETERS:
         return None
-    parameters = []
-    for piece in pieces:
-        name, _, value = piece.partition("=")
-        if name and name != "amp":
-            parameters.append((plain(name), _value(value)))
-    parameters.sort()
-    return Address(host, segments, tuple(parameters))
+    pairs = [piece.partition("=") for piece in pieces]
+    parameters = [(plain(n), _value(value)) for n, _, value in pairs if n and n != "amp"]
+    return Address(host, _segments(path), tuple(sorted(parameters)))
 
 
 def read_signature(text: str) -> Address:
@@ -166,7 +157,7 @@ def shape(value: str) -> Shape:
     rest = value[len(prefix) :]
     suffix = found.group() if (found := _SUFFIX.search(rest)) else ""
     stem = rest.removesuffix(suffix)
-    if stem in _ALL_STARS or value == DEEPER:
+    if stem in STARS.values() or value == DEEPER:
         return Shape(STAR, value)
     if len(value) > LONGEST_VALUE:
         kind = "token"
@@ -174,5 +165,4 @@ def shape(value: str) -> Shape:
         kind = (found.lastgroup if (found := _KINDS.fullmatch(stem)) else None) or "word"
         if kind == "name" and (prefix or suffix):
             kind = "word"  # the name of a file or a page is no keyword
-    star = f"{prefix}{STARS[kind]}{suffix}"
-    return Shape(kind, star)
+    return Shape(kind, f"{prefix}{STARS[kind]}{suffix}")

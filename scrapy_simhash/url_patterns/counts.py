@@ -13,8 +13,7 @@ class Counts(NamedTuple):
 
     Attributes:
         duplicates: pages that were copies.
-        telling: those of the copies that were evidence, see
-            :class:`scrapy_simhash.url_patterns.evidence.Evidence`.
+        telling: those of the copies that were evidence, see :class:`.Evidence`.
         distinct: pages that were no copies.
         wrong: those of the distinct pages that had been taken for copies by their address.
         bytes: of the copies, decompressed.

@@ -7,7 +7,7 @@ that were spared (Horvitz and Thompson 1952).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
+from math import inf, sqrt
 
 _Z_95_ONE_SIDED = 1.644854
 
@@ -53,18 +53,9 @@ class Estimate:
     def at_most(self) -> float:
         """The upper end of the one-sided 95% interval of that number.
 
-        It is the greatest weight times the upper end for a Poisson count of the wrong ones; that
-        is three times the greatest weight without a wrong one.
+        It is the greatest weight times the upper end for a Poisson count of the wrong ones, which
+        is half of a 95% point of chi-square (Wilson and Hilferty 1931).
         """
-        if not self.spared:
-            return 0.0
-        if not self._greatest:
-            return float(self.spared)
-        most_wrong = _chi_square_95(2 * (self.wrong + 1)) / 2
-        return min(float(self.spared), self._greatest * most_wrong)
-
-
-def _chi_square_95(freedom: float) -> float:
-    """Return the 95% point of chi-square, by Wilson and Hilferty (1931)."""
-    step = 2 / (9 * freedom)
-    return float(freedom * (1 - step + _Z_95_ONE_SIDED * sqrt(step)) ** 3)
+        half = self.wrong + 1  # of the degrees of freedom
+        most_wrong = half * (1 - 1 / (9 * half) + _Z_95_ONE_SIDED / (3 * sqrt(half))) ** 3
+        return min(float(self.spared), (self._greatest or inf) * most_wrong)

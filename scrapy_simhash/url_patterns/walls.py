@@ -20,15 +20,15 @@ class Walls:
 
     def __init__(self, most: int = 10_000) -> None:
         self._most = most
+        # Pages of a host, copies of an original, and hosts whose wall was told.
         self._pages: OrderedDict[str, int] = OrderedDict()
         self._copies: OrderedDict[tuple[str, str], int] = OrderedDict()
         self._told: OrderedDict[str, None] = OrderedDict()
 
     def page(self, host: str, original: str | None) -> int:
-        """Take note of a page; return the copies of its original when that is found to be a wall.
+        """Take note of a page; return the copies of its original if that is the host's first wall.
 
-        Returns:
-            0 where there is no wall, and for each host after its first.
+        Returns 0 otherwise.
         """
         pages = remember(self._pages, host, self._pages.get(host, 0) + 1, self._most)
         if original is None or host in self._told:
