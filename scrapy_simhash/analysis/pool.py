@@ -194,4 +194,7 @@ def analyse_all(
             while running:
                 yield names.popleft(), loop.run_until_complete(running.popleft())
         finally:
+            # An interrupt may leave a stop of the loop in its queue, which would stop the end.
+            loop.stop()
+            loop.run_forever()
             loop.run_until_complete(end())

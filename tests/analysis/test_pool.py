@@ -303,3 +303,25 @@ def test_page_that_hangs_has_a_reason_without_an_event_loop() -> None:
     bodies = [Body(b"hang"), PAGE]
     found = list(analyse_all(enumerate(bodies), HOSTILE, processes=1, timeout=1))
     assert [analysis.reason for _, analysis in found] == ["timeout", None]
+
+
+def test_interrupt_as_a_page_is_done_is_passed_on_when_the_processes_have_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    closed = []
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    async def analyse(self: WorkerPool, body: Body) -> PageAnalysis:
+        asyncio.get_running_loop().call_soon(interrupt)
+        return PageAnalysis(None)
+
+    async def close(self: WorkerPool) -> None:
+        closed.append(self)
+
+    monkeypatch.setattr(WorkerPool, "analyse", analyse)
+    monkeypatch.setattr(WorkerPool, "close", close)
+    with pytest.raises(KeyboardInterrupt):
+        list(analyse_all([(0, PAGE)], RECIPE, processes=1, timeout=1))
+    assert len(closed) == 1
