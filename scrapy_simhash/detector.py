@@ -123,27 +123,18 @@ class NearDuplicateDetector:
         return self._settled(analyse_text(text, self.recipe), key, scope)
 
     def _settled(self, analysis: PageAnalysis, key: str, scope: str) -> Verdict:
-        verdict = self.judge(analysis, key=key, scope=scope)
-        if verdict.kind in ("unique", "revisit"):
-            self.index.confirm([key])
-        return verdict
-
-    def judge(self, analysis: PageAnalysis, *, key: str, scope: str = "") -> Verdict:
-        """Claim an analysed page's place in the index.
-
-        A unique page is provisional until ``index.confirm`` or ``index.release``.
-
-        Args:
-            analysis: from :func:`.analysis.page.analyse_html` or :func:`.analyse_text`.
-            key: what names the page.
-            scope: pages of different scopes are never compared.
-        """
         if analysis.fingerprint is None:
             return Verdict("skipped", key, analysis.reason)
-        return self.judge_all([Arrival(key, analysis.fingerprint, scope, analysis.facts)])[0]
+        arrival = Arrival(key, analysis.fingerprint, scope, analysis.facts)
+        (verdict,) = self.judge_all([arrival])
+        self.index.confirm([key])
+        return verdict
 
     def judge_all(self, arrivals: Sequence[Arrival]) -> list[Verdict]:
-        """Claim the places of several pages at once; see :meth:`judge`."""
+        """Claim the places of several pages at once.
+
+        A unique page is provisional until ``index.confirm`` or ``index.release``.
+        """
         claims = self.index.claim_all(arrivals)
         return [verdict_of(page, claim) for page, claim in zip(arrivals, claims, strict=True)]
 

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-from scrapy_simhash.index.contract import Arrival, Claim, Index, StoreError
+from scrapy_simhash.index.contract import Arrival, Claim, StoreError
+from scrapy_simhash.index.outage import Outage
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +36,7 @@ class Claims:
         more_to_come: tells whether other pages are about to claim.
     """
 
-    def __init__(self, index: Index, *, on_loop: bool, more_to_come: Callable[[], bool]) -> None:
+    def __init__(self, index: Outage, *, on_loop: bool, more_to_come: Callable[[], bool]) -> None:
         self._index = index
         self._more_to_come = more_to_come
         self._thread = None if on_loop else ThreadPoolExecutor(1, "simhash-index")

@@ -97,6 +97,7 @@ class CrawlFilter:
                 self.settings,
                 is_away=lambda: self._index.away,
                 note=self.summary.spared,
+                count=self.count,
             )
         self._stopping: asyncio.Future[None] | None = None
         connect = crawler.signals.connect
@@ -214,15 +215,19 @@ class CrawlFilter:
         self._publish_counts()
         if self.summary.is_due():
             self._claims.run(partial(self.summary.say_progress, self._index))
-            if self.sparing is not None and (text := self.sparing.text()):
-                logger.info("%s", text, extra={"spider": self._spider})
+            self._tell_sparing()
         self._stop_if_told()
+
+    def _tell_sparing(self) -> None:
+        if self.sparing is not None and (text := self.sparing.text()):
+            logger.info("%s", text, extra={"spider": self._spider})
 
     def _publish_counts(self) -> None:
         stats = self._crawler.stats
         assert stats is not None
         others = {f"outage/{name}": number for name, number in self._index.counts.items()}
         others |= {"same_body": self._pool.repeats, "flooded": self._index.flooded}
+        others |= self.sparing.stats() if self.sparing is not None else {}
         for name, number in (self._counts | others).items():
             if number:
                 stats.set_value(f"simhash/{name}", number)
@@ -258,12 +263,11 @@ class CrawlFilter:
         await self._pool.close()
         for close in (self._claims.close, self.summary.close):
             await asyncio.get_running_loop().run_in_executor(None, close)
-        self._publish_counts()
-        logger.info("%s", self.summary.text(), extra={"spider": spider})
         if self.sparing is not None:
             await self.sparing.close()
-            if text := self.sparing.text():
-                logger.info("%s", text, extra={"spider": spider})
+        self._publish_counts()
+        logger.info("%s", self.summary.text(), extra={"spider": spider})
+        self._tell_sparing()
         gc.unfreeze()
 
 

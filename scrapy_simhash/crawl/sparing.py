@@ -48,6 +48,7 @@ class Sparing:
     Args:
         is_away: tells whether the index is away.
         note: called with the address, host and signature of each request that is not sent.
+        count: adds one to a stat of the filter.
     """
 
     def __init__(
@@ -57,11 +58,13 @@ class Sparing:
         *,
         is_away: Callable[[], bool],
         note: Callable[[str, str, str], None],
+        count: Callable[[str], None],
     ) -> None:
         self._crawler = crawler
         self._settings = settings
         self._index_is_away = is_away
         self._note = note
+        self._count = count
         self._learner = Learner(settings.spare_share)
         self._walls = Walls()
         # Forecasts of requests on their way, by the address that was asked for first.
@@ -81,7 +84,7 @@ class Sparing:
         self._running = asyncio.get_running_loop().create_task(self._run())
 
     async def close(self) -> None:
-        """Send what was learned, and say what sparing did."""
+        """Send what was learned."""
         if self._running is not None:
             self._running.cancel()
         self._learner.close()
@@ -89,7 +92,6 @@ class Sparing:
         if self._store is not None:
             self._thread.submit(self._store.close)
         self._thread.shutdown(wait=False)
-        self._tell_stats()
 
     # Requests.
 
@@ -109,7 +111,7 @@ class Sparing:
         if spare == "skip":
             self._spare(forecast)
             return None
-        self._count("deferred")
+        self._count("spared/deferred")
         return request.replace(priority=request.priority - DEFERRED)
 
     def before_download(self, request: Request) -> None:
@@ -155,7 +157,7 @@ class Sparing:
         remember(self._counted, forecast.digest, None, _REMEMBERED)
         self._learner.spare(forecast)
         if self._settings.spare == "skip":
-            self._count("skipped")
+            self._count("spared/skipped")
             self._note(forecast.url, forecast.host, forecast.signature)
             logger.debug(
                 "%s is spared: %.0f%% of the pages of %s%s or more were copies",
@@ -197,29 +199,22 @@ class Sparing:
                 original,
                 extra={"spider": self._crawler.spider},
             )
-            self._count("walls")
+            self._count("spared/walls")
 
     # Messages.
 
-    def _count(self, name: str) -> None:
-        assert self._crawler.stats is not None
-        self._crawler.stats.inc_value(f"simhash/spared/{name}")
-
-    def _tell_stats(self) -> None:
-        assert self._crawler.stats is not None
+    def stats(self) -> dict[str, int]:
+        """Return what is estimated, by the names of the stats."""
         estimate = self._learner.estimate
-        values = {
-            "would_be": 0 if self._settings.spare == "skip" else estimate.spared,
-            "bytes": estimate.bytes,
-            "explored": estimate.fetched,
-            "explored_wrong": estimate.wrong,
-            "lost_estimate": round(estimate.lost),
-            "lost_at_most": round(estimate.at_most),
-            "would_be_lost": self._learner.lost,
+        return {
+            "spared/would_be": 0 if self._settings.spare == "skip" else estimate.spared,
+            "spared/bytes": estimate.bytes,
+            "spared/explored": estimate.fetched,
+            "spared/explored_wrong": estimate.wrong,
+            "spared/lost_estimate": round(estimate.lost),
+            "spared/lost_at_most": round(estimate.at_most),
+            "spared/would_be_lost": self._learner.lost,
         }
-        for name, value in values.items():
-            if value:
-                self._crawler.stats.set_value(f"simhash/spared/{name}", value)
 
     def text(self) -> str:
         """Return what sparing did, or would have done; empty if nothing."""
@@ -243,7 +238,6 @@ class Sparing:
     async def _run(self) -> None:
         while True:
             await self._exchange()
-            self._tell_stats()
             await asyncio.sleep(EXCHANGE_SECONDS)
 
     async def _exchange(self) -> None:

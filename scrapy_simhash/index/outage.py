@@ -11,17 +11,14 @@ import contextlib
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from threading import RLock
 from typing import TypeVar
 
-from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.contract import (
     Arrival,
-    Census,
     Claim,
-    Entry,
     Index,
     IndexSpec,
     Match,
@@ -47,11 +44,10 @@ PAUSES = 5
 T = TypeVar("T")
 
 
-class Outage(Index):
-    """An index that goes on without its store; see the contract for its methods.
+class Outage:
+    """An index that goes on without its store, for a crawl; see :class:`.Index` for its methods.
 
-    Entries that were admitted in memory have negative positions. Queries, and what an operator does
-    (``put``, ``remove``, ``clear``, ``census``, length and iteration), go to the store alone.
+    Entries that were admitted in memory have negative positions. The length is the store's.
 
     Args:
         open_store: opens the store; called again while it raises StoreUnavailable.
@@ -76,6 +72,7 @@ class Outage(Index):
         start_without: bool = True,
     ) -> None:
         self.spec = spec
+        self.flooded = 0
         self.refused: Exception | None = None
         self.counts = {"let_through": 0, "reconciled": 0, "duplicates": 0}
         self._open_store = open_store
@@ -196,28 +193,8 @@ class Outage(Index):
             there.gone | {-entry for entry in here.gone},
         )
 
-    def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:
-        found = self._opened().query(fingerprint, scope=scope)
-        self.flooded = self._opened().flooded
-        return found
-
-    def put(self, entries: Iterable[Entry]) -> int:
-        return self._opened().put(entries)
-
-    def remove(self, keys: Iterable[str]) -> int:
-        return self._opened().remove(keys)
-
-    def clear(self) -> None:
-        self._opened().clear()
-
-    def census(self) -> Census:
-        return self._opened().census()
-
     def __len__(self) -> int:
         return len(self._opened())
-
-    def __iter__(self) -> Iterator[Entry]:
-        return iter(self._opened())
 
     def close(self) -> None:
         with self._lock:

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from scrapy_simhash.index import Index, open_index
-from scrapy_simhash.index.outage import Outage
 from tests import servers
-from tests.index.made import spec
+from tests.index.made import Over, spec
 
 
 class Store:
@@ -29,7 +28,7 @@ class Store:
     def open(self, **changed: Any) -> Index:
         asked = spec(**changed)
         if self._over:
-            index: Index = Outage(lambda: open_index(self.url, asked), asked, pages=100_000)
+            index: Index = Over(lambda: open_index(self.url, asked), asked, pages=100_000)
         else:
             index = open_index(self.url, asked)
         self._opened.append(index)

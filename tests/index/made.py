@@ -10,7 +10,8 @@ import numpy as np
 
 from scrapy_simhash.fingerprint.blocks import Slices
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index import Arrival, IndexSpec, Outcome, Ruling
+from scrapy_simhash.index import Arrival, Index, IndexSpec, Outcome, Ruling
+from scrapy_simhash.index.outage import Outage
 
 SLICES = Slices()
 BANDS = 24
@@ -60,3 +61,27 @@ def same_facts(key: str, facts: bytes, other: str, other_facts: bytes, distance:
 
 
 ORIGINAL, DUPLICATE, REVISIT = Outcome.ORIGINAL, Outcome.DUPLICATE, Outcome.REVISIT
+
+
+class Over(Outage, Index):
+    """An Outage that the contract's tests can look into: an operator's acts go to its store."""
+
+    def query(self, *args: Any, **kwargs: Any) -> Any:
+        found = self._opened().query(*args, **kwargs)
+        self.flooded = self._opened().flooded
+        return found
+
+    def put(self, entries: Any) -> int:
+        return self._opened().put(entries)
+
+    def remove(self, keys: Any) -> int:
+        return self._opened().remove(keys)
+
+    def clear(self) -> None:
+        self._opened().clear()
+
+    def census(self) -> Any:
+        return self._opened().census()
+
+    def __iter__(self) -> Any:
+        return iter(self._opened())

@@ -22,8 +22,7 @@ from scrapy_simhash.index import (
     open_index,
     outage,
 )
-from scrapy_simhash.index.outage import Outage
-from tests.index.made import DUPLICATE, ORIGINAL, REVISIT, fp, same_facts, spec, values
+from tests.index.made import DUPLICATE, ORIGINAL, REVISIT, Over, fp, same_facts, spec, values
 
 CENTRES = [0x0123456789ABCDEF, 0xFEDCBA9876543210, 0x00FF00FF00FF00FF, 0xA5A5A5A55A5A5A5A]
 COPIES = 4
@@ -96,7 +95,7 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def index(store: Store):
-    index = Outage(store.open, store.spec, pages=10)
+    index = Over(store.open, store.spec, pages=10)
     yield index
     index.close()
 
@@ -199,7 +198,7 @@ def test_originals_of_a_store_that_is_away_for_longer_than_a_lease_count_as_gone
     now = [1000.0]
     monkeypatch.setattr(outage.time, "monotonic", lambda: now[0])
     store.spec = spec(lease=60)
-    index = Outage(store.open, store.spec, pages=10)
+    index = Over(store.open, store.spec, pages=10)
     for _ in range(2):
         index.claim(page("0-0"))
         entry = index.claim(page("0-1")).matches[0].entry
@@ -299,7 +298,7 @@ def test_a_page_that_repeats_one_in_progress_waits_until_that_is_settled(index, 
 
 
 def test_many_pages_are_reconciled_a_few_at_a_time(store):
-    index = Outage(store.open, store.spec, pages=1000)
+    index = Over(store.open, store.spec, pages=1000)
     store.go("refused")
     numbers = values(2 * outage.BATCH + 1)
     index.claim_all([Arrival(f"{v}", fp(v)) for v in numbers])
@@ -342,7 +341,7 @@ def test_a_store_that_can_be_read_and_not_written_is_not_said_to_be_back(index, 
 def test_judged_other_pages_of_an_outage_do_not_keep_a_page_from_the_store(tmp_path):
     store = Store(tmp_path / "store.sqlite")
     store.spec = spec(judge=same_facts)
-    index = Outage(store.open, store.spec, pages=10)
+    index = Over(store.open, store.spec, pages=10)
     store.go("refused")
     index.claim(page("0-0", facts=b"1"))
     claim(index, "1-0")
@@ -373,8 +372,8 @@ def test_a_bad_fingerprint_does_not_make_the_store_away(index):
 def test_an_index_starts_without_its_store_and_connects_later(store):
     store.go("refused")
     with pytest.raises(StoreUnavailable):
-        Outage(store.open, store.spec, pages=10, start_without=False)
-    index = Outage(store.open, store.spec, pages=10)
+        Over(store.open, store.spec, pages=10, start_without=False)
+    index = Over(store.open, store.spec, pages=10)
     assert claim(index, "0-0") is ORIGINAL
     index.confirm(["0-0"])
     store.go("up")
@@ -386,9 +385,9 @@ def test_an_index_starts_without_its_store_and_connects_later(store):
 def test_a_store_of_another_recipe_is_refused_at_the_start_and_later(store):
     open_index(store.url, spec(recipe="another")).close()
     with pytest.raises(StoreMismatch):
-        Outage(store.open, store.spec, pages=10)
+        Over(store.open, store.spec, pages=10)
     store.go("refused")
-    index = Outage(store.open, store.spec, pages=10)
+    index = Over(store.open, store.spec, pages=10)
     store.go("up")
     index.catch_up(at_once=True)
     assert isinstance(index.refused, StoreMismatch)
@@ -408,7 +407,7 @@ class Crawl:
         self.unchecked: set[str] = set()
         self.progress: set[str] = set()
         self.waiting: dict[str, int] = {}
-        self.index = Outage(self.store.open, self.store.spec, pages=6)
+        self.index = Over(self.store.open, self.store.spec, pages=6)
 
     def arrive(self, keys: Iterable[str]) -> None:
         keys = [key for key in dict.fromkeys(keys) if key not in self.progress]
