@@ -12,11 +12,7 @@ from scrapy import Request
 
 
 class Progress:
-    """Follows pages from the downloader to the last of their items.
-
-    Args:
-        items: whether :meth:`page_of` is asked.
-    """
+    """Follows pages to the last of their items; ``items`` tells that :meth:`page_of` is asked."""
 
     def __init__(self, *, items: bool) -> None:
         self._items = items

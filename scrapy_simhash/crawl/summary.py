@@ -45,11 +45,7 @@ _ITEMS = {
 
 
 class Summary:
-    """Notes each verdict.
-
-    Args:
-        counts: the stats of the filter, by name.
-    """
+    """Notes each verdict; ``counts`` are the stats of the filter, by name."""
 
     def __init__(self, settings: FilterSettings, counts: Counter[str]) -> None:
         self._settings = settings
@@ -85,12 +81,9 @@ class Summary:
         action: Action,
         pattern: str | None,
     ) -> None:
-        """Note the verdict on a page, and the address pattern that it fitted.
-
-        Whatever a component fetches for itself is no page.
-        """
+        """Note the verdict on a page, and the address pattern that it fitted."""
         if verdict.reason == "no_callback":
-            return
+            return  # whatever a component fetches for itself is no page
         length, is_copy = len(response.body), verdict.kind == "duplicate"
         # First of all its pages: by them the small hosts of very many are forgotten.
         copied = length if is_copy else 0

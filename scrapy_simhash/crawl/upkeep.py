@@ -142,9 +142,8 @@ class Upkeep:
     def _ask(self, *, adopts: bool = False, at_once: bool = False) -> Future[_News]:
         """Tell the index what was settled, and ask how others fared.
 
-        Args:
-            adopts: ask for orphans, although it is not yet time to.
-            at_once: ask for none, because the crawl ends, and try a store that failed just now.
+        With ``adopts`` it asks for orphans before it is time to; with ``at_once``, at the end of a
+        crawl, for none, and tries a store that failed just now.
         """
         index, now = self.index, time.monotonic()
         renewed: list[str] = []

@@ -237,10 +237,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """The size of an index: entries, those still in progress, and the bytes of each of its parts.
-
-    In Redis the bytes of a large index are told from a sample.
-    """
+    """Entries, those still in progress, and the bytes of each part, in Redis by a sample."""
 
     pages: int
     provisional: int

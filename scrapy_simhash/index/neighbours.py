@@ -142,11 +142,7 @@ class Neighbours:
         self._count = 0
 
     def at(self, positions: Sequence[int]) -> list[tuple[int, bytes, bytes]]:
-        """Return fingerprints and block values of entries that are there; it reads whole runs.
-
-        Returns:
-            position, fingerprint and block values of each.
-        """
+        """Return position, fingerprint and block values of entries; it reads whole runs."""
         numbers = self._positions[: self._count].searchsorted(np.array(positions, np.uint32))
         values = np.empty((len(numbers), self._blocks), np.uint32)
         for run in self._runs:
@@ -181,14 +177,8 @@ class _Run:
     """The entries of a range of numbers, for each block sorted by its value, then by number.
 
     Of each 32-bit value only the low bits are kept. The high ones name a place in the directory,
-    which says where the entries with these high bits begin.
-
-    Args:
-        first: number of the first entry.
-        end: number after the last one.
-        blocks: how many blocks there are.
-        keys: for each block the values (high 32 bits) and numbers (low 32 bits), in any order;
-            these arrays are overwritten.
+    which says where the entries with these high bits begin. ``keys`` has the values (high 32 bits)
+    and numbers (low 32 bits) of each block in any order, and is overwritten.
     """
 
     def __init__(self, first: int, end: int, blocks: int, keys: Iterable[Uint64s]) -> None:
@@ -221,13 +211,8 @@ class _Run:
     ) -> tuple[npt.NDArray[np.intp], Uint32s]:
         """Look up the block values of some pages, one page after the other.
 
-        Args:
-            values: the values.
-            left: how many entries each look-up may find; it finds the newest ones.
-            flooded: set where there are more.
-
-        Returns:
-            pairs of a look-up and the number of an entry that has its value.
+        Each look-up finds the newest entries, as many as are ``left``, and is set in ``flooded`` if
+        there are more. The answer is pairs of a look-up and the number of an entry.
         """
         places = values >> np.uint32(32 - self._high) if self._high else np.zeros_like(values)
         blocks = np.arange(self._blocks, dtype=np.uint32) << np.uint32(self._high)

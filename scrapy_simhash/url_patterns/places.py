@@ -34,11 +34,7 @@ class Places:
     def signature(self, address: Address, *, learn: bool = False) -> str:
         """Return the signature of an address, or the present one of an earlier signature.
 
-        The host stands before it where signatures of several hosts meet.
-
-        Args:
-            address: taken apart.
-            learn: take note of its values.
+        It is without the host. With ``learn`` note is taken of the values.
         """
         self.starred_values = []
         path = ""

@@ -110,12 +110,7 @@ class HostTable:
 
 
 class PatternTable:
-    """The rows of many hosts.
-
-    Args:
-        most_hosts: that are kept; the host that was used longest ago goes.
-        most_of_host: rows of one host.
-        most: rows of all hosts together; a new host takes the place of the one used longest ago.
+    """The rows of many hosts, within bounds; the host that was used longest ago goes.
 
     Attributes:
         marks: of rows that have one, by host and signature.

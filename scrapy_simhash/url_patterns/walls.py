@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from math import inf
 
 from scrapy_simhash.url_patterns.recent import remember
 
@@ -20,10 +21,9 @@ class Walls:
 
     def __init__(self, most: int = 10_000) -> None:
         self._most = most
-        # Pages of a host, copies of an original, and hosts whose wall was told.
-        self._pages: OrderedDict[str, int] = OrderedDict()
+        # Pages of a host, infinitely many once its wall was told, and copies of an original.
+        self._pages: OrderedDict[str, float] = OrderedDict()
         self._copies: OrderedDict[tuple[str, str], int] = OrderedDict()
-        self._told: OrderedDict[str, None] = OrderedDict()
 
     def page(self, host: str, original: str | None) -> int:
         """Take note of a page; return the copies of its original if that is the host's first wall.
@@ -31,11 +31,11 @@ class Walls:
         Returns 0 otherwise.
         """
         pages = remember(self._pages, host, self._pages.get(host, 0) + 1, self._most)
-        if original is None or host in self._told:
+        if original is None:
             return 0
         name = host, original
         copies = remember(self._copies, name, self._copies.get(name, 0) + 1, self._most)
         if copies < max(COPIES, SHARE * pages):
             return 0
-        remember(self._told, host, None, self._most)
+        self._pages[host] = inf
         return copies
