@@ -44,8 +44,8 @@ class Pages:
         self.arrivals = arrivals
         self.words = packed_words([page.fingerprint.to_bytes() for page in arrivals], spec.bits)
         blocks = packed_blocks([page.fingerprint.blocks for page in arrivals], spec.blocks)
-        marks = np.array([[scope_mark(page.scope)] for page in arrivals], np.uint32)
-        self.blocks: Uint32s = blocks ^ marks.reshape(-1, 1)
+        marks = np.array([scope_mark(page.scope) for page in arrivals], np.uint32)
+        self.blocks: Uint32s = blocks ^ marks[:, None]
 
     def twins(self, distance: int) -> list[Near]:
         """Return for each page (distance, index) of the earlier ones near it, in any scope."""

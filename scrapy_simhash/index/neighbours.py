@@ -271,10 +271,9 @@ def _mapped(size: int, dtype: type) -> npt.NDArray[Any]:
     return np.frombuffer(mmap(-1, size * np.dtype(dtype).itemsize), dtype)
 
 
-def scope_mark(scope: str) -> np.uint32:
+def scope_mark(scope: str) -> int:
     """Return what is XORed with block values, so that those of two scopes are hardly ever equal."""
-    mark: np.uint32 = np.uint32(crc32(scope.encode("utf-8", "surrogatepass")))
-    return mark
+    return crc32(scope.encode("utf-8", "surrogatepass"))
 
 
 def packed_words(values: Sequence[bytes], bits: int) -> Uint64s:
