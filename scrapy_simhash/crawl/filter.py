@@ -50,9 +50,7 @@ class CrawlFilter:
     """Decides about pages, and keeps the index true to what was delivered.
 
     Attributes:
-        progress: the pages of which the crawl is the owner.
-        copies: dropped pages that may have to be crawled again.
-        sparing: learns from addresses; None where SIMHASH_SPARE is "off".
+        sparing: None where SIMHASH_SPARE is "off".
 
     Raises:
         SettingError: a setting cannot be used.

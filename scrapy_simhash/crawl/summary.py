@@ -10,6 +10,7 @@ import logging
 import shlex
 import time
 from collections import Counter
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from scrapy import Request
@@ -54,7 +55,6 @@ class Summary:
         if settings.log_path is not None:
             self._log = DedupLog(settings.log_path, size=settings.log_size)
         self._hosts: Sums[str] = Sums(4)
-        self._spared = 0
         self._said = time.monotonic()
         self._pages_said = 0
 
@@ -88,36 +88,28 @@ class Summary:
         # First of all its pages: by them the small hosts of very many are forgotten.
         copied = length if is_copy else 0
         self._hosts.add(host_of(response.url), 1, is_copy, verdict.kind == "skipped", copied)
-        seconds = request.meta.get("download_latency")
-        self._write("page", response.url, verdict, action, length, seconds, pattern)
+        if self._log is not None:
+            seconds = request.meta.get("download_latency")
+            line = self._line("page", response.url, verdict, action)
+            seconds = None if seconds is None else round(seconds, 4)
+            self._log.write(replace(line, bytes=length, seconds=seconds, pattern=pattern))
 
     def item(self, verdict: Verdict) -> None:
         """Note the verdict on an item."""
         # An item that repeats another is dropped by either action that drops pages.
         action: Action = "flag" if self._settings.action == "flag" else "drop"
-        self._write("item", verdict.key, verdict, action)
+        if self._log is not None:
+            self._log.write(self._line("item", verdict.key, verdict, action))
 
     def spared(self, url: str, host: str, signature: str) -> None:
         """Note a request that was not sent."""
-        self._spared += 1
         if self._log is not None:
             self._log.write(SparedLine(round(time.time(), 3), url, host, signature))
 
-    def _write(
-        self,
-        what: str,
-        url: str,
-        verdict: Verdict,
-        action: Action,
-        length: int | None = None,
-        seconds: float | None = None,
-        pattern: str | None = None,
-    ) -> None:
-        if self._log is None:
-            return
+    def _line(self, what: str, url: str, verdict: Verdict, action: Action) -> LogLine:
         is_kept = verdict.kind in ("unique", "revisit")
         near = verdict.near[0] if is_kept and verdict.near else None
-        line = LogLine(
+        return LogLine(
             time=round(time.time(), 3),
             what=what,
             url=url,
@@ -130,12 +122,11 @@ class Summary:
             near=near.key if near else None,
             distance=near.distance if near else verdict.distance,
             k=self._settings.recipe.distance,
-            bytes=length,
-            seconds=None if seconds is None else round(seconds, 4),
+            bytes=None,
+            seconds=None,
             text=verdict.excerpt,
-            pattern=pattern,
+            pattern=None,
         )
-        self._log.write(line)
 
     def close(self) -> None:
         """Write the rest of the log."""
@@ -160,7 +151,7 @@ class Summary:
             count(counts["unique"] + counts["revisit"]),
             count(counts["duplicate"]),
             count(self._near_kept),
-            count(self._spared),
+            count(self._counts["spared/skipped"]),
             self._state_of(index),
         )
         self._pages_said = pages
@@ -188,17 +179,19 @@ class Summary:
         lines = [f"Near-duplicates: {count(self._judged, 'page')} judged"]
         for name, words in _PAGES.items():
             length = f", {size(self._counts['bytes_dropped'])}" if name == "dropped" else ""
-            lines += self._line(self._counts[name], words + length)
+            lines += _counted(self._counts[name], words + length)
         for name, number in self._counts.most_common():
             kind, _, reason = name.partition("/")
             if kind == "skipped" and reason not in ("", "no_callback"):
-                lines += self._line(number, f"skipped: {reason}")
-        lines += self._line(self._near_kept, "of them kept though near another, by the rule")
-        lines += self._line(self._spared, "more not sent, spared by their addresses")
+                lines += _counted(number, f"skipped: {reason}")
+        lines += _counted(self._near_kept, "of them kept though near another, by the rule")
+        lines += _counted(
+            self._counts["spared/skipped"], "more not sent, spared by their addresses"
+        )
         if self._settings.has_items:
             lines.append("Items")
             for name, words in _ITEMS.items():
-                lines += self._line(self._counts[name], words)
+                lines += _counted(self._counts[name], words)
         if self._judged:
             lines += self._host_table()
         if self._log is not None:
@@ -206,10 +199,6 @@ class Summary:
                 f"What each repeats: scrapy simhash report {shlex.quote(str(self._log.path))}"
             )
         return "\n".join(lines)
-
-    @staticmethod
-    def _line(number: int, words: str) -> list[str]:
-        return [f"{number:>12,} {words}"] if number else []
 
     def _host_table(self) -> list[str]:
         rows = self._hosts.largest(_HOSTS)
@@ -224,3 +213,7 @@ class Summary:
             name = host if len(host) <= 40 else "…" + host[-39:]
             lines.append(f"{name:<40}{numbers} {size(length):>10}")
         return lines
+
+
+def _counted(number: int, words: str) -> list[str]:
+    return [f"{number:>12,} {words}"] if number else []

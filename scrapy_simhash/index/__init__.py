@@ -85,12 +85,10 @@ def open_existing(url: str, *, judge: Judge = by_distance, read_only: bool = Tru
     Args:
         url: as for :func:`open_index`; an index in memory is nobody else's.
         judge: decides which near pages are copies.
-        read_only: neither make nor change anything. A file then is opened for reading.
+        read_only: change nothing. A file then is opened for reading.
 
     Raises:
-        ValueError: the URL is of no known form.
-        StoreMissing: there is none.
-        StoreError: it cannot be opened.
+        StoreMissing: there is none. For other errors see :func:`open_index`.
     """
     parts = _split(url)
     if _is_redis(parts):
@@ -111,9 +109,7 @@ def open_patterns(url: str, most: int = MOST_ROWS) -> PatternStore:
         most: rows that are kept.
 
     Raises:
-        ValueError: the URL is of no known form.
-        StoreMissing: the index is in memory, which crawlers cannot share.
-        StoreError: it cannot be opened.
+        StoreMissing: the index is in memory. For other errors see :func:`open_index`.
     """
     parts = _split(url)
     if _is_redis(parts):

@@ -249,13 +249,12 @@ class Index(ABC):
 
     It is synchronous and thread-safe. ``now`` arguments are seconds since the Unix epoch and
     default to the clock. Every method may raise :class:`StoreUnavailable`, as a closed index does,
-    or :class:`StoreDamaged`. A fingerprint of another width or number of blocks, too many facts, or
-    text with lone surrogates raise ValueError, and nothing is written.
+    or :class:`StoreDamaged`. A page that :meth:`IndexSpec.check` refuses raises ValueError, and
+    nothing is written.
 
     Attributes:
         spec: how it was opened.
-        flooded: look-ups of this crawler that found more than ``BUCKET_LIMIT`` entries in a bucket
-            and read its newest ones only.
+        flooded: look-ups of this crawler that read only the newest entries of a bucket.
     """
 
     spec: IndexSpec

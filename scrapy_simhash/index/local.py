@@ -67,15 +67,10 @@ class LocalIndex(Index):
         now = time.time() if now is None else now
         pages, log = Pages(arrivals, self.spec), self._log
         with self._lock:
-            self._follow()
-            # Most of the time goes into this, while other crawlers can write.
-            compared = len(self._neighbours)
-            near = self._find(pages)
+            self._follow()  # much may have come since the last look, and others can write meanwhile
             with log.transaction():
                 self._follow()
-                # Whatever came meanwhile is compared exactly: no race admits two.
-                later = self._neighbours.scan(pages.words, compared)
-                near = [[*first, *rest] for first, rest in zip(near, later, strict=True)]
+                near = self._find(pages)
                 decision = Decision(pages, self.spec, log, now, near, self._records(near))
                 log.delete(decision.deleted)
                 self._append(pages, decision.new)

@@ -44,8 +44,7 @@ class Neighbours:
     It is not thread-safe. An entry takes ``bits / 8`` + 9 bytes and, for each block, 6 to 9.
 
     Attributes:
-        flooded: look-ups that found more than ``BUCKET_LIMIT`` entries in a bucket, and read the
-            newest ones only.
+        flooded: look-ups that read only the newest entries of a bucket, see ``BUCKET_LIMIT``.
     """
 
     def __init__(self, bits: int, blocks: int, distance: int) -> None:
@@ -89,8 +88,13 @@ class Neighbours:
             self._append_run(np.concatenate((self._tail[:at], blocks)))
 
     def find(self, words: Uint64s, blocks: Uint32s) -> list[Near]:
-        """Return, for each of some fingerprints, the entries near it; shapes as for :meth:`add`."""
-        found = self._scanned(words, self._in_runs)
+        """Return, for each of some fingerprints, the entries near it; shapes as for :meth:`add`.
+
+        The nearest ones come first, then the oldest.
+        """
+        between = distances(words[:, None], self._words[self._in_runs : self._count])
+        near = np.nonzero(between <= self._distance)
+        pairs = self._near(near[0], near[1] + self._in_runs, between[near])
         spread = (blocks * _SPREAD).ravel()
         # Entries that a look-up may still read.
         left = np.full(len(spread), BUCKET_LIMIT)
@@ -99,21 +103,11 @@ class Neighbours:
             lookups, numbers = run.find(spread, left, flooded)
             left -= np.bincount(lookups, minlength=len(left))
             queries = lookups // self._blocks
-            found |= self._near(queries, numbers, distances(self._words[numbers], words[queries]))
+            pairs |= self._near(queries, numbers, distances(self._words[numbers], words[queries]))
         self.flooded += int(flooded.sum())
-        return _by_query(len(words), found)
-
-    def scan(self, words: Uint64s, first: int) -> list[Near]:
-        """Compare with every entry from a number on; return as :meth:`find`."""
-        return _by_query(len(words), self._scanned(words, first))
-
-    def _scanned(self, words: Uint64s, first: int) -> set[_Pair]:
-        found: set[_Pair] = set()
-        for start in range(first, self._count, TAIL):
-            some = self._words[start : min(start + TAIL, self._count)]
-            between = distances(words[:, None], some)
-            queries, numbers = np.nonzero(between <= self._distance)
-            found |= self._near(queries, numbers + start, between[queries, numbers])
+        found: list[Near] = [[] for _ in words]
+        for query, distance, position in sorted(pairs):
+            found[query].append((distance, position))
         return found
 
     def _near(
@@ -304,11 +298,3 @@ def distances(left: Uint64s, right: Uint64s) -> npt.NDArray[np.uint16]:
     for i in range(1, left.shape[-1]):
         total += bit_count(left[..., i] ^ right[..., i])
     return total
-
-
-def _by_query(count: int, pairs: set[_Pair]) -> list[Near]:
-    """Return what is near each fingerprint, nearest first, then oldest."""
-    found: list[Near] = [[] for _ in range(count)]
-    for query, distance, position in sorted(pairs):
-        found[query].append((distance, position))
-    return found

@@ -193,8 +193,8 @@ def test_summary_of_a_crawl_that_flags_says_what_would_have_been_dropped(
 
 
 def test_summary_counts_the_requests_that_were_spared() -> None:
-    summary = Summary(FilterSettings.from_settings(Settings()), Counter(responses=2, unique=2))
-    summary.spared("http://a.example/?print=1", "a.example", "/?print=1")
+    counts = Counter({"responses": 2, "unique": 2, "spared/skipped": 1})
+    summary = Summary(FilterSettings.from_settings(Settings()), counts)
     assert "           1 more not sent, spared by their addresses" in summary.text()
 
 
