@@ -93,7 +93,7 @@ class CrawlFilter:
             self.sparing = Sparing(
                 crawler,
                 self.settings,
-                is_away=lambda: self._index.away,
+                index_is_away=lambda: self._index.away,
                 note=self.summary.spared,
                 count=self.count,
             )

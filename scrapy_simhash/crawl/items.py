@@ -83,9 +83,8 @@ class NearDuplicatePipeline:
             count("items_flagged")
         else:
             count("items_dropped")
-            assert verdict.original is not None
-            assert verdict.distance is not None
-            raise NearDuplicateItem(key, verdict.original, verdict.distance)
+            original = verdict.matches[0]
+            raise NearDuplicateItem(key, original.key, original.distance)
         return item
 
     async def _verdict(self, key: str, body: Body, page: str | None) -> Verdict:

@@ -63,14 +63,12 @@ class NearDuplicateDownloaderMiddleware:
         return response
 
     def _act(self, verdict: Verdict, action: Action, request: Request, response: Response) -> None:
-        assert verdict.original is not None
-        assert verdict.distance is not None
-        spider = self._crawler.spider
+        original, spider = verdict.matches[0], self._crawler.spider
         logger.debug(
             "%s repeats %s (distance %d, %s, action %s)",
             response.url,
-            verdict.original,
-            verdict.distance,
+            original.key,
+            original.distance,
             verdict.reason,
             action,
             extra={"spider": spider},
@@ -86,7 +84,7 @@ class NearDuplicateDownloaderMiddleware:
         if action == "follow":
             request.meta["simhash"]["follow"] = True
         elif action == "drop":
-            raise NearDuplicatePage(verdict.key, verdict.original, verdict.distance)
+            raise NearDuplicatePage(verdict.key, original.key, original.distance)
 
 
 def _as_meta(verdict: Verdict) -> dict[str, str | int | bool | None]:

@@ -12,6 +12,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -42,30 +43,24 @@ _REMEMBERED = 100_000
 _TELL_NOTHING = ("status", "opted_out", "no_callback", "unavailable", "slow_host")
 
 
+@dataclass(eq=False)
 class Sparing:
     """Learns from the pages of a crawl, and spares requests if it may.
 
-    Args:
-        is_away: tells whether the index is away.
+    Attributes:
+        index_is_away: tells whether the index is away.
         note: called with the address, host and signature of each request that is not sent.
         count: adds one to a stat of the filter.
     """
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        settings: FilterSettings,
-        *,
-        is_away: Callable[[], bool],
-        note: Callable[[str, str, str], None],
-        count: Callable[[str], None],
-    ) -> None:
-        self._crawler = crawler
-        self._settings = settings
-        self._index_is_away = is_away
-        self._note = note
-        self._count = count
-        self._learner = Learner(settings.spare_share)
+    crawler: Crawler
+    settings: FilterSettings
+    index_is_away: Callable[[], bool]
+    note: Callable[[str, str, str], None]
+    count: Callable[[str], None]
+
+    def __post_init__(self) -> None:
+        self._learner = Learner(self.settings.spare_share)
         self._walls = Walls()
         # Forecasts of requests on their way, by the address that was asked for first.
         self._on_their_way: OrderedDict[str, Forecast] = OrderedDict()
@@ -75,7 +70,7 @@ class Sparing:
         self._store: PatternStore | None = None
         self._since = 0
         # Before the first rows came, nothing is known of what others have learned.
-        self._store_is_away = settings.survives
+        self._store_is_away = self.settings.survives
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash-patterns")
         self._running: asyncio.Task[None] | None = None
 
@@ -100,7 +95,7 @@ class Sparing:
 
         One with an errback goes on, since its errback is called before the download.
         """
-        spare = self._settings.spare
+        spare = self.settings.spare
         if spare == "watch" or (spare == "skip" and request.errback is not None):
             return request
         if self._is_away or not self._may_spare(request):
@@ -111,7 +106,7 @@ class Sparing:
         if spare == "skip":
             self._spare(forecast)
             return None
-        self._count("spared/deferred")
+        self.count("spared/deferred")
         return request.replace(priority=request.priority - DEFERRED)
 
     def before_download(self, request: Request) -> None:
@@ -128,7 +123,7 @@ class Sparing:
             return
         if forecast.spared:
             self._spare(forecast)
-            if self._settings.spare == "skip":
+            if self.settings.spare == "skip":
                 raise SparedPage(forecast.url, forecast.host + forecast.signature)
         remember(self._counted, forecast.digest, None, _REMEMBERED)
         remember(self._on_their_way, request.url, forecast, _REMEMBERED)
@@ -144,28 +139,28 @@ class Sparing:
             or meta.get("is_start_request")
             or "redirect_times" in meta
             or "retry_times" in meta
-            or any(never.search(request.url) for never in self._settings.spare_never)
+            or any(never.search(request.url) for never in self.settings.spare_never)
         )
 
     @property
     def _is_away(self) -> bool:
-        return self._store_is_away or self._index_is_away()
+        return self._store_is_away or self.index_is_away()
 
     def _spare(self, forecast: Forecast) -> None:
         if forecast.digest in self._counted:
             return
         remember(self._counted, forecast.digest, None, _REMEMBERED)
         self._learner.spare(forecast)
-        if self._settings.spare == "skip":
-            self._count("spared/skipped")
-            self._note(forecast.url, forecast.host, forecast.signature)
+        if self.settings.spare == "skip":
+            self.count("spared/skipped")
+            self.note(forecast.url, forecast.host, forecast.signature)
             logger.debug(
                 "%s is spared: %.0f%% of the pages of %s%s or more were copies",
                 forecast.url,
                 100 * forecast.bound,
                 forecast.host,
                 forecast.signature,
-                extra={"spider": self._crawler.spider},
+                extra={"spider": self.crawler.spider},
             )
 
     # Pages.
@@ -197,9 +192,9 @@ class Sparing:
                 copies,
                 host,
                 original,
-                extra={"spider": self._crawler.spider},
+                extra={"spider": self.crawler.spider},
             )
-            self._count("spared/walls")
+            self.count("spared/walls")
 
     # Messages.
 
@@ -207,7 +202,7 @@ class Sparing:
         """Return what is estimated, by the names of the stats."""
         estimate = self._learner.estimate
         return {
-            "spared/would_be": 0 if self._settings.spare == "skip" else estimate.spared,
+            "spared/would_be": 0 if self.settings.spare == "skip" else estimate.spared,
             "spared/bytes": estimate.bytes,
             "spared/explored": estimate.fetched,
             "spared/explored_wrong": estimate.wrong,
@@ -226,7 +221,7 @@ class Sparing:
             f"an estimate of {estimate.lost:.0f} of them distinct, at most {estimate.at_most:.0f} "
             f"(95%), by {count(estimate.fetched, 'page')} fetched all the same"
         )
-        if self._settings.spare == "skip":
+        if self.settings.spare == "skip":
             return f"{pages} spared by their addresses, some {length}; {estimated}"
         return (
             f"{pages} that SIMHASH_SPARE=skip would spare by their addresses, {length}; "
@@ -244,7 +239,7 @@ class Sparing:
         """Send what was learned here, and learn what was learned elsewhere."""
         table = self._learner.table
         rows = table.take_increments()
-        if not self._settings.survives:
+        if not self.settings.survives:
             return
         talk = asyncio.get_running_loop().run_in_executor
         try:
@@ -265,7 +260,7 @@ class Sparing:
     def _talk(self, rows: list[Row]) -> list[Row]:
         """Send rows, which leave the list; return some that have changed since the last call."""
         if self._store is None:
-            self._store = open_patterns(self._settings.index_url)
+            self._store = open_patterns(self.settings.index_url)
         while rows:
             self._store.add(rows[-BATCH:])
             del rows[-BATCH:]

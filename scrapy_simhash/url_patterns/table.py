@@ -150,7 +150,7 @@ class PatternTable:
     def add(self, row: Row) -> None:
         """Add the counts of a row to what is known of it."""
         self.of(row.host).add(row.signature, row.counts)
-        self._keep_unsent(row)
+        self.put_back([row])
 
     def take_increments(self) -> list[Row]:
         """Return what was added since the last call."""
@@ -160,7 +160,12 @@ class PatternTable:
     def put_back(self, rows: Iterable[Row]) -> None:
         """Keep increments that could not be sent for the next call."""
         for row in rows:
-            self._keep_unsent(row)
+            name = row.host, row.signature
+            if earlier := self._unsent.get(name):
+                counts, example = earlier.counts.plus(row.counts), earlier.example or row.example
+                self._unsent[name] = row._replace(counts=counts, example=example)
+            elif len(self._unsent) < self._most:
+                self._unsent[name] = row
 
     def read(self, rows: Iterable[Row]) -> None:
         """Take over rows of the store, which have all that was ever sent."""
@@ -172,12 +177,3 @@ class PatternTable:
             self.marks.pop(name, None)
             if row.mark:
                 self.marks[name] = row.mark
-
-    def _keep_unsent(self, row: Row) -> None:
-        name = row.host, row.signature
-        if earlier := self._unsent.get(name):
-            counts, example = earlier.counts.plus(row.counts), earlier.example or row.example
-            row = row._replace(counts=counts, example=example)
-        elif len(self._unsent) >= self._most:
-            return
-        self._unsent[name] = row
