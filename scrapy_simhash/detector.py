@@ -127,7 +127,8 @@ class NearDuplicateDetector:
             return Verdict("skipped", key, analysis.reason)
         arrival = Arrival(key, analysis.fingerprint, scope, analysis.facts)
         (verdict,) = self.judge_all([arrival])
-        self.index.confirm([key])
+        if verdict.kind != "duplicate":
+            self.index.confirm([key])
         return verdict
 
     def judge_all(self, arrivals: Sequence[Arrival]) -> list[Verdict]:
