@@ -92,12 +92,9 @@ def keys_in(file: str, function: str) -> set[str | None]:
 
 def counted() -> set[str]:
     """The stats that the code counts."""
-    names = {text_of(call.args[0]) for call in calls("crawl/[!s]*.py", "count", "_count")}
+    names = {text_of(call.args[0]) for call in calls("crawl/*.py", "count", "_count")}
     names |= keys_in("crawl/filter.py", "_publish_counts") | set(_DONE.values())
-    # What sparing says of itself stands under a name of its own.
-    spared = {text_of(call.args[0]) for call in calls("crawl/sparing.py", "_count")}
-    spared |= keys_in("crawl/sparing.py", "_tell_stats")
-    names |= {f"spared/{name}" for name in spared if name}
+    names |= keys_in("crawl/sparing.py", "stats")
     names |= {f"outage/{name}" for name in keys_in("index/outage.py", "__init__")}
     found = {name for name in names if name}
     found |= set(get_args(Kind))
