@@ -170,6 +170,16 @@ def test_a_mirror_is_learned_for_each_prefix_of_its_own() -> None:
     assert spared(learner, (f"http://a.test/new{n}/page.html" for n in range(200))) == 0
 
 
+def test_a_mirror_is_learned_though_each_shape_of_its_addresses_is_rare() -> None:
+    ends = ("", "/", ".html", ".htm")
+    paths = [f"/part-{n}" * (1 + n % 5) + ends[n // 5 % 4] for n in range(400)]
+    learner = Learner()
+    for path in paths[:200]:
+        fetch(learner, f"http://a.test{path}")
+        fetch(learner, f"http://mirror.a.test{path}", f"http://a.test{path}")
+    assert spared(learner, (f"http://mirror.a.test{path}" for path in paths[200:])) > 150
+
+
 def test_of_two_mirrors_that_are_crawled_at_once_the_longer_name_is_spared() -> None:
     learner = Learner()
     for n in range(200):
