@@ -30,7 +30,8 @@ from scrapy_simhash.commands.chosen import (
 )
 from scrapy_simhash.commands.output import about, progress, say, sentence, side_by_side
 from scrapy_simhash.fingerprint.rule import Rule
-from scrapy_simhash.index import Entry, Index, open_existing
+from scrapy_simhash.index import open_existing
+from scrapy_simhash.index.contract import Entry, Index
 from scrapy_simhash.report.dedup_log import LogLine
 from scrapy_simhash.report.words import count, moment
 

@@ -5,50 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from scrapy_simhash.index.contract import (
-    Arrival,
-    Claim,
-    Entry,
-    Index,
-    IndexSpec,
-    Judge,
-    Match,
-    Orphan,
-    Outcome,
-    Ruling,
-    StoreDamaged,
-    StoreError,
-    StoreMismatch,
-    StoreMissing,
-    StoreUnavailable,
-    Unsettled,
-    by_distance,
-)
+from scrapy_simhash.index.contract import Index, IndexSpec, Judge, StoreMissing, by_distance
 from scrapy_simhash.index.local import LocalIndex, memory_index
 from scrapy_simhash.index.sqlite_file import open_existing_file, open_file, spec_of
 from scrapy_simhash.index.sqlite_patterns import SqlitePatternStore
 from scrapy_simhash.url_patterns.store import MOST_ROWS, PatternStore
-
-__all__ = [
-    "Arrival",
-    "Claim",
-    "Entry",
-    "Index",
-    "IndexSpec",
-    "Match",
-    "Orphan",
-    "Outcome",
-    "Ruling",
-    "StoreDamaged",
-    "StoreError",
-    "StoreMismatch",
-    "StoreMissing",
-    "StoreUnavailable",
-    "Unsettled",
-    "open_existing",
-    "open_index",
-    "open_patterns",
-]
 
 _URLS = (
     "memory://, sqlite:///relative/path, sqlite:////absolute/path, redis://host:port/db, "

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from scrapy_simhash.analysis.page import PageAnalysis
 from scrapy_simhash.detector import NearDuplicateDetector, Verdict
-from scrapy_simhash.index import Arrival
+from scrapy_simhash.index.contract import Arrival
 from scrapy_simhash.keys import Scope, page_scope
 from scrapy_simhash.offline.pages import SavedPage
 

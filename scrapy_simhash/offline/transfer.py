@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index import Entry, IndexSpec
+from scrapy_simhash.index.contract import Entry, IndexSpec
 from scrapy_simhash.offline.files import FileError, json_lines, json_object, rows, unpacked
 
 _FORMAT = "scrapy-simhash index"

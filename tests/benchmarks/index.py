@@ -34,7 +34,8 @@ from typing import Any
 import numpy as np
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index import Arrival, IndexSpec, open_index
+from scrapy_simhash.index import open_index
+from scrapy_simhash.index.contract import Arrival, IndexSpec
 
 ROUNDS = 3
 # Pages a round; fewer where they would take longer than so many seconds.

@@ -19,7 +19,8 @@ import numpy as np
 from scrapy_simhash.analysis.page import analyse_html
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index import Entry, IndexSpec, open_index
+from scrapy_simhash.index import open_index
+from scrapy_simhash.index.contract import Entry, IndexSpec
 from scrapy_simhash.index.neighbours import bit_count, packed_words
 from scrapy_simhash.offline.pages import read_pages
 from tests.benchmarks.bands import DATA

@@ -21,7 +21,8 @@ from typing import TypeVar
 import numpy as np
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index import Arrival, Index, Outcome, StoreUnavailable, open_index
+from scrapy_simhash.index import open_index
+from scrapy_simhash.index.contract import Arrival, Index, Outcome, StoreUnavailable
 from tests.benchmarks.redis_measuring import (
     CLASSIC,
     DEFAULT,

@@ -11,7 +11,8 @@ from typing import Any, Protocol
 import redis
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index import Arrival, Entry, Outcome, open_index
+from scrapy_simhash.index import open_index
+from scrapy_simhash.index.contract import Arrival, Entry, Outcome
 from tests.benchmarks.redis_measuring import FACTS, Page, spec_of
 
 _CONFIRMED_AT_ONCE = 32

@@ -19,7 +19,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index import Arrival, Entry, Index, open_index
+from scrapy_simhash.index import open_index
+from scrapy_simhash.index.contract import Arrival, Entry, Index
 from tests.benchmarks.redis_measuring import (
     BANDS,
     CLASSIC,

@@ -24,7 +24,8 @@ from pathlib import Path
 from scrapy_simhash.detector import spec_of
 from scrapy_simhash.fingerprint.recipe import RECIPES
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index import Entry, IndexSpec, open_index
+from scrapy_simhash.index import open_index
+from scrapy_simhash.index.contract import Entry, IndexSpec
 from tests import servers
 
 BY_BITS = {64: "classic", 128: "compact", 256: "default"}

@@ -19,7 +19,8 @@ from pathlib import Path
 
 from scrapy_simhash.detector import spec_of
 from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.index import Entry, open_index
+from scrapy_simhash.index import open_index
+from scrapy_simhash.index.contract import Entry
 from tests.benchmarks.redis_measuring import Table, count, need_redis, pages
 from tests.servers import Cluster, RedisServer, cluster, redis_server
 

@@ -17,7 +17,8 @@ from scrapy_simhash.analysis.page import analyse_html
 from scrapy_simhash.detector import spec_of
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.fingerprint.rule import REASONS
-from scrapy_simhash.index import Entry, open_existing, open_index
+from scrapy_simhash.index import open_existing, open_index
+from scrapy_simhash.index.contract import Entry
 from scrapy_simhash.report.words import moment
 from tests.commands.running import log_line, simhash
 from tests.index.made import fp, spec

@@ -17,7 +17,8 @@ import pytest
 from simhash import Simhash
 
 from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.index import Arrival, Entry, Outcome, StoreError, open_existing, open_index
+from scrapy_simhash.index import open_existing, open_index
+from scrapy_simhash.index.contract import Arrival, Entry, Outcome, StoreError
 from tests.commands.running import simhash
 from tests.index.made import fp, spec, values
 from tests.pages import article

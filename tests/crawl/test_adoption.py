@@ -18,7 +18,8 @@ from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.requests import request_to_json
 from scrapy_simhash.detector import spec_of
 from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.index import Arrival, Index, open_index
+from scrapy_simhash.index import open_index
+from scrapy_simhash.index.contract import Arrival, Index
 from tests.crawl.test_copies import answering
 from tests.crawl.test_crawl import Pages, paths
 from tests.pages import article, html

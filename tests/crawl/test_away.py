@@ -18,14 +18,8 @@ from scrapy.settings import Settings
 from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.filter import open_outage
 from scrapy_simhash.exceptions import SettingError
-from scrapy_simhash.index import (
-    Index,
-    IndexSpec,
-    StoreMismatch,
-    StoreUnavailable,
-    open_existing,
-    open_index,
-)
+from scrapy_simhash.index import open_existing, open_index
+from scrapy_simhash.index.contract import Index, IndexSpec, StoreMismatch, StoreUnavailable
 from scrapy_simhash.settings import FilterSettings
 from tests import servers
 from tests.crawl.test_crawl import ONE_AT_A_TIME, Pages, check_sum, is_settled, paths, until

@@ -13,7 +13,8 @@ import pytest
 from scrapy_simhash.crawl import claims as claims_module
 from scrapy_simhash.crawl.claims import BATCH, Claims
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index import (
+from scrapy_simhash.index import open_index
+from scrapy_simhash.index.contract import (
     Arrival,
     Claim,
     Index,
@@ -21,7 +22,6 @@ from scrapy_simhash.index import (
     Outcome,
     StoreError,
     StoreUnavailable,
-    open_index,
 )
 
 BLOCKS = bytes(16)

@@ -20,7 +20,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.filter import CrawlFilter
 from scrapy_simhash.crawl.progress import Progress
-from scrapy_simhash.index import StoreDamaged, StoreUnavailable
+from scrapy_simhash.index.contract import StoreDamaged, StoreUnavailable
 from scrapy_simhash.index.local import LocalIndex
 from tests.pages import article, edited, html
 

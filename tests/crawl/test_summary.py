@@ -16,7 +16,7 @@ from scrapy_simhash.crawl import summary as summary_module
 from scrapy_simhash.crawl.summary import Summary
 from scrapy_simhash.detector import Verdict
 from scrapy_simhash.exceptions import SettingError
-from scrapy_simhash.index import Match
+from scrapy_simhash.index.contract import Match
 from scrapy_simhash.report.dedup_log import LogLine, read_log
 from scrapy_simhash.settings import FilterSettings
 from tests.crawl.test_crawl import ONE_AT_A_TIME, Pages, until

@@ -15,7 +15,7 @@ from scrapy_simhash.crawl import upkeep as upkeep_module
 from scrapy_simhash.crawl.copies import Copies
 from scrapy_simhash.crawl.progress import Progress
 from scrapy_simhash.crawl.upkeep import Upkeep
-from scrapy_simhash.index import Unsettled
+from scrapy_simhash.index.contract import Unsettled
 
 
 class Calls:

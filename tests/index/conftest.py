@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_simhash.index import Index, open_index
+from scrapy_simhash.index import open_index
+from scrapy_simhash.index.contract import Index
 from tests import servers
 from tests.index.made import Over, spec
 

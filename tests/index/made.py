@@ -10,7 +10,7 @@ import numpy as np
 
 from scrapy_simhash.fingerprint.blocks import Slices
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index import Arrival, Index, IndexSpec, Outcome, Ruling
+from scrapy_simhash.index.contract import Arrival, Index, IndexSpec, Outcome, Ruling
 from scrapy_simhash.index.outage import Outage
 
 SLICES = Slices()

@@ -11,7 +11,10 @@ import random
 import pytest
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index import (
+from scrapy_simhash.index import open_index
+from scrapy_simhash.index.contract import (
+    BUCKET_LIMIT,
+    MAX_ADOPTIONS,
     Arrival,
     Entry,
     IndexSpec,
@@ -20,9 +23,7 @@ from scrapy_simhash.index import (
     StoreMismatch,
     StoreUnavailable,
     Unsettled,
-    open_index,
 )
-from scrapy_simhash.index.contract import BUCKET_LIMIT, MAX_ADOPTIONS
 from tests.index.made import (
     BANDS,
     DUPLICATE,

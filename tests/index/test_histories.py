@@ -11,8 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_simhash.fingerprint.simhash import hamming_distance
-from scrapy_simhash.index import Arrival, Orphan, Outcome
-from scrapy_simhash.index.contract import MAX_ADOPTIONS
+from scrapy_simhash.index.contract import MAX_ADOPTIONS, Arrival, Orphan, Outcome
 from tests.index.made import (
     DUPLICATE,
     ORIGINAL,

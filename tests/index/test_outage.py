@@ -13,15 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_simhash.index import (
-    Arrival,
-    Index,
-    StoreMismatch,
-    StoreUnavailable,
-    Unsettled,
-    open_index,
-    outage,
-)
+from scrapy_simhash.index import open_index, outage
+from scrapy_simhash.index.contract import Arrival, Index, StoreMismatch, StoreUnavailable, Unsettled
 from tests.index.made import DUPLICATE, ORIGINAL, REVISIT, Over, fp, same_facts, spec, values
 
 CENTRES = [0x0123456789ABCDEF, 0xFEDCBA9876543210, 0x00FF00FF00FF00FF, 0xA5A5A5A55A5A5A5A]

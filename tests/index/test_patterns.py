@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from scrapy_simhash.index import StoreMissing, StoreUnavailable, open_index, open_patterns
+from scrapy_simhash.index import open_index, open_patterns
+from scrapy_simhash.index.contract import StoreMissing, StoreUnavailable
 from scrapy_simhash.url_patterns.counts import Counts
 from scrapy_simhash.url_patterns.store import PatternStore, Row
 from tests.index.conftest import Store

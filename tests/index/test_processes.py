@@ -14,7 +14,8 @@ import sys
 import time
 from pathlib import Path
 
-from scrapy_simhash.index import Index, StoreUnavailable, open_index
+from scrapy_simhash.index import open_index
+from scrapy_simhash.index.contract import Index, StoreUnavailable
 from scrapy_simhash.index.liveness import is_dead
 from tests.index.made import DUPLICATE, ORIGINAL, page, spec
 

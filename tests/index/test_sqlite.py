@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_simhash.index import (
+from scrapy_simhash.index import local, open_existing, open_index, sqlite_file
+from scrapy_simhash.index.contract import (
     Arrival,
     Index,
     StoreDamaged,
@@ -20,10 +21,6 @@ from scrapy_simhash.index import (
     StoreMismatch,
     StoreMissing,
     StoreUnavailable,
-    local,
-    open_existing,
-    open_index,
-    sqlite_file,
 )
 from tests.index.made import DUPLICATE, ORIGINAL, fp, page, same_facts, spec
 

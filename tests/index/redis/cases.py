@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_simhash.index import Index, Outcome, StoreUnavailable
+from scrapy_simhash.index.contract import Index, Outcome, StoreUnavailable
 from tests.index.made import page
 
 PATIENCE = 1.5

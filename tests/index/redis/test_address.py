@@ -9,7 +9,8 @@ from urllib.parse import quote
 
 import pytest
 
-from scrapy_simhash.index import Outcome, StoreError, StoreUnavailable, open_index
+from scrapy_simhash.index import open_index
+from scrapy_simhash.index.contract import Outcome, StoreError, StoreUnavailable
 from scrapy_simhash.index.redis.address import parse_address
 from tests import servers
 from tests.index.made import fp, page, spec

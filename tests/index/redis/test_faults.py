@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import redis
 
-from scrapy_simhash.index import Arrival, Index, Outcome, StoreDamaged, StoreError
+from scrapy_simhash.index.contract import Arrival, Index, Outcome, StoreDamaged, StoreError
 from tests import servers
 from tests.index.made import fp, page, values
 from tests.index.redis.cases import fails_soon, keep

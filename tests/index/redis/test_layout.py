@@ -8,7 +8,7 @@ import os
 import pytest
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index import Arrival, Entry, Outcome
+from scrapy_simhash.index.contract import Arrival, Entry, Outcome
 from scrapy_simhash.index.redis import scan, scripts
 from scrapy_simhash.index.redis.rows import Row, pack_row, read_row, read_rows, squeeze_rows
 from tests import servers

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scrapy_simhash.index import Index, Outcome, StoreDamaged, StoreMismatch, open_index
+from scrapy_simhash.index import open_index
+from scrapy_simhash.index.contract import Index, Outcome, StoreDamaged, StoreMismatch
 from tests import servers
 from tests.index.made import fp, page, spec, values
 from tests.index.redis.cases import keep
