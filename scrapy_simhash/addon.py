@@ -1,7 +1,5 @@
 """The one line: ``ADDONS = {"scrapy_simhash.Addon": 500}``."""
 
-from __future__ import annotations
-
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.downloadermiddlewares import NearDuplicateDownloaderMiddleware

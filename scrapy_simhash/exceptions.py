@@ -1,7 +1,5 @@
 """Exceptions that the plugin raises into Scrapy."""
 
-from __future__ import annotations
-
 from scrapy.exceptions import DropItem, IgnoreRequest
 
 

@@ -1,7 +1,5 @@
 """The key that names a page in the index, and the scope in which pages are compared."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import re

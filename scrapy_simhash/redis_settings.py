@@ -1,7 +1,5 @@
 """The Redis that scrapy-redis uses, by the settings that it reads."""
 
-from __future__ import annotations
-
 from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
 
 from scrapy.settings import BaseSettings

@@ -1,7 +1,5 @@
 """Signals that the plugin sends through Scrapy's signal manager."""
 
-from __future__ import annotations
-
 #: Sent for each near-duplicate page, whatever the action, with ``verdict``
 #: (:class:`scrapy_simhash.detector.Verdict`), ``request``, ``response`` and ``spider``.
 near_duplicate = object()

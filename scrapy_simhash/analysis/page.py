@@ -1,7 +1,5 @@
 """From the bytes of a page, or a text, to its analysis: all that the index has to know of it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 

@@ -4,8 +4,6 @@ A worker process gets its next page before it has answered the last one, so that
 a loop that is busy with something else. Equal bodies are analysed once.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import secrets

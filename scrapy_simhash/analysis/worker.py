@@ -13,8 +13,6 @@ Parent and child talk in frames over a socket that is the child's standard input
 The first frame's header carries the recipe and the limits. The child ends when its input does.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -8,8 +8,6 @@ Scrapy imports this module for every command that it runs, so the subcommands ar
 one of them is asked for.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -1,7 +1,5 @@
 """The things that an operator names: an index, dedup logs, a recipe, pages and hosts."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -12,8 +12,6 @@ The command judges pages as a crawl with the settings of this project does, and 
 which sentence of the rule decided. Texts of --text may have any length.
 """
 
-from __future__ import annotations
-
 import argparse
 import http.client
 import mimetypes

@@ -17,8 +17,6 @@ An interrupted run with --index is simply run again. Pages that cannot be compar
 short, nothing to read) are kept. SIMHASH_PROCESSES says how many processes work.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

@@ -22,8 +22,6 @@ dropped, pages; wrong/1000, dropped pages of which no copy was kept, in 1,000
 distinct pages; shuffled, the same in random orders.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 from collections.abc import Iterable, Iterator, Sequence

@@ -11,8 +11,6 @@ with the facts of both and what the rule says of them. It reads the whole index.
 "scrapy simhash compare" shows what differs.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress

@@ -9,8 +9,6 @@ It is there whole or not at all.
 Pages in progress are left out, because nobody knows yet whether they were delivered.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 from contextlib import closing

@@ -13,8 +13,6 @@ again with other contents is forgotten with all of them. Afterwards, "scrapy sim
 requeue" writes the pages that were dropped because of the forgotten ones.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

@@ -17,8 +17,6 @@ A fingerprint that is text is hexadecimal unless --decimal; a number in JSON is 
 is. Numbers below zero, as from Java, stand for their bits.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import itertools

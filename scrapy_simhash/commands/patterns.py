@@ -13,8 +13,6 @@ crawl keeps what it knows. --export writes rules for duplicate-url-discarder, an
 patterns that its format cannot express like the lines of a robots.txt.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import json

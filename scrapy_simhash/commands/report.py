@@ -12,8 +12,6 @@ time and by host, mirrors, pages that look like walls, and the largest clusters.
 To see more of what differs, log more of each page with SIMHASH_LOG_TEXT.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from pathlib import Path

@@ -16,8 +16,6 @@ It leaves out pages that have come in since, and pages that "flag" let through. 
 the whole index.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

@@ -8,8 +8,6 @@ progress are those whose callback has not finished; a crawler that was killed le
 until their leases run out.
 """
 
-from __future__ import annotations
-
 import argparse
 from contextlib import closing
 

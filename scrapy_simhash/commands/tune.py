@@ -13,8 +13,6 @@ The --labels file keeps your answers as you give them: stop with q or Ctrl-C, an
 later. Each of its lines is a pair and y or n, separated by tabs.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import os

@@ -4,8 +4,6 @@ A call to the index costs several times as much as one more page in it, so a pag
 others, but only while there are others on their way.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Sequence

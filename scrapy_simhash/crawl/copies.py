@@ -1,7 +1,5 @@
 """Dropped copies of pages that are not delivered yet: crawled again if their original fails."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import islice
 

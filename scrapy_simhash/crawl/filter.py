@@ -6,8 +6,6 @@ confirmed, or released if something failed, so that no page is dropped in favour
 never delivered.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import logging

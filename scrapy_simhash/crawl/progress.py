@@ -4,8 +4,6 @@ A page is *in progress* while its callback or one of its items is on its way. Wh
 has ended, the page is settled: it was delivered, or it failed if one of them failed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from scrapy import Request

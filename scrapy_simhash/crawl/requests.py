@@ -5,8 +5,6 @@ Nothing that is secret goes into it, and nothing in it can make a crawler call o
 a web page and a public callback of its own spider.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 from base64 import b64decode, b64encode

@@ -1,7 +1,5 @@
 """Hosts whose pages time out again and again: they are let through unchecked for a while."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections import OrderedDict

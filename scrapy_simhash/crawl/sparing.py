@@ -5,8 +5,6 @@ before its download, when more is known. What is learned goes to the index's sto
 there in the background; no request waits for it, and while the store is away nothing is spared.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import OrderedDict

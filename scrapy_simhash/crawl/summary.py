@@ -4,8 +4,6 @@ It writes a line for each in the dedup log, a line each minute in the crawl's lo
 the end.
 """
 
-from __future__ import annotations
-
 import logging
 import shlex
 import time

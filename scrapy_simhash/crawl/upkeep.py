@@ -6,8 +6,6 @@ and adopts pages that a dead crawler of the same spider had begun. If a round it
 it had to tell is left to the leases: they run out, and the pages are crawled again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -4,8 +4,6 @@ Chinese pages of the 2000s often declare no charset or another one. A multibyte 
 itself: read as the wrong one, text turns into rare characters and errors.
 """
 
-from __future__ import annotations
-
 import codecs
 import re
 from collections import Counter

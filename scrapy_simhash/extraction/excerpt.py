@@ -1,7 +1,5 @@
 """A short piece of a text, by which a reader knows it again."""
 
-from __future__ import annotations
-
 _CUT = " […] "
 _TOO_SHORT_TO_CUT = 50
 

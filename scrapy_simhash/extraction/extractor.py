@@ -4,8 +4,6 @@ Markup never makes a named extractor raise: a page that it cannot read has an em
 bound the size of a page, because time and memory grow with it.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass

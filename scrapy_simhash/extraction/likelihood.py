@@ -9,8 +9,6 @@ its company, and one paragraph more or less moves little.
 count bytes, marks and elements, because words would tie them to a language.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

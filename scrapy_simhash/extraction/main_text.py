@@ -1,7 +1,5 @@
 """Finds the main text of a page: the lines that are likely to be of it."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The elements around the lines of a page, and what they have in common."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A page as lines of text in document order, from one parse and one pass over the tree."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice

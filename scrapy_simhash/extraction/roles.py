@@ -4,8 +4,6 @@ A role is one bit, so that an element carries those of all that it stands in. Ea
 with a weight of its own, and none decides alone.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import lru_cache

@@ -4,8 +4,6 @@ Two pages that have the same value at the same place are candidates; only the di
 fingerprints, and the rule, decide.
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass
 from typing import ClassVar

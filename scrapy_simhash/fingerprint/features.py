@@ -1,7 +1,5 @@
 """Text to weighted features: what a page has to share with another to be its near-duplicate."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections import Counter

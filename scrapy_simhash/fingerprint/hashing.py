@@ -8,8 +8,6 @@ know it. It puts a hurdle before someone who wants pages to collide; these are n
 hashes.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterable
 from typing import TypeAlias

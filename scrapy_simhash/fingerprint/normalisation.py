@@ -1,7 +1,5 @@
 """The form of a text that features are taken from, the same under every Python version."""
 
-from __future__ import annotations
-
 import functools
 import re
 import unicodedata

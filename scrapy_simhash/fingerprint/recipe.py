@@ -1,7 +1,5 @@
 """A recipe: every choice between a page and its fingerprint, under one name."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any

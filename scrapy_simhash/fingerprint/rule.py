@@ -24,8 +24,6 @@ so:
    is most of what they show, within k/4, or k/6 if no address has a query.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from enum import Enum

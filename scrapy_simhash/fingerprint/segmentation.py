@@ -7,8 +7,6 @@ that jieba does not know - Japanese, Thai, Lao, Khmer, Myanmar - give overlappin
 characters. Everything else is cut at what is not a letter, mark or digit.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 import threading

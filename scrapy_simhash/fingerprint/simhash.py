@@ -7,8 +7,6 @@ applied to web pages by Manku, Jain and Das Sarma, "Detecting Near-Duplicates fo
 Bits are written as the literature writes them: position 0 is the most significant bit.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The index of fingerprints: one contract, several stores, opened by a URL."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
 

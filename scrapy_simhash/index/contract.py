@@ -20,8 +20,6 @@ A crawler that drops a copy of a provisional original keeps the copy's request i
 ``unsettled`` how the original fared.
 """
 
-from __future__ import annotations
-
 import enum
 import zlib
 from abc import ABC, abstractmethod

@@ -1,7 +1,5 @@
 """How the claims of one call are answered, given what is near and what the log says of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """The names of crawlers: those of this machine can be looked for."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import socket

@@ -4,8 +4,6 @@ RAM holds a superset of the log: an entry that was deleted is noticed, and forgo
 record is read.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

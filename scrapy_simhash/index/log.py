@@ -1,7 +1,5 @@
 """The log of a local index: a table in a SQLite file, or in RAM."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple

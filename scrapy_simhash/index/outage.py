@@ -5,8 +5,6 @@ since. Once the store is back, the confirmed ones of them claim there too, a few
 those that repeat an older page are counted. Nothing is written to disk.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import math

@@ -1,7 +1,5 @@
 """SQLite as this package uses it: its tables, how a file is opened, and why it is refused."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sqlite3

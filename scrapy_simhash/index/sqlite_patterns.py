@@ -1,7 +1,5 @@
 """Counts of address patterns in the index's SQLite file."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterable
 from pathlib import Path

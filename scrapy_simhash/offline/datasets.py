@@ -1,7 +1,5 @@
 """Labelled pages, which an evaluation reads; "scrapy simhash evaluate --help" has the format."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple

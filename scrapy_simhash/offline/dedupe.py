@@ -1,7 +1,5 @@
 """The filter over saved pages: which pages stay, and which are copies of which."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Iterator
 

@@ -9,8 +9,6 @@ Pairs alone do not tell what a crawl loses: a page that resembles twenty others 
 a page is compared only with those that were kept before it. So a crawl of the set is replayed.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass

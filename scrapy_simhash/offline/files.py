@@ -1,7 +1,5 @@
 """Files of lines, tables and JSON, read as if they were not packed (.gz, .xz, .bz2)."""
 
-from __future__ import annotations
-
 import bz2
 import contextlib
 import csv

@@ -4,8 +4,6 @@ A line of JSON is one object: a name or address (``url``, ``id``) and the page a
 bytes as ``html_base64``, or a ``text`` without a page.
 """
 
-from __future__ import annotations
-
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field

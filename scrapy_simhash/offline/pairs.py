@@ -1,7 +1,5 @@
 """The near pairs of a set, for whoever judges all pairs of its documents."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TypeAlias
 

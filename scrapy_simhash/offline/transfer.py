@@ -3,8 +3,6 @@
 The page "Commands" of the documentation describes the format.
 """
 
-from __future__ import annotations
-
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator

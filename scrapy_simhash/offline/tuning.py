@@ -6,8 +6,6 @@ say how many of the drops would be right: a stratified sample (Cochran, "Samplin
 3rd ed. 1977, chapter 5).
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Sequence
 from random import Random

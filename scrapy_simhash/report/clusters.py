@@ -1,7 +1,5 @@
 """The pages of the largest clusters: an original, and those that repeat it."""
 
-from __future__ import annotations
-
 import heapq
 from dataclasses import dataclass, field
 

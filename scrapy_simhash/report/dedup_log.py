@@ -6,8 +6,6 @@ seconds since 1970; a host has its port if the address names one. The log is rot
 ``dedup.jsonl`` to ``dedup.jsonl.1`` and so on; several processes may write to one log.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import errno

@@ -1,7 +1,5 @@
 """The words in which two texts differ: lines for a terminal, pieces for a page."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from difflib import SequenceMatcher

@@ -1,7 +1,5 @@
 """The figures of a dedup log, however long it is, in bounded memory."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field

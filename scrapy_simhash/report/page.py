@@ -4,8 +4,6 @@ Addresses and pages are what strangers wrote. The template escapes whatever come
 a content security policy allows nothing but the file's own style.
 """
 
-from __future__ import annotations
-
 import re
 
 from jinja2 import Environment, PackageLoader, StrictUndefined

@@ -1,7 +1,5 @@
 """Requests that fitted an address pattern: those that were spared, and what the others found."""
 
-from __future__ import annotations
-
 import heapq
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Sums by name, for more names than there is memory for."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 

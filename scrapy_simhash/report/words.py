@@ -1,7 +1,5 @@
 """Numbers, sizes, times and long texts in words for people: one spelling everywhere."""
 
-from __future__ import annotations
-
 from datetime import datetime, timezone
 
 _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")

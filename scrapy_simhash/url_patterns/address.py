@@ -7,8 +7,6 @@ In a REPL::
     shape("Talk:Bread")  # Shape(kind='word', star='Talk:*')
 """
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from typing import NamedTuple

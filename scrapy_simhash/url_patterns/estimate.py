@@ -4,8 +4,6 @@ A page that is fetched with chance p although it is taken for a copy stands for 
 that were spared (Horvitz and Thompson 1952).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import inf, sqrt
 

@@ -6,8 +6,6 @@ values that the copies had at the least varied of the starred places. Tokens, su
 sessions, are no values: they differ even where pages are the same.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from zlib import crc32
 

@@ -1,7 +1,5 @@
 """Patterns as rules of other programs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

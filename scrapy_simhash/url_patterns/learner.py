@@ -8,8 +8,6 @@ In a REPL::
     learner.record(forecast, key=forecast.url, original="http://wiki.test/Bread", size=14_000)
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict, deque
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -6,8 +6,6 @@ share most pages, not all), so each prefix has counts of its own, and the deepes
 enough of them decides.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from scrapy_simhash.url_patterns.address import Address

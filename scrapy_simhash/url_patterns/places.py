@@ -4,8 +4,6 @@ A place that had many different values is starred, since its values are names or
 and addresses that differ in nothing else belong together.
 """
 
-from __future__ import annotations
-
 from scrapy_simhash.url_patterns.address import MANY_VALUES, STAR, Address, shape
 
 # It stands for the values of a place that is starred.

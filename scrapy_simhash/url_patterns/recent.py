@@ -1,7 +1,5 @@
 """A memory with a bound: what was met longest ago goes."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from typing import TypeVar
 

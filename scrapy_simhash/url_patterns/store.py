@@ -4,8 +4,6 @@ A store adds up what crawlers send and says what has changed. It knows nothing o
 implementations in SQLite and Redis stand beside the stores of the index.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 

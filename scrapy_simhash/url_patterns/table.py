@@ -5,8 +5,6 @@ into its present form, so that two crawlers with the same rows see the same patt
 order in which they met the addresses.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from heapq import nlargest

@@ -1,7 +1,5 @@
 """Walls: many addresses of a host that all lead to one page, such as a log-in or "not found"."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from math import inf
 

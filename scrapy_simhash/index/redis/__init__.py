@@ -1,7 +1,5 @@
 """The index in Redis: one server, Sentinel or Cluster, shared by many crawlers."""
 
-from __future__ import annotations
-
 from scrapy_simhash.index.redis.index import RedisIndex
 from scrapy_simhash.index.redis.session import stored_spec
 

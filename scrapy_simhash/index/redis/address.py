@@ -1,7 +1,5 @@
 """The URL of an index in Redis, taken apart."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from inspect import signature

@@ -1,7 +1,5 @@
 """A page that claims: what a script is told of it, and what its answers mean."""
 
-from __future__ import annotations
-
 import hashlib
 import struct
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Talking to Redis, Sentinel or Cluster: connections, commands, scripts, errors."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any, TypeVar

@@ -4,8 +4,6 @@ This is the one seam between the two kinds of buckets. A finder gives a script t
 each page, and has its counterpart in Lua: ``lua/buckets.lua`` or ``lua/news.lua``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -11,8 +11,6 @@ repeated with its position.
 All keys of an index lie in one slot, so in a cluster it is on one node.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial

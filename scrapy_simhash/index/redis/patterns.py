@@ -1,7 +1,5 @@
 """Counts of address patterns in Redis, beside the index, in the same slot."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterable

@@ -9,8 +9,6 @@ stands. Once the entry is confirmed, its row is appended to those of ``ROWS`` po
 Numbers are big-endian. The first byte of zlib is larger than any offset.
 """
 
-from __future__ import annotations
-
 import struct
 import zlib
 from typing import NamedTuple

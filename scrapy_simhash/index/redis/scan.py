@@ -1,7 +1,5 @@
 """Reading all entries of an index in Redis, and what they take."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

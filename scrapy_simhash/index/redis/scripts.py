@@ -1,7 +1,5 @@
 """The scripts that run in Redis: put together of small files, with the geometry of an index."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """One crawler's use of an index in Redis: its name in the leases, and the log that it looks at."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import math
