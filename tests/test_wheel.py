@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tarfile
 import venv
@@ -80,6 +81,14 @@ def test_every_file_of_the_package_is_in_the_wheel_and_the_sdist(built: Path) ->
 def test_an_index_takes_what_was_built(built: Path) -> None:
     python = built.parent / "tools" / "bin" / "python"
     run(python, "-m", "twine", "check", "--strict", *built.iterdir(), folder=built)
+
+
+def test_every_link_of_the_readme_holds_on_a_package_index(built: Path) -> None:
+    [wheel] = map(zipfile.ZipFile, built.glob("*.whl"))
+    [metadata] = [name for name in wheel.namelist() if name.endswith("METADATA")]
+    links = re.findall(r"\]\(([^)]*)\)", wheel.read(metadata).decode("utf-8"))
+    assert len(links) > 20
+    assert [link for link in links if not link.startswith("https://")] == []
 
 
 @pytest.mark.parametrize("suffix", [".whl", ".tar.gz"])
