@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tarfile
 import venv
@@ -55,7 +56,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("built")
     venv.create(folder / "tools", with_pip=True)
     python = folder / "tools" / "bin" / "python"
-    run(python, "-m", "pip", "install", "--quiet", "build", folder=folder)
+    run(python, "-m", "pip", "install", "--quiet", "build", "twine>=6,<7", folder=folder)
     run(python, "-m", "build", "--outdir", folder / "dist", ROOT, folder=folder)
     return folder / "dist"
 
@@ -75,6 +76,19 @@ def test_every_file_of_the_package_is_in_the_wheel_and_the_sdist(built: Path) ->
     assert package <= in_sdist
     assert any(name.endswith("licenses/LICENSE") for name in in_wheel)
     assert {"LICENSE", "Makefile", "tox.ini", "tests/test_wheel.py"} <= in_sdist
+
+
+def test_an_index_takes_what_was_built(built: Path) -> None:
+    python = built.parent / "tools" / "bin" / "python"
+    run(python, "-m", "twine", "check", "--strict", *built.iterdir(), folder=built)
+
+
+def test_every_link_of_the_readme_holds_on_a_package_index(built: Path) -> None:
+    [wheel] = map(zipfile.ZipFile, built.glob("*.whl"))
+    [metadata] = [name for name in wheel.namelist() if name.endswith("METADATA")]
+    links = re.findall(r"\]\(([^)]*)\)", wheel.read(metadata).decode("utf-8"))
+    assert len(links) > 20
+    assert [link for link in links if not link.startswith("https://")] == []
 
 
 @pytest.mark.parametrize("suffix", [".whl", ".tar.gz"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from scrapy import Request
 
+from tests import servers
 from tests.crawl.test_crawl import ONE_AT_A_TIME, Pages, check_sum, paths
 from tests.pages import article, edited, html
 
@@ -124,51 +126,39 @@ def test_page_objects_work_on_the_pages_that_get_through(crawl: Any, twins: Any)
 
 
 @pytest.fixture
-def redis_port() -> Iterator[int]:
-    """A real redis-server, or fakeredis's own server where there is none."""
-    import socket
-    import subprocess
-    import threading
-    import time
+def scrapy_redis_settings() -> Iterator[dict[str, Any]]:
+    """Its scheduler on a Redis; the clients are closed here, because it never closes them."""
+    pytest.importorskip("scrapy_redis", reason="scrapy-redis is not installed")
+    from redis import Redis
 
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
-    if shutil.which("redis-server"):
-        process = subprocess.Popen(
-            ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", ""],
-            stdout=subprocess.DEVNULL,
+    with contextlib.ExitStack() as stack:
+
+        class Closed(Redis):
+            @classmethod
+            def from_url(cls, url: str, **options: Any) -> Redis:
+                return stack.enter_context(Redis.from_url(url, **options))
+
+        url = (
+            stack.enter_context(servers.redis_server()).url
+            if servers.PROGRAM
+            else stack.enter_context(servers.fake_server())
         )
-        stop = lambda: (process.terminate(), process.wait())  # noqa: E731
-    else:
-        fakeredis = pytest.importorskip("fakeredis", reason="no redis-server and no fakeredis")
-        server = fakeredis.TcpFakeServer(("127.0.0.1", port), server_type="redis")
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        stop = lambda: (server.shutdown(), server.server_close())  # noqa: E731
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                break
-        time.sleep(0.05)
-    yield port
-    stop()
+        yield {
+            **ONE_AT_A_TIME,
+            "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
+            "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
+            "REDIS_URL": url,
+            "REDIS_PARAMS": {"redis_cls": Closed},
+        }
 
 
 # scrapy-redis 0.9.1 calls Scrapy's stats the old way.
 @pytest.mark.filterwarnings("ignore::scrapy.exceptions.ScrapyDeprecationWarning")
 def test_scrapy_redis_keeps_its_queue_and_we_keep_one_copy(
-    crawl: Any, twins: Any, redis_port: int
+    crawl: Any, twins: Any, scrapy_redis_settings: dict[str, Any]
 ) -> None:
-    pytest.importorskip("scrapy_redis", reason="scrapy-redis is not installed")
-    settings = {
-        **ONE_AT_A_TIME,
-        "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
-        "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
-        "REDIS_URL": f"redis://127.0.0.1:{redis_port}",
-    }
-    assert paths(crawl(Pages, settings=settings, site=twins, paths=ALL)) == KEPT
+    crawled = crawl(Pages, settings=scrapy_redis_settings, site=twins, paths=ALL)
+    assert paths(crawled) == KEPT
 
 
 def test_pages_rendered_by_a_browser_are_compared(crawl: Any, twins: Any) -> None:

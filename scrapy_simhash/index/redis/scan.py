@@ -121,7 +121,8 @@ class Scan:
         made up: no other entry has them.
         """
         positions = np.arange(first, end, dtype=np.uint32)[:, None]
-        values: Uint32s = positions * SPREAD + np.arange(self._geometry.blocks, dtype=np.uint32)
+        blocks: Uint32s = np.arange(self._geometry.blocks, dtype=np.uint32)
+        values: Uint32s = positions * SPREAD + blocks
         for block, number, content in self._bucket_pages():
             places, some = self._entries(number, content)
             inside = (places >= first) & (places < end)
