@@ -380,9 +380,8 @@ def test_store_that_fails_costs_no_page(
 
     for method in ("claim_all", "confirm", "release", "orphans", "unsettled"):
         monkeypatch.setattr(LocalIndex, method, unavailable)
-    # On a busy machine, the crawl takes longer than the first pause, and would be told twice.
-    for pause in ("FIRST_PAUSE", "LONGEST_PAUSE"):
-        monkeypatch.setattr(f"scrapy_simhash.index.breaker.{pause}", 60.0)
+    # On a busy machine, the crawl takes longer than the pause, and would be told twice.
+    monkeypatch.setattr("scrapy_simhash.index.outage.PAUSE", 60.0)
     crawled = crawl(Pages, site=twins, paths=["/first", "/second", "/other"])
     assert len(crawled.items) == crawled.stat("skipped/unavailable") == 3
     warnings = [r for r in caplog.records if r.levelno == logging.WARNING]
