@@ -49,8 +49,8 @@ from scrapy_simhash.index.redis.session import Session
 
 logger = logging.getLogger(__name__)
 
-# Pages, and entries, of one call of a script.
-_PAGES = 32
+# Pages, and entries, of one call of a script: it holds Redis for some 2 ms.
+_PAGES = 16
 _ENTRIES = 128
 # Positions whose rows are squeezed at a time, once as many positions follow them: by then most of
 # their entries are confirmed.
