@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 
 import pytest
@@ -44,9 +45,12 @@ PAGES = {
 def test_a_hostile_page_is_read_in_bounded_time(name: str) -> None:
     """The bound is twice what is promised, because test machines are slow."""
     html = PAGES[name]
+    gc.freeze()  # what other tests have left is not looked at by each collection
     start = time.process_time()
     extract(html).text.encode("utf-8")
-    assert time.process_time() - start < 2
+    taken = time.process_time() - start
+    gc.unfreeze()
+    assert taken < 2
 
 
 def test_an_unclosed_nav_keeps_the_text_of_its_page() -> None:
