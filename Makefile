@@ -8,8 +8,9 @@ BIN := $(VENV)/bin
 demo: $(VENV)/installed
 	cd example_project && ../$(BIN)/python -m example.demo
 
+# The tests of a file stay together, because they share its servers.
 test: $(VENV)/installed-test redis-server
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 lint: $(VENV)/installed-lint
 	$(BIN)/ruff check .
