@@ -151,7 +151,7 @@ def test_defaults_of_settings_are_those_of_the_code() -> None:
 def test_stats_are_those_of_the_code() -> None:
     described = {row[0].strip("`").removeprefix("simhash/") for row in rows(PAGES["stats"])}
     assert described == counted()
-    assert set(re.findall(r"simhash/([\w/-]+)`", ALL)) <= counted()
+    assert set(re.findall(r"`simhash/([\w/-]+)`", ALL)) <= counted()
 
 
 def test_each_sentence_of_the_rule_is_explained_in_the_words_of_the_code() -> None:
