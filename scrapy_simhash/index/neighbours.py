@@ -9,7 +9,7 @@ blocks of all pages of a call, for each run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from mmap import mmap
 from typing import Any
 from zlib import crc32
@@ -280,21 +280,10 @@ def packed_blocks(values: Sequence[bytes], blocks: int) -> Uint32s:
     return np.frombuffer(b"".join(values), "<u4").reshape(-1, blocks)
 
 
-def ones_by_table(words: Uint64s) -> npt.NDArray[np.uint8]:
-    """Return the number of ones in each word; numpy 1 has nothing faster."""
-    counts = _ONES[words.view(np.uint8)].reshape(*words.shape, 8)
-    total: npt.NDArray[np.uint8] = counts.sum(axis=-1, dtype=np.uint8)
-    return total
-
-
-_ONES = np.array([i.bit_count() for i in range(256)], np.uint8)
-bit_count: Callable[[Uint64s], npt.NDArray[np.uint8]]
-bit_count = getattr(np, "bitwise_count", ones_by_table)
-
-
 def distances(left: Uint64s, right: Uint64s) -> npt.NDArray[np.uint16]:
     """Return the distances of fingerprints, whose words are in the last of the dimensions."""
-    total = bit_count(left[..., 0] ^ right[..., 0]).astype(np.uint16)
+    total: npt.NDArray[np.uint16]
+    total = np.bitwise_count(left[..., 0] ^ right[..., 0]).astype(np.uint16)
     for i in range(1, left.shape[-1]):
-        total += bit_count(left[..., i] ^ right[..., i])
+        total += np.bitwise_count(left[..., i] ^ right[..., i])
     return total

@@ -11,7 +11,7 @@ from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import neighbours
 from scrapy_simhash.index.contract import BUCKET_LIMIT, Arrival, IndexSpec
 from scrapy_simhash.index.decision import Pages
-from scrapy_simhash.index.neighbours import Neighbours, bit_count, ones_by_table, scope_mark
+from scrapy_simhash.index.neighbours import Neighbours, scope_mark
 
 few_examples = settings(max_examples=25, deadline=None)
 DISTANCE = 3
@@ -135,8 +135,3 @@ def test_pages_of_different_scopes_share_no_block_value_and_the_values_can_be_ha
     assert not (set(rows[0].tolist()) & set(rows[1].tolist()))
     assert not (set(rows[1].tolist()) & set(rows[2].tolist()))
     assert (rows[1] ^ scope_mark("a")).tolist() == page.tolist()
-
-
-def test_ones_are_counted_with_and_without_numpy_2():
-    words = np.array([[0, 1], [2**64 - 1, 2**63 + 5]], np.uint64)
-    assert bit_count(words).tolist() == ones_by_table(words).tolist() == [[0, 1], [64, 3]]
