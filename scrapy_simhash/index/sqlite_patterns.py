@@ -25,7 +25,7 @@ _ADD = f"""
         (SELECT coalesce(max(version), 0) + 1 FROM patterns))
     ON CONFLICT DO UPDATE SET
         {", ".join(f"{name} = {name} + excluded.{name}" for name in _NAMES)},
-        mark = iif(?, excluded.mark, mark), version = excluded.version,
+        version = excluded.version, mark = iif(excluded.mark = '', mark, excluded.mark),
         example = iif(excluded.example = '', example, excluded.example)"""  # noqa: S608
 
 
@@ -48,10 +48,7 @@ class SqlitePatternStore:
                 self._file.run(statement)
 
     def add(self, rows: Iterable[Row]) -> None:
-        values = []
-        for row in rows:
-            mark = "" if row.mark == "none" else row.mark
-            values.append((row.host, row.signature, *row.counts, mark, row.example, row.mark != ""))
+        values = [(row.host, row.signature, *row.counts, row.mark, row.example) for row in rows]
         with self._lock, self._file.transaction():
             self._file.run_many(_ADD, values)
             self._file.run(

@@ -43,7 +43,7 @@ class PatternStore(Protocol):
     def add(self, rows: Iterable[Row]) -> None:
         """Add counts to rows; a mark or an example that is not empty replaces the earlier one.
 
-        A batch is added as a whole or not at all. A mark of ``none`` takes the mark away.
+        A batch is added as a whole or not at all.
         """
 
     def changes(self, since: int = 0, limit: int = BATCH) -> tuple[list[Row], int]:

@@ -70,14 +70,14 @@ def test_changes_come_in_bounded_parts_that_miss_nothing(make_store: MakeStore) 
     assert found == rows(10)
 
 
-def test_a_mark_stays_until_it_is_taken_away(make_store: MakeStore) -> None:
+def test_a_mark_stays_until_another_one_comes(make_store: MakeStore) -> None:
     store = make_store(100)
     name = ("a.test", "/?b=*")
     store.add([Row(*name, mark="forbidden")])
     store.add([Row(*name, Counts(1), example="http://a.test/?b=1")])
     assert store.changes()[0] == [Row(*name, Counts(1), "forbidden", "http://a.test/?b=1")]
-    store.add([Row(*name, mark="none")])
-    assert store.changes()[0] == [Row(*name, Counts(1), "", "http://a.test/?b=1")]
+    store.add([Row(*name, mark="pinned")])
+    assert store.changes()[0] == [Row(*name, Counts(1), "pinned", "http://a.test/?b=1")]
 
 
 def test_a_removed_row_is_gone(make_store: MakeStore) -> None:
