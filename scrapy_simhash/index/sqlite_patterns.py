@@ -1,6 +1,5 @@
 """Counts of address patterns in the index's SQLite file."""
 
-import threading
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -38,7 +37,6 @@ class SqlitePatternStore:
 
     def __init__(self, path: Path, most: int = MOST_ROWS) -> None:
         self._most = most
-        self._lock = threading.Lock()
         self._file = SqliteFile(path)
         ((application,),) = self._file.run("PRAGMA application_id")
         if application != APPLICATION_ID:
@@ -49,7 +47,7 @@ class SqlitePatternStore:
 
     def add(self, rows: Iterable[Row]) -> None:
         values = [(row.host, row.signature, *row.counts, row.mark, row.example) for row in rows]
-        with self._lock, self._file.transaction():
+        with self._file.transaction():
             self._file.run_many(_ADD, values)
             self._file.run(
                 "DELETE FROM patterns WHERE version IN (SELECT version FROM patterns "
@@ -58,12 +56,11 @@ class SqlitePatternStore:
             )
 
     def changes(self, since: int = 0, limit: int = BATCH) -> tuple[list[Row], int]:
-        with self._lock:
-            found = self._file.run(
-                f"SELECT {_COLUMNS}, version FROM patterns WHERE version > ? "  # noqa: S608
-                "ORDER BY version LIMIT ?",
-                (since, limit),
-            )
+        found = self._file.run(
+            f"SELECT {_COLUMNS}, version FROM patterns WHERE version > ? "  # noqa: S608
+            "ORDER BY version LIMIT ?",
+            (since, limit),
+        )
         rows = [
             Row(host, signature, Counts(*counts), mark, example)
             for host, signature, *counts, mark, example, _ in found
@@ -72,8 +69,7 @@ class SqlitePatternStore:
 
     def remove(self, host: str, signature: str) -> bool:
         sql = "DELETE FROM patterns WHERE host = ? AND signature = ? RETURNING 1"
-        with self._lock:
-            return bool(self._file.run(sql, (host, signature)))
+        return bool(self._file.run(sql, (host, signature)))
 
     def close(self) -> None:
         self._file.close()

@@ -35,7 +35,7 @@ class Row(NamedTuple):
 
 
 class PatternStore(Protocol):
-    """Adds up the rows of all crawlers of one index. Thread-safe and synchronous.
+    """Adds up the rows of all crawlers of one index, for one thread at a time.
 
     Every method raises the index's ``StoreUnavailable`` while the store is away.
     """
