@@ -3,8 +3,8 @@
 from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from scrapy_simhash.index.contract import Index, IndexSpec, Judge, StoreMissing, by_distance
-from scrapy_simhash.index.local import LocalIndex, memory_index
+from scrapy_simhash.index.contract import Index, IndexSpec, StoreMissing
+from scrapy_simhash.index.local import LocalIndex
 from scrapy_simhash.index.sqlite_file import open_existing_file, open_file, spec_of
 from scrapy_simhash.index.sqlite_patterns import SqlitePatternStore
 from scrapy_simhash.url_patterns.store import MOST_ROWS, PatternStore
@@ -34,16 +34,15 @@ def open_index(url: str, spec: IndexSpec) -> Index:
 
         return RedisIndex(url, spec)
     if parts.scheme == "memory" and not any(parts[1:]):
-        return memory_index(spec)
+        return LocalIndex(open_file(None, spec), spec)
     return LocalIndex(open_file(_path(url, parts), spec), spec)
 
 
-def open_existing(url: str, *, judge: Judge = by_distance, read_only: bool = True) -> Index:
+def open_existing(url: str, *, read_only: bool = True) -> Index:
     """Open an index with the recipe, distance and blocks that it has; make none.
 
     Args:
         url: as for :func:`open_index`; an index in memory is nobody else's.
-        judge: decides which near pages are copies.
         read_only: change nothing. A file then is opened for reading.
 
     Raises:
@@ -53,11 +52,11 @@ def open_existing(url: str, *, judge: Judge = by_distance, read_only: bool = Tru
     if _is_redis(parts):
         from scrapy_simhash.index.redis import RedisIndex, stored_spec
 
-        return RedisIndex(*stored_spec(url, judge=judge))
+        return RedisIndex(*stored_spec(url))
     if parts.scheme == "memory":
         raise StoreMissing("an index in memory is gone with the process that made it")
     file = open_existing_file(_path(url, parts), read_only=read_only)
-    return LocalIndex(file, spec_of(file, judge))
+    return LocalIndex(file, spec_of(file))
 
 
 def open_patterns(url: str, most: int = MOST_ROWS) -> PatternStore:

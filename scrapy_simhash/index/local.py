@@ -34,7 +34,7 @@ from scrapy_simhash.index.neighbours import (
     packed_words,
     scope_mark,
 )
-from scrapy_simhash.index.sqlite_file import SqliteFile, make_tables
+from scrapy_simhash.index.sqlite_file import SqliteFile
 
 logger = logging.getLogger(__name__)
 
@@ -264,10 +264,3 @@ class LocalIndex(Index):
     def close(self) -> None:
         with self._lock:
             self._log.close()
-
-
-def memory_index(spec: IndexSpec) -> LocalIndex:
-    """Return an index in this process's RAM."""
-    file = SqliteFile(None)
-    make_tables(file, spec)
-    return LocalIndex(file, spec)

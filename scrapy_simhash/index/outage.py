@@ -28,7 +28,8 @@ from scrapy_simhash.index.contract import (
     StoreUnavailable,
     Unsettled,
 )
-from scrapy_simhash.index.local import memory_index
+from scrapy_simhash.index.local import LocalIndex
+from scrapy_simhash.index.sqlite_file import open_file
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +81,7 @@ class Outage:
         # When a store that is away may be asked again.
         self._due = 0.0
         self._store: Index | None = None
-        self._memory = memory_index(spec)
+        self._memory = LocalIndex(open_file(None, spec), spec)
         # Pages that are in the memory index and not in the store: in progress, and confirmed.
         self._open: dict[str, list[Arrival]] = {}
         self._confirmed: list[Arrival] = []

@@ -10,12 +10,10 @@ from urllib.parse import quote
 
 from scrapy_simhash.index.contract import (
     IndexSpec,
-    Judge,
     StoreDamaged,
     StoreMismatch,
     StoreMissing,
     StoreUnavailable,
-    by_distance,
 )
 
 # "simh", so that a file of this package is told from other SQLite files.
@@ -123,31 +121,26 @@ class SqliteFile:
             self.close()
 
 
-def make_tables(file: SqliteFile, spec: IndexSpec) -> None:
-    """Make the tables and the header of an index in an empty database."""
-    for statement in SCHEMA:
-        file.run(statement)
-    header = [(name, str(getattr(spec, name))) for name in _HEADER]
-    file.run_many("INSERT INTO header VALUES (?, ?)", header)
-
-
-def open_file(path: Path, spec: IndexSpec) -> SqliteFile:
-    """Open the index in a file, and check that it fits; make it if there is none.
+def open_file(path: Path | None, spec: IndexSpec) -> SqliteFile:
+    """Open the index in a file, or in RAM, and check that it fits; make it if there is none.
 
     Raises:
         StoreMismatch: the file was made by another recipe, width, number of blocks or format.
         StoreDamaged: the file is not an index, or is damaged.
         StoreUnavailable: the file cannot be opened or written.
     """
-    if not path.parent.is_dir():
+    if path and not path.parent.is_dir():
         raise StoreUnavailable(f"cannot open {path}: {path.parent} is no folder")
     file = SqliteFile(path, make=True)
     with file.transaction():
         ((application,),) = file.run("PRAGMA application_id")
         ((tables,),) = file.run("SELECT count(*) FROM sqlite_master")
         if not tables and not application:
-            make_tables(file, spec)
-        stored = spec_of(file, spec.judge)
+            for statement in SCHEMA:
+                file.run(statement)
+            header = [(name, str(getattr(spec, name))) for name in _HEADER]
+            file.run_many("INSERT INTO header VALUES (?, ?)", header)
+        stored = spec_of(file)
         for name in ("recipe", "bits", "blocks"):
             there, asked = getattr(stored, name), getattr(spec, name)
             if there != asked:
@@ -172,7 +165,7 @@ def open_existing_file(path: Path, *, read_only: bool) -> SqliteFile:
     return file
 
 
-def spec_of(file: SqliteFile, judge: Judge = by_distance) -> IndexSpec:
+def spec_of(file: SqliteFile) -> IndexSpec:
     """Return how the index in a file was opened first.
 
     Raises:
@@ -191,6 +184,6 @@ def spec_of(file: SqliteFile, judge: Judge = by_distance) -> IndexSpec:
     header = dict(file.run("SELECT name, value FROM header"))
     try:
         bits, distance, blocks = (int(header[name]) for name in ("bits", "distance", "blocks"))
-        return IndexSpec(str(header["recipe"]), bits, distance, blocks, judge=judge)
+        return IndexSpec(str(header["recipe"]), bits, distance, blocks)
     except (KeyError, ValueError, TypeError) as error:
         raise StoreDamaged(f"{file.name} has a damaged header: {error}") from error

@@ -22,7 +22,7 @@ from scrapy_simhash.index.contract import (
     StoreMissing,
     StoreUnavailable,
 )
-from tests.index.made import DUPLICATE, ORIGINAL, fp, page, same_facts, spec
+from tests.index.made import DUPLICATE, ORIGINAL, fp, page, spec
 
 
 def opened(path: Path) -> Index:
@@ -180,7 +180,7 @@ def test_an_existing_file_is_opened_as_it_was_made(path):
     with contextlib.closing(opened(path)) as index:
         fill(index, 3)
         before = list(index)
-    with contextlib.closing(open_existing(f"sqlite:///{path}", judge=same_facts)) as index:
+    with contextlib.closing(open_existing(f"sqlite:///{path}")) as index:
         made = spec()
         assert index.spec == made
         assert list(index) == before
