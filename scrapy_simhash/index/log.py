@@ -130,7 +130,6 @@ class Log:
                 for record, own, values in zip(records, words, blocks.astype("<u4"), strict=True)
             ],
         )
-        self.lease(record for record in records if record.owner is not None)
 
     def delete(self, positions: Collection[int]) -> None:
         """Delete entries and their leases."""

@@ -278,7 +278,7 @@ def test_a_long_log_is_followed_in_batches(path, monkeypatch):
 def test_entries_that_this_crawler_admitted_are_in_ram_once(index):
     fill(index, 3)
     index.query(fp(0))
-    assert len(index._neighbours) == 3
+    assert index._neighbours._count == 3
 
 
 def test_a_confirmed_entry_costs_little_on_disk(path):
