@@ -11,7 +11,6 @@ import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from threading import RLock
 from typing import TypeVar
 
 from scrapy_simhash.index.contract import (
@@ -46,7 +45,8 @@ T = TypeVar("T")
 class Outage:
     """An index that goes on without its store, for a crawl; see :class:`.Index` for its methods.
 
-    Entries that were admitted in memory have negative positions. The length is the store's.
+    One thread at a time calls it. Entries that were admitted in memory have negative positions.
+    The length is the store's.
 
     Args:
         open_store: opens the store; called again while it raises StoreUnavailable.
@@ -76,7 +76,6 @@ class Outage:
         self.counts = {"let_through": 0, "reconciled": 0, "duplicates": 0}
         self._open_store = open_store
         self._pages = pages
-        self._lock = RLock()
         self._away_since = math.inf
         # When a store that is away may be asked again.
         self._due = 0.0
@@ -107,22 +106,21 @@ class Outage:
     def claim_all(self, arrivals: Sequence[Arrival], *, now: float | None = None) -> list[Claim]:
         for page in arrivals:
             self.spec.check(page.fingerprint, page.facts, page.key, page.scope, page.request)
-        with self._lock:
-            claims: dict[int, Claim] = {}
-            if not self.away:
-                there = [i for i, page in enumerate(arrivals) if not self._is_known(page)]
-                pages = [arrivals[i] for i in there]
-                try:
-                    answers = self._ask(lambda store: store.claim_all(pages, now=now))
-                    claims = dict(zip(there, answers, strict=True))
-                except StoreUnavailable:
-                    # Some may be originals over there, although nobody said so; those of which
-                    # something is owed still did not get there.
-                    for page in pages:
-                        self._owed.setdefault(page.key, True)
-            rest = [page for i, page in enumerate(arrivals) if i not in claims]
-            here = iter(self._claim_here(rest, now))
-            return [claims[i] if i in claims else next(here) for i in range(len(arrivals))]
+        claims: dict[int, Claim] = {}
+        if not self.away:
+            there = [i for i, page in enumerate(arrivals) if not self._is_known(page)]
+            pages = [arrivals[i] for i in there]
+            try:
+                answers = self._ask(lambda store: store.claim_all(pages, now=now))
+                claims = dict(zip(there, answers, strict=True))
+            except StoreUnavailable:
+                # Some may be originals over there, although nobody said so; those of which
+                # something is owed still did not get there.
+                for page in pages:
+                    self._owed.setdefault(page.key, True)
+        rest = [page for i, page in enumerate(arrivals) if i not in claims]
+        here = iter(self._claim_here(rest, now))
+        return [claims[i] if i in claims else next(here) for i in range(len(arrivals))]
 
     def _is_known(self, arrival: Arrival) -> bool:
         """Return whether a page repeats one that the store may not know yet."""
@@ -156,33 +154,29 @@ class Outage:
     def _settle(self, keys: Iterable[str], *, failed: bool) -> None:
         """Note how pages fared; the store is told of its own, now or once it is back."""
         keys = [*dict.fromkeys(keys)]
-        with self._lock:
-            (self._memory.release if failed else self._memory.confirm)(keys)
-            for key in keys:
-                pages = self._open.pop(key, None)
-                if pages is None:
-                    self._owed.setdefault(key, failed)
-                elif not failed:
-                    self._confirmed += pages
-            self._read(lambda _: None)
+        (self._memory.release if failed else self._memory.confirm)(keys)
+        for key in keys:
+            pages = self._open.pop(key, None)
+            if pages is None:
+                self._owed.setdefault(key, failed)
+            elif not failed:
+                self._confirmed += pages
+        self._read(lambda _: None)
 
     def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:
         keys = list(keys)
-        with self._lock:
-            self._memory.renew(keys, now=now)
-            self._read(lambda store: store.renew(keys, now=now))
+        self._memory.renew(keys, now=now)
+        self._read(lambda store: store.renew(keys, now=now))
 
     def orphans(self, *, limit: int = 100, now: float | None = None) -> list[Orphan]:
-        with self._lock:
-            return self._read(lambda store: store.orphans(limit=limit, now=now)) or []
+        return self._read(lambda store: store.orphans(limit=limit, now=now)) or []
 
     def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> Unsettled:
         """See the contract; an absent store's entries are provisional for as long as a lease."""
         asked = frozenset(entries)
         far = frozenset(entry for entry in asked if entry > 0)
-        with self._lock:
-            here = self._memory.unsettled([-entry for entry in asked - far], now=now)
-            there = self._read(lambda store: store.unsettled(far, now=now)) if far else None
+        here = self._memory.unsettled([-entry for entry in asked - far], now=now)
+        there = self._read(lambda store: store.unsettled(far, now=now)) if far else None
         if there is None:
             # Nobody could renew a lease meanwhile.
             is_long = time.monotonic() - self._away_since > self.spec.lease
@@ -196,10 +190,9 @@ class Outage:
         return len(self._opened())
 
     def close(self) -> None:
-        with self._lock:
-            self._memory.close()
-            if self._store is not None:
-                self._store.close()
+        self._memory.close()
+        if self._store is not None:
+            self._store.close()
 
     # After an outage.
 
@@ -211,14 +204,13 @@ class Outage:
         Args:
             at_once: try even if it failed just now.
         """
-        with self._lock:
-            if at_once or time.monotonic() >= self._due:
-                with contextlib.suppress(StoreUnavailable):
-                    if self._confirmed:
-                        return self._ask(self._move)
-                    if self.away and not self._open:
-                        # There is nothing to write, but it may answer.
-                        self._ask(len)
+        if at_once or time.monotonic() >= self._due:
+            with contextlib.suppress(StoreUnavailable):
+                if self._confirmed:
+                    return self._ask(self._move)
+                if self.away and not self._open:
+                    # There is nothing to write, but it may answer.
+                    self._ask(len)
         return False
 
     def _move(self, store: Index) -> bool:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.index.contract import MAX_ADOPTIONS, Arrival, Orphan, Outcome
+from tests.index.conftest import REDIS
 from tests.index.made import (
     DUPLICATE,
     ORIGINAL,
@@ -238,6 +239,9 @@ def shown(matches):
 
 # Races.
 
+# An Outage is for one thread at a time.
+an_index = pytest.mark.parametrize("store", ["memory", "sqlite", *REDIS], indirect=True)
+
 
 def race(indexes, rounds, judge_facts=b""):
     """Claim near pages at the same time; return each round's outcomes."""
@@ -259,6 +263,7 @@ def race(indexes, rounds, judge_facts=b""):
     return outcomes
 
 
+@an_index
 def test_of_near_pages_that_claim_at_once_exactly_one_becomes_the_original(store):
     if store.shared:
         indexes = [store.open(judge=same_facts) for _ in range(3)]
@@ -277,6 +282,7 @@ def test_what_another_crawler_admits_after_the_last_look_is_found(shared_store):
         assert [claim.outcome for claim in claims] == [DUPLICATE, DUPLICATE]
 
 
+@an_index
 def test_calls_from_many_threads_do_not_disturb_each_other(store):
     index = store.open()
     failed = []
