@@ -7,7 +7,7 @@ from scrapy_simhash.index.contract import Index, IndexSpec, StoreMissing
 from scrapy_simhash.index.local import LocalIndex
 from scrapy_simhash.index.sqlite_file import open_existing_file, open_file, spec_of
 from scrapy_simhash.index.sqlite_patterns import SqlitePatternStore
-from scrapy_simhash.url_patterns.store import MOST_ROWS, PatternStore
+from scrapy_simhash.url_patterns.store import PatternStore
 
 _URLS = (
     "memory://, sqlite:///relative/path, sqlite:////absolute/path, redis://host:port/db, "
@@ -59,12 +59,11 @@ def open_existing(url: str, *, read_only: bool = True) -> Index:
     return LocalIndex(file, spec_of(file))
 
 
-def open_patterns(url: str, most: int = MOST_ROWS) -> PatternStore:
+def open_patterns(url: str) -> PatternStore:
     """Open the store of address patterns that belongs to the index that a URL names.
 
     Args:
         url: as for :func:`open_index`; an index in a file must be there.
-        most: rows that are kept.
 
     Raises:
         StoreMissing: the index is in memory. For other errors see :func:`open_index`.
@@ -73,10 +72,10 @@ def open_patterns(url: str, most: int = MOST_ROWS) -> PatternStore:
     if _is_redis(parts):
         from scrapy_simhash.index.redis.patterns import RedisPatternStore
 
-        return RedisPatternStore(url, most)
+        return RedisPatternStore(url)
     if parts.scheme == "memory":
         raise StoreMissing("what was learned with an index in memory ends with its crawl")
-    return SqlitePatternStore(_path(url, parts), most)
+    return SqlitePatternStore(_path(url, parts))
 
 
 def _split(url: str) -> SplitResult:

@@ -80,6 +80,25 @@ def by_distance(*_: object) -> Ruling:
 
 
 @dataclass(frozen=True, slots=True)
+class Arrival:
+    """A page that claims its place.
+
+    Attributes:
+        key: the page's name.
+        fingerprint: its fingerprint with the block values.
+        scope: pages of different scopes never match.
+        facts: at most 24 bytes, opaque to the store, for the judge.
+        request: text that makes the page's request again; None if nobody can repeat it.
+    """
+
+    key: str
+    fingerprint: Fingerprint
+    scope: str = ""
+    facts: bytes = b""
+    request: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class IndexSpec:
     """The one value that opens an index.
 
@@ -122,22 +141,22 @@ class IndexSpec:
         if not self.lease > 0:
             raise ValueError(f"a lease must be longer than 0 seconds, not {self.lease}")
 
-    def check(self, fingerprint: Fingerprint, facts: bytes = b"", *texts: str | None) -> None:
-        """Raise ValueError if an entry with these could not stand in the index."""
-        for text in texts:
-            if text is not None:
-                # A lone surrogate raises UnicodeEncodeError.
-                text.encode()
-        if fingerprint.bits != self.bits:
-            raise ValueError(f"the index holds {self.bits} bits a page, not {fingerprint.bits}")
-        if len(fingerprint.blocks) != 4 * self.blocks:
+    def check(self, page: Arrival) -> None:
+        """Raise ValueError if a page could not stand in the index."""
+        for text in (page.key, page.scope, page.request or ""):
+            text.encode()  # a lone surrogate raises UnicodeEncodeError
+        if page.fingerprint.bits != self.bits:
             raise ValueError(
-                f"the fingerprint has {len(fingerprint.blocks) / 4:g} block values, and the index "
-                f"finds pages by {self.blocks}: blocks come with the fingerprint from the text, "
-                "and cannot be made of the fingerprint alone"
+                f"the index holds {self.bits} bits a page, not {page.fingerprint.bits}"
             )
-        if len(facts) > MAX_FACTS:
-            raise ValueError(f"facts have at most {MAX_FACTS} bytes, not {len(facts)}")
+        if len(page.fingerprint.blocks) != 4 * self.blocks:
+            raise ValueError(
+                f"the fingerprint has {len(page.fingerprint.blocks) / 4:g} block values, and the "
+                f"index finds pages by {self.blocks}: blocks come with the fingerprint from the "
+                "text, and cannot be made of the fingerprint alone"
+            )
+        if len(page.facts) > MAX_FACTS:
+            raise ValueError(f"facts have at most {MAX_FACTS} bytes, not {len(page.facts)}")
 
 
 class Outcome(enum.Enum):
@@ -146,25 +165,6 @@ class Outcome(enum.Enum):
     ORIGINAL = "original"
     DUPLICATE = "duplicate"
     REVISIT = "revisit"
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """A page that claims its place.
-
-    Attributes:
-        key: the page's name.
-        fingerprint: its fingerprint with the block values.
-        scope: pages of different scopes never match.
-        facts: at most 24 bytes, opaque to the store, for the judge.
-        request: text that makes the page's request again; None if nobody can repeat it.
-    """
-
-    key: str
-    fingerprint: Fingerprint
-    scope: str = ""
-    facts: bytes = b""
-    request: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ class Pages:
 
     def __init__(self, arrivals: Sequence[Arrival], spec: IndexSpec) -> None:
         for page in arrivals:
-            spec.check(page.fingerprint, page.facts, page.key, page.scope, page.request)
+            spec.check(page)
         self.arrivals = arrivals
         self.words = packed_words([page.fingerprint.to_bytes() for page in arrivals], spec.bits)
         blocks = packed_blocks([page.fingerprint.blocks for page in arrivals], spec.blocks)

@@ -105,7 +105,7 @@ class Outage:
 
     def claim_all(self, arrivals: Sequence[Arrival], *, now: float | None = None) -> list[Claim]:
         for page in arrivals:
-            self.spec.check(page.fingerprint, page.facts, page.key, page.scope, page.request)
+            self.spec.check(page)
         claims: dict[int, Claim] = {}
         if not self.away:
             there = [i for i, page in enumerate(arrivals) if not self._is_known(page)]

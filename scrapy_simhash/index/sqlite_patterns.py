@@ -35,8 +35,7 @@ class SqlitePatternStore:
         StoreUnavailable: the file is no index, or cannot be used.
     """
 
-    def __init__(self, path: Path, most: int = MOST_ROWS) -> None:
-        self._most = most
+    def __init__(self, path: Path) -> None:
         self._file = SqliteFile(path)
         ((application,),) = self._file.run("PRAGMA application_id")
         if application != APPLICATION_ID:
@@ -52,7 +51,7 @@ class SqlitePatternStore:
             self._file.run(
                 "DELETE FROM patterns WHERE version IN (SELECT version FROM patterns "
                 "ORDER BY version LIMIT max(0, (SELECT count(*) FROM patterns) - ?))",
-                (self._most,),
+                (MOST_ROWS,),
             )
 
     def changes(self, since: int = 0, limit: int = BATCH) -> tuple[list[Row], int]:

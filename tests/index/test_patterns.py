@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from scrapy_simhash.index import open_index, open_patterns
+from scrapy_simhash.index import open_index, open_patterns, sqlite_patterns
 from scrapy_simhash.index.contract import StoreMissing, StoreUnavailable
+from scrapy_simhash.index.redis import patterns as redis_patterns
 from scrapy_simhash.url_patterns.counts import Counts
 from scrapy_simhash.url_patterns.store import PatternStore, Row
 from tests.index.conftest import Store
@@ -23,12 +24,14 @@ def place(request: pytest.FixtureRequest, stores: Callable[[str], Store]) -> Sto
 
 
 @pytest.fixture
-def make_store(place: Store) -> Iterator[MakeStore]:
+def make_store(place: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeStore]:
     with contextlib.ExitStack() as stack:
         place.open()
 
         def make(most: int) -> PatternStore:
-            return stack.enter_context(contextlib.closing(open_patterns(place.url, most)))
+            for module in (sqlite_patterns, redis_patterns):
+                monkeypatch.setattr(module, "MOST_ROWS", most)
+            return stack.enter_context(contextlib.closing(open_patterns(place.url)))
 
         yield make
 

@@ -71,7 +71,7 @@ class RedisIndex(Index):
         self, arrivals: Sequence[Arrival], *, now: float | None = None
     ) -> list[Claim]:
         for page in arrivals:
-            self.spec.check(page.fingerprint, page.facts, page.key, page.scope, page.request)
+            self.spec.check(page)
         answers: dict[int, Claim] = {}
 
         def claim() -> list[Claim]:

@@ -19,18 +19,16 @@ class RedisPatternStore:
 
     Args:
         url: of the index.
-        most: rows that are kept.
     """
 
-    def __init__(self, url: str, most: int = MOST_ROWS) -> None:
+    def __init__(self, url: str) -> None:
         self._client = Client(parse_address(url), spider_mark(""))
         self._keys = [self._client.key(part) for part in ("patterns", "patterns:changed")]
         self._script = (files(__package__) / "lua" / "patterns.lua").read_text("utf-8")
-        self._most = most
 
     def add(self, rows: Iterable[Row]) -> None:  # noqa: D102
         # Versions begin with the time: where Redis was emptied, they still go on.
-        arguments: list[str | int] = [self._most, int(time.time() * 1000)]
+        arguments: list[str | int] = [MOST_ROWS, int(time.time() * 1000)]
         for row in rows:
             arguments += [_name(row.host, row.signature), *row.counts, row.mark, row.example]
         self._client.call("EVAL", self._script, 2, *self._keys, *arguments)
