@@ -81,11 +81,9 @@ def by_distance(*_: object) -> Ruling:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A page that claims its place.
+    """A page, named by its key, that claims its place.
 
     Attributes:
-        key: the page's name.
-        fingerprint: its fingerprint with the block values.
         scope: pages of different scopes never match.
         facts: at most 24 bytes, opaque to the store, for the judge.
         request: text that makes the page's request again; None if nobody can repeat it.
@@ -109,7 +107,6 @@ class IndexSpec:
         blocks: block values of a page, at least 1.
         lease: seconds that a provisional entry belongs to its crawler, more than 0.
         spider: name of the spider whose orphans this crawler adopts.
-        judge: decides which near pages are copies.
         reach: the judge is asked about pages within so many bits, k <= reach < bits; k by default.
 
     Raises:

@@ -20,7 +20,7 @@ OWN = Ruling(True, "key")
 
 
 def ruling(judge: Judge, page: Arrival, key: str, facts: bytes, distance: int) -> Ruling:
-    """Judge whether a page repeats an entry; an entry of its own key is OWN."""
+    """Judge whether a page repeats an entry; one of its own key is OWN."""
     return OWN if key == page.key else judge(page.key, page.facts, key, facts, distance)
 
 

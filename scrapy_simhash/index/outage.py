@@ -143,7 +143,7 @@ class Outage:
             if claim.outcome is Outcome.ORIGINAL:
                 self._open.setdefault(page.key, []).append(replace(page, request=None))
                 self.counts["let_through"] += 1
-        return [Claim(c.outcome, _here(c.matches), _here(c.near)) for c in claims]
+        return [replace(c, matches=_here(c.matches), near=_here(c.near)) for c in claims]
 
     def confirm(self, keys: Iterable[str]) -> None:
         self._settle(keys, failed=False)

@@ -18,7 +18,7 @@ from scrapy_simhash.index.contract import (
 
 # "simh", so that a file of this package is told from other SQLite files.
 APPLICATION_ID = 0x73696D68
-FORMAT = 2
+FORMAT = 3
 # Seconds to wait for another process's write lock.
 BUSY_TIMEOUT = 5.0
 
@@ -27,7 +27,7 @@ BUSY_TIMEOUT = 5.0
 SCHEMA = (
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {FORMAT}",
-    "CREATE TABLE header (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE header (recipe TEXT, bits INTEGER, distance INTEGER, blocks INTEGER)",
     """CREATE TABLE entries (
         position INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL, scope TEXT NOT NULL,
         facts BLOB NOT NULL, time REAL NOT NULL, value BLOB NOT NULL, blocks BLOB NOT NULL)""",
@@ -35,8 +35,6 @@ SCHEMA = (
         position INTEGER PRIMARY KEY, owner TEXT NOT NULL, expires REAL NOT NULL,
         adoptions INTEGER NOT NULL, request TEXT)""",
 )
-
-_HEADER = ("recipe", "bits", "distance", "blocks")
 
 
 class SqliteFile:
@@ -69,7 +67,7 @@ class SqliteFile:
             )
 
     def run(self, sql: str, parameters: Sequence[object] = ()) -> list[Any]:
-        """Run a statement; return its rows."""
+        """Return the rows of a statement."""
         with self._translated():
             return list(self._connection.execute(sql, parameters))
 
@@ -82,14 +80,8 @@ class SqliteFile:
     def transaction(self) -> Iterator[None]:
         """Hold the write lock; undo everything when left by an exception."""
         self.run("BEGIN IMMEDIATE")
-        try:
+        with self._translated(), self._connection:
             yield
-            self.run("COMMIT")
-        except BaseException:
-            # After some errors SQLite has rolled back by itself.
-            if self._connection.in_transaction:
-                self._connection.rollback()
-            raise
 
     @contextlib.contextmanager
     def _translated(self) -> Iterator[None]:
@@ -138,8 +130,8 @@ def open_file(path: Path | None, spec: IndexSpec) -> SqliteFile:
         if not tables and not application:
             for statement in SCHEMA:
                 file.run(statement)
-            header = [(name, str(getattr(spec, name))) for name in _HEADER]
-            file.run_many("INSERT INTO header VALUES (?, ?)", header)
+            header = (spec.recipe, spec.bits, spec.distance, spec.blocks)
+            file.run("INSERT INTO header VALUES (?, ?, ?, ?)", header)
         stored = spec_of(file)
         for name in ("recipe", "bits", "blocks"):
             there, asked = getattr(stored, name), getattr(spec, name)
@@ -181,9 +173,8 @@ def spec_of(file: SqliteFile) -> IndexSpec:
             f"{file.name} has format {version}, this version of scrapy-simhash reads {FORMAT}: "
             "use the version that made it, or another file"
         )
-    header = dict(file.run("SELECT name, value FROM header"))
     try:
-        bits, distance, blocks = (int(header[name]) for name in ("bits", "distance", "blocks"))
-        return IndexSpec(str(header["recipe"]), bits, distance, blocks)
-    except (KeyError, ValueError, TypeError) as error:
+        (header,) = file.run("SELECT recipe, bits, distance, blocks FROM header")
+        return IndexSpec(*header)
+    except (ValueError, TypeError) as error:
         raise StoreDamaged(f"{file.name} has a damaged header: {error}") from error

@@ -92,9 +92,10 @@ def test_another_format_is_refused(path):
 @pytest.mark.parametrize(
     "statement",
     [
-        "DELETE FROM header WHERE name = 'blocks'",
-        "UPDATE header SET value = 'many' WHERE name = 'bits'",
-        "UPDATE header SET value = '65' WHERE name = 'bits'",
+        "DELETE FROM header",
+        "UPDATE header SET blocks = NULL",
+        "UPDATE header SET blocks = 'many'",
+        "UPDATE header SET bits = 65",
     ],
 )
 def test_a_damaged_header_is_damage(path, statement):
