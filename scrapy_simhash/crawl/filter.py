@@ -72,11 +72,7 @@ class CrawlFilter:
             timeout=self.settings.timeout,
             excerpt_length=self.settings.log_text if self.settings.log_path else 0,
         )
-        self._claims = Claims(
-            self._index,
-            on_loop=not self.settings.survives,
-            more_to_come=lambda: self._pool.is_busy,
-        )
+        self._claims = Claims(self._index, self._pool, on_loop=not self.settings.survives)
         self.upkeep = Upkeep(
             crawler,
             self._index,
@@ -88,13 +84,7 @@ class CrawlFilter:
         )
         self.sparing: Sparing | None = None
         if self.settings.spare != "off":
-            self.sparing = Sparing(
-                crawler,
-                self.settings,
-                index_is_away=lambda: self._index.away,
-                note=self.summary.spared,
-                count=self.count,
-            )
+            self.sparing = Sparing(crawler, self.settings, self._index, self.summary, self.count)
         self._stopping: asyncio.Future[None] | None = None
         connect = crawler.signals.connect
         connect(self._spider_opened, signal=signals.spider_opened)
@@ -269,14 +259,15 @@ class CrawlFilter:
 
 def open_outage(settings: FilterSettings, spider: str) -> Outage:
     """Open the index of a spider's crawl, or raise a SettingError that names SIMHASH_INDEX_URL."""
-    spec = settings.index_spec(spider)
+    url, spec = settings.index_url, settings.index_spec(spider)
+    # A file on this machine that cannot be opened now will not come by itself.
+    may_come = not url.startswith(("memory:", "sqlite:"))
     try:
         return Outage(
-            partial(open_index, settings.index_url, spec),
+            partial(open_index, url, spec),
             spec,
             pages=settings.outage_pages,
-            # A file on this machine that cannot be opened now will not come by itself.
-            start_without=settings.on_unavailable == "continue" and not settings.is_local,
+            start_without=settings.on_unavailable == "continue" and may_come,
         )
     except (ValueError, StoreError) as error:
         raise SettingError(f"SIMHASH_INDEX_URL: {error}") from None

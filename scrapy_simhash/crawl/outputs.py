@@ -15,10 +15,7 @@ from scrapy_simhash.crawl.requests import request_key
 
 
 class NearDuplicateSpiderMiddleware:
-    """Confirms pages whose callback and items are done, releases those that failed.
-
-    Its place is next to the engine, where it sees what really goes on to the pipelines.
-    """
+    """Confirms pages whose callback and items are done, releases those that failed."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._filter = filter_of(crawler)

@@ -17,9 +17,11 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 
+from scrapy_simhash.crawl.summary import Summary
 from scrapy_simhash.detector import Verdict
 from scrapy_simhash.exceptions import SparedPage
 from scrapy_simhash.index import open_patterns
+from scrapy_simhash.index.outage import Outage
 from scrapy_simhash.keys import page_key
 from scrapy_simhash.report.dedup_log import host_of
 from scrapy_simhash.report.words import count, size
@@ -46,15 +48,14 @@ class Sparing:
     """Learns from the pages of a crawl, and spares requests if it may.
 
     Attributes:
-        index_is_away: tells whether the index is away.
-        note: called with the address, host and signature of each request that is not sent.
+        summary: notes each request that is not sent.
         count: adds one to a stat of the filter.
     """
 
     crawler: Crawler
     settings: FilterSettings
-    index_is_away: Callable[[], bool]
-    note: Callable[[str, str, str], None]
+    index: Outage
+    summary: Summary
     count: Callable[[str], None]
 
     def __post_init__(self) -> None:
@@ -142,7 +143,7 @@ class Sparing:
 
     @property
     def _is_away(self) -> bool:
-        return self._store_is_away or self.index_is_away()
+        return self._store_is_away or self.index.away
 
     def _spare(self, forecast: Forecast) -> None:
         if forecast.digest in self._counted:
@@ -151,7 +152,7 @@ class Sparing:
         self._learner.spare(forecast)
         if self.settings.spare == "skip":
             self.count("spared/skipped")
-            self.note(forecast.url, forecast.host, forecast.signature)
+            self.summary.spared(forecast.url, forecast.host, forecast.signature)
             logger.debug(
                 "%s is spared: %.0f%% of the pages of %s%s or more were copies",
                 forecast.url,

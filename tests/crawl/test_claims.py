@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -58,7 +59,8 @@ def with_claims(
     more_to_come: bool = False,
 ) -> Any:
     async def run() -> Any:
-        claims = Claims(index, on_loop=on_loop, more_to_come=lambda: more_to_come)
+        pool: Any = SimpleNamespace(is_busy=more_to_come)
+        claims = Claims(index, pool, on_loop=on_loop)
         try:
             return await work(claims)
         finally:
