@@ -5,7 +5,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from scrapy_simhash.index.contract import Index, IndexSpec, StoreMissing
 from scrapy_simhash.index.local import LocalIndex
-from scrapy_simhash.index.sqlite_file import open_existing_file, open_file, spec_of
+from scrapy_simhash.index.sqlite_file import SqliteFile, open_file, spec_of
 from scrapy_simhash.index.sqlite_patterns import SqlitePatternStore
 from scrapy_simhash.url_patterns.store import PatternStore
 
@@ -38,12 +38,11 @@ def open_index(url: str, spec: IndexSpec) -> Index:
     return LocalIndex(open_file(_path(url, parts), spec), spec)
 
 
-def open_existing(url: str, *, read_only: bool = True) -> Index:
+def open_existing(url: str) -> Index:
     """Open an index with the recipe, distance and blocks that it has; make none.
 
     Args:
         url: as for :func:`open_index`; an index in memory is nobody else's.
-        read_only: change nothing. A file then is opened for reading.
 
     Raises:
         StoreMissing: there is none. For other errors see :func:`open_index`.
@@ -55,7 +54,10 @@ def open_existing(url: str, *, read_only: bool = True) -> Index:
         return RedisIndex(*stored_spec(url))
     if parts.scheme == "memory":
         raise StoreMissing("an index in memory is gone with the process that made it")
-    file = open_existing_file(_path(url, parts), read_only=read_only)
+    path = _path(url, parts)
+    if not path.is_file():
+        raise StoreMissing(f"there is no index {path}")
+    file = SqliteFile(path)
     return LocalIndex(file, spec_of(file))
 
 

@@ -12,7 +12,6 @@ from scrapy_simhash.index.contract import (
     IndexSpec,
     StoreDamaged,
     StoreMismatch,
-    StoreMissing,
     StoreUnavailable,
 )
 
@@ -145,15 +144,6 @@ def open_file(path: Path | None, spec: IndexSpec) -> SqliteFile:
     with contextlib.suppress(StoreUnavailable):
         # It fails while another that opens the file does the same, once for all.
         file.run("PRAGMA journal_mode = WAL")
-    return file
-
-
-def open_existing_file(path: Path, *, read_only: bool) -> SqliteFile:
-    """Open a file, or raise StoreMissing if there is none."""
-    if not path.is_file():
-        raise StoreMissing(f"there is no index {path}")
-    file = SqliteFile(path)
-    file.run(f"PRAGMA query_only = {read_only:d}")
     return file
 
 
