@@ -5,8 +5,7 @@ from pathlib import Path
 
 from scrapy_simhash.index.contract import StoreUnavailable
 from scrapy_simhash.index.sqlite_file import APPLICATION_ID, SqliteFile
-from scrapy_simhash.url_patterns.counts import Counts
-from scrapy_simhash.url_patterns.store import BATCH, MOST_ROWS, Row
+from scrapy_simhash.url_patterns.store import BATCH, MOST_ROWS, Counts, Row
 
 _NAMES = tuple(f'"{name}"' for name in Counts._fields)  # quoted: some are words of SQL
 _COLUMNS = ", ".join(("host", "signature", *_NAMES, "mark", "example"))

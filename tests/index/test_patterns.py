@@ -10,8 +10,7 @@ import pytest
 from scrapy_simhash.index import open_index, open_patterns, sqlite_patterns
 from scrapy_simhash.index.contract import StoreMissing, StoreUnavailable
 from scrapy_simhash.index.redis import patterns as redis_patterns
-from scrapy_simhash.url_patterns.counts import Counts
-from scrapy_simhash.url_patterns.store import PatternStore, Row
+from scrapy_simhash.url_patterns.store import Counts, PatternStore, Row
 from tests.index.conftest import Store
 from tests.index.made import spec
 

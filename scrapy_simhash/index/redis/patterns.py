@@ -7,8 +7,7 @@ from importlib.resources import files
 from scrapy_simhash.index.contract import spider_mark
 from scrapy_simhash.index.redis.address import parse_address
 from scrapy_simhash.index.redis.client import Client
-from scrapy_simhash.url_patterns.counts import Counts
-from scrapy_simhash.url_patterns.store import BATCH, MOST_ROWS, Row
+from scrapy_simhash.url_patterns.store import BATCH, MOST_ROWS, Counts, Row
 
 # It stands between host and signature in a row's name, and between the parts of its value.
 _BETWEEN = "\n"
