@@ -5,8 +5,6 @@ from itertools import islice
 
 from scrapy import Request
 
-from scrapy_simhash.index.contract import Unsettled
-
 # Copies that wait on one original. When it fails, one delivered copy is enough.
 COPIES_OF_ONE = 100
 # Originals that the index is asked about together.
@@ -32,15 +30,20 @@ class Copies:
         """Return originals that the index is to be asked about, those first that waited longest."""
         return [*islice(self._waiting, ASKED_AT_ONCE)]
 
-    def settle(self, entries: Iterable[int], unsettled: Unsettled) -> list[Request]:
-        """Forget the copies of confirmed originals; return those to be crawled again."""
+    def settle(self, entries: Iterable[int], unsettled: dict[int, bool]) -> list[Request]:
+        """Forget the copies of confirmed originals; return those to be crawled again.
+
+        Args:
+            entries: those that the index was asked about.
+            unsettled: its answer, see :meth:`.Index.unsettled`.
+        """
         again: list[Request] = []
         for entry in entries:
             copies = self._waiting.pop(entry, [])
-            if entry in unsettled.provisional:
-                self._waiting[entry] = copies  # at the end, after those that were not asked about
-            elif entry in unsettled.gone:
+            if unsettled.get(entry):
                 again += map(_once_more, copies)
+            elif entry in unsettled:
+                self._waiting[entry] = copies  # at the end, after those that were not asked about
         return again
 
     def take_all(self) -> list[Request]:

@@ -23,7 +23,6 @@ from scrapy_simhash.crawl.copies import Copies
 from scrapy_simhash.crawl.progress import Progress
 from scrapy_simhash.crawl.requests import request_from_json
 from scrapy_simhash.detector import Verdict
-from scrapy_simhash.index.contract import Orphan, Unsettled
 from scrapy_simhash.index.outage import Outage
 
 logger = logging.getLogger(__name__)
@@ -44,8 +43,8 @@ class _News(NamedTuple):
     """The answers of the index in one round; ``more`` to be reconciled after an outage."""
 
     entries: Sequence[int] = ()
-    unsettled: Unsettled = Unsettled(frozenset(), frozenset())
-    orphans: Sequence[Orphan] = ()
+    unsettled: dict[int, bool] = {}  # noqa: RUF012 - nobody changes it
+    orphans: Sequence[tuple[str, str]] = ()
     more: bool = False
     failed: bool = False
 
@@ -179,17 +178,17 @@ class Upkeep:
         self._crawl_again(requests)
         return bool(requests)
 
-    def _adopt(self, orphans: Iterable[Orphan]) -> Iterable[Request]:
+    def _adopt(self, orphans: Iterable[tuple[str, str]]) -> Iterable[Request]:
         assert self.crawler.spider is not None
-        for orphan in orphans:
+        for key, stored in orphans:
             try:
-                request = request_from_json(orphan.request, self.crawler.spider)
+                request = request_from_json(stored, self.crawler.spider)
             except ValueError as error:
-                logger.warning("%s cannot be crawled again: %s", orphan.key, error)
-                self.progress.abandon(orphan.key)
+                logger.warning("%s cannot be crawled again: %s", key, error)
+                self.progress.abandon(key)
                 continue
-            request.meta[ADOPTED] = orphan.key
-            self._adopted.add(orphan.key)
+            request.meta[ADOPTED] = key
+            self._adopted.add(key)
             yield request
 
     def _crawl_again(self, requests: Iterable[Request]) -> None:

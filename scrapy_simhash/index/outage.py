@@ -19,13 +19,11 @@ from scrapy_simhash.index.contract import (
     Index,
     IndexSpec,
     Match,
-    Orphan,
     Outcome,
     StoreDamaged,
     StoreError,
     StoreMismatch,
     StoreUnavailable,
-    Unsettled,
 )
 from scrapy_simhash.index.local import LocalIndex
 from scrapy_simhash.index.sqlite_file import open_file
@@ -168,23 +166,19 @@ class Outage:
         self._memory.renew(keys, now=now)
         self._read(lambda store: store.renew(keys, now=now))
 
-    def orphans(self, *, limit: int = 100, now: float | None = None) -> list[Orphan]:
+    def orphans(self, *, limit: int = 100, now: float | None = None) -> list[tuple[str, str]]:
         return self._read(lambda store: store.orphans(limit=limit, now=now)) or []
 
-    def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> Unsettled:
+    def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> dict[int, bool]:
         """See the contract; an absent store's entries are provisional for as long as a lease."""
         asked = frozenset(entries)
-        far = frozenset(entry for entry in asked if entry > 0)
-        here = self._memory.unsettled([-entry for entry in asked - far], now=now)
-        there = self._read(lambda store: store.unsettled(far, now=now)) if far else None
+        far = [entry for entry in asked if entry > 0]
+        here = self._memory.unsettled([-entry for entry in asked.difference(far)], now=now)
+        there = self._read(lambda store: store.unsettled(far, now=now)) if far else {}
         if there is None:
             # Nobody could renew a lease meanwhile.
-            is_long = time.monotonic() - self._away_since > self.spec.lease
-            there = Unsettled(frozenset(), far) if is_long else Unsettled(far, frozenset())
-        return Unsettled(
-            there.provisional | {-entry for entry in here.provisional},
-            there.gone | {-entry for entry in here.gone},
-        )
+            there = dict.fromkeys(far, time.monotonic() - self._away_since > self.spec.lease)
+        return there | {-entry: is_gone for entry, is_gone in here.items()}
 
     def __len__(self) -> int:
         return len(self._opened())
