@@ -132,17 +132,14 @@ class Log:
         )
 
     def delete(self, positions: Collection[int]) -> None:
-        """Delete entries and their leases."""
         self._run_for("DELETE FROM entries WHERE position IN", positions)
         self.settle(positions)
 
     def positions(self, keys: Collection[str]) -> list[int]:
-        """Return where the entries of these keys are."""
         rows = self._run_for("SELECT position FROM entries WHERE key IN", keys)
         return [position for (position,) in rows]
 
     def clear(self) -> None:
-        """Delete all entries; positions go on."""
         self._file.run("DELETE FROM entries")
         self._file.run("DELETE FROM leases")
 

@@ -25,6 +25,7 @@ from scrapy_simhash.index.contract import (
     StoreMismatch,
     StoreUnavailable,
 )
+from scrapy_simhash.index.decision import ruling
 from scrapy_simhash.index.local import LocalIndex
 from scrapy_simhash.index.sqlite_file import open_file
 
@@ -116,18 +117,14 @@ class Outage:
                 # something is owed still did not get there.
                 for page in pages:
                     self._owed.setdefault(page.key, True)
-        rest = [page for i, page in enumerate(arrivals) if i not in claims]
-        here = iter(self._claim_here(rest, now))
-        return [claims[i] if i in claims else next(here) for i in range(len(arrivals))]
+        rest = [i for i in range(len(arrivals)) if i not in claims]
+        claims.update(zip(rest, self._claim_here([arrivals[i] for i in rest], now), strict=True))
+        return [claims[i] for i in range(len(arrivals))]
 
     def _is_known(self, arrival: Arrival) -> bool:
         """Return whether a page repeats one that the store may not know yet."""
-        if not self.left:
-            return False
-        judge = self.spec.judge
-        return any(
-            near.key == arrival.key
-            or judge(arrival.key, arrival.facts, near.key, near.facts, near.distance).is_copy
+        return self.left > 0 and any(
+            ruling(self.spec.judge, arrival, near.key, near.facts, near.distance).is_copy
             for near in self._memory.query(arrival.fingerprint, scope=arrival.scope)
         )
 
