@@ -102,8 +102,7 @@ def _path(url: str, parts: SplitResult) -> Path:
 
 def _unknown(url: str) -> ValueError:
     """Return the error for a URL of no known form, without what may be a password."""
-    # In any other place there may be a password, if the user forgot a slash or an "@".
-    is_plain = url.startswith(("memory:", "sqlite:")) and "@" not in url
+    # A password may stand anywhere, if the user forgot a slash or an "@".
     scheme, slashes, _ = url.partition("://")
-    shown = url if is_plain else f"{scheme}:…" if slashes and ":" not in scheme else "…"
+    shown = f"{scheme}:…" if slashes and ":" not in scheme else "…"
     return ValueError(f"no index at {shown!r}: the URL must be {_URLS}")
