@@ -207,20 +207,13 @@ class Outage:
     def _move(self, store: Index) -> bool:
         """Have a few pages claim in the store; return whether there are more."""
         batch = self._confirmed[:BATCH]
-        kept, admitted = [], []
-        for page, claim in zip(batch, store.claim_all(batch), strict=True):
-            if claim.outcome is not Outcome.DUPLICATE:
-                admitted.append(page.key)
-            elif all(match.provisional for match in claim.matches):
-                # The page that it repeats may fail yet.
-                kept.append(page)
+        claims = zip(batch, store.claim_all(batch), strict=True)
+        admitted = [page.key for page, claim in claims if claim.outcome is not Outcome.DUPLICATE]
         store.confirm(admitted)
-        self._confirmed[:BATCH] = []
-        self._confirmed += kept
-        moved = len(batch) - len(kept)
-        self.counts["reconciled"] += moved
-        self.counts["duplicates"] += moved - len(admitted)
-        return moved > 0 and bool(self._confirmed)
+        del self._confirmed[:BATCH]
+        self.counts["reconciled"] += len(batch)
+        self.counts["duplicates"] += len(batch) - len(admitted)
+        return bool(self._confirmed)
 
     # The store.
 

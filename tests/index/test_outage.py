@@ -274,22 +274,6 @@ def test_what_the_store_admitted_without_an_answer_is_taken_back_where_memory_di
     assert store.keys() == [kept.key]
 
 
-def test_a_page_that_repeats_one_in_progress_waits_until_that_is_settled(index, store):
-    other = open_index(store.url, store.spec)
-    other.claim(page("0-0"))
-    store.go("refused")
-    claim(index, "0-1")
-    index.confirm(["0-1"])
-    store.go("up")
-    assert not index.catch_up(at_once=True)
-    assert index.left == 1
-    other.release(["0-0"])
-    index.catch_up()
-    assert index.counts["reconciled"] == 1
-    assert store.confirmed() == ["0-1"]
-    other.close()
-
-
 def test_many_pages_are_reconciled_a_few_at_a_time(store):
     index = Over(store.open, store.spec, pages=1000)
     store.go("refused")
