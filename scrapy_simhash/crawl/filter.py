@@ -23,7 +23,6 @@ from w3lib.encoding import http_content_type_encoding
 from scrapy_simhash.analysis.page import Body, SkipReason
 from scrapy_simhash.analysis.pool import PageFailed, PageTimeout, WorkerPool
 from scrapy_simhash.crawl.claims import Claims
-from scrapy_simhash.crawl.copies import Copies
 from scrapy_simhash.crawl.progress import Progress
 from scrapy_simhash.crawl.requests import request_key, request_to_json
 from scrapy_simhash.crawl.slow_hosts import SlowHosts
@@ -63,7 +62,6 @@ class CrawlFilter:
         spider = crawler.spider or crawler.spidercls
         self._index = open_outage(self.settings, spider.name or "")
         self.progress = Progress(items=self.settings.has_items)
-        self.copies = Copies()
         self.summary = Summary(self.settings, self._counts)
         self._slow_hosts = SlowHosts()
         self._pool = WorkerPool(
@@ -78,7 +76,6 @@ class CrawlFilter:
             self._index,
             self._claims,
             self.progress,
-            self.copies,
             self.settings.lease,
             self.count,
         )
@@ -126,7 +123,7 @@ class CrawlFilter:
         if verdict.kind in ("unique", "revisit"):
             self.progress.begin_page(key, request)
         elif verdict.provisional and action != "flag":
-            self.copies.wait(request, verdict.matches[0].entry)
+            self.upkeep.copies.wait(request, verdict.matches[0].entry)
         return verdict
 
     async def check(

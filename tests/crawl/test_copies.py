@@ -13,7 +13,7 @@ from scrapy import Request
 from scrapy.core.scheduler import Scheduler
 
 from scrapy_simhash.crawl import filter_of
-from scrapy_simhash.crawl.copies import ASKED_AT_ONCE, COPIES_OF_ONE, Copies
+from scrapy_simhash.crawl.upkeep import ASKED_AT_ONCE, COPIES_OF_ONE, Copies
 from tests.crawl.test_crawl import Pages, paths, until
 from tests.pages import article, html
 

@@ -12,7 +12,6 @@ import pytest
 from scrapy import Request, Spider
 
 from scrapy_simhash.crawl import upkeep as upkeep_module
-from scrapy_simhash.crawl.copies import Copies
 from scrapy_simhash.crawl.progress import Progress
 from scrapy_simhash.crawl.upkeep import Upkeep
 
@@ -82,16 +81,16 @@ class Crawl:
             crawl=enqueue or self.queue.append, downloader=SimpleNamespace(active=frozenset())
         )
         self.index, self.claims = Calls(), Late()
-        self.progress, self.copies = Progress(items=False), Copies()
+        self.progress = Progress(items=False)
         self.upkeep = Upkeep(
             SimpleNamespace(engine=engine, spider=Spider("pages")),  # type: ignore[arg-type]
             index=self.index,  # type: ignore[arg-type]
             claims=self.claims,  # type: ignore[arg-type]
             progress=self.progress,
-            copies=self.copies,
             lease=lease,
             count=lambda name: None,
         )
+        self.copies = self.upkeep.copies
 
     async def rounds(self, number: int) -> None:
         """Keep up for so many rounds, without waiting between them."""
