@@ -102,7 +102,7 @@ class Decision:
         if own:
             for record in own:
                 if record.owner is not None:
-                    self._lease(record, page)
+                    self._lease(page, record[:5], record.adoptions)
             return Claim(Outcome.REVISIT, tuple(matches), tuple(others))
         if matches:
             return Claim(Outcome.DUPLICATE, tuple(matches), tuple(others))
@@ -111,14 +111,16 @@ class Decision:
             del self.records[record.position]
         position = self._last + len(self.new) + 1
         # Whole seconds take half the room in a file.
-        new = Record(position, page.key, page.scope, page.facts, float(int(self.now)))
-        self.new[index] = self._lease(new, page)
+        entry = (position, page.key, page.scope, page.facts, float(int(self.now)))
+        self.new[index] = self._lease(page, entry, adoptions=0)
         return Claim(Outcome.ORIGINAL, (), tuple(others))
 
-    def _lease(self, record: Record, page: Arrival) -> Record:
+    def _lease(
+        self, page: Arrival, entry: tuple[int, str, str, bytes, float], adoptions: int
+    ) -> Record:
         expires = self.now + self.spec.lease
-        leased = record._replace(owner=self.log.crawler, expires=expires, request=page.request)
-        self.leased[record.position] = self.records[record.position] = leased
+        leased = Record(*entry, self.log.crawler, expires, adoptions, page.request)
+        self.leased[leased.position] = self.records[leased.position] = leased
         return leased
 
     def _found(self, index: int, scope: str) -> Iterator[tuple[int, Record]]:
