@@ -46,9 +46,6 @@ _DONE: dict[Action, str] = {"drop": "dropped", "follow": "followed", "flag": "fl
 class CrawlFilter:
     """Decides about pages, and keeps the index true to what was delivered.
 
-    Attributes:
-        sparing: None where SIMHASH_SPARE is "off".
-
     Raises:
         SettingError: a setting cannot be used.
     """
@@ -79,9 +76,7 @@ class CrawlFilter:
             self.settings.lease,
             self.count,
         )
-        self.sparing: Sparing | None = None
-        if self.settings.spare != "off":
-            self.sparing = Sparing(crawler, self.settings, self._index, self.summary, self.count)
+        self.sparing = Sparing(crawler, self.settings, self._index, self.summary, self.count)
         self._stopping: asyncio.Future[None] | None = None
         connect = crawler.signals.connect
         connect(self._spider_opened, signal=signals.spider_opened)
@@ -116,9 +111,7 @@ class CrawlFilter:
             )
         self.upkeep.note_verdict(request, verdict)
         self._count_page(response, verdict, action)
-        pattern = None
-        if self.sparing is not None:
-            pattern = self.sparing.page(request, response, verdict)
+        pattern = self.sparing.page(request, response, verdict)
         self.summary.page(request, response, verdict, action, pattern)
         if verdict.kind in ("unique", "revisit"):
             self.progress.begin_page(key, request)
@@ -191,8 +184,7 @@ class CrawlFilter:
         gc.freeze()
         self.summary.begin(spider.name)
         await self.upkeep.begin(self._each_round)
-        if self.sparing is not None:
-            self.sparing.begin()
+        self.sparing.begin()
 
     def _each_round(self) -> None:
         self._publish_counts()
@@ -202,7 +194,7 @@ class CrawlFilter:
         self._stop_if_told()
 
     def _tell_sparing(self) -> None:
-        if self.sparing is not None and (text := self.sparing.text()):
+        if text := self.sparing.text():
             logger.info("%s", text, extra={"spider": self._spider})
 
     def _publish_counts(self) -> None:
@@ -210,8 +202,7 @@ class CrawlFilter:
         assert stats is not None
         others = {f"outage/{name}": number for name, number in self._index.counts.items()}
         others |= {"same_body": self._pool.repeats, "flooded": self._index.flooded}
-        others |= self.sparing.stats() if self.sparing is not None else {}
-        for name, number in (self._counts | others).items():
+        for name, number in (self._counts | others | self.sparing.stats()).items():
             if number:
                 stats.set_value(f"simhash/{name}", number)
 
@@ -246,8 +237,7 @@ class CrawlFilter:
         await self._pool.close()
         for close in (self._claims.close, self.summary.close):
             await asyncio.get_running_loop().run_in_executor(None, close)
-        if self.sparing is not None:
-            await self.sparing.close()
+        await self.sparing.close()
         self._publish_counts()
         logger.info("%s", self.summary.text(), extra={"spider": spider})
         self._tell_sparing()

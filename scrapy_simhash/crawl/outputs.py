@@ -42,10 +42,9 @@ class NearDuplicateSpiderMiddleware:
                     # not got it: it was told to wait, or to prove that it is no robot.
                     if key is not None and output.dont_filter:
                         asks_again = asks_again or request_key(output, output.url) == key
-                    if self._filter.sparing is not None:
-                        output = self._filter.sparing.on_the_way(output)
-                        if output is None:
-                            continue
+                    output = self._filter.sparing.on_the_way(output)
+                    if output is None:
+                        continue
                 else:
                     if page.get("follow"):
                         self._filter.count("items_dropped")

@@ -72,15 +72,18 @@ class Sparing:
         self._store_is_away = self.settings.survives
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash-patterns")
         self._running: asyncio.Task[None] | None = None
+        self._is_off = self.settings.spare == "off"
 
     def begin(self) -> None:
         """Begin to exchange what is learned with the other crawlers of the index."""
-        self._running = asyncio.get_running_loop().create_task(self._run())
+        if not self._is_off:
+            self._running = asyncio.get_running_loop().create_task(self._run())
 
     async def close(self) -> None:
         """Send what was learned."""
-        if self._running is not None:
-            self._running.cancel()
+        if self._running is None:
+            return
+        self._running.cancel()
         self._learner.close()
         await self._exchange()
         if self._store is not None:
@@ -95,7 +98,7 @@ class Sparing:
         One with an errback goes on, since its errback is called before the download.
         """
         spare = self.settings.spare
-        if spare == "watch" or (spare == "skip" and request.errback is not None):
+        if spare in ("watch", "off") or (spare == "skip" and request.errback is not None):
             return request
         if self._is_away or not self._may_spare(request):
             return request
@@ -115,7 +118,9 @@ class Sparing:
             SparedPage: it is not sent.
         """
         # A request without a depth may be the beginning of a crawl.
-        if not request.meta.get("depth") or not self._may_spare(request) or self._is_away:
+        if self._is_off or not request.meta.get("depth"):
+            return
+        if self._is_away or not self._may_spare(request):
             return
         forecast = self._learner.forecast(request.url)
         if not forecast.bound:
@@ -166,7 +171,7 @@ class Sparing:
 
     def page(self, request: Request, response: Response, verdict: Verdict) -> str | None:
         """Learn from a page and its verdict, and return the pattern that its address fitted."""
-        if request.method != "GET":
+        if self._is_off or request.method != "GET":
             return None
         asked = (request.meta.get("redirect_urls") or [request.url])[0]
         forecast = self._on_their_way.pop(asked, None) or Forecast(asked)
