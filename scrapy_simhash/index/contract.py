@@ -22,10 +22,9 @@ A crawler that drops a copy of a provisional original keeps the copy's request i
 
 import enum
 import zlib
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 
@@ -223,7 +222,7 @@ class Census:
     sizes: dict[str, int]
 
 
-class Index(ABC):
+class Index(Protocol):
     """Fingerprints of the pages crawled so far, shared by all crawlers of all spiders.
 
     It is synchronous and thread-safe. ``now`` arguments are seconds since the Unix epoch and
@@ -251,7 +250,6 @@ class Index(ABC):
         (answer,) = self.claim_all([arrival], now=now)
         return answer
 
-    @abstractmethod
     def claim_all(self, arrivals: Sequence[Arrival], *, now: float | None = None) -> list[Claim]:
         """Claim for several pages, with the same answers as :meth:`claim` one after the other.
 
@@ -259,32 +257,27 @@ class Index(ABC):
         become originals; they claim again, or their leases run out.
         """
 
-    @abstractmethod
     def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:
         """Return every entry within reach, nearest first, then oldest.
 
         It neither writes nor judges. Expired entries are among the answer.
         """
 
-    @abstractmethod
     def confirm(self, keys: Iterable[str]) -> None:
         """Make the entries final that this crawler claimed or adopted under these keys.
 
         An entry that another crawler has adopted since becomes final too: its page was delivered.
         """
 
-    @abstractmethod
     def release(self, keys: Iterable[str]) -> None:
         """Take back this crawler's provisional entries of these keys.
 
         Entries that are confirmed, unknown or leased by another crawler are left alone.
         """
 
-    @abstractmethod
     def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:
         """Start the leases of this crawler's provisional entries of these keys anew."""
 
-    @abstractmethod
     def orphans(self, *, limit: int = 100, now: float | None = None) -> list[tuple[str, str]]:
         """Adopt expired entries of this crawler's spider; return their keys and requests.
 
@@ -294,14 +287,12 @@ class Index(ABC):
         looked at; the next call may find more.
         """
 
-    @abstractmethod
     def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> dict[int, bool]:
         """Return those of some entries that are not confirmed, with whether they are gone.
 
         An entry is gone if it has expired or is no longer there.
         """
 
-    @abstractmethod
     def put(self, entries: Iterable[Entry]) -> int:
         """Append entries of another index, confirmed, whatever is near; return how many are new.
 
@@ -309,28 +300,22 @@ class Index(ABC):
         An entry with the key, scope and fingerprint of one that the index finds changes nothing.
         """
 
-    @abstractmethod
     def remove(self, keys: Iterable[str]) -> int:
         """Remove every entry of these keys; return how many there were.
 
         It reads the whole index, once.
         """
 
-    @abstractmethod
     def clear(self) -> None:
         """Remove all entries. Address patterns, which tell of sites and not of pages, stay."""
 
-    @abstractmethod
     def census(self) -> Census:
         """Count what is there; no call to the store is a large one."""
 
-    @abstractmethod
     def __len__(self) -> int: ...
 
-    @abstractmethod
     def __iter__(self) -> Iterator[Entry]:
         """Yield the entries in the order of the log. The index may change meanwhile."""
 
-    @abstractmethod
     def close(self) -> None:
         """Release the store's resources. Closing twice does no harm."""

@@ -18,7 +18,6 @@ from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import (
     Arrival,
     Claim,
-    Index,
     IndexSpec,
     Outcome,
     StoreError,
@@ -178,7 +177,3 @@ def test_page_that_is_given_up_at_whatever_moment_keeps_no_other_from_its_answer
         return await other
 
     assert with_claims(index, work, on_loop=on_loop).outcome is Outcome.ORIGINAL
-
-
-def test_index_is_an_index() -> None:
-    assert isinstance(Counting().index, Index)
