@@ -101,5 +101,7 @@ class Claims:
             logger.debug("%d pages are let through unchecked: %s", len(arrivals), error)
             return [error for _ in arrivals]
         except Exception as error:  # no fault of the index may cost a page
-            logger.exception("The index fails; %d pages are let through unchecked", len(arrivals))
-            return [StoreError(repr(error)) for _ in arrivals]
+            if len(arrivals) > 1:
+                return [claim for arrival in arrivals for claim in self._claim([arrival])]
+            logger.exception("The index fails on %s; let through unchecked", arrivals[0].key)
+            return [StoreError(repr(error))]
