@@ -46,6 +46,9 @@ _DONE: dict[Action, str] = {"drop": "dropped", "follow": "followed", "flag": "fl
 class CrawlFilter:
     """Decides about pages, and keeps the index true to what was delivered.
 
+    Attributes:
+        counts: the stats ``simhash/…``, by name; they are published a moment later.
+
     Raises:
         SettingError: a setting cannot be used.
     """
@@ -54,12 +57,11 @@ class CrawlFilter:
         need_asyncio(crawler)
         self.settings = FilterSettings.from_settings(crawler.settings)
         self._crawler = crawler
-        # By name, and published as stats a moment later.
-        self._counts: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
         spider = crawler.spider or crawler.spidercls
         self._index = open_outage(self.settings, spider.name or "")
         self.progress = Progress(items=self.settings.has_items)
-        self.summary = Summary(self.settings, self._counts)
+        self.summary = Summary(self.settings, self.counts)
         self._slow_hosts = SlowHosts()
         self._pool = WorkerPool(
             self.settings.recipe,
@@ -74,9 +76,9 @@ class CrawlFilter:
             self._claims,
             self.progress,
             self.settings.lease,
-            self.count,
+            self.counts,
         )
-        self.sparing = Sparing(crawler, self.settings, self._index, self.summary, self.count)
+        self.sparing = Sparing(crawler, self.settings, self._index, self.summary, self.counts)
         self._stopping: asyncio.Future[None] | None = None
         connect = crawler.signals.connect
         connect(self._spider_opened, signal=signals.spider_opened)
@@ -88,10 +90,6 @@ class CrawlFilter:
     def _spider(self) -> Spider:
         assert self._crawler.spider is not None
         return self._crawler.spider
-
-    def count(self, name: str, by: int = 1) -> None:
-        """Add to the stat ``simhash/<name>``, a moment later."""
-        self._counts[name] += by
 
     # Pages and items.
 
@@ -165,16 +163,16 @@ class CrawlFilter:
         return None
 
     def _count_page(self, response: Response, verdict: Verdict, action: Action) -> None:
-        self.count("responses")
-        self.count(verdict.kind)
+        self.counts["responses"] += 1
+        self.counts[verdict.kind] += 1
         if verdict.reason is not None:
-            self.count(f"{verdict.kind}/{verdict.reason}")
+            self.counts[f"{verdict.kind}/{verdict.reason}"] += 1
         elif verdict.kind == "unique" and verdict.near:
-            self.count(f"near_kept/{verdict.near[0].reason}")
+            self.counts[f"near_kept/{verdict.near[0].reason}"] += 1
         if verdict.kind == "duplicate":
-            self.count(_DONE[action])
+            self.counts[_DONE[action]] += 1
         if verdict.kind == "duplicate" and action == "drop":
-            self.count("bytes_dropped", len(response.body))
+            self.counts["bytes_dropped"] += len(response.body)
 
     # The events of the crawl.
 
@@ -202,7 +200,7 @@ class CrawlFilter:
         assert stats is not None
         others = {f"outage/{name}": number for name, number in self._index.counts.items()}
         others |= {"same_body": self._pool.repeats, "flooded": self._index.flooded}
-        for name, number in (self._counts | others | self.sparing.stats()).items():
+        for name, number in (self.counts | others | self.sparing.stats()).items():
             if number:
                 stats.set_value(f"simhash/{name}", number)
 

@@ -47,7 +47,7 @@ class NearDuplicateSpiderMiddleware:
                         continue
                 else:
                     if page.get("follow"):
-                        self._filter.count("items_dropped")
+                        self._filter.counts["items_dropped"] += 1
                         continue
                     if key is not None and key in self._filter.progress:
                         self._filter.progress.begin_item(key, output)

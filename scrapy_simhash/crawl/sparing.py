@@ -7,8 +7,7 @@ there in the background; no request waits for it, and while the store is away no
 
 import asyncio
 import logging
-from collections import OrderedDict
-from collections.abc import Callable
+from collections import Counter, OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -49,14 +48,14 @@ class Sparing:
 
     Attributes:
         summary: notes each request that is not sent.
-        count: adds one to a stat of the filter.
+        counts: the stats of the filter, by name.
     """
 
     crawler: Crawler
     settings: FilterSettings
     index: Outage
     summary: Summary
-    count: Callable[[str], None]
+    counts: Counter[str]
 
     def __post_init__(self) -> None:
         self._learner = Learner(self.settings.spare_share)
@@ -108,7 +107,7 @@ class Sparing:
         if spare == "skip":
             self._spare(forecast)
             return None
-        self.count("spared/deferred")
+        self.counts["spared/deferred"] += 1
         return request.replace(priority=request.priority - DEFERRED)
 
     def before_download(self, request: Request) -> None:
@@ -156,7 +155,7 @@ class Sparing:
         remember(self._counted, forecast.digest, None, _REMEMBERED)
         self._learner.spare(forecast)
         if self.settings.spare == "skip":
-            self.count("spared/skipped")
+            self.counts["spared/skipped"] += 1
             self.summary.spared(forecast.url, forecast.host, forecast.signature)
             logger.debug(
                 "%s is spared: %.0f%% of the pages of %s%s or more were copies",
@@ -198,7 +197,7 @@ class Sparing:
                 original,
                 extra={"spider": self.crawler.spider},
             )
-            self.count("spared/walls")
+            self.counts["spared/walls"] += 1
 
     # Messages.
 

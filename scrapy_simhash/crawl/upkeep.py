@@ -9,6 +9,7 @@ it had to tell is left to the leases: they run out, and the pages are crawled ag
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
@@ -106,7 +107,7 @@ class Upkeep:
 
     Attributes:
         lease: seconds after which a page in progress that was not renewed counts as left behind.
-        count: adds one to a stat of the filter.
+        counts: the stats of the filter, by name.
         copies: dropped copies of pages that are not delivered yet.
     """
 
@@ -115,7 +116,7 @@ class Upkeep:
     claims: Claims
     progress: Progress
     lease: float
-    count: Callable[[str], None]
+    counts: Counter[str]
     copies: Copies = field(default_factory=Copies)
     # Keys of adopted pages that lie in the queue.
     _adopted: set[str] = field(default_factory=set)
@@ -264,5 +265,5 @@ class Upkeep:
                     continue
             else:
                 logger.debug("Crawling %s again: its original was not delivered", request.url)
-                self.count("crawled_again")
+                self.counts["crawled_again"] += 1
             del self._again[request]

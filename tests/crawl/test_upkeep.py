@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
@@ -88,7 +89,7 @@ class Crawl:
             claims=self.claims,  # type: ignore[arg-type]
             progress=self.progress,
             lease=lease,
-            count=lambda name: None,
+            counts=Counter(),
         )
         self.copies = self.upkeep.copies
 
