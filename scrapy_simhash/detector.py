@@ -101,18 +101,12 @@ class NearDuplicateDetector:
 
     Args:
         recipe: from text to fingerprint.
-        index: where the originals are; made for the same recipe. The detector closes it.
+        index: where the originals are; made for the same recipe. Whoever opened it closes it.
     """
 
     def __init__(self, recipe: Recipe, index: Index) -> None:
         self.recipe = recipe
         self.index = index
-
-    def __enter__(self) -> NearDuplicateDetector:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def check_html(self, html: str, *, key: str, scope: str = "") -> Verdict:
         """Return the verdict on a page; a unique one is confirmed at once."""
@@ -138,7 +132,3 @@ class NearDuplicateDetector:
         """
         claims = self.index.claim_all(arrivals)
         return [verdict_of(page, claim) for page, claim in zip(arrivals, claims, strict=True)]
-
-    def close(self) -> None:
-        """Close the index."""
-        self.index.close()

@@ -258,11 +258,6 @@ class FilterSettings:
         return bool(self.item_text_field or self.item_html_field)
 
     @property
-    def is_local(self) -> bool:
-        """True if the index is on this machine."""
-        return self.index_url.startswith(("memory:", "sqlite:"))
-
-    @property
     def survives(self) -> bool:
         """True if the index outlives the crawl."""
         return not self.index_url.startswith("memory:")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -17,8 +18,8 @@ RECIPE = named_recipe("default")
 
 @pytest.fixture
 def detector() -> Iterator[NearDuplicateDetector]:
-    with NearDuplicateDetector(RECIPE, open_index("memory://", spec_of(RECIPE))) as detector:
-        yield detector
+    with closing(open_index("memory://", spec_of(RECIPE))) as index:
+        yield NearDuplicateDetector(RECIPE, index)
 
 
 def test_second_copy_is_a_duplicate_of_the_first(detector: NearDuplicateDetector) -> None:

@@ -56,10 +56,15 @@ def blocks(page: str, language: str) -> list[str]:
     return [text for name, text in found if name == language]
 
 
+def nodes(files: str) -> Iterator[ast.AST]:
+    """The code of some files of the package."""
+    trees = (tree for path, tree in TREES.items() if path.match(f"scrapy_simhash/{files}"))
+    return chain.from_iterable(map(ast.walk, trees))
+
+
 def calls(files: str, *names: str) -> Iterator[ast.Call]:
     """The calls of functions and methods of these names in some files of the package."""
-    trees = (tree for path, tree in TREES.items() if path.match(f"scrapy_simhash/{files}"))
-    for node in chain.from_iterable(map(ast.walk, trees)):
+    for node in nodes(files):
         if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in names:
             yield node
 
@@ -90,9 +95,17 @@ def keys_in(file: str, function: str) -> set[str | None]:
     return {text_of(key) for node in nodes if isinstance(node, ast.Dict) for key in node.keys}
 
 
+def key_of_count(node: ast.AST) -> ast.AST | None:
+    """The key in ``x.counts[key] += 1``."""
+    match node:
+        case ast.AugAssign(target=ast.Subscript(value=counts, slice=key)):
+            return key if ast.unparse(counts).endswith("counts") else None
+    return None
+
+
 def counted() -> set[str]:
     """The stats that the code counts."""
-    names = {text_of(call.args[0]) for call in calls("crawl/*.py", "count", "_count")}
+    names = {text_of(key_of_count(node)) for node in nodes("crawl/*.py")}
     names |= keys_in("crawl/filter.py", "_publish_counts") | set(_DONE.values())
     names |= keys_in("crawl/sparing.py", "stats")
     names |= {f"outage/{name}" for name in keys_in("index/outage.py", "__init__")}

@@ -50,7 +50,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     names = set().union(*map(keys_of, options.pages))
     hosts = {host.lower() for host in options.host}
     before = time.time() - 86400 * (options.older_than or 0)
-    with closing(open_existing(index_url(options, settings), read_only=False)) as index:
+    with closing(open_existing(index_url(options, settings))) as index:
         keys = [
             entry.key
             for entry in progress("looking", len(index), of=index)

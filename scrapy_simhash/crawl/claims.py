@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
+from scrapy_simhash.analysis.pool import WorkerPool
 from scrapy_simhash.index.contract import Arrival, Claim, StoreError
 from scrapy_simhash.index.outage import Outage
 
@@ -29,23 +30,21 @@ class Claims:
 
     Args:
         index: that decides.
-        on_loop: whether it answers so fast that it is asked on the event loop. If not, one thread
-            asks it.
-        more_to_come: tells whether other pages are about to claim.
+        pool: analyses pages that are about to claim.
+        on_loop: whether the index answers so fast that it is asked on the event loop. If not, one
+            thread asks it.
     """
 
-    def __init__(self, index: Outage, *, on_loop: bool, more_to_come: Callable[[], bool]) -> None:
+    def __init__(self, index: Outage, pool: WorkerPool, *, on_loop: bool) -> None:
         self._index = index
-        self._more_to_come = more_to_come
+        self._pool = pool
         self._thread = None if on_loop else ThreadPoolExecutor(1, "simhash-index")
         self._waiting: list[tuple[Arrival, asyncio.Future[Claim]]] = []
         # There is one while claims wait.
         self._asking: asyncio.Task[None] | None = None
 
     async def claim(self, arrival: Arrival) -> Claim:
-        """Return the answer of the index.
-
-        An original that nobody waits for any more is left to its lease.
+        """Return the answer; an original that nobody waits for any more is left to its lease.
 
         Raises:
             StoreError: the index failed, and has said so where it matters.
@@ -77,7 +76,7 @@ class Claims:
     async def _ask(self) -> None:
         while self._waiting:
             # Others may come in this turn of the loop, and in a moment.
-            is_patient = len(self._waiting) < BATCH and self._more_to_come()
+            is_patient = len(self._waiting) < BATCH and self._pool.is_busy
             await asyncio.sleep(PATIENCE if is_patient else 0)
             batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
             arrivals = [arrival for arrival, _ in batch]

@@ -23,7 +23,6 @@ from w3lib.encoding import http_content_type_encoding
 from scrapy_simhash.analysis.page import Body, SkipReason
 from scrapy_simhash.analysis.pool import PageFailed, PageTimeout, WorkerPool
 from scrapy_simhash.crawl.claims import Claims
-from scrapy_simhash.crawl.copies import Copies
 from scrapy_simhash.crawl.progress import Progress
 from scrapy_simhash.crawl.requests import request_key, request_to_json
 from scrapy_simhash.crawl.slow_hosts import SlowHosts
@@ -48,7 +47,7 @@ class CrawlFilter:
     """Decides about pages, and keeps the index true to what was delivered.
 
     Attributes:
-        sparing: None where SIMHASH_SPARE is "off".
+        counts: the stats ``simhash/…``, by name; they are published a moment later.
 
     Raises:
         SettingError: a setting cannot be used.
@@ -58,13 +57,11 @@ class CrawlFilter:
         need_asyncio(crawler)
         self.settings = FilterSettings.from_settings(crawler.settings)
         self._crawler = crawler
-        # By name, and published as stats a moment later.
-        self._counts: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
         spider = crawler.spider or crawler.spidercls
         self._index = open_outage(self.settings, spider.name or "")
         self.progress = Progress(items=self.settings.has_items)
-        self.copies = Copies()
-        self.summary = Summary(self.settings, self._counts)
+        self.summary = Summary(self.settings, self.counts)
         self._slow_hosts = SlowHosts()
         self._pool = WorkerPool(
             self.settings.recipe,
@@ -72,29 +69,16 @@ class CrawlFilter:
             timeout=self.settings.timeout,
             excerpt_length=self.settings.log_text if self.settings.log_path else 0,
         )
-        self._claims = Claims(
-            self._index,
-            on_loop=not self.settings.survives,
-            more_to_come=lambda: self._pool.is_busy,
-        )
+        self._claims = Claims(self._index, self._pool, on_loop=not self.settings.survives)
         self.upkeep = Upkeep(
             crawler,
             self._index,
             self._claims,
             self.progress,
-            self.copies,
             self.settings.lease,
-            self.count,
+            self.counts,
         )
-        self.sparing: Sparing | None = None
-        if self.settings.spare != "off":
-            self.sparing = Sparing(
-                crawler,
-                self.settings,
-                index_is_away=lambda: self._index.away,
-                note=self.summary.spared,
-                count=self.count,
-            )
+        self.sparing = Sparing(crawler, self.settings, self._index, self.summary, self.counts)
         self._stopping: asyncio.Future[None] | None = None
         connect = crawler.signals.connect
         connect(self._spider_opened, signal=signals.spider_opened)
@@ -106,10 +90,6 @@ class CrawlFilter:
     def _spider(self) -> Spider:
         assert self._crawler.spider is not None
         return self._crawler.spider
-
-    def count(self, name: str, by: int = 1) -> None:
-        """Add to the stat ``simhash/<name>``, a moment later."""
-        self._counts[name] += by
 
     # Pages and items.
 
@@ -129,14 +109,12 @@ class CrawlFilter:
             )
         self.upkeep.note_verdict(request, verdict)
         self._count_page(response, verdict, action)
-        pattern = None
-        if self.sparing is not None:
-            pattern = self.sparing.page(request, response, verdict)
+        pattern = self.sparing.page(request, response, verdict)
         self.summary.page(request, response, verdict, action, pattern)
         if verdict.kind in ("unique", "revisit"):
             self.progress.begin_page(key, request)
         elif verdict.provisional and action != "flag":
-            self.copies.wait(request, verdict.matches[0].entry)
+            self.upkeep.copies.wait(request, verdict.matches[0].entry)
         return verdict
 
     async def check(
@@ -185,16 +163,16 @@ class CrawlFilter:
         return None
 
     def _count_page(self, response: Response, verdict: Verdict, action: Action) -> None:
-        self.count("responses")
-        self.count(verdict.kind)
+        self.counts["responses"] += 1
+        self.counts[verdict.kind] += 1
         if verdict.reason is not None:
-            self.count(f"{verdict.kind}/{verdict.reason}")
+            self.counts[f"{verdict.kind}/{verdict.reason}"] += 1
         elif verdict.kind == "unique" and verdict.near:
-            self.count(f"near_kept/{verdict.near[0].reason}")
+            self.counts[f"near_kept/{verdict.near[0].reason}"] += 1
         if verdict.kind == "duplicate":
-            self.count(_DONE[action])
+            self.counts[_DONE[action]] += 1
         if verdict.kind == "duplicate" and action == "drop":
-            self.count("bytes_dropped", len(response.body))
+            self.counts["bytes_dropped"] += len(response.body)
 
     # The events of the crawl.
 
@@ -204,8 +182,7 @@ class CrawlFilter:
         gc.freeze()
         self.summary.begin(spider.name)
         await self.upkeep.begin(self._each_round)
-        if self.sparing is not None:
-            self.sparing.begin()
+        self.sparing.begin()
 
     def _each_round(self) -> None:
         self._publish_counts()
@@ -215,7 +192,7 @@ class CrawlFilter:
         self._stop_if_told()
 
     def _tell_sparing(self) -> None:
-        if self.sparing is not None and (text := self.sparing.text()):
+        if text := self.sparing.text():
             logger.info("%s", text, extra={"spider": self._spider})
 
     def _publish_counts(self) -> None:
@@ -223,8 +200,7 @@ class CrawlFilter:
         assert stats is not None
         others = {f"outage/{name}": number for name, number in self._index.counts.items()}
         others |= {"same_body": self._pool.repeats, "flooded": self._index.flooded}
-        others |= self.sparing.stats() if self.sparing is not None else {}
-        for name, number in (self._counts | others).items():
+        for name, number in (self.counts | others | self.sparing.stats()).items():
             if number:
                 stats.set_value(f"simhash/{name}", number)
 
@@ -259,8 +235,7 @@ class CrawlFilter:
         await self._pool.close()
         for close in (self._claims.close, self.summary.close):
             await asyncio.get_running_loop().run_in_executor(None, close)
-        if self.sparing is not None:
-            await self.sparing.close()
+        await self.sparing.close()
         self._publish_counts()
         logger.info("%s", self.summary.text(), extra={"spider": spider})
         self._tell_sparing()
@@ -269,14 +244,15 @@ class CrawlFilter:
 
 def open_outage(settings: FilterSettings, spider: str) -> Outage:
     """Open the index of a spider's crawl, or raise a SettingError that names SIMHASH_INDEX_URL."""
-    spec = settings.index_spec(spider)
+    url, spec = settings.index_url, settings.index_spec(spider)
+    # A file on this machine that cannot be opened now will not come by itself.
+    may_come = not url.startswith(("memory:", "sqlite:"))
     try:
         return Outage(
-            partial(open_index, settings.index_url, spec),
+            partial(open_index, url, spec),
             spec,
             pages=settings.outage_pages,
-            # A file on this machine that cannot be opened now will not come by itself.
-            start_without=settings.on_unavailable == "continue" and not settings.is_local,
+            start_without=settings.on_unavailable == "continue" and may_come,
         )
     except (ValueError, StoreError) as error:
         raise SettingError(f"SIMHASH_INDEX_URL: {error}") from None

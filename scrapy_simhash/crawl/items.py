@@ -61,11 +61,11 @@ class NearDuplicatePipeline:
         return deferred_from_coro(saved)  # Scrapy 2.13
 
     async def _let_through(self, item: Any, spider: Spider | None = None) -> Any:
-        progress, count = self._filter.progress, self._filter.count
+        progress, counts = self._filter.progress, self._filter.counts
         page = progress.page_of(item)
         key, body = self._key(item), self._body(item)
         if key is None or body is None:
-            count("items_skipped")
+            counts["items_skipped"] += 1
             return item
         if key in progress:
             return item
@@ -74,15 +74,15 @@ class NearDuplicatePipeline:
             return item
         self._filter.summary.item(verdict)
         if verdict.kind == "skipped":
-            count("items_skipped")
+            counts["items_skipped"] += 1
         elif verdict.kind != "duplicate":
-            count("items_kept")
+            counts["items_kept"] += 1
             progress.begin(key)
             self._claimed.append(key)
         elif self._filter.settings.action == "flag":
-            count("items_flagged")
+            counts["items_flagged"] += 1
         else:
-            count("items_dropped")
+            counts["items_dropped"] += 1
             original = verdict.matches[0]
             raise NearDuplicateItem(key, original.key, original.distance)
         return item

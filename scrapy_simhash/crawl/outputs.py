@@ -15,10 +15,7 @@ from scrapy_simhash.crawl.requests import request_key
 
 
 class NearDuplicateSpiderMiddleware:
-    """Confirms pages whose callback and items are done, releases those that failed.
-
-    Its place is next to the engine, where it sees what really goes on to the pipelines.
-    """
+    """Confirms pages whose callback and items are done, releases those that failed."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._filter = filter_of(crawler)
@@ -45,13 +42,12 @@ class NearDuplicateSpiderMiddleware:
                     # not got it: it was told to wait, or to prove that it is no robot.
                     if key is not None and output.dont_filter:
                         asks_again = asks_again or request_key(output, output.url) == key
-                    if self._filter.sparing is not None:
-                        output = self._filter.sparing.on_the_way(output)
-                        if output is None:
-                            continue
+                    output = self._filter.sparing.on_the_way(output)
+                    if output is None:
+                        continue
                 else:
                     if page.get("follow"):
-                        self._filter.count("items_dropped")
+                        self._filter.counts["items_dropped"] += 1
                         continue
                     if key is not None and key in self._filter.progress:
                         self._filter.progress.begin_item(key, output)

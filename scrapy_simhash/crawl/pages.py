@@ -40,8 +40,7 @@ class NearDuplicateDownloaderMiddleware:
         Raises:
             SparedPage: its address tells that its page will be a copy; see SIMHASH_SPARE.
         """
-        if self._filter.sparing is not None:
-            self._filter.sparing.before_download(request)
+        self._filter.sparing.before_download(request)
 
     async def process_response(
         self, request: Request, response: Response, spider: Spider | None = None

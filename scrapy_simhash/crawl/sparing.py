@@ -7,8 +7,7 @@ there in the background; no request waits for it, and while the store is away no
 
 import asyncio
 import logging
-from collections import OrderedDict
-from collections.abc import Callable
+from collections import Counter, OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -17,9 +16,11 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 
+from scrapy_simhash.crawl.summary import Summary
 from scrapy_simhash.detector import Verdict
 from scrapy_simhash.exceptions import SparedPage
 from scrapy_simhash.index import open_patterns
+from scrapy_simhash.index.outage import Outage
 from scrapy_simhash.keys import page_key
 from scrapy_simhash.report.dedup_log import host_of
 from scrapy_simhash.report.words import count, size
@@ -46,16 +47,15 @@ class Sparing:
     """Learns from the pages of a crawl, and spares requests if it may.
 
     Attributes:
-        index_is_away: tells whether the index is away.
-        note: called with the address, host and signature of each request that is not sent.
-        count: adds one to a stat of the filter.
+        summary: notes each request that is not sent.
+        counts: the stats of the filter, by name.
     """
 
     crawler: Crawler
     settings: FilterSettings
-    index_is_away: Callable[[], bool]
-    note: Callable[[str, str, str], None]
-    count: Callable[[str], None]
+    index: Outage
+    summary: Summary
+    counts: Counter[str]
 
     def __post_init__(self) -> None:
         self._learner = Learner(self.settings.spare_share)
@@ -71,15 +71,18 @@ class Sparing:
         self._store_is_away = self.settings.survives
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash-patterns")
         self._running: asyncio.Task[None] | None = None
+        self._is_off = self.settings.spare == "off"
 
     def begin(self) -> None:
         """Begin to exchange what is learned with the other crawlers of the index."""
-        self._running = asyncio.get_running_loop().create_task(self._run())
+        if not self._is_off:
+            self._running = asyncio.get_running_loop().create_task(self._run())
 
     async def close(self) -> None:
         """Send what was learned."""
-        if self._running is not None:
-            self._running.cancel()
+        if self._running is None:
+            return
+        self._running.cancel()
         self._learner.close()
         await self._exchange()
         if self._store is not None:
@@ -94,7 +97,7 @@ class Sparing:
         One with an errback goes on, since its errback is called before the download.
         """
         spare = self.settings.spare
-        if spare == "watch" or (spare == "skip" and request.errback is not None):
+        if spare in ("watch", "off") or (spare == "skip" and request.errback is not None):
             return request
         if self._is_away or not self._may_spare(request):
             return request
@@ -104,7 +107,7 @@ class Sparing:
         if spare == "skip":
             self._spare(forecast)
             return None
-        self.count("spared/deferred")
+        self.counts["spared/deferred"] += 1
         return request.replace(priority=request.priority - DEFERRED)
 
     def before_download(self, request: Request) -> None:
@@ -114,7 +117,9 @@ class Sparing:
             SparedPage: it is not sent.
         """
         # A request without a depth may be the beginning of a crawl.
-        if not request.meta.get("depth") or not self._may_spare(request) or self._is_away:
+        if self._is_off or not request.meta.get("depth"):
+            return
+        if self._is_away or not self._may_spare(request):
             return
         forecast = self._learner.forecast(request.url)
         if not forecast.bound:
@@ -142,7 +147,7 @@ class Sparing:
 
     @property
     def _is_away(self) -> bool:
-        return self._store_is_away or self.index_is_away()
+        return self._store_is_away or self.index.away
 
     def _spare(self, forecast: Forecast) -> None:
         if forecast.digest in self._counted:
@@ -150,8 +155,8 @@ class Sparing:
         remember(self._counted, forecast.digest, None, _REMEMBERED)
         self._learner.spare(forecast)
         if self.settings.spare == "skip":
-            self.count("spared/skipped")
-            self.note(forecast.url, forecast.host, forecast.signature)
+            self.counts["spared/skipped"] += 1
+            self.summary.spared(forecast.url, forecast.host, forecast.signature)
             logger.debug(
                 "%s is spared: %.0f%% of the pages of %s%s or more were copies",
                 forecast.url,
@@ -165,7 +170,7 @@ class Sparing:
 
     def page(self, request: Request, response: Response, verdict: Verdict) -> str | None:
         """Learn from a page and its verdict, and return the pattern that its address fitted."""
-        if request.method != "GET":
+        if self._is_off or request.method != "GET":
             return None
         asked = (request.meta.get("redirect_urls") or [request.url])[0]
         forecast = self._on_their_way.pop(asked, None) or Forecast(asked)
@@ -192,7 +197,7 @@ class Sparing:
                 original,
                 extra={"spider": self.crawler.spider},
             )
-            self.count("spared/walls")
+            self.counts["spared/walls"] += 1
 
     # Messages.
 

@@ -1,13 +1,15 @@
 """The index of fingerprints: one contract, several stores, opened by a URL."""
 
+from contextlib import suppress
 from pathlib import Path
-from urllib.parse import SplitResult, unquote, urlsplit
+from typing import Literal
+from urllib.parse import unquote, urlsplit
 
-from scrapy_simhash.index.contract import Index, IndexSpec, Judge, StoreMissing, by_distance
-from scrapy_simhash.index.local import LocalIndex, memory_index
-from scrapy_simhash.index.sqlite_file import open_existing_file, open_file, spec_of
+from scrapy_simhash.index.contract import Index, IndexSpec, StoreMissing
+from scrapy_simhash.index.local import LocalIndex
+from scrapy_simhash.index.sqlite_file import SqliteFile, open_file, spec_of
 from scrapy_simhash.index.sqlite_patterns import SqlitePatternStore
-from scrapy_simhash.url_patterns.store import MOST_ROWS, PatternStore
+from scrapy_simhash.url_patterns.store import PatternStore
 
 _URLS = (
     "memory://, sqlite:///relative/path, sqlite:////absolute/path, redis://host:port/db, "
@@ -28,82 +30,66 @@ def open_index(url: str, spec: IndexSpec) -> Index:
         ValueError: the URL is of no known form.
         StoreError: the index cannot be opened or does not fit.
     """
-    parts = _split(url)
-    if _is_redis(parts):
+    place = _place(url)
+    if place == "redis":
         from scrapy_simhash.index.redis import RedisIndex
 
         return RedisIndex(url, spec)
-    if parts.scheme == "memory" and not any(parts[1:]):
-        return memory_index(spec)
-    return LocalIndex(open_file(_path(url, parts), spec), spec)
+    return LocalIndex(open_file(place, spec), spec)
 
 
-def open_existing(url: str, *, judge: Judge = by_distance, read_only: bool = True) -> Index:
+def open_existing(url: str) -> Index:
     """Open an index with the recipe, distance and blocks that it has; make none.
 
     Args:
         url: as for :func:`open_index`; an index in memory is nobody else's.
-        judge: decides which near pages are copies.
-        read_only: change nothing. A file then is opened for reading.
 
     Raises:
         StoreMissing: there is none. For other errors see :func:`open_index`.
     """
-    parts = _split(url)
-    if _is_redis(parts):
+    place = _place(url)
+    if place == "redis":
         from scrapy_simhash.index.redis import RedisIndex, stored_spec
 
-        return RedisIndex(*stored_spec(url, judge=judge))
-    if parts.scheme == "memory":
+        return RedisIndex(*stored_spec(url))
+    if place is None:
         raise StoreMissing("an index in memory is gone with the process that made it")
-    file = open_existing_file(_path(url, parts), read_only=read_only)
-    return LocalIndex(file, spec_of(file, judge))
+    if not place.is_file():
+        raise StoreMissing(f"there is no index {place}")
+    file = SqliteFile(place)
+    return LocalIndex(file, spec_of(file))
 
 
-def open_patterns(url: str, most: int = MOST_ROWS) -> PatternStore:
+def open_patterns(url: str) -> PatternStore:
     """Open the store of address patterns that belongs to the index that a URL names.
 
     Args:
         url: as for :func:`open_index`; an index in a file must be there.
-        most: rows that are kept.
 
     Raises:
         StoreMissing: the index is in memory. For other errors see :func:`open_index`.
     """
-    parts = _split(url)
-    if _is_redis(parts):
+    place = _place(url)
+    if place == "redis":
         from scrapy_simhash.index.redis.patterns import RedisPatternStore
 
-        return RedisPatternStore(url, most)
-    if parts.scheme == "memory":
+        return RedisPatternStore(url)
+    if place is None:
         raise StoreMissing("what was learned with an index in memory ends with its crawl")
-    return SqlitePatternStore(_path(url, parts), most)
+    return SqlitePatternStore(place)
 
 
-def _split(url: str) -> SplitResult:
-    try:
-        return urlsplit(url)
-    except ValueError:
-        # Its own message may hold the password.
-        raise _unknown(url) from None
-
-
-def _is_redis(parts: SplitResult) -> bool:
-    return parts.scheme.split("+")[0] in ("redis", "rediss", "unix")
-
-
-def _path(url: str, parts: SplitResult) -> Path:
-    """Return the file that a URL names."""
-    is_file = parts.scheme == "sqlite" and len(parts.path) > 1
-    if not is_file or parts.netloc or parts.query or parts.fragment:
-        raise _unknown(url)
-    return Path(unquote(parts.path[1:])).absolute()
-
-
-def _unknown(url: str) -> ValueError:
-    """Return the error for a URL of no known form, without what may be a password."""
-    # In any other place there may be a password, if the user forgot a slash or an "@".
-    is_plain = url.startswith(("memory:", "sqlite:")) and "@" not in url
+def _place(url: str) -> Path | Literal["redis"] | None:
+    """Return the file of an index; None for RAM."""
+    with suppress(ValueError):  # its message may hold a password
+        scheme, host, path, *rest = urlsplit(url)
+        if scheme.split("+")[0] in ("redis", "rediss", "unix"):
+            return "redis"
+        if scheme == "memory" and not any((host, path, *rest)):
+            return None
+        if scheme == "sqlite" and len(path) > 1 and not any((host, *rest)):
+            return Path(unquote(path[1:])).absolute()
+    # A password may stand anywhere, if the user forgot a slash or an "@".
     scheme, slashes, _ = url.partition("://")
-    shown = url if is_plain else f"{scheme}:…" if slashes and ":" not in scheme else "…"
-    return ValueError(f"no index at {shown!r}: the URL must be {_URLS}")
+    shown = f"{scheme}:…" if slashes and ":" not in scheme else "…"
+    raise ValueError(f"no index at {shown!r}: the URL must be {_URLS}")

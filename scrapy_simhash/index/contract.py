@@ -22,10 +22,9 @@ A crawler that drops a copy of a provisional original keeps the copy's request i
 
 import enum
 import zlib
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 
@@ -80,6 +79,23 @@ def by_distance(*_: object) -> Ruling:
 
 
 @dataclass(frozen=True, slots=True)
+class Arrival:
+    """A page, named by its key, that claims its place.
+
+    Attributes:
+        scope: pages of different scopes never match.
+        facts: at most 24 bytes, opaque to the store, for the judge.
+        request: text that makes the page's request again; None if nobody can repeat it.
+    """
+
+    key: str
+    fingerprint: Fingerprint
+    scope: str = ""
+    facts: bytes = b""
+    request: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class IndexSpec:
     """The one value that opens an index.
 
@@ -90,7 +106,6 @@ class IndexSpec:
         blocks: block values of a page, at least 1.
         lease: seconds that a provisional entry belongs to its crawler, more than 0.
         spider: name of the spider whose orphans this crawler adopts.
-        judge: decides which near pages are copies.
         reach: the judge is asked about pages within so many bits, k <= reach < bits; k by default.
 
     Raises:
@@ -122,22 +137,22 @@ class IndexSpec:
         if not self.lease > 0:
             raise ValueError(f"a lease must be longer than 0 seconds, not {self.lease}")
 
-    def check(self, fingerprint: Fingerprint, facts: bytes = b"", *texts: str | None) -> None:
-        """Raise ValueError if an entry with these could not stand in the index."""
-        for text in texts:
-            if text is not None:
-                # A lone surrogate raises UnicodeEncodeError.
-                text.encode()
-        if fingerprint.bits != self.bits:
-            raise ValueError(f"the index holds {self.bits} bits a page, not {fingerprint.bits}")
-        if len(fingerprint.blocks) != 4 * self.blocks:
+    def check(self, page: Arrival) -> None:
+        """Raise ValueError if a page could not stand in the index."""
+        for text in (page.key, page.scope, page.request or ""):
+            text.encode()  # a lone surrogate raises UnicodeEncodeError
+        if page.fingerprint.bits != self.bits:
             raise ValueError(
-                f"the fingerprint has {len(fingerprint.blocks) / 4:g} block values, and the index "
-                f"finds pages by {self.blocks}: blocks come with the fingerprint from the text, "
-                "and cannot be made of the fingerprint alone"
+                f"the index holds {self.bits} bits a page, not {page.fingerprint.bits}"
             )
-        if len(facts) > MAX_FACTS:
-            raise ValueError(f"facts have at most {MAX_FACTS} bytes, not {len(facts)}")
+        if len(page.fingerprint.blocks) != 4 * self.blocks:
+            raise ValueError(
+                f"the fingerprint has {len(page.fingerprint.blocks) / 4:g} block values, and the "
+                f"index finds pages by {self.blocks}: blocks come with the fingerprint from the "
+                "text, and cannot be made of the fingerprint alone"
+            )
+        if len(page.facts) > MAX_FACTS:
+            raise ValueError(f"facts have at most {MAX_FACTS} bytes, not {len(page.facts)}")
 
 
 class Outcome(enum.Enum):
@@ -146,25 +161,6 @@ class Outcome(enum.Enum):
     ORIGINAL = "original"
     DUPLICATE = "duplicate"
     REVISIT = "revisit"
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """A page that claims its place.
-
-    Attributes:
-        key: the page's name.
-        fingerprint: its fingerprint with the block values.
-        scope: pages of different scopes never match.
-        facts: at most 24 bytes, opaque to the store, for the judge.
-        request: text that makes the page's request again; None if nobody can repeat it.
-    """
-
-    key: str
-    fingerprint: Fingerprint
-    scope: str = ""
-    facts: bytes = b""
-    request: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,22 +202,6 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Orphan:
-    """A page that the caller has adopted, and crawls again by the request given with its claim."""
-
-    key: str
-    request: str
-
-
-@dataclass(frozen=True, slots=True)
-class Unsettled:
-    """Entries that live and are not confirmed, and entries that are expired or no longer there."""
-
-    provisional: frozenset[int]
-    gone: frozenset[int]
-
-
-@dataclass(frozen=True, slots=True)
 class Entry:
     """One original in the log; its fields are as in an arrival and in a match."""
 
@@ -242,7 +222,7 @@ class Census:
     sizes: dict[str, int]
 
 
-class Index(ABC):
+class Index(Protocol):
     """Fingerprints of the pages crawled so far, shared by all crawlers of all spiders.
 
     It is synchronous and thread-safe. ``now`` arguments are seconds since the Unix epoch and
@@ -270,7 +250,6 @@ class Index(ABC):
         (answer,) = self.claim_all([arrival], now=now)
         return answer
 
-    @abstractmethod
     def claim_all(self, arrivals: Sequence[Arrival], *, now: float | None = None) -> list[Claim]:
         """Claim for several pages, with the same answers as :meth:`claim` one after the other.
 
@@ -278,45 +257,42 @@ class Index(ABC):
         become originals; they claim again, or their leases run out.
         """
 
-    @abstractmethod
     def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:
         """Return every entry within reach, nearest first, then oldest.
 
         It neither writes nor judges. Expired entries are among the answer.
         """
 
-    @abstractmethod
     def confirm(self, keys: Iterable[str]) -> None:
         """Make the entries final that this crawler claimed or adopted under these keys.
 
         An entry that another crawler has adopted since becomes final too: its page was delivered.
         """
 
-    @abstractmethod
     def release(self, keys: Iterable[str]) -> None:
         """Take back this crawler's provisional entries of these keys.
 
         Entries that are confirmed, unknown or leased by another crawler are left alone.
         """
 
-    @abstractmethod
     def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:
         """Start the leases of this crawler's provisional entries of these keys anew."""
 
-    @abstractmethod
-    def orphans(self, *, limit: int = 100, now: float | None = None) -> list[Orphan]:
-        """Adopt expired entries of this crawler's spider; the caller crawls their pages again.
+    def orphans(self, *, limit: int = 100, now: float | None = None) -> list[tuple[str, str]]:
+        """Adopt expired entries of this crawler's spider; return their keys and requests.
 
-        Each is leased anew to the caller. A second adoption comes only after the lease of the first
-        has run out. After ``MAX_ADOPTIONS`` the entry is deleted with a warning, and at once if it
-        has no request. At most ``limit`` entries are looked at; the next call may find more.
+        The caller crawls their pages again. Each is leased anew to the caller. A second adoption
+        comes only after the lease of the first has run out. After ``MAX_ADOPTIONS`` the entry is
+        deleted with a warning, and at once if it has no request. At most ``limit`` entries are
+        looked at; the next call may find more.
         """
 
-    @abstractmethod
-    def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> Unsettled:
-        """Return how these entries fared; those that are in neither set are confirmed."""
+    def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> dict[int, bool]:
+        """Return those of some entries that are not confirmed, with whether they are gone.
 
-    @abstractmethod
+        An entry is gone if it has expired or is no longer there.
+        """
+
     def put(self, entries: Iterable[Entry]) -> int:
         """Append entries of another index, confirmed, whatever is near; return how many are new.
 
@@ -324,28 +300,22 @@ class Index(ABC):
         An entry with the key, scope and fingerprint of one that the index finds changes nothing.
         """
 
-    @abstractmethod
     def remove(self, keys: Iterable[str]) -> int:
         """Remove every entry of these keys; return how many there were.
 
         It reads the whole index, once.
         """
 
-    @abstractmethod
     def clear(self) -> None:
         """Remove all entries. Address patterns, which tell of sites and not of pages, stay."""
 
-    @abstractmethod
     def census(self) -> Census:
         """Count what is there; no call to the store is a large one."""
 
-    @abstractmethod
     def __len__(self) -> int: ...
 
-    @abstractmethod
     def __iter__(self) -> Iterator[Entry]:
         """Yield the entries in the order of the log. The index may change meanwhile."""
 
-    @abstractmethod
     def close(self) -> None:
         """Release the store's resources. Closing twice does no harm."""

@@ -20,7 +20,7 @@ OWN = Ruling(True, "key")
 
 
 def ruling(judge: Judge, page: Arrival, key: str, facts: bytes, distance: int) -> Ruling:
-    """Judge whether a page repeats an entry; an entry of its own key is OWN."""
+    """Judge whether a page repeats an entry; one of its own key is OWN."""
     return OWN if key == page.key else judge(page.key, page.facts, key, facts, distance)
 
 
@@ -38,7 +38,7 @@ class Pages:
 
     def __init__(self, arrivals: Sequence[Arrival], spec: IndexSpec) -> None:
         for page in arrivals:
-            spec.check(page.fingerprint, page.facts, page.key, page.scope, page.request)
+            spec.check(page)
         self.arrivals = arrivals
         self.words = packed_words([page.fingerprint.to_bytes() for page in arrivals], spec.bits)
         blocks = packed_blocks([page.fingerprint.blocks for page in arrivals], spec.blocks)
@@ -63,7 +63,7 @@ class Decision:
         near: for each page, the entries near it.
         records: these entries; deleted ones are missing.
         new: the entries of pages that become originals, by the page's index.
-        leased: entries whose leases begin anew, by position.
+        leased: entries whose leases begin now, the new ones among them, by position.
         deleted: positions of expired copies, whose place a page takes.
     """
 
@@ -73,7 +73,7 @@ class Decision:
     now: float
     near: list[Near]
     records: dict[int, Record]
-    new: dict[int, Record] = field(default_factory=dict)
+    new: dict[int, Record]
     leased: dict[int, Record] = field(default_factory=dict)
     deleted: set[int] = field(default_factory=set)
     claims: list[Claim] = field(init=False)
@@ -100,15 +100,28 @@ class Decision:
             elif judged.is_copy:
                 expired.append(record)
         if own:
-            self._lease_anew(own, page)
+            for record in own:
+                if record.owner is not None:
+                    self._lease(page, record[:5], record.adoptions)
             return Claim(Outcome.REVISIT, tuple(matches), tuple(others))
         if matches:
             return Claim(Outcome.DUPLICATE, tuple(matches), tuple(others))
         for record in expired:
             self.deleted.add(record.position)
             del self.records[record.position]
-        self._admit(index, page)
+        position = self._last + len(self.new) + 1
+        # Whole seconds take half the room in a file.
+        entry = (position, page.key, page.scope, page.facts, float(int(self.now)))
+        self.new[index] = self._lease(page, entry, adoptions=0)
         return Claim(Outcome.ORIGINAL, (), tuple(others))
+
+    def _lease(
+        self, page: Arrival, entry: tuple[int, str, str, bytes, float], adoptions: int
+    ) -> Record:
+        expires = self.now + self.spec.lease
+        leased = Record(*entry, self.log.crawler, expires, adoptions, page.request)
+        self.leased[leased.position] = self.records[leased.position] = leased
+        return leased
 
     def _found(self, index: int, scope: str) -> Iterator[tuple[int, Record]]:
         """Yield distance and entry of what is near a page, nearest first, then oldest."""
@@ -120,19 +133,3 @@ class Decision:
             record = self.records.get(position)
             if record is not None and record.scope == scope:
                 yield distance, record
-
-    def _lease_anew(self, own: list[Record], page: Arrival) -> None:
-        for record in own:
-            if record.owner is not None:
-                expires = self.now + self.spec.lease
-                owner, request = self.log.crawler, page.request
-                leased = record._replace(owner=owner, expires=expires, request=request)
-                self.leased[record.position] = self.records[record.position] = leased
-
-    def _admit(self, index: int, page: Arrival) -> None:
-        position, owner = self._last + len(self.new) + 1, self.log.crawler
-        # Whole seconds take half the room in a file.
-        time, expires = float(int(self.now)), self.now + self.spec.lease
-        self.new[index] = self.records[position] = Record(
-            position, page.key, page.scope, page.facts, time, owner, expires, 0, page.request
-        )

@@ -8,6 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 
 import numpy as np
@@ -22,8 +23,6 @@ from scrapy_simhash.index.contract import (
     Index,
     IndexSpec,
     Match,
-    Orphan,
-    Unsettled,
 )
 from scrapy_simhash.index.decision import Decision, Pages
 from scrapy_simhash.index.log import Log, Record
@@ -34,7 +33,7 @@ from scrapy_simhash.index.neighbours import (
     packed_words,
     scope_mark,
 )
-from scrapy_simhash.index.sqlite_file import SqliteFile, make_tables
+from scrapy_simhash.index.sqlite_file import SqliteFile
 
 logger = logging.getLogger(__name__)
 
@@ -65,25 +64,18 @@ class LocalIndex(Index):
         now = time.time() if now is None else now
         pages, log = Pages(arrivals, self.spec), self._log
         with self._lock:
-            self._follow()  # much may have come since the last look, and others can write meanwhile
-            with log.transaction():
-                self._follow()
-                near = self._find(pages)
-                decision = Decision(pages, self.spec, log, now, near, self._records(near))
+            with self._admission(pages) as new:
+                decision = Decision(pages, self.spec, log, now, *self._look(pages), new)
                 log.delete(decision.deleted)
-                self._append(pages, decision.new)
                 log.lease(decision.leased.values())
-            self._take_in(pages, decision.new)
-            self._hold([*decision.new.values(), *decision.leased.values()])
-            return decision.claims
+            self._hold(decision.leased.values())
+        return decision.claims
 
     def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:
-        pages = Pages([Arrival("", fingerprint, scope)], self.spec)
         with self._lock:
             self._follow()
-            near = self._find(pages)
-            records = self._records(near)
-        found = [(distance, records[at]) for distance, at in near[0] if at in records]
+            (near,), records = self._look(Pages([Arrival("", fingerprint, scope)], self.spec))
+        found = [(distance, records[at]) for distance, at in near if at in records]
         return [record.match(distance) for distance, record in found if record.scope == scope]
 
     # The log in RAM.
@@ -99,30 +91,30 @@ class LocalIndex(Index):
             )
             self._seen = positions[-1]
 
-    def _append(self, pages: Pages, new: dict[int, Record]) -> None:
-        """Write the entries of some pages, given by their index, into the log."""
-        self._log.append(new.values(), pages.words[[*new]], pages.blocks[[*new]])
-
-    def _take_in(self, pages: Pages, new: dict[int, Record]) -> None:
-        """Take them into RAM, now that the log has them."""
+    @contextmanager
+    def _admission(self, pages: Pages) -> Iterator[dict[int, Record]]:
+        """Hold the log; when left, it and RAM get the entries given for pages by their index."""
+        new: dict[int, Record] = {}
+        self._follow()  # much may have come since the last look, and others can write meanwhile
+        with self._log.transaction():
+            self._follow()
+            yield new
+            words, blocks = pages.words[[*new]], pages.blocks[[*new]]
+            self._log.append(new.values(), words, blocks)
         if new:
             positions = [record.position for record in new.values()]
-            self._neighbours.add(positions, pages.words[[*new]], pages.blocks[[*new]])
+            self._neighbours.add(positions, words, blocks)
             self._seen = positions[-1]
 
-    def _find(self, pages: Pages) -> list[Near]:
-        found = self._neighbours.find(pages.words, pages.blocks)
+    def _look(self, pages: Pages) -> tuple[list[Near], dict[int, Record]]:
+        """Return what is near each page, and the entries; deleted ones are missing."""
+        near = self._neighbours.find(pages.words, pages.blocks)
         self.flooded = self._neighbours.flooded
-        return found
-
-    def _records(self, near: list[Near]) -> dict[int, Record]:
         wanted = {position for some in near for _, position in some}
-        if not wanted:
-            return {}
         records = self._log.records(wanted)
         if gone := wanted - records.keys():
-            self._neighbours.forget(sorted(gone))
-        return records
+            self._neighbours.forget([*gone])
+        return near, records
 
     # Leases.
 
@@ -152,7 +144,7 @@ class LocalIndex(Index):
         for record in records:
             self._open.setdefault(record.key, set()).add(record.position)
 
-    def orphans(self, *, limit: int = 100, now: float | None = None) -> list[Orphan]:
+    def orphans(self, *, limit: int = 100, now: float | None = None) -> list[tuple[str, str]]:
         now = time.time() if now is None else now
         owner, expires = self._log.crawler, now + self.spec.lease
         adopted, given_up = [], []
@@ -175,16 +167,18 @@ class LocalIndex(Index):
                     record.key,
                     MAX_ADOPTIONS + 1,
                 )
-        return [Orphan(record.key, record.request or "") for record in adopted]
+        return [(record.key, record.request or "") for record in adopted]
 
-    def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> Unsettled:
+    def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> dict[int, bool]:
         now = time.time() if now is None else now
         asked = frozenset(entries)
         with self._lock:
             records = self._log.records(asked)
-            expired = {at for at, r in records.items() if self._log.is_expired(r, now)}
-        provisional = {at for at, r in records.items() if r.owner is not None} - expired
-        return Unsettled(frozenset(provisional), asked - records.keys() | expired)
+        unsettled = dict.fromkeys(asked - records.keys(), True)
+        for record in records.values():
+            if record.owner is not None:
+                unsettled[record.position] = self._log.is_expired(record, now)
+        return unsettled
 
     # Acts of an operator.
 
@@ -193,26 +187,20 @@ class LocalIndex(Index):
         while some := list(islice(rest, _PUT)):
             arrivals = [Arrival(e.key, e.fingerprint, e.scope, e.facts) for e in some]
             pages = Pages(arrivals, self.spec)
-            new: dict[int, Record] = {}
-            with self._lock:
-                with self._log.transaction():
-                    self._follow()
-                    known, last = self._known(pages), self._log.last()
-                    for index, e in enumerate(some):
-                        name = (e.key, e.scope, e.fingerprint.value)
-                        if name not in known:
-                            known.add(name)
-                            at, time_ = last + len(new) + 1, float(int(e.time))
-                            new[index] = Record(at, e.key, e.scope, e.facts, time_)
-                    self._append(pages, new)
-                self._take_in(pages, new)
+            with self._lock, self._admission(pages) as new:
+                known, last = self._known(pages), self._log.last()
+                for index, e in enumerate(some):
+                    name = (e.key, e.scope, e.fingerprint.value)
+                    if name not in known:
+                        known.add(name)
+                        position, when = last + len(new) + 1, float(int(e.time))
+                        new[index] = Record(position, e.key, e.scope, e.facts, when)
             count += len(new)
         return count
 
     def _known(self, pages: Pages) -> set[tuple[str, str, int]]:
         """Return key, scope and value of the confirmed entries with these fingerprints."""
-        near = self._find(pages)
-        records = self._records(near)
+        near, records = self._look(pages)
         return {
             (record.key, record.scope, page.fingerprint.value)
             for page, some in zip(pages.arrivals, near, strict=True)
@@ -231,7 +219,7 @@ class LocalIndex(Index):
         with self._lock:
             with self._log.transaction():
                 self._log.clear()
-            self._neighbours.clear()
+            self._neighbours = Neighbours(self.spec.bits, self.spec.blocks, self.spec.reach)
             self._open.clear()
 
     def census(self) -> Census:
@@ -264,10 +252,3 @@ class LocalIndex(Index):
     def close(self) -> None:
         with self._lock:
             self._log.close()
-
-
-def memory_index(spec: IndexSpec) -> LocalIndex:
-    """Return an index in this process's RAM."""
-    file = SqliteFile(None)
-    make_tables(file, spec)
-    return LocalIndex(file, spec)

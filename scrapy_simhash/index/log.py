@@ -130,20 +130,16 @@ class Log:
                 for record, own, values in zip(records, words, blocks.astype("<u4"), strict=True)
             ],
         )
-        self.lease(record for record in records if record.owner is not None)
 
     def delete(self, positions: Collection[int]) -> None:
-        """Delete entries and their leases."""
         self._run_for("DELETE FROM entries WHERE position IN", positions)
         self.settle(positions)
 
     def positions(self, keys: Collection[str]) -> list[int]:
-        """Return where the entries of these keys are."""
         rows = self._run_for("SELECT position FROM entries WHERE key IN", keys)
         return [position for (position,) in rows]
 
     def clear(self) -> None:
-        """Delete all entries; positions go on."""
         self._file.run("DELETE FROM entries")
         self._file.run("DELETE FROM leases")
 

@@ -9,7 +9,7 @@ blocks of all pages of a call, for each run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from mmap import mmap
 from typing import Any
 from zlib import crc32
@@ -57,10 +57,6 @@ class Neighbours:
         self._runs: list[_Run] = []
         self._count = 0
         self.flooded = 0
-
-    def __len__(self) -> int:
-        """Return how many entries were added, forgotten ones among them."""
-        return self._count
 
     @property
     def _in_runs(self) -> int:
@@ -124,29 +120,19 @@ class Neighbours:
         return set(zip(queries[near].tolist(), between[near].tolist(), positions, strict=True))
 
     def forget(self, positions: Sequence[int]) -> None:
-        """Never find these entries again, as far as they are there."""
-        known, sought = self._positions[: self._count], np.array(positions, np.uint32)
-        numbers = known.searchsorted(sought)
-        sought, numbers = sought[numbers < self._count], numbers[numbers < self._count]
-        self._living[numbers[known[numbers] == sought]] = False
-
-    def clear(self) -> None:
-        """Forget everything; numbers begin anew."""
-        self._runs.clear()
-        self._count = 0
+        """Never find these entries again."""
+        self._living[self._numbers(positions)] = False
 
     def at(self, positions: Sequence[int]) -> list[tuple[int, bytes, bytes]]:
-        """Return position, fingerprint and block values of entries; it reads whole runs."""
-        numbers = self._positions[: self._count].searchsorted(np.array(positions, np.uint32))
-        values = np.empty((len(numbers), self._blocks), np.uint32)
-        for run in self._runs:
-            here = np.flatnonzero((run.first <= numbers) & (numbers < run.end))
-            if len(here):
-                values[here] = run.blocks(numbers[here])
-        here = np.flatnonzero(numbers >= self._in_runs)
-        values[here] = self._tail[numbers[here] - self._in_runs]
+        """Return position, fingerprint and block values of entries; it reads all runs."""
+        numbers = self._numbers(positions)
+        tail = self._tail[: self._count - self._in_runs]
+        values = np.concatenate([*(run.blocks() for run in self._runs), tail])[numbers]
         rows = zip(positions, self._words[numbers], values.astype("<u4"), strict=True)
         return [(at, words.tobytes(), blocks.tobytes()) for at, words, blocks in rows]
+
+    def _numbers(self, positions: Sequence[int]) -> npt.NDArray[np.intp]:
+        return self._positions[: self._count].searchsorted(np.array(positions, np.uint32))
 
     def _grow(self, capacity: int) -> None:
         """Make room; memory that is not yet used is not touched, and so costs nothing."""
@@ -246,14 +232,13 @@ class _Run:
         high |= self._numbers[here]
         return high
 
-    def blocks(self, numbers: npt.NDArray[np.intp]) -> Uint32s:
-        """Return the block values of some of its entries."""
+    def blocks(self) -> Uint32s:
+        """Return the block values of its entries."""
         values = np.empty((len(self), self._blocks), np.uint32)
         for block in range(self._blocks):
             keys = self._keys(block)
             values[(keys & _LOW) - self.first, block] = keys >> np.uint64(32)
-        found: Uint32s = values[numbers - self.first] * _GATHER
-        return found
+        return values * _GATHER
 
 
 def _mapped(size: int, dtype: type) -> npt.NDArray[Any]:
@@ -280,21 +265,10 @@ def packed_blocks(values: Sequence[bytes], blocks: int) -> Uint32s:
     return np.frombuffer(b"".join(values), "<u4").reshape(-1, blocks)
 
 
-def ones_by_table(words: Uint64s) -> npt.NDArray[np.uint8]:
-    """Return the number of ones in each word; numpy 1 has nothing faster."""
-    counts = _ONES[words.view(np.uint8)].reshape(*words.shape, 8)
-    total: npt.NDArray[np.uint8] = counts.sum(axis=-1, dtype=np.uint8)
-    return total
-
-
-_ONES = np.array([i.bit_count() for i in range(256)], np.uint8)
-bit_count: Callable[[Uint64s], npt.NDArray[np.uint8]]
-bit_count = getattr(np, "bitwise_count", ones_by_table)
-
-
 def distances(left: Uint64s, right: Uint64s) -> npt.NDArray[np.uint16]:
     """Return the distances of fingerprints, whose words are in the last of the dimensions."""
-    total = bit_count(left[..., 0] ^ right[..., 0]).astype(np.uint16)
+    total: npt.NDArray[np.uint16]
+    total = np.bitwise_count(left[..., 0] ^ right[..., 0]).astype(np.uint16)
     for i in range(1, left.shape[-1]):
-        total += bit_count(left[..., i] ^ right[..., i])
+        total += np.bitwise_count(left[..., i] ^ right[..., i])
     return total

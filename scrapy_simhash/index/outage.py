@@ -11,7 +11,6 @@ import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from threading import RLock
 from typing import TypeVar
 
 from scrapy_simhash.index.contract import (
@@ -20,15 +19,15 @@ from scrapy_simhash.index.contract import (
     Index,
     IndexSpec,
     Match,
-    Orphan,
     Outcome,
     StoreDamaged,
     StoreError,
     StoreMismatch,
     StoreUnavailable,
-    Unsettled,
 )
-from scrapy_simhash.index.local import memory_index
+from scrapy_simhash.index.decision import ruling
+from scrapy_simhash.index.local import LocalIndex
+from scrapy_simhash.index.sqlite_file import open_file
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +44,8 @@ T = TypeVar("T")
 class Outage:
     """An index that goes on without its store, for a crawl; see :class:`.Index` for its methods.
 
-    Entries that were admitted in memory have negative positions. The length is the store's.
+    One thread at a time calls it. Entries that were admitted in memory have negative positions.
+    The length is the store's.
 
     Args:
         open_store: opens the store; called again while it raises StoreUnavailable.
@@ -75,12 +75,11 @@ class Outage:
         self.counts = {"let_through": 0, "reconciled": 0, "duplicates": 0}
         self._open_store = open_store
         self._pages = pages
-        self._lock = RLock()
         self._away_since = math.inf
         # When a store that is away may be asked again.
         self._due = 0.0
         self._store: Index | None = None
-        self._memory = memory_index(spec)
+        self._memory = LocalIndex(open_file(None, spec), spec)
         # Pages that are in the memory index and not in the store: in progress, and confirmed.
         self._open: dict[str, list[Arrival]] = {}
         self._confirmed: list[Arrival] = []
@@ -105,32 +104,27 @@ class Outage:
 
     def claim_all(self, arrivals: Sequence[Arrival], *, now: float | None = None) -> list[Claim]:
         for page in arrivals:
-            self.spec.check(page.fingerprint, page.facts, page.key, page.scope, page.request)
-        with self._lock:
-            claims: dict[int, Claim] = {}
-            if not self.away:
-                there = [i for i, page in enumerate(arrivals) if not self._is_known(page)]
-                pages = [arrivals[i] for i in there]
-                try:
-                    answers = self._ask(lambda store: store.claim_all(pages, now=now))
-                    claims = dict(zip(there, answers, strict=True))
-                except StoreUnavailable:
-                    # Some may be originals over there, although nobody said so; those of which
-                    # something is owed still did not get there.
-                    for page in pages:
-                        self._owed.setdefault(page.key, True)
-            rest = [page for i, page in enumerate(arrivals) if i not in claims]
-            here = iter(self._claim_here(rest, now))
-            return [claims[i] if i in claims else next(here) for i in range(len(arrivals))]
+            self.spec.check(page)
+        claims: dict[int, Claim] = {}
+        if not self.away:
+            there = [i for i, page in enumerate(arrivals) if not self._is_known(page)]
+            pages = [arrivals[i] for i in there]
+            try:
+                answers = self._ask(lambda store: store.claim_all(pages, now=now))
+                claims = dict(zip(there, answers, strict=True))
+            except StoreUnavailable:
+                # Some may be originals over there, although nobody said so; those of which
+                # something is owed still did not get there.
+                for page in pages:
+                    self._owed.setdefault(page.key, True)
+        rest = [i for i in range(len(arrivals)) if i not in claims]
+        claims.update(zip(rest, self._claim_here([arrivals[i] for i in rest], now), strict=True))
+        return [claims[i] for i in range(len(arrivals))]
 
     def _is_known(self, arrival: Arrival) -> bool:
         """Return whether a page repeats one that the store may not know yet."""
-        if not self.left:
-            return False
-        judge = self.spec.judge
-        return any(
-            near.key == arrival.key
-            or judge(arrival.key, arrival.facts, near.key, near.facts, near.distance).is_copy
+        return self.left > 0 and any(
+            ruling(self.spec.judge, arrival, near.key, near.facts, near.distance).is_copy
             for near in self._memory.query(arrival.fingerprint, scope=arrival.scope)
         )
 
@@ -144,7 +138,7 @@ class Outage:
             if claim.outcome is Outcome.ORIGINAL:
                 self._open.setdefault(page.key, []).append(replace(page, request=None))
                 self.counts["let_through"] += 1
-        return [Claim(c.outcome, _here(c.matches), _here(c.near)) for c in claims]
+        return [replace(c, matches=_here(c.matches), near=_here(c.near)) for c in claims]
 
     def confirm(self, keys: Iterable[str]) -> None:
         self._settle(keys, failed=False)
@@ -155,50 +149,41 @@ class Outage:
     def _settle(self, keys: Iterable[str], *, failed: bool) -> None:
         """Note how pages fared; the store is told of its own, now or once it is back."""
         keys = [*dict.fromkeys(keys)]
-        with self._lock:
-            (self._memory.release if failed else self._memory.confirm)(keys)
-            for key in keys:
-                pages = self._open.pop(key, None)
-                if pages is None:
-                    self._owed.setdefault(key, failed)
-                elif not failed:
-                    self._confirmed += pages
-            self._read(lambda _: None)
+        (self._memory.release if failed else self._memory.confirm)(keys)
+        for key in keys:
+            pages = self._open.pop(key, None)
+            if pages is None:
+                self._owed.setdefault(key, failed)
+            elif not failed:
+                self._confirmed += pages
+        self._read(lambda _: None)
 
     def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:
         keys = list(keys)
-        with self._lock:
-            self._memory.renew(keys, now=now)
-            self._read(lambda store: store.renew(keys, now=now))
+        self._memory.renew(keys, now=now)
+        self._read(lambda store: store.renew(keys, now=now))
 
-    def orphans(self, *, limit: int = 100, now: float | None = None) -> list[Orphan]:
-        with self._lock:
-            return self._read(lambda store: store.orphans(limit=limit, now=now)) or []
+    def orphans(self, *, limit: int = 100, now: float | None = None) -> list[tuple[str, str]]:
+        return self._read(lambda store: store.orphans(limit=limit, now=now)) or []
 
-    def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> Unsettled:
+    def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> dict[int, bool]:
         """See the contract; an absent store's entries are provisional for as long as a lease."""
         asked = frozenset(entries)
-        far = frozenset(entry for entry in asked if entry > 0)
-        with self._lock:
-            here = self._memory.unsettled([-entry for entry in asked - far], now=now)
-            there = self._read(lambda store: store.unsettled(far, now=now)) if far else None
+        far = [entry for entry in asked if entry > 0]
+        here = self._memory.unsettled([-entry for entry in asked.difference(far)], now=now)
+        there = self._read(lambda store: store.unsettled(far, now=now)) if far else {}
         if there is None:
             # Nobody could renew a lease meanwhile.
-            is_long = time.monotonic() - self._away_since > self.spec.lease
-            there = Unsettled(frozenset(), far) if is_long else Unsettled(far, frozenset())
-        return Unsettled(
-            there.provisional | {-entry for entry in here.provisional},
-            there.gone | {-entry for entry in here.gone},
-        )
+            there = dict.fromkeys(far, time.monotonic() - self._away_since > self.spec.lease)
+        return there | {-entry: is_gone for entry, is_gone in here.items()}
 
     def __len__(self) -> int:
         return len(self._opened())
 
     def close(self) -> None:
-        with self._lock:
-            self._memory.close()
-            if self._store is not None:
-                self._store.close()
+        self._memory.close()
+        if self._store is not None:
+            self._store.close()
 
     # After an outage.
 
@@ -210,33 +195,25 @@ class Outage:
         Args:
             at_once: try even if it failed just now.
         """
-        with self._lock:
-            if at_once or time.monotonic() >= self._due:
-                with contextlib.suppress(StoreUnavailable):
-                    if self._confirmed:
-                        return self._ask(self._move)
-                    if self.away and not self._open:
-                        # There is nothing to write, but it may answer.
-                        self._ask(len)
+        if at_once or time.monotonic() >= self._due:
+            with contextlib.suppress(StoreUnavailable):
+                if self._confirmed:
+                    return self._ask(self._move)
+                if self.away and not self._open:
+                    # There is nothing to write, but it may answer.
+                    self._ask(len)
         return False
 
     def _move(self, store: Index) -> bool:
         """Have a few pages claim in the store; return whether there are more."""
         batch = self._confirmed[:BATCH]
-        kept, admitted = [], []
-        for page, claim in zip(batch, store.claim_all(batch), strict=True):
-            if claim.outcome is not Outcome.DUPLICATE:
-                admitted.append(page.key)
-            elif all(match.provisional for match in claim.matches):
-                # The page that it repeats may fail yet.
-                kept.append(page)
+        claims = zip(batch, store.claim_all(batch), strict=True)
+        admitted = [page.key for page, claim in claims if claim.outcome is not Outcome.DUPLICATE]
         store.confirm(admitted)
-        self._confirmed[:BATCH] = []
-        self._confirmed += kept
-        moved = len(batch) - len(kept)
-        self.counts["reconciled"] += moved
-        self.counts["duplicates"] += moved - len(admitted)
-        return moved > 0 and bool(self._confirmed)
+        del self._confirmed[:BATCH]
+        self.counts["reconciled"] += len(batch)
+        self.counts["duplicates"] += len(batch) - len(admitted)
+        return bool(self._confirmed)
 
     # The store.
 

@@ -10,17 +10,14 @@ from urllib.parse import quote
 
 from scrapy_simhash.index.contract import (
     IndexSpec,
-    Judge,
     StoreDamaged,
     StoreMismatch,
-    StoreMissing,
     StoreUnavailable,
-    by_distance,
 )
 
 # "simh", so that a file of this package is told from other SQLite files.
 APPLICATION_ID = 0x73696D68
-FORMAT = 2
+FORMAT = 3
 # Seconds to wait for another process's write lock.
 BUSY_TIMEOUT = 5.0
 
@@ -29,7 +26,7 @@ BUSY_TIMEOUT = 5.0
 SCHEMA = (
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {FORMAT}",
-    "CREATE TABLE header (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE header (recipe TEXT, bits INTEGER, distance INTEGER, blocks INTEGER)",
     """CREATE TABLE entries (
         position INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL, scope TEXT NOT NULL,
         facts BLOB NOT NULL, time REAL NOT NULL, value BLOB NOT NULL, blocks BLOB NOT NULL)""",
@@ -37,8 +34,6 @@ SCHEMA = (
         position INTEGER PRIMARY KEY, owner TEXT NOT NULL, expires REAL NOT NULL,
         adoptions INTEGER NOT NULL, request TEXT)""",
 )
-
-_HEADER = ("recipe", "bits", "distance", "blocks")
 
 
 class SqliteFile:
@@ -71,7 +66,7 @@ class SqliteFile:
             )
 
     def run(self, sql: str, parameters: Sequence[object] = ()) -> list[Any]:
-        """Run a statement; return its rows."""
+        """Return the rows of a statement."""
         with self._translated():
             return list(self._connection.execute(sql, parameters))
 
@@ -84,14 +79,8 @@ class SqliteFile:
     def transaction(self) -> Iterator[None]:
         """Hold the write lock; undo everything when left by an exception."""
         self.run("BEGIN IMMEDIATE")
-        try:
+        with self._translated(), self._connection:
             yield
-            self.run("COMMIT")
-        except BaseException:
-            # After some errors SQLite has rolled back by itself.
-            if self._connection.in_transaction:
-                self._connection.rollback()
-            raise
 
     @contextlib.contextmanager
     def _translated(self) -> Iterator[None]:
@@ -123,31 +112,26 @@ class SqliteFile:
             self.close()
 
 
-def make_tables(file: SqliteFile, spec: IndexSpec) -> None:
-    """Make the tables and the header of an index in an empty database."""
-    for statement in SCHEMA:
-        file.run(statement)
-    header = [(name, str(getattr(spec, name))) for name in _HEADER]
-    file.run_many("INSERT INTO header VALUES (?, ?)", header)
-
-
-def open_file(path: Path, spec: IndexSpec) -> SqliteFile:
-    """Open the index in a file, and check that it fits; make it if there is none.
+def open_file(path: Path | None, spec: IndexSpec) -> SqliteFile:
+    """Open the index in a file, or in RAM, and check that it fits; make it if there is none.
 
     Raises:
         StoreMismatch: the file was made by another recipe, width, number of blocks or format.
         StoreDamaged: the file is not an index, or is damaged.
         StoreUnavailable: the file cannot be opened or written.
     """
-    if not path.parent.is_dir():
+    if path and not path.parent.is_dir():
         raise StoreUnavailable(f"cannot open {path}: {path.parent} is no folder")
     file = SqliteFile(path, make=True)
     with file.transaction():
         ((application,),) = file.run("PRAGMA application_id")
         ((tables,),) = file.run("SELECT count(*) FROM sqlite_master")
         if not tables and not application:
-            make_tables(file, spec)
-        stored = spec_of(file, spec.judge)
+            for statement in SCHEMA:
+                file.run(statement)
+            header = (spec.recipe, spec.bits, spec.distance, spec.blocks)
+            file.run("INSERT INTO header VALUES (?, ?, ?, ?)", header)
+        stored = spec_of(file)
         for name in ("recipe", "bits", "blocks"):
             there, asked = getattr(stored, name), getattr(spec, name)
             if there != asked:
@@ -163,16 +147,7 @@ def open_file(path: Path, spec: IndexSpec) -> SqliteFile:
     return file
 
 
-def open_existing_file(path: Path, *, read_only: bool) -> SqliteFile:
-    """Open a file, or raise StoreMissing if there is none."""
-    if not path.is_file():
-        raise StoreMissing(f"there is no index {path}")
-    file = SqliteFile(path)
-    file.run(f"PRAGMA query_only = {read_only:d}")
-    return file
-
-
-def spec_of(file: SqliteFile, judge: Judge = by_distance) -> IndexSpec:
+def spec_of(file: SqliteFile) -> IndexSpec:
     """Return how the index in a file was opened first.
 
     Raises:
@@ -188,9 +163,8 @@ def spec_of(file: SqliteFile, judge: Judge = by_distance) -> IndexSpec:
             f"{file.name} has format {version}, this version of scrapy-simhash reads {FORMAT}: "
             "use the version that made it, or another file"
         )
-    header = dict(file.run("SELECT name, value FROM header"))
     try:
-        bits, distance, blocks = (int(header[name]) for name in ("bits", "distance", "blocks"))
-        return IndexSpec(str(header["recipe"]), bits, distance, blocks, judge=judge)
-    except (KeyError, ValueError, TypeError) as error:
+        (header,) = file.run("SELECT recipe, bits, distance, blocks FROM header")
+        return IndexSpec(*header)
+    except (ValueError, TypeError) as error:
         raise StoreDamaged(f"{file.name} has a damaged header: {error}") from error

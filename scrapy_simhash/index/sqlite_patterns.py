@@ -1,13 +1,11 @@
 """Counts of address patterns in the index's SQLite file."""
 
-import threading
 from collections.abc import Iterable
 from pathlib import Path
 
 from scrapy_simhash.index.contract import StoreUnavailable
 from scrapy_simhash.index.sqlite_file import APPLICATION_ID, SqliteFile
-from scrapy_simhash.url_patterns.counts import Counts
-from scrapy_simhash.url_patterns.store import BATCH, MOST_ROWS, Row
+from scrapy_simhash.url_patterns.store import BATCH, MOST_ROWS, Counts, Row
 
 _NAMES = tuple(f'"{name}"' for name in Counts._fields)  # quoted: some are words of SQL
 _COLUMNS = ", ".join(("host", "signature", *_NAMES, "mark", "example"))
@@ -25,7 +23,7 @@ _ADD = f"""
         (SELECT coalesce(max(version), 0) + 1 FROM patterns))
     ON CONFLICT DO UPDATE SET
         {", ".join(f"{name} = {name} + excluded.{name}" for name in _NAMES)},
-        mark = iif(?, excluded.mark, mark), version = excluded.version,
+        version = excluded.version, mark = iif(excluded.mark = '', mark, excluded.mark),
         example = iif(excluded.example = '', example, excluded.example)"""  # noqa: S608
 
 
@@ -36,9 +34,7 @@ class SqlitePatternStore:
         StoreUnavailable: the file is no index, or cannot be used.
     """
 
-    def __init__(self, path: Path, most: int = MOST_ROWS) -> None:
-        self._most = most
-        self._lock = threading.Lock()
+    def __init__(self, path: Path) -> None:
         self._file = SqliteFile(path)
         ((application,),) = self._file.run("PRAGMA application_id")
         if application != APPLICATION_ID:
@@ -48,25 +44,21 @@ class SqlitePatternStore:
                 self._file.run(statement)
 
     def add(self, rows: Iterable[Row]) -> None:
-        values = []
-        for row in rows:
-            mark = "" if row.mark == "none" else row.mark
-            values.append((row.host, row.signature, *row.counts, mark, row.example, row.mark != ""))
-        with self._lock, self._file.transaction():
+        values = [(row.host, row.signature, *row.counts, row.mark, row.example) for row in rows]
+        with self._file.transaction():
             self._file.run_many(_ADD, values)
             self._file.run(
                 "DELETE FROM patterns WHERE version IN (SELECT version FROM patterns "
                 "ORDER BY version LIMIT max(0, (SELECT count(*) FROM patterns) - ?))",
-                (self._most,),
+                (MOST_ROWS,),
             )
 
     def changes(self, since: int = 0, limit: int = BATCH) -> tuple[list[Row], int]:
-        with self._lock:
-            found = self._file.run(
-                f"SELECT {_COLUMNS}, version FROM patterns WHERE version > ? "  # noqa: S608
-                "ORDER BY version LIMIT ?",
-                (since, limit),
-            )
+        found = self._file.run(
+            f"SELECT {_COLUMNS}, version FROM patterns WHERE version > ? "  # noqa: S608
+            "ORDER BY version LIMIT ?",
+            (since, limit),
+        )
         rows = [
             Row(host, signature, Counts(*counts), mark, example)
             for host, signature, *counts, mark, example, _ in found
@@ -75,8 +67,7 @@ class SqlitePatternStore:
 
     def remove(self, host: str, signature: str) -> bool:
         sql = "DELETE FROM patterns WHERE host = ? AND signature = ? RETURNING 1"
-        with self._lock:
-            return bool(self._file.run(sql, (host, signature)))
+        return bool(self._file.run(sql, (host, signature)))
 
     def close(self) -> None:
         self._file.close()

@@ -7,6 +7,8 @@ that were spared (Horvitz and Thompson 1952).
 from dataclasses import dataclass
 from math import inf, sqrt
 
+# Of the normal distribution.
+_Z_95 = 1.959964
 _Z_95_ONE_SIDED = 1.644854
 
 
@@ -57,3 +59,12 @@ class Estimate:
         half = self.wrong + 1  # of the degrees of freedom
         most_wrong = half * (1 - 1 / (9 * half) + _Z_95_ONE_SIDED / (3 * sqrt(half))) ** 3
         return min(float(self.spared), (self._greatest or inf) * most_wrong)
+
+
+def lower_bound(successes: float, trials: float) -> float:
+    """Return the lower end of Wilson's interval (1927) for a share; 0.0 without trials."""
+    if trials <= 0:
+        return 0.0
+    share, z = successes / trials, _Z_95
+    spread = z * sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
+    return max(0.0, (share + z * z / (2 * trials) - spread) / (1 + z * z / trials))

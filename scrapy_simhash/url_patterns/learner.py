@@ -15,12 +15,11 @@ from typing import NamedTuple
 import xxhash
 
 from scrapy_simhash.url_patterns.address import Address, read_address
-from scrapy_simhash.url_patterns.counts import Counts, lower_bound
-from scrapy_simhash.url_patterns.estimate import Estimate
+from scrapy_simhash.url_patterns.estimate import Estimate, lower_bound
 from scrapy_simhash.url_patterns.evidence import Evidence
 from scrapy_simhash.url_patterns.mirrors import BETWEEN, is_mirror, pairs, prefixes
 from scrapy_simhash.url_patterns.recent import remember
-from scrapy_simhash.url_patterns.store import Row
+from scrapy_simhash.url_patterns.store import Counts, Row
 from scrapy_simhash.url_patterns.table import HostTable, PatternTable
 
 #: The share of copies that makes a pattern, by its lower bound: 6 copies of 6 pages.

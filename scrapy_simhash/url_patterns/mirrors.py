@@ -24,7 +24,7 @@ def prefixes(address: Address) -> Iterator[str]:
     """Yield the prefixes of an address's path, the deepest first, the root last."""
     directories = address.path[:-1][:DEEPEST]
     for length in range(len(directories), -1, -1):
-        yield "/" + "".join(f"{segment}/" for segment in directories[:length])
+        yield _prefix(directories[:length])
 
 
 def pairs(copy: Address, original: Address) -> list[str]:

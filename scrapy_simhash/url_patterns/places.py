@@ -35,21 +35,19 @@ class Places:
         It is without the host. With ``learn`` note is taken of the values.
         """
         self.starred_values = []
-        path = ""
-        for segment in address.path:
-            path = f"{path}/{self._stand(path, segment, learn)}"
-        if not address.parameters:
-            return path
-        found = []
-        for name, values in address.parameters:
-            place = f"{path}?{name}"
-            pair = f"{name}={self._stand(place, values[0], learn)}"
-            for value in values[1:]:
-                pair = f"{pair}/{self._stand(place + pair, value, learn)}"
-            found.append(pair)
-        if len(found) > 1:
-            found = sorted(set(found))
-        return f"{path}?{'&'.join(found)}"
+        path = self._joined("", address.path, learn)
+        pairs = {
+            f"{name}={self._joined(f'{path}?{name}', values, learn)[1:]}"
+            for name, values in address.parameters
+        }
+        return f"{path}?{'&'.join(sorted(pairs))}" if pairs else path
+
+    def _joined(self, place: str, values: tuple[str, ...], learn: bool) -> str:
+        """Return what stands for values, each of which leads to the place of the next."""
+        joined = ""
+        for value in values:
+            joined = f"{joined}/{self._stand(place + joined, value, learn)}"
+        return joined
 
     def _stand(self, place: str, value: str, learn: bool) -> str:
         """Return what stands for a value at a place."""

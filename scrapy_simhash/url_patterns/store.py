@@ -4,15 +4,40 @@ A store adds up what crawlers send and says what has changed. It knows nothing o
 implementations in SQLite and Redis stand beside the stores of the index.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
-
-from scrapy_simhash.url_patterns.counts import NOTHING, Counts
 
 #: Rows that a store keeps; those that were changed longest ago go.
 MOST_ROWS = 200_000
 #: Rows of one batch.
 BATCH = 500
+
+
+class Counts(NamedTuple):
+    """How the pages of one signature fared. Increments are counts too, and may be negative.
+
+    Attributes:
+        duplicates: pages that were copies.
+        telling: those of the copies that were evidence, see :class:`.Evidence`.
+        distinct: pages that were no copies.
+        wrong: those of the distinct pages that had been taken for copies by their address.
+        bytes: of the copies, decompressed.
+    """
+
+    duplicates: int = 0
+    telling: int = 0
+    distinct: int = 0
+    wrong: int = 0
+    bytes: int = 0
+
+    def plus(self, other: Counts) -> Counts:
+        """Return the counts of both together."""
+        return Counts(*map(int.__add__, self, other))
+
+
+NOTHING = Counts()
 
 
 class Row(NamedTuple):
@@ -35,7 +60,7 @@ class Row(NamedTuple):
 
 
 class PatternStore(Protocol):
-    """Adds up the rows of all crawlers of one index. Thread-safe and synchronous.
+    """Adds up the rows of all crawlers of one index, for one thread at a time.
 
     Every method raises the index's ``StoreUnavailable`` while the store is away.
     """
@@ -43,7 +68,7 @@ class PatternStore(Protocol):
     def add(self, rows: Iterable[Row]) -> None:
         """Add counts to rows; a mark or an example that is not empty replaces the earlier one.
 
-        A batch is added as a whole or not at all. A mark of ``none`` takes the mark away.
+        A batch is added as a whole or not at all.
         """
 
     def changes(self, since: int = 0, limit: int = BATCH) -> tuple[list[Row], int]:

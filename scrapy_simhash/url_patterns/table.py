@@ -11,10 +11,9 @@ from heapq import nlargest
 from struct import Struct
 
 from scrapy_simhash.url_patterns.address import read_signature
-from scrapy_simhash.url_patterns.counts import NOTHING, Counts
 from scrapy_simhash.url_patterns.mirrors import BETWEEN, is_mirror
 from scrapy_simhash.url_patterns.places import Places
-from scrapy_simhash.url_patterns.store import Row
+from scrapy_simhash.url_patterns.store import NOTHING, Counts, Row
 
 # Counts are kept as bytes, since a tuple of five numbers takes three times the memory.
 _PACKED = Struct("<4iq")

@@ -8,17 +8,14 @@ from scrapy_simhash.url_patterns.recent import remember
 #: Copies of one original that make a wall, if they are a tenth of the host's pages as well.
 COPIES = 50
 SHARE = 0.1
+#: Hosts and originals that are kept: those that were met last.
+MOST = 10_000
 
 
 class Walls:
-    """Finds walls, one for each host.
+    """Finds walls, one for each host."""
 
-    Args:
-        most: hosts and originals that are kept; those that were met longest ago go.
-    """
-
-    def __init__(self, most: int = 10_000) -> None:
-        self._most = most
+    def __init__(self) -> None:
         # Pages of a host, infinitely many once its wall was told, and copies of an original.
         self._pages: OrderedDict[str, float] = OrderedDict()
         self._copies: OrderedDict[tuple[str, str], int] = OrderedDict()
@@ -28,11 +25,11 @@ class Walls:
 
         Returns 0 otherwise.
         """
-        pages = remember(self._pages, host, self._pages.get(host, 0) + 1, self._most)
+        pages = remember(self._pages, host, self._pages.get(host, 0) + 1, MOST)
         if original is None:
             return 0
         name = host, original
-        copies = remember(self._copies, name, self._copies.get(name, 0) + 1, self._most)
+        copies = remember(self._copies, name, self._copies.get(name, 0) + 1, MOST)
         if copies < max(COPIES, SHARE * pages):
             return 0
         self._pages[host] = inf

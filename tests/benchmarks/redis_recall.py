@@ -21,7 +21,7 @@ from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Entry, IndexSpec
-from scrapy_simhash.index.neighbours import bit_count, packed_words
+from scrapy_simhash.index.neighbours import packed_words
 from scrapy_simhash.offline.pages import read_pages
 from tests.benchmarks.bands import DATA
 from tests.benchmarks.documents import html_of
@@ -68,7 +68,7 @@ def measured(recipe: Recipe, real: list[Fingerprint], size: int, query: str) -> 
         stored = index.put(entries(real, recipe, size))
         for scope in map(str, range(ORDERS)):
             for i, own in enumerate(real):
-                distances = bit_count(words ^ words[i]).sum(axis=1, dtype=np.int64)
+                distances = np.bitwise_count(words ^ words[i]).sum(axis=1, dtype=np.int64)
                 true = {f"real/{j}" for j in np.flatnonzero(distances <= recipe.distance)}
                 got = {near.key for near in index.query(own, scope=scope)}
                 pairs += len(true) - 1

@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from scrapy_simhash.url_patterns.counts import Counts
 from scrapy_simhash.url_patterns.learner import Learner
+from scrapy_simhash.url_patterns.store import Counts
 from scrapy_simhash.url_patterns.table import PatternTable
 
 

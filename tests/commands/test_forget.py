@@ -114,7 +114,7 @@ def test_nothing_is_forgotten_unasked(url: str, monkeypatch: Any, capsys: Any) -
 
 
 def test_a_page_that_came_in_twice_is_forgotten_with_both_contents(url: str) -> None:
-    index = open_existing(url, read_only=False)
+    index = open_existing(url)
     index.put([entry(B, 0xFF000000, NOW)])
     index.close()
     assert simhash("forget", B, "--older-than", "500", "--yes", "--index", url) == 0
@@ -138,7 +138,7 @@ def test_requeue_writes_what_was_dropped_because_of_them(url: str, log: Path, ca
 
 def test_what_came_in_since_is_not_requeued(url: str, log: Path, capsys: Any) -> None:
     simhash("forget", A, "--yes", "--index", url)
-    index = open_existing(url, read_only=False)
+    index = open_existing(url)
     index.put([entry("http://m.example/1", 3)])
     index.close()
     capsys.readouterr()

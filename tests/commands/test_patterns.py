@@ -12,8 +12,7 @@ import pytest
 
 from scrapy_simhash.index import open_patterns
 from scrapy_simhash.report.dedup_log import SparedLine, to_json
-from scrapy_simhash.url_patterns.counts import Counts
-from scrapy_simhash.url_patterns.store import Row
+from scrapy_simhash.url_patterns.store import Counts, Row
 from tests.commands.running import log_line, simhash
 
 SESSION, PRINT, MIXED = "/item?sid={token}", "/item/*?view=print", "/list?sort=*"

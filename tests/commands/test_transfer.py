@@ -101,7 +101,7 @@ def test_the_format_is_the_one_that_is_documented(tmp_path: Path) -> None:
 def test_pages_in_progress_are_left_out_and_counted(tmp_path: Path, capsys: Any) -> None:
     url = f"sqlite:///{tmp_path}/one.sqlite"
     made(url, entries(2))
-    index = open_existing(url, read_only=False)
+    index = open_existing(url)
     index.claim(Arrival("in progress", fp(0)))
     assert simhash("export", tmp_path / "out.jsonl", "--index", url) == 0
     assert capsys.readouterr().out.endswith("2 pages\nleft out: 1 page in progress\n")
@@ -230,7 +230,7 @@ def test_fingerprints_of_pypi_simhash_come_in_and_match_new_pages(
     url = f"sqlite:///{tmp_path}/new.sqlite"
     assert simhash("import", path, "--index", url, *options) == 0
     assert "5 pages added" in capsys.readouterr().out
-    index = open_existing(url, read_only=False)
+    index = open_existing(url)
     assert index.spec.recipe == PYPI.identity
     for key, text in texts.items():
         claim = index.claim(Arrival("new", PYPI.fingerprint(text)))

@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +18,6 @@ from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import (
     Arrival,
     Claim,
-    Index,
     IndexSpec,
     Outcome,
     StoreError,
@@ -58,7 +58,8 @@ def with_claims(
     more_to_come: bool = False,
 ) -> Any:
     async def run() -> Any:
-        claims = Claims(index, on_loop=on_loop, more_to_come=lambda: more_to_come)
+        pool: Any = SimpleNamespace(is_busy=more_to_come)
+        claims = Claims(index, pool, on_loop=on_loop)
         try:
             return await work(claims)
         finally:
@@ -181,7 +182,3 @@ def test_page_that_is_given_up_at_whatever_moment_keeps_no_other_from_its_answer
         return await other
 
     assert with_claims(index, work, on_loop=on_loop).outcome is Outcome.ORIGINAL
-
-
-def test_index_is_an_index() -> None:
-    assert isinstance(Counting().index, Index)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
@@ -12,10 +13,8 @@ import pytest
 from scrapy import Request, Spider
 
 from scrapy_simhash.crawl import upkeep as upkeep_module
-from scrapy_simhash.crawl.copies import Copies
 from scrapy_simhash.crawl.progress import Progress
 from scrapy_simhash.crawl.upkeep import Upkeep
-from scrapy_simhash.index.contract import Unsettled
 
 
 class Calls:
@@ -24,7 +23,7 @@ class Calls:
     def __init__(self) -> None:
         self.told: list[tuple[str, Any]] = []
         self.error: Exception | None = None
-        self.answer = Unsettled(frozenset(), frozenset())
+        self.answer: dict[int, bool] = {}
         self.more = False
 
     def note(self, name: str, what: Any = None) -> None:
@@ -41,7 +40,7 @@ class Calls:
     def renew(self, keys: Any) -> None:
         self.note("renew", keys)
 
-    def unsettled(self, entries: Any) -> Unsettled:
+    def unsettled(self, entries: Any) -> dict[int, bool]:
         if entries:
             self.note("unsettled", entries)
         return self.answer
@@ -83,16 +82,16 @@ class Crawl:
             crawl=enqueue or self.queue.append, downloader=SimpleNamespace(active=frozenset())
         )
         self.index, self.claims = Calls(), Late()
-        self.progress, self.copies = Progress(items=False), Copies()
+        self.progress = Progress(items=False)
         self.upkeep = Upkeep(
             SimpleNamespace(engine=engine, spider=Spider("pages")),  # type: ignore[arg-type]
             index=self.index,  # type: ignore[arg-type]
             claims=self.claims,  # type: ignore[arg-type]
             progress=self.progress,
-            copies=self.copies,
             lease=lease,
-            count=lambda name: None,
+            counts=Counter(),
         )
+        self.copies = self.upkeep.copies
 
     async def rounds(self, number: int) -> None:
         """Keep up for so many rounds, without waiting between them."""
@@ -129,10 +128,10 @@ def test_what_is_in_progress_when_the_spider_is_idle_has_failed(crawl: Crawl) ->
 
 def test_crawl_stays_while_copies_wait(crawl: Crawl) -> None:
     crawl.copies.wait(Request("http://a.example/copy"), 5)
-    crawl.index.answer = Unsettled(frozenset({5}), frozenset())
+    crawl.index.answer = {5: False}
     assert crawl.upkeep.stays_open()
     assert crawl.queue == []
-    crawl.index.answer = Unsettled(frozenset(), frozenset({5}))
+    crawl.index.answer = {5: True}
     assert crawl.upkeep.stays_open()
     assert [request.url for request in crawl.queue] == ["http://a.example/copy"]
     assert not crawl.upkeep.stays_open()
@@ -146,7 +145,7 @@ def test_copy_that_the_queue_refuses_for_longer_than_a_lease_does_not_keep_the_c
 
     crawl = Crawl(lease=0.05, enqueue=refuse)
     crawl.copies.wait(Request("http://a.example/copy"), 5)
-    crawl.index.answer = Unsettled(frozenset(), frozenset({5}))
+    crawl.index.answer = {5: True}
     assert crawl.upkeep.stays_open()
     assert crawl.upkeep.stays_open()
     time.sleep(0.06)
@@ -164,7 +163,7 @@ def test_copy_that_the_queue_never_takes_holds_up_no_other() -> None:
         queue.append(request.url)
 
     crawl = Crawl(enqueue=enqueue)
-    crawl.index.answer = Unsettled(frozenset({1}), frozenset())
+    crawl.index.answer = {1: False}
     for number in range(3):
         crawl.copies.wait(Request(f"http://a.example/{number}"), 1)
     finished(crawl.upkeep.end())
@@ -182,7 +181,7 @@ def test_crawl_that_ends_adopts_no_page(crawl: Crawl) -> None:
 def test_round_that_has_begun_is_finished_when_the_upkeep_ends(crawl: Crawl) -> None:
     crawl.claims.is_late = True
     crawl.copies.wait(Request("http://a.example/copy"), 5)
-    crawl.index.answer = Unsettled(frozenset(), frozenset({5}))
+    crawl.index.answer = {5: True}
 
     async def end_in_the_middle() -> None:
         await crawl.rounds(5)

@@ -37,7 +37,7 @@ def checked() -> Iterator[Callable[..., tuple[str, str | None]]]:
 
     yield check
     for detector in detectors.values():
-        detector.close()
+        detector.index.close()
 
 
 def listing(first: int, count: int = 12) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
 
 from scrapy_simhash.detector import NearDuplicateDetector, spec_of
@@ -46,7 +48,8 @@ def members(name: str) -> str:
 )
 def test_siblings_are_two_pages(one: str, other: str) -> None:
     recipe = named_recipe("default")
-    with NearDuplicateDetector(recipe, open_index("memory://", spec_of(recipe))) as detector:
+    with closing(open_index("memory://", spec_of(recipe))) as index:
+        detector = NearDuplicateDetector(recipe, index)
         for number, page in enumerate((one, other)):
             verdict = detector.check_html(page, key=f"http://docs.test/{number}.html")
             assert verdict.kind == "unique"

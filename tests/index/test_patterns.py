@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from scrapy_simhash.index import open_index, open_patterns
+from scrapy_simhash.index import open_index, open_patterns, sqlite_patterns
 from scrapy_simhash.index.contract import StoreMissing, StoreUnavailable
-from scrapy_simhash.url_patterns.counts import Counts
-from scrapy_simhash.url_patterns.store import PatternStore, Row
+from scrapy_simhash.index.redis import patterns as redis_patterns
+from scrapy_simhash.url_patterns.store import Counts, PatternStore, Row
 from tests.index.conftest import Store
 from tests.index.made import spec
 
@@ -23,12 +23,14 @@ def place(request: pytest.FixtureRequest, stores: Callable[[str], Store]) -> Sto
 
 
 @pytest.fixture
-def make_store(place: Store) -> Iterator[MakeStore]:
+def make_store(place: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeStore]:
     with contextlib.ExitStack() as stack:
         place.open()
 
         def make(most: int) -> PatternStore:
-            return stack.enter_context(contextlib.closing(open_patterns(place.url, most)))
+            for module in (sqlite_patterns, redis_patterns):
+                monkeypatch.setattr(module, "MOST_ROWS", most)
+            return stack.enter_context(contextlib.closing(open_patterns(place.url)))
 
         yield make
 
@@ -70,14 +72,14 @@ def test_changes_come_in_bounded_parts_that_miss_nothing(make_store: MakeStore) 
     assert found == rows(10)
 
 
-def test_a_mark_stays_until_it_is_taken_away(make_store: MakeStore) -> None:
+def test_a_mark_stays_until_another_one_comes(make_store: MakeStore) -> None:
     store = make_store(100)
     name = ("a.test", "/?b=*")
     store.add([Row(*name, mark="forbidden")])
     store.add([Row(*name, Counts(1), example="http://a.test/?b=1")])
     assert store.changes()[0] == [Row(*name, Counts(1), "forbidden", "http://a.test/?b=1")]
-    store.add([Row(*name, mark="none")])
-    assert store.changes()[0] == [Row(*name, Counts(1), "", "http://a.test/?b=1")]
+    store.add([Row(*name, mark="pinned")])
+    assert store.changes()[0] == [Row(*name, Counts(1), "pinned", "http://a.test/?b=1")]
 
 
 def test_a_removed_row_is_gone(make_store: MakeStore) -> None:

@@ -22,7 +22,7 @@ from scrapy_simhash.index.contract import (
     StoreMissing,
     StoreUnavailable,
 )
-from tests.index.made import DUPLICATE, ORIGINAL, fp, page, same_facts, spec
+from tests.index.made import DUPLICATE, ORIGINAL, fp, page, spec
 
 
 def opened(path: Path) -> Index:
@@ -92,9 +92,10 @@ def test_another_format_is_refused(path):
 @pytest.mark.parametrize(
     "statement",
     [
-        "DELETE FROM header WHERE name = 'blocks'",
-        "UPDATE header SET value = 'many' WHERE name = 'bits'",
-        "UPDATE header SET value = '65' WHERE name = 'bits'",
+        "DELETE FROM header",
+        "UPDATE header SET blocks = NULL",
+        "UPDATE header SET blocks = 'many'",
+        "UPDATE header SET bits = 65",
     ],
 )
 def test_a_damaged_header_is_damage(path, statement):
@@ -180,15 +181,11 @@ def test_an_existing_file_is_opened_as_it_was_made(path):
     with contextlib.closing(opened(path)) as index:
         fill(index, 3)
         before = list(index)
-    with contextlib.closing(open_existing(f"sqlite:///{path}", judge=same_facts)) as index:
+    with contextlib.closing(open_existing(f"sqlite:///{path}")) as index:
         made = spec()
         assert index.spec == made
         assert list(index) == before
         assert [n.key for n in index.query(before[1].fingerprint)] == ["1"]
-        with pytest.raises(StoreUnavailable, match=r"readonly|read-only"):
-            index.claim(page("new"))
-        with pytest.raises(StoreUnavailable, match=r"readonly|read-only"):
-            index.remove(["1"])
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
@@ -278,7 +275,7 @@ def test_a_long_log_is_followed_in_batches(path, monkeypatch):
 def test_entries_that_this_crawler_admitted_are_in_ram_once(index):
     fill(index, 3)
     index.query(fp(0))
-    assert len(index._neighbours) == 3
+    assert index._neighbours._count == 3
 
 
 def test_a_confirmed_entry_costs_little_on_disk(path):

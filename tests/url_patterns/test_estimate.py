@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from scrapy_simhash.url_patterns.estimate import Estimate
+from scrapy_simhash.url_patterns.estimate import Estimate, lower_bound
 
 
 def test_nothing_spared_is_nothing_lost() -> None:
@@ -50,3 +50,11 @@ def test_the_estimate_is_unbiased_and_its_bound_holds(share_lost: float) -> None
         held += lost <= estimate.at_most
     assert sum(estimates) == pytest.approx(sum(losses), rel=0.1, abs=1)
     assert held >= 0.93 * 400
+
+
+@pytest.mark.parametrize(
+    ("successes", "trials", "bound"),
+    [(0, 0, 0.0), (9, 9, 0.7009), (73, 73, 0.95), (50, 100, 0.4038), (0, 10, 0.0)],
+)
+def test_the_bound_is_that_of_wilson(successes: int, trials: int, bound: float) -> None:
+    assert lower_bound(successes, trials) == pytest.approx(bound, abs=2e-4)

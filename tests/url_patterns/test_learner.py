@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from scrapy_simhash.index import open_index, open_patterns
-from scrapy_simhash.url_patterns.counts import Counts
 from scrapy_simhash.url_patterns.learner import Forecast, Learner
-from scrapy_simhash.url_patterns.store import PatternStore, Row
+from scrapy_simhash.url_patterns.store import Counts, PatternStore, Row
 from scrapy_simhash.url_patterns.table import PatternTable
 from tests.index.made import spec
 

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import pytest
+
+from scrapy_simhash.url_patterns import walls as walls_module
 from scrapy_simhash.url_patterns.walls import COPIES, Walls
 
 
@@ -22,8 +25,9 @@ def test_a_few_copies_among_many_pages_are_no_wall() -> None:
     assert told(Walls(), "a", originals) == []
 
 
-def test_hosts_and_originals_are_bounded() -> None:
-    walls = Walls(most=2)
+def test_hosts_and_originals_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(walls_module, "MOST", 2)
+    walls = Walls()
     for host in ("a", "b", "c"):
         told(walls, host, ["login"] * (COPIES - 1))
     assert told(walls, "a", ["login"]) == []

@@ -27,10 +27,8 @@ from scrapy_simhash.index.contract import (
     Index,
     IndexSpec,
     Match,
-    Orphan,
     Outcome,
     StoreUnavailable,
-    Unsettled,
 )
 from scrapy_simhash.index.decision import Pages
 from scrapy_simhash.index.redis.claims import (
@@ -71,7 +69,7 @@ class RedisIndex(Index):
         self, arrivals: Sequence[Arrival], *, now: float | None = None
     ) -> list[Claim]:
         for page in arrivals:
-            self.spec.check(page.fingerprint, page.facts, page.key, page.scope, page.request)
+            self.spec.check(page)
         answers: dict[int, Claim] = {}
 
         def claim() -> list[Claim]:
@@ -166,8 +164,8 @@ class RedisIndex(Index):
         _, ends, head = self._session.leases(now)
         self._act("renew", keys, self._session.name, ends, head[:8], settles=False)
 
-    def orphans(self, *, limit: int = 100, now: float | None = None) -> list[Orphan]:  # noqa: D102
-        def adopt() -> list[Orphan]:
+    def orphans(self, *, limit: int = 100, now: float | None = None) -> list[tuple[str, str]]:  # noqa: D102
+        def adopt() -> list[tuple[str, str]]:
             at, ends, head = self._session.leases(now)
             asked = (repr(at), ends, head, min(limit, _ENTRIES), MAX_ADOPTIONS)
             adopted, given_up = self._session.run("orphans", *asked)
@@ -180,26 +178,25 @@ class RedisIndex(Index):
             found = []
             for position, key, request in zip(*[iter(adopted)] * 3, strict=True):
                 self._session.own[text_in(key)].add(position)
-                found.append(Orphan(text_in(key), text_in(request)))
+                found.append((text_in(key), text_in(request)))
             return found
 
         return self._session.on_its_log(adopt)
 
     def unsettled(  # noqa: D102
         self, entries: Iterable[int], *, now: float | None = None
-    ) -> Unsettled:
+    ) -> dict[int, bool]:
         asked = list(entries)
 
-        def ask() -> Unsettled:
+        def ask() -> dict[int, bool]:
             at, _, _ = self._session.leases(now)
-            fared: dict[bytes, set[int]] = {b"p": set(), b"g": set(), b"c": set()}
+            fared: dict[int, str] = {}
             for start in range(0, len(asked), _ENTRIES):
                 some = asked[start : start + _ENTRIES]
                 packed = b"".join(packed_entry(entry, self._session.generation) for entry in some)
                 letters = self._session.run("unsettled", repr(at), packed)
-                for i, entry in enumerate(some):
-                    fared[letters[i : i + 1]].add(entry)
-            return Unsettled(frozenset(fared[b"p"]), frozenset(fared[b"g"]))
+                fared.update(zip(some, text_in(letters), strict=True))
+            return {entry: letter == "g" for entry, letter in fared.items() if letter != "c"}
 
         return self._session.on_its_log(ask)
 

@@ -1,6 +1,5 @@
 """Counts of address patterns in Redis, beside the index, in the same slot."""
 
-import threading
 import time
 from collections.abc import Iterable
 from importlib.resources import files
@@ -8,8 +7,7 @@ from importlib.resources import files
 from scrapy_simhash.index.contract import spider_mark
 from scrapy_simhash.index.redis.address import parse_address
 from scrapy_simhash.index.redis.client import Client
-from scrapy_simhash.url_patterns.counts import Counts
-from scrapy_simhash.url_patterns.store import BATCH, MOST_ROWS, Row
+from scrapy_simhash.url_patterns.store import BATCH, MOST_ROWS, Counts, Row
 
 # It stands between host and signature in a row's name, and between the parts of its value.
 _BETWEEN = "\n"
@@ -20,42 +18,36 @@ class RedisPatternStore:
 
     Args:
         url: of the index.
-        most: rows that are kept.
     """
 
-    def __init__(self, url: str, most: int = MOST_ROWS) -> None:
+    def __init__(self, url: str) -> None:
         self._client = Client(parse_address(url), spider_mark(""))
         self._keys = [self._client.key(part) for part in ("patterns", "patterns:changed")]
         self._script = (files(__package__) / "lua" / "patterns.lua").read_text("utf-8")
-        self._most = most
-        self._lock = threading.Lock()
 
     def add(self, rows: Iterable[Row]) -> None:  # noqa: D102
         # Versions begin with the time: where Redis was emptied, they still go on.
-        arguments: list[str | int] = [self._most, int(time.time() * 1000)]
+        arguments: list[str | int] = [MOST_ROWS, int(time.time() * 1000)]
         for row in rows:
             arguments += [_name(row.host, row.signature), *row.counts, row.mark, row.example]
-        with self._lock:
-            self._client.call("EVAL", self._script, 2, *self._keys, *arguments)
+        self._client.call("EVAL", self._script, 2, *self._keys, *arguments)
 
     def changes(self, since: int = 0, limit: int = BATCH) -> tuple[list[Row], int]:  # noqa: D102
         rows, changed = self._keys
-        with self._lock:
-            bounds = (f"({since}", "+inf", "LIMIT", 0, limit)
-            names = self._client.call("ZRANGEBYSCORE", changed, *bounds)
-            if not names:
-                return [], since
-            values = self._client.call("HMGET", rows, *names)
-            version = self._client.call("ZSCORE", changed, names[-1])
+        bounds = (f"({since}", "+inf", "LIMIT", 0, limit)
+        names = self._client.call("ZRANGEBYSCORE", changed, *bounds)
+        if not names:
+            return [], since
+        values = self._client.call("HMGET", rows, *names)
+        version = self._client.call("ZSCORE", changed, names[-1])
         found = [_row(name, value) for name, value in zip(names, values, strict=True) if value]
         return found, int(float(version)) if version else since
 
     def remove(self, host: str, signature: str) -> bool:  # noqa: D102
         rows, changed = self._keys
         name = _name(host, signature)
-        with self._lock:
-            removed = self._client.call("HDEL", rows, name)
-            self._client.call("ZREM", changed, name)
+        removed = self._client.call("HDEL", rows, name)
+        self._client.call("ZREM", changed, name)
         return bool(removed)
 
     def close(self) -> None:  # noqa: D102

@@ -15,12 +15,10 @@ from redis.utils import str_if_bytes
 
 from scrapy_simhash.index.contract import (
     IndexSpec,
-    Judge,
     StoreDamaged,
     StoreMismatch,
     StoreMissing,
     StoreUnavailable,
-    by_distance,
     spider_mark,
 )
 from scrapy_simhash.index.decision import Pages
@@ -40,7 +38,7 @@ _ATTEMPTS = 100
 T = TypeVar("T")
 
 
-def stored_spec(url: str, judge: Judge = by_distance) -> tuple[str, IndexSpec]:
+def stored_spec(url: str) -> tuple[str, IndexSpec]:
     """Return the URL, with the place of the buckets, and the spec of the index that is there.
 
     Raises:
@@ -57,7 +55,7 @@ def stored_spec(url: str, judge: Judge = by_distance) -> tuple[str, IndexSpec]:
     header = {text_in(name): text_in(value) for name, value in pairs(answer)}
     try:
         bits, distance, blocks = (int(header[name]) for name in ("bits", "distance", "blocks"))
-        spec = IndexSpec(header["recipe"], bits, distance, blocks, judge=judge)
+        spec = IndexSpec(header["recipe"], bits, distance, blocks)
         buckets = header["buckets"]
     except (KeyError, ValueError) as error:
         raise StoreDamaged(f"{client.where} has a damaged header: {error}") from error

@@ -13,7 +13,7 @@ for at = 3, #ARGV, 8 do
     field = field + 1
     sums[field] = string.format('%.0f', tonumber(number) + tonumber(ARGV[at + field]))
   end
-  if mark == '' then mark = old_mark elseif mark == 'none' then mark = '' end
+  if mark == '' then mark = old_mark end
   if example == '' then example = old_example end
   redis.call('HSET', rows, name, table.concat(sums, ' ') .. '\n' .. mark .. '\n' .. example)
   version = version + 1
