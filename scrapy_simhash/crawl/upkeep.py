@@ -14,16 +14,17 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import NamedTuple
 
 from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_simhash.crawl.claims import Claims
+from scrapy_simhash.crawl.copies import Copies
 from scrapy_simhash.crawl.progress import Progress
 from scrapy_simhash.crawl.requests import request_from_json
 from scrapy_simhash.detector import Verdict
+from scrapy_simhash.index.contract import Orphan, Unsettled
 from scrapy_simhash.index.outage import Outage
 
 logger = logging.getLogger(__name__)
@@ -35,68 +36,16 @@ ROUND_SECONDS = 0.1
 IDLE_SECONDS = 0.25
 # How long the upkeep rests after a fault, so that it does not log the fault all the time.
 FAULT_SECONDS = 5.0
-# Copies that wait on one original. When it fails, one delivered copy is enough.
-COPIES_OF_ONE = 100
-# Originals that the index is asked about together.
-ASKED_AT_ONCE = 256
-# In the meta of a request: what is true of one attempt to get its page.
-_OF_ONE_ATTEMPT = ("simhash", "retry_times", "redirect_times", "download_latency")
-
 #: In the meta of a request that was adopted: the key of its page in the index.
 ADOPTED = "simhash_adopted"
-
-
-class Copies:
-    """The requests of dropped copies, each by the entry of its original in the index."""
-
-    def __init__(self) -> None:
-        self._waiting: dict[int, list[Request]] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._waiting)
-
-    def wait(self, request: Request, entry: int) -> None:
-        """Keep a copy until its original is confirmed or gone."""
-        copies = self._waiting.setdefault(entry, [])
-        if len(copies) < COPIES_OF_ONE:
-            copies.append(request)
-
-    def entries(self) -> list[int]:
-        """Return originals that the index is to be asked about, those first that waited longest."""
-        return [*islice(self._waiting, ASKED_AT_ONCE)]
-
-    def settle(self, entries: Iterable[int], unsettled: dict[int, bool]) -> list[Request]:
-        """Forget the copies of confirmed originals; return those to be crawled again.
-
-        ``unsettled`` is the answer of the index about the entries.
-        """
-        again: list[Request] = []
-        for entry in entries:
-            copies = self._waiting.pop(entry, [])
-            if unsettled.get(entry):
-                again += map(_once_more, copies)
-            elif entry in unsettled:
-                self._waiting[entry] = copies  # at the end, after those that were not asked about
-        return again
-
-    def take_all(self) -> list[Request]:
-        """Return every copy that waits; none is left."""
-        waiting, self._waiting = self._waiting, {}
-        return [_once_more(request) for copies in waiting.values() for request in copies]
-
-
-def _once_more(request: Request) -> Request:
-    """Return a request that passes the dupefilter, and may be retried as if it were the first."""
-    kept = {name: value for name, value in request.meta.items() if name not in _OF_ONE_ATTEMPT}
-    return request.replace(meta=kept, dont_filter=True)
 
 
 class _News(NamedTuple):
     """The answers of the index in one round; ``more`` to be reconciled after an outage."""
 
     entries: Sequence[int] = ()
-    unsettled: dict[int, bool] = {}  # noqa: RUF012 - nobody changes it
-    orphans: Sequence[tuple[str, str]] = ()
+    unsettled: Unsettled = Unsettled(frozenset(), frozenset())
+    orphans: Sequence[Orphan] = ()
     more: bool = False
     failed: bool = False
 
@@ -231,17 +180,17 @@ class Upkeep:
         self._crawl_again(requests)
         return bool(requests)
 
-    def _adopt(self, orphans: Iterable[tuple[str, str]]) -> Iterable[Request]:
+    def _adopt(self, orphans: Iterable[Orphan]) -> Iterable[Request]:
         assert self.crawler.spider is not None
-        for key, stored in orphans:
+        for orphan in orphans:
             try:
-                request = request_from_json(stored, self.crawler.spider)
+                request = request_from_json(orphan.request, self.crawler.spider)
             except ValueError as error:
-                logger.warning("%s cannot be crawled again: %s", key, error)
-                self.progress.abandon(key)
+                logger.warning("%s cannot be crawled again: %s", orphan.key, error)
+                self.progress.abandon(orphan.key)
                 continue
-            request.meta[ADOPTED] = key
-            self._adopted.add(key)
+            request.meta[ADOPTED] = orphan.key
+            self._adopted.add(orphan.key)
             yield request
 
     def _crawl_again(self, requests: Iterable[Request]) -> None:

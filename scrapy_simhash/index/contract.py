@@ -202,6 +202,22 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class Orphan:
+    """A page that the caller has adopted, and crawls again by the request given with its claim."""
+
+    key: str
+    request: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unsettled:
+    """Entries that live and are not confirmed, and entries that are expired or no longer there."""
+
+    provisional: frozenset[int]
+    gone: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One original in the log; its fields are as in an arrival and in a match."""
 
@@ -278,20 +294,16 @@ class Index(Protocol):
     def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:
         """Start the leases of this crawler's provisional entries of these keys anew."""
 
-    def orphans(self, *, limit: int = 100, now: float | None = None) -> list[tuple[str, str]]:
-        """Adopt expired entries of this crawler's spider; return their keys and requests.
+    def orphans(self, *, limit: int = 100, now: float | None = None) -> list[Orphan]:
+        """Adopt expired entries of this crawler's spider; the caller crawls their pages again.
 
-        The caller crawls their pages again. Each is leased anew to the caller. A second adoption
-        comes only after the lease of the first has run out. After ``MAX_ADOPTIONS`` the entry is
-        deleted with a warning, and at once if it has no request. At most ``limit`` entries are
-        looked at; the next call may find more.
+        Each is leased anew to the caller. A second adoption comes only after the lease of the first
+        has run out. After ``MAX_ADOPTIONS`` the entry is deleted with a warning, and at once if it
+        has no request. At most ``limit`` entries are looked at; the next call may find more.
         """
 
-    def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> dict[int, bool]:
-        """Return those of some entries that are not confirmed, with whether they are gone.
-
-        An entry is gone if it has expired or is no longer there.
-        """
+    def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> Unsettled:
+        """Return how these entries fared; those that are in neither set are confirmed."""
 
     def put(self, entries: Iterable[Entry]) -> int:
         """Append entries of another index, confirmed, whatever is near; return how many are new.

@@ -23,6 +23,8 @@ from scrapy_simhash.index.contract import (
     Index,
     IndexSpec,
     Match,
+    Orphan,
+    Unsettled,
 )
 from scrapy_simhash.index.decision import Decision, Pages
 from scrapy_simhash.index.log import Log, Record
@@ -144,7 +146,7 @@ class LocalIndex(Index):
         for record in records:
             self._open.setdefault(record.key, set()).add(record.position)
 
-    def orphans(self, *, limit: int = 100, now: float | None = None) -> list[tuple[str, str]]:
+    def orphans(self, *, limit: int = 100, now: float | None = None) -> list[Orphan]:
         now = time.time() if now is None else now
         owner, expires = self._log.crawler, now + self.spec.lease
         adopted, given_up = [], []
@@ -167,18 +169,16 @@ class LocalIndex(Index):
                     record.key,
                     MAX_ADOPTIONS + 1,
                 )
-        return [(record.key, record.request or "") for record in adopted]
+        return [Orphan(record.key, record.request or "") for record in adopted]
 
-    def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> dict[int, bool]:
+    def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> Unsettled:
         now = time.time() if now is None else now
         asked = frozenset(entries)
         with self._lock:
             records = self._log.records(asked)
-        unsettled = dict.fromkeys(asked - records.keys(), True)
-        for record in records.values():
-            if record.owner is not None:
-                unsettled[record.position] = self._log.is_expired(record, now)
-        return unsettled
+            expired = {at for at, r in records.items() if self._log.is_expired(r, now)}
+        provisional = {at for at, r in records.items() if r.owner is not None} - expired
+        return Unsettled(frozenset(provisional), asked - records.keys() | expired)
 
     # Acts of an operator.
 

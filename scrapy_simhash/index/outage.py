@@ -19,11 +19,13 @@ from scrapy_simhash.index.contract import (
     Index,
     IndexSpec,
     Match,
+    Orphan,
     Outcome,
     StoreDamaged,
     StoreError,
     StoreMismatch,
     StoreUnavailable,
+    Unsettled,
 )
 from scrapy_simhash.index.decision import ruling
 from scrapy_simhash.index.local import LocalIndex
@@ -163,19 +165,23 @@ class Outage:
         self._memory.renew(keys, now=now)
         self._read(lambda store: store.renew(keys, now=now))
 
-    def orphans(self, *, limit: int = 100, now: float | None = None) -> list[tuple[str, str]]:
+    def orphans(self, *, limit: int = 100, now: float | None = None) -> list[Orphan]:
         return self._read(lambda store: store.orphans(limit=limit, now=now)) or []
 
-    def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> dict[int, bool]:
+    def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> Unsettled:
         """See the contract; an absent store's entries are provisional for as long as a lease."""
         asked = frozenset(entries)
-        far = [entry for entry in asked if entry > 0]
-        here = self._memory.unsettled([-entry for entry in asked.difference(far)], now=now)
-        there = self._read(lambda store: store.unsettled(far, now=now)) if far else {}
+        far = frozenset(entry for entry in asked if entry > 0)
+        here = self._memory.unsettled([-entry for entry in asked - far], now=now)
+        there = self._read(lambda store: store.unsettled(far, now=now)) if far else None
         if there is None:
             # Nobody could renew a lease meanwhile.
-            there = dict.fromkeys(far, time.monotonic() - self._away_since > self.spec.lease)
-        return there | {-entry: is_gone for entry, is_gone in here.items()}
+            is_long = time.monotonic() - self._away_since > self.spec.lease
+            there = Unsettled(frozenset(), far) if is_long else Unsettled(far, frozenset())
+        return Unsettled(
+            there.provisional | {-entry for entry in here.provisional},
+            there.gone | {-entry for entry in here.gone},
+        )
 
     def __len__(self) -> int:
         return len(self._opened())

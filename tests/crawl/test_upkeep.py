@@ -15,6 +15,7 @@ from scrapy import Request, Spider
 from scrapy_simhash.crawl import upkeep as upkeep_module
 from scrapy_simhash.crawl.progress import Progress
 from scrapy_simhash.crawl.upkeep import Upkeep
+from scrapy_simhash.index.contract import Unsettled
 
 
 class Calls:
@@ -23,7 +24,7 @@ class Calls:
     def __init__(self) -> None:
         self.told: list[tuple[str, Any]] = []
         self.error: Exception | None = None
-        self.answer: dict[int, bool] = {}
+        self.answer = Unsettled(frozenset(), frozenset())
         self.more = False
 
     def note(self, name: str, what: Any = None) -> None:
@@ -40,7 +41,7 @@ class Calls:
     def renew(self, keys: Any) -> None:
         self.note("renew", keys)
 
-    def unsettled(self, entries: Any) -> dict[int, bool]:
+    def unsettled(self, entries: Any) -> Unsettled:
         if entries:
             self.note("unsettled", entries)
         return self.answer
@@ -128,10 +129,10 @@ def test_what_is_in_progress_when_the_spider_is_idle_has_failed(crawl: Crawl) ->
 
 def test_crawl_stays_while_copies_wait(crawl: Crawl) -> None:
     crawl.copies.wait(Request("http://a.example/copy"), 5)
-    crawl.index.answer = {5: False}
+    crawl.index.answer = Unsettled(frozenset({5}), frozenset())
     assert crawl.upkeep.stays_open()
     assert crawl.queue == []
-    crawl.index.answer = {5: True}
+    crawl.index.answer = Unsettled(frozenset(), frozenset({5}))
     assert crawl.upkeep.stays_open()
     assert [request.url for request in crawl.queue] == ["http://a.example/copy"]
     assert not crawl.upkeep.stays_open()
@@ -145,7 +146,7 @@ def test_copy_that_the_queue_refuses_for_longer_than_a_lease_does_not_keep_the_c
 
     crawl = Crawl(lease=0.05, enqueue=refuse)
     crawl.copies.wait(Request("http://a.example/copy"), 5)
-    crawl.index.answer = {5: True}
+    crawl.index.answer = Unsettled(frozenset(), frozenset({5}))
     assert crawl.upkeep.stays_open()
     assert crawl.upkeep.stays_open()
     time.sleep(0.06)
@@ -163,7 +164,7 @@ def test_copy_that_the_queue_never_takes_holds_up_no_other() -> None:
         queue.append(request.url)
 
     crawl = Crawl(enqueue=enqueue)
-    crawl.index.answer = {1: False}
+    crawl.index.answer = Unsettled(frozenset({1}), frozenset())
     for number in range(3):
         crawl.copies.wait(Request(f"http://a.example/{number}"), 1)
     finished(crawl.upkeep.end())
@@ -181,7 +182,7 @@ def test_crawl_that_ends_adopts_no_page(crawl: Crawl) -> None:
 def test_round_that_has_begun_is_finished_when_the_upkeep_ends(crawl: Crawl) -> None:
     crawl.claims.is_late = True
     crawl.copies.wait(Request("http://a.example/copy"), 5)
-    crawl.index.answer = {5: True}
+    crawl.index.answer = Unsettled(frozenset(), frozenset({5}))
 
     async def end_in_the_middle() -> None:
         await crawl.rounds(5)

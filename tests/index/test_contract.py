@@ -18,9 +18,11 @@ from scrapy_simhash.index.contract import (
     Arrival,
     Entry,
     IndexSpec,
+    Orphan,
     Ruling,
     StoreMismatch,
     StoreUnavailable,
+    Unsettled,
 )
 from tests.index.made import (
     BANDS,
@@ -159,7 +161,7 @@ def test_clear_leaves_a_usable_index_whose_positions_go_on(store):
     assert (len(index), list(index), index.orphans(now=1e10)) == (0, [], [])
     assert index.claim(page("b")).outcome is ORIGINAL
     assert index.query(fp(0))[0].entry != before.entry
-    assert index.unsettled([before.entry]) == {before.entry: True}
+    assert index.unsettled([before.entry]).gone == {before.entry}
 
 
 def test_closing_twice_does_no_harm_and_a_closed_index_says_so(store):
@@ -351,7 +353,7 @@ def test_a_revisit_leases_the_own_entry_anew_with_its_own_request(store):
     index.claim(page("a", request="first"), now=100)
     assert index.claim(page("a", 1, request="second"), now=500).outcome is REVISIT
     assert index.claim(page("b"), now=559).outcome is DUPLICATE
-    assert index.orphans(now=560) == [("a", "second")]
+    assert index.orphans(now=560) == [Orphan("a", "second")]
 
 
 def test_a_revisit_takes_the_lease_over_from_another_crawler(shared_store):
@@ -377,7 +379,7 @@ def test_a_crawler_neither_releases_nor_renews_what_another_one_claimed(shared_s
 def test_a_confirmation_counts_although_another_crawler_has_adopted_the_page(shared_store):
     one, other = shared_store.open(), shared_store.open()
     one.claim(page("a", request="A"), now=100)
-    assert other.orphans(now=1000) == [("a", "A")]
+    assert other.orphans(now=1000) == [Orphan("a", "A")]
     one.confirm(["a"])
     other.release(["a"])
     assert [(entry.key, entry.provisional) for entry in other] == [("a", False)]
@@ -391,10 +393,10 @@ def test_orphans_are_the_expired_entries_leased_anew_to_whoever_asks(store):
     index.claim(page("a", 0, request="A"), now=100)
     index.claim(page("b", FAR, request="B"), now=120)
     assert index.orphans(now=159) == []
-    assert index.orphans(now=160) == [("a", "A")]
+    assert index.orphans(now=160) == [Orphan("a", "A")]
     assert index.orphans(now=160) == []
     assert index.claim(page("copy", 1), now=219).outcome is DUPLICATE
-    assert {key for key, _ in index.orphans(now=220)} == {"a", "b"}
+    assert {orphan.key for orphan in index.orphans(now=220)} == {"a", "b"}
     index.confirm(["a", "b"])
     assert index.orphans(now=1e10) == []
 
@@ -424,7 +426,7 @@ def test_a_page_that_has_ended_too_many_crawlers_is_deleted_with_a_warning(store
     for _ in range(MAX_ADOPTIONS):
         now += 60
         assert index.orphans(now=now - 1) == []
-        assert index.orphans(now=now) == [("a", "A")]
+        assert index.orphans(now=now) == [Orphan("a", "A")]
         # Crawled again, it does not begin to count from nothing.
         index.claim(page("a", request="A"), now=now)
     with caplog.at_level(logging.WARNING):
@@ -447,7 +449,7 @@ def test_a_call_adopts_a_bounded_number_of_orphans(store):
     for _ in range(3):
         some = index.orphans(limit=10, now=1000)
         assert len(some) <= 10
-        found += [key for key, _ in some]
+        found += [orphan.key for orphan in some]
     assert sorted(found) == sorted(str(v) for v in values(25))
 
 
@@ -456,7 +458,7 @@ def test_only_a_crawler_of_the_same_spider_adopts_a_page(shared_store):
     one.claim(page("a", request="A"), now=100)
     other.claim(page("b", FAR), now=100)
     assert other.orphans(now=1000) == []
-    assert shared_store.open(spider="one").orphans(now=1000) == [("a", "A")]
+    assert shared_store.open(spider="one").orphans(now=1000) == [Orphan("a", "A")]
 
 
 def test_a_page_that_another_spider_revisits_is_that_spiders_to_adopt(shared_store):
@@ -464,7 +466,7 @@ def test_a_page_that_another_spider_revisits_is_that_spiders_to_adopt(shared_sto
     one.claim(page("a", request="A"), now=100)
     other.claim(page("a", request="theirs"), now=100)
     assert one.orphans(now=1000) == []
-    assert other.orphans(now=1000) == [("a", "theirs")]
+    assert other.orphans(now=1000) == [Orphan("a", "theirs")]
 
 
 # How originals fared.
@@ -475,14 +477,15 @@ def test_unsettled_tells_provisional_and_gone_originals_from_confirmed_ones(stor
     numbers = values(5)
     index.claim_all([page(str(i), v, request="R") for i, v in enumerate(numbers)], now=100)
     positions = [index.query(fp(v))[0].entry for v in numbers]
-    assert index.unsettled(positions, now=100) == dict.fromkeys(positions, False)
+    assert index.unsettled(positions, now=100) == Unsettled(frozenset(positions), frozenset())
     index.confirm(["0"])
     index.release(["1"])
     index.remove(["2"])
     index.renew(["3"], now=130)
-    gone = dict.fromkeys([positions[1], positions[2], positions[4], 987_654], True)
-    assert index.unsettled([*positions, 987_654], now=170) == gone | {positions[3]: False}
-    assert index.unsettled([]) == {}
+    assert index.unsettled([*positions, 987_654], now=170) == Unsettled(
+        frozenset([positions[3]]), frozenset([positions[1], positions[2], positions[4], 987_654])
+    )
+    assert index.unsettled([]) == Unsettled(frozenset(), frozenset())
 
 
 def test_an_original_whose_place_was_taken_is_gone_and_an_adopted_one_is_provisional(store):
@@ -491,14 +494,16 @@ def test_an_original_whose_place_was_taken_is_gone_and_an_adopted_one_is_provisi
     entries = [index.query(fp(v))[0].entry for v in (0, FAR)]
     index.claim(page("c", 1), now=1000)
     index.orphans(now=1000)
-    assert index.unsettled(entries, now=1000) == {entries[0]: True, entries[1]: False}
+    assert index.unsettled(entries, now=1000) == Unsettled(
+        frozenset(entries[1:]), frozenset(entries[:1])
+    )
 
 
 def test_the_match_of_a_duplicate_names_the_entry_that_unsettled_knows(store):
     index = store.open()
     index.claim(page("a"))
     (match,) = index.claim(page("b")).matches
-    assert index.unsettled([match.entry]) == {match.entry: False}
+    assert index.unsettled([match.entry]).provisional == {match.entry}
 
 
 # Import.

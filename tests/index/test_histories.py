@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_simhash.fingerprint.simhash import hamming_distance
-from scrapy_simhash.index.contract import MAX_ADOPTIONS, Arrival, Outcome
+from scrapy_simhash.index.contract import MAX_ADOPTIONS, Arrival, Orphan, Outcome
 from tests.index.conftest import REDIS
 from tests.index.made import (
     DUPLICATE,
@@ -96,7 +96,7 @@ class Model:
             if known.page.key == key and known.owner == owner:
                 known.expires = now + LEASE
 
-    def orphans(self, owner: int, now: int) -> list[tuple[str, str | None]]:
+    def orphans(self, owner: int, now: int) -> list[Orphan]:
         orphans = []
         for known in list(self.log):
             if known.lives(now):
@@ -107,7 +107,7 @@ class Model:
             known.owner, known.expires = owner, now + LEASE
             known.adoptions += 1
             known.open.add(owner)
-            orphans.append((known.page.key, known.request))
+            orphans.append(Orphan(known.page.key, known.request))
         return orphans
 
 
@@ -161,8 +161,8 @@ def test_any_history_of_acts_goes_as_the_contract_says(new_store, seed):
             alive = [k for k in model.log if k.lives(now)]
             there = {at for at, known in positions.items() if any(known is k for k in alive)}
             open_ones = {at for at in there if positions[at].owner is not None}
-            gone = dict.fromkeys(positions.keys() - there, True)
-            assert unsettled == gone | dict.fromkeys(open_ones, False)
+            assert unsettled.gone == positions.keys() - there
+            assert unsettled.provisional == open_ones
         entries = [(e.key, e.fingerprint, e.scope, e.facts, e.provisional) for e in index]
         assert entries == [
             (k.page.key, k.page.fingerprint, k.page.scope, k.page.facts, k.owner is not None)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_simhash.index import open_index, outage
-from scrapy_simhash.index.contract import Arrival, Index, StoreMismatch, StoreUnavailable
+from scrapy_simhash.index.contract import Arrival, Index, StoreMismatch, StoreUnavailable, Unsettled
 from tests.index.made import DUPLICATE, ORIGINAL, REVISIT, Over, fp, same_facts, spec, values
 
 CENTRES = [0x0123456789ABCDEF, 0xFEDCBA9876543210, 0x00FF00FF00FF00FF, 0xA5A5A5A55A5A5A5A]
@@ -146,9 +146,9 @@ def test_a_page_in_progress_stays_in_memory_until_it_is_settled(index, store):
     copy = index.claim(page("0-1"))
     assert (copy.outcome, index.claim(page("0-0")).outcome) == (DUPLICATE, REVISIT)
     entry = copy.matches[0].entry
-    assert index.unsettled([entry]) == {entry: False}
+    assert index.unsettled([entry]) == Unsettled(frozenset([entry]), frozenset())
     index.release(["0-0"])
-    assert index.unsettled([entry]) == {entry: True}
+    assert index.unsettled([entry]) == Unsettled(frozenset(), frozenset([entry]))
     assert store.confirmed() == ["1-0"]
     assert claim(index, "0-1") is ORIGINAL
 
@@ -173,7 +173,7 @@ def test_a_copy_learns_that_its_original_of_an_outage_was_confirmed(index, store
     index.confirm(["0-0"])
     store.go("up")
     index.catch_up(at_once=True)
-    assert index.unsettled([entry]) == {}
+    assert index.unsettled([entry]) == Unsettled(frozenset(), frozenset())
 
 
 def test_originals_of_the_store_count_as_provisional_while_it_is_away(index, store):
@@ -181,7 +181,7 @@ def test_originals_of_the_store_count_as_provisional_while_it_is_away(index, sto
     entry = index.claim(page("0-1")).matches[0].entry
     store.go("refused")
     claim(index, "1-0")
-    assert index.unsettled([entry]) == {entry: False}
+    assert index.unsettled([entry]).provisional == {entry}
 
 
 def test_originals_of_a_store_that_is_away_for_longer_than_a_lease_count_as_gone(
@@ -200,9 +200,9 @@ def test_originals_of_a_store_that_is_away_for_longer_than_a_lease_count_as_gone
         here = index.claim(page("1-1")).matches[0].entry
         now[0] += 60
         asked = [entry, here]
-        assert index.unsettled(asked) == {entry: False, here: False}
+        assert index.unsettled(asked) == Unsettled(frozenset(asked), frozenset())
         now[0] += 1
-        assert index.unsettled(asked) == {entry: True, here: False}
+        assert index.unsettled(asked) == Unsettled(frozenset([here]), frozenset([entry]))
         index.release(["1-0"])
         # The absence is over: the next one begins anew.
         store.go("up")
@@ -254,7 +254,7 @@ def test_the_store_is_told_how_its_own_page_fared_and_not_the_one_that_came_mean
     (index.confirm if failed else index.release)(["0-0"])
     store.go("up")
     index.catch_up(at_once=True)
-    assert index.unsettled([entry]) == ({entry: True} if failed else {})
+    assert index.unsettled([entry]).gone == ({entry} if failed else set())
     assert store.confirmed() == ["0-0"]
 
 
@@ -270,7 +270,7 @@ def test_what_the_store_admitted_without_an_answer_is_taken_back_where_memory_di
     store.go("up")
     index.catch_up(at_once=True)
     assert index.counts["duplicates"] == 1
-    assert index.unsettled([2]) == {2: True}
+    assert index.unsettled([2]).gone == {2}
     assert store.keys() == [kept.key]
 
 
@@ -411,8 +411,8 @@ class Crawl:
     def upkeep(self, keys: Iterable[str] = ()) -> None:
         self.index.catch_up(at_once=True)
         unsettled = self.index.unsettled(self.waiting.values())
-        gone = [key for key, entry in self.waiting.items() if unsettled.get(entry)]
-        self.waiting = {k: e for k, e in self.waiting.items() if unsettled.get(e) is False}
+        gone = [key for key, entry in self.waiting.items() if entry in unsettled.gone]
+        self.waiting = {k: e for k, e in self.waiting.items() if e in unsettled.provisional}
         self.arrive(gone)
 
     def finish(self) -> None:

@@ -87,7 +87,7 @@ def test_kill_9_loses_no_acknowledged_claim_and_leaves_orphans_at_once(tmp_path)
         provisional = {entry.key for entry in entries if entry.provisional}
         # A dead crawler's leases need not run out.
         adopted = index.orphans(limit=1000)
-        assert {key for key, _ in adopted} == provisional
+        assert {orphan.key for orphan in adopted} == provisional
         assert index.orphans() == []
     with contextlib.closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
@@ -117,7 +117,8 @@ def test_crawlers_that_die_at_once_use_one_adoption_at_once_and_the_page_is_not_
     with contextlib.closing(opened(path)) as index:
         assert index.orphans() == []
         assert index.claim(page("copy", 1)).outcome is DUPLICATE
-        assert index.orphans(now=time.time() + 60) == [("a", "A")]
+        (orphan,) = index.orphans(now=time.time() + 60)
+        assert (orphan.key, orphan.request) == ("a", "A")
 
 
 def test_a_claim_takes_the_place_of_a_dead_crawlers_original_at_once(tmp_path):
@@ -135,7 +136,7 @@ def test_a_closed_crawler_of_this_process_is_dead_and_an_open_one_is_not(tmp_pat
     with contextlib.closing(opened(path)) as other:
         assert other.orphans() == []
         one.close()
-        assert [key for key, _ in other.orphans()] == ["a"]
+        assert [orphan.key for orphan in other.orphans()] == ["a"]
 
 
 def test_a_crawler_of_another_machine_is_not_known_to_be_dead():

@@ -27,8 +27,10 @@ from scrapy_simhash.index.contract import (
     Index,
     IndexSpec,
     Match,
+    Orphan,
     Outcome,
     StoreUnavailable,
+    Unsettled,
 )
 from scrapy_simhash.index.decision import Pages
 from scrapy_simhash.index.redis.claims import (
@@ -164,8 +166,8 @@ class RedisIndex(Index):
         _, ends, head = self._session.leases(now)
         self._act("renew", keys, self._session.name, ends, head[:8], settles=False)
 
-    def orphans(self, *, limit: int = 100, now: float | None = None) -> list[tuple[str, str]]:  # noqa: D102
-        def adopt() -> list[tuple[str, str]]:
+    def orphans(self, *, limit: int = 100, now: float | None = None) -> list[Orphan]:  # noqa: D102
+        def adopt() -> list[Orphan]:
             at, ends, head = self._session.leases(now)
             asked = (repr(at), ends, head, min(limit, _ENTRIES), MAX_ADOPTIONS)
             adopted, given_up = self._session.run("orphans", *asked)
@@ -178,25 +180,26 @@ class RedisIndex(Index):
             found = []
             for position, key, request in zip(*[iter(adopted)] * 3, strict=True):
                 self._session.own[text_in(key)].add(position)
-                found.append((text_in(key), text_in(request)))
+                found.append(Orphan(text_in(key), text_in(request)))
             return found
 
         return self._session.on_its_log(adopt)
 
     def unsettled(  # noqa: D102
         self, entries: Iterable[int], *, now: float | None = None
-    ) -> dict[int, bool]:
+    ) -> Unsettled:
         asked = list(entries)
 
-        def ask() -> dict[int, bool]:
+        def ask() -> Unsettled:
             at, _, _ = self._session.leases(now)
-            fared: dict[int, str] = {}
+            fared: dict[bytes, set[int]] = {b"p": set(), b"g": set(), b"c": set()}
             for start in range(0, len(asked), _ENTRIES):
                 some = asked[start : start + _ENTRIES]
                 packed = b"".join(packed_entry(entry, self._session.generation) for entry in some)
                 letters = self._session.run("unsettled", repr(at), packed)
-                fared.update(zip(some, text_in(letters), strict=True))
-            return {entry: letter == "g" for entry, letter in fared.items() if letter != "c"}
+                for i, entry in enumerate(some):
+                    fared[letters[i : i + 1]].add(entry)
+            return Unsettled(frozenset(fared[b"p"]), frozenset(fared[b"g"]))
 
         return self._session.on_its_log(ask)
 

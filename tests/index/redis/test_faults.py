@@ -76,10 +76,10 @@ def test_the_end_of_a_claim_in_a_lost_index_touches_no_page_of_the_new_one(opene
         late.confirm(["a"])
         late.release(["b"])
         late.renew(["c"], now=1e12)
-        assert late.unsettled(lost) == dict.fromkeys(lost, True)
+        assert late.unsettled(lost).gone == set(lost)
         for value in values(3):
             assert index.claim(page("more", value ^ 2)).outcome is Outcome.DUPLICATE
-        found = {key for key, _ in index.orphans(now=time.time() + 1e6)}
+        found = {orphan.key for orphan in index.orphans(now=time.time() + 1e6)}
         assert found == {"new0", "new1", "new2"}
 
 
