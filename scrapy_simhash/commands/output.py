@@ -66,7 +66,7 @@ def about(facts: bytes) -> dict[str, str]:
         "main text stands out": "no" if known.thin else "yes",
         "title": f"{known.title:08x}" if known.title else "-",
         "h1": f"{known.heading:08x}" if known.heading else "-",
-        "title and h1": f"{known.headings:08x}",
+        "names on one host": f"{known.headings:08x}",
         "name of the site": f"{known.site:02x}" if known.site else "-",
         "around the main text": f"{known.around:016x}",
     }

@@ -37,6 +37,8 @@ class Extraction:
         title: the text of ``<title>``.
         headings: the texts of the first three ``<h1>`` that have any; where there is none, that of
             the first element of the class ``title``.
+        subheading: the text of the first ``<h2>`` that has any.
+        labels: the short lines above the main text of a page without any of these headings.
     """
 
     text: str
@@ -44,6 +46,8 @@ class Extraction:
     shown: str = ""
     title: str = ""
     headings: tuple[str, ...] = ()
+    subheading: str = ""
+    labels: tuple[str, ...] = ()
 
 
 def extract(html: str | bytes, extractor: str = "main") -> Extraction:
@@ -100,7 +104,9 @@ def load_extractor(name: str) -> Callable[[Any], str | Extraction]:
 
 
 def _extraction(text: str, page: Page, *, thin: bool = False) -> Extraction:
-    return Extraction(text, thin, page.shown, page.title, page.headings)
+    headings, subheading = page.headings, page.subheading
+    labels = () if thin or headings or subheading else page.labels(text)
+    return Extraction(text, thin, page.shown, page.title, headings, subheading, labels)
 
 
 def _main(html: str | bytes) -> Extraction:

@@ -21,6 +21,8 @@ _LONG_TAG = 4096
 _MANY_WORDS = 400
 _MAX_HEADINGS = 3
 _MAX_EMPTY_HEADINGS = 9
+_MAX_LABELS = 10
+_MAX_LABEL = 40  # bytes
 _MOST_BEFORE_TITLE = 1000  # elements among which one of the class "title" is looked for
 _CLIMB = 16  # levels that are searched for what follows an element
 
@@ -72,11 +74,32 @@ class Page:
         )
         return _texts(islice(named, _MAX_EMPTY_HEADINGS), 1)
 
+    @property
+    def subheading(self) -> str:
+        """The text of the first ``<h2>`` that has any."""
+        return "".join(_texts(islice(self.body.iter("h2"), _MAX_EMPTY_HEADINGS), 1))
+
+    def labels(self, text: str) -> tuple[str, ...]:
+        """Return the last short lines above the first long one of a main text.
+
+        A page without headings has its name in one of them.
+        """
+        first = next((line for line in text.split("\n") if not _is_short(line)), None)
+        if first not in self.texts:
+            return ()
+        above = zip(self.texts[: self.texts.index(first)], self.linked, strict=False)
+        short = [line for line, linked in above if _is_short(line) and 2 * linked <= len(line)]
+        return tuple(short[-_MAX_LABELS:])
+
 
 def _texts(elements: Iterable[Element], most: int) -> tuple[str, ...]:
     """Return the texts of the first so many elements that have any."""
     texts = (single_spaced("".join(el.itertext())) for el in elements)
     return tuple(islice(filter(None, texts), most))
+
+
+def _is_short(line: str) -> bool:
+    return len(line.encode("utf-8", "surrogatepass")) < _MAX_LABEL
 
 
 def single_spaced(text: str) -> str:

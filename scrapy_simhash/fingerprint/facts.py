@@ -33,6 +33,8 @@ _SEPARATOR = re.compile(
 # "Name (the manual 1.2)" has the name of the site in brackets.
 _IN_BRACKETS = re.compile(r"\(([^()]*)\)\s*$")
 _DIGITS = re.compile(r"\d+")
+# A date or a count, but no part of the name of a product: labels change with them.
+_NUMBER = re.compile(r"(?<![A-Za-z\d])\d+(?![A-Za-z\d])")
 # An outline number: "13.8.", "Chapter 4.", "A.1", "第 4 章". Another release numbers anew.
 _OUTLINE = re.compile(
     r"\s*(?:(?:chapter|part|section|appendix)\s{1,9}[\divxlc]{1,9}|[a-z]?\d{1,4}(?:\.\d{1,4}){1,6}"
@@ -63,6 +65,8 @@ class Facts:
 
     Attributes:
         headings: 32-bit hash of the whole title and the first three ``h1``, as they are written.
+            If the text does not speak of them, the first ``h2`` is among them; if there are none of
+            either, the short lines above the text.
         title: 32-bit hash of the title's own part, without outline number and site's name.
         heading: 32-bit hash of the last of the first three ``h1``, without outline number: the
             first one is the name of the site in many themes.
@@ -134,12 +138,16 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
     own_part, site = _parts(title)
     heading = headings[-1] if headings else ""
     text = normalise(extraction.text) if normal is None else normal
+    backed = _speaks_of(own_part, text) or _speaks_of(heading, text)
+    names = [title, *headings, *[normalise(_NUMBER.sub("", label)) for label in extraction.labels]]
+    if not backed:
+        names.append(extraction.subheading[:_LONGEST_HEADING])
     around = _around(extraction)
     shown = normalise(around)
     # A text that is not made of the page's lines stands among what is around it, too.
     once = len(extraction.shown or extraction.text) / max(1, len(extraction.text) + len(around))
     return Facts(
-        headings=_hash([text for text in (title, *headings) if normalise(text)], key),
+        headings=_hash([name for name in names if normalise(name)], key),
         title=_hash([_without_number(own_part)], key),
         heading=_hash([_without_number(heading)], key),
         site=_hash([_DIGITS.sub("", site)], key) % 255 + 1 if site else 0,
@@ -147,7 +155,7 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
         text_steps=_steps(_size(text)),
         page_steps=_steps(once * (_size(text) + _size(shown))),
         thin=extraction.thin,
-        backed=_speaks_of(own_part, text) or _speaks_of(heading, text),
+        backed=backed,
     ).to_bytes()
 
 

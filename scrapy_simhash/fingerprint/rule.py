@@ -8,10 +8,10 @@ so:
 1. Two pages with like headings are copies if their texts are within k; on two sites within 4/3 k,
    because a mirror has notices of its own among the text. Where the shorter text has
    less than 300 bytes, they have to be within 2/3 k, unless their surroundings are alike and one of
-   their addresses has a query: two views of one list. Where it has less than 500 bytes and they
-   stand on one host without a query, they have to be within k/2, because many pages of a reference
-   have one general heading. On one site, a text that is less than a quarter of its page does not
-   count without like surroundings.
+   their addresses has a query: two views of one list. Where they stand on one host without a
+   query, that holds for less than 1,500 bytes, and k/2 for less than 500, because many pages of a
+   reference have one general heading, and a mail quotes another one. On one site, a text that is
+   less than a quarter of its page does not count without like surroundings.
 2. Two pages with other headings may be one story in two publications: on two sites, with names
    and surroundings of their own, they are copies if their texts are within k and are what the pages
    are about, which a text is that has the words of a heading, or that is long and half of its page.
@@ -126,9 +126,11 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
 def _under_like_headings(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
     whole = kin is not Kinship.NONE and _around(a, b) <= PAGES_ALIKE and _like_length(a, b)
     is_view = kin is Kinship.QUERY and whole
-    if _size(a, b) < SHORT_TEXT and 3 * distance > 2 * k and not is_view:
+    size = _size(a, b)
+    is_short = size < (LONG_TEXT if kin is Kinship.HOST else SHORT_TEXT)
+    if is_short and 3 * distance > 2 * k and not is_view:
         return Ruling(False, "short")
-    if _size(a, b) < MIDDLE_TEXT and 2 * distance > k and kin is Kinship.HOST:
+    if size < MIDDLE_TEXT and 2 * distance > k and kin is Kinship.HOST:
         return Ruling(False, "short")
     if kin is Kinship.NONE or _share(a, b) >= 0.25:
         return Ruling(True, "like-headings")

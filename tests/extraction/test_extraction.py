@@ -51,6 +51,19 @@ def test_a_thin_page_has_the_text_that_it_shows() -> None:
     assert extraction.text == "Nothing to see here, not yet.\na link"
 
 
+def test_labels_are_the_short_lines_above_the_text_of_a_page_without_headings() -> None:
+    above = "<p>Camera K510</p><p>Price: 12.00</p><p><a href=/>All cameras</a></p>"
+    html = f"<body>{above}<article><p>A short line of the text</p><p>{article(1)}</p></article>"
+    labels = ("Camera K510", "Price: 12.00", "A short line of the text")
+    assert extract(html).labels == labels
+    assert extract(html.replace("<p>Camera K510</p>", "<h2>Camera K510</h2>")).labels == ()
+    assert extract(html.replace("<p>Camera K510</p>", "<h1>Camera K510</h1>")).labels == ()
+
+
+def test_the_subheading_is_the_first_h2_with_a_text() -> None:
+    assert extract("<h2> </h2><h2>The <b>name</b></h2><h2>More").subheading == "The name"
+
+
 @pytest.mark.parametrize("name", EXTRACTORS)
 def test_text_after_what_no_parser_takes_is_kept(name: str) -> None:
     """A NUL, a lone surrogate and an XML declaration of another charset lose no text."""

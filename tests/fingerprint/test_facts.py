@@ -82,6 +82,20 @@ def test_on_one_host_headings_are_those_that_are_written() -> None:
     assert facts(headings=("|",)).headings == facts(headings=()).headings
 
 
+def test_the_first_h2_is_a_name_where_the_text_does_not_speak_of_the_others() -> None:
+    named, other = {"subheading": "Camera K510"}, {"subheading": "Camera K520"}
+    shop = {"title": "Our shop", "headings": ("Welcome",)}
+    assert facts(**shop, **named).headings != facts(**shop, **other).headings
+    shop["text"] = "The shop has many cameras."
+    assert facts(**shop, **named).headings == facts(**shop, **other).headings
+
+
+def test_labels_are_names_without_their_numbers_and_signs() -> None:
+    one = facts(labels=("Camera K510", "12 visitors, 2015-03-01"))
+    assert one.headings == facts(labels=("camera k510:", "7 visitors, 2016-04-11")).headings
+    assert one.headings != facts(labels=("Camera K520", "12 visitors, 2015-03-01")).headings
+
+
 @pytest.mark.parametrize(
     ("title", "site"),
     [
@@ -126,6 +140,18 @@ def test_a_text_backs_a_heading_whose_words_it_has(heading: str, text: str, back
 def test_a_page_without_headings_has_no_hash_of_any() -> None:
     none = facts(title=" | ", headings=("", "…"))
     assert (none.headings, none.title, none.heading) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("name", ["<h2>{}</h2>", "<b>{}</b>", "<td>{}", "<p>{}</p>"])
+def test_records_under_one_title_have_headings_of_their_own(name: str) -> None:
+    pages = (
+        "<title>The shop</title><table><tr><td><a href=/>Home</a></td></tr></table>"
+        f"<div>{name.format(record)}</div><div>Price: 12.00</div><p>{article(1)}</p>"
+        for record in ("Camera K510", "Camera K520")
+    )
+    one, other = (facts(extract(html)) for html in pages)
+    assert one.headings != other.headings
+    assert (one.title, one.heading, one.text_steps) == (other.title, 0, other.text_steps)
 
 
 def test_hashes_follow_the_seed() -> None:

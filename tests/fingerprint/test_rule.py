@@ -95,6 +95,14 @@ def test_short_texts_under_two_paths_of_one_host_have_to_be_nearer_still() -> No
         assert rule(short, STORY, kin, 48, 48) == (True, "like-headings")
 
 
+def test_a_reply_that_quotes_a_mail_is_no_copy_of_it() -> None:
+    mail = page(text=1400, shown=1500)
+    assert rule(mail, STORY, HOST, 32, 48) == (True, "like-headings")
+    assert rule(mail, STORY, HOST, 33, 48) == (False, "short")
+    for other, kin in ((STORY, HOST), (mail, QUERY), (mail, VERSIONS), (mail, DOMAIN)):
+        assert rule(other, STORY, kin, 48, 48) == (True, "like-headings")
+
+
 def test_views_of_one_list_may_be_near_if_what_stands_around_them_is_alike() -> None:
     short = page(text=200, shown=500)
     assert rule(short, short, QUERY, 48, 48) == (True, "like-headings")
