@@ -28,7 +28,7 @@ _VERSIONS = {
     **dict.fromkeys(("characters", "words", "keywords", "pypi"), 1),
     "main": 3,
     "text": 1,
-    "facts": 3,
+    "facts": 4,
 }
 
 
