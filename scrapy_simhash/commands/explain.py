@@ -101,11 +101,11 @@ def _in_index(index: Index, own: Sequence[Entry]) -> Iterator[str]:
         found = index.query(entry.fingerprint, scope=entry.scope)
         near = [other for other in found if other.key != entry.key]
         yield f"  near it: {count(len(near), 'page')} of the index"
+        k = index.spec.distance
         for other in near[:_SHOWN]:
-            ruling = Rule(index.spec.distance)(
-                entry.key, entry.facts, other.key, other.facts, other.distance
-            )
-            yield f"    {other.distance:3} bits  {other.key}"
+            ruling = Rule(k)(entry.key, entry.facts, other.key, other.facts, other.distance)
+            beyond = f"  (beyond k = {k})" if other.distance > k else ""
+            yield f"    {other.distance:3} bits  {other.key}{beyond}"
             verdict = "a copy" if ruling.is_copy else "another page"
             yield f"              {verdict}: {sentence(ruling.reason)}"
             if entry.facts and other.facts:

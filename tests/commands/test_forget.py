@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -204,6 +205,25 @@ def test_explain_judges_the_pages_of_the_index_that_are_near(tmp_path: Path, cap
     assert "another page: the headings differ" in out
     assert re.search(r"^ +this page +that page$", out, re.MULTILINE)
     assert re.search(r"^ +main text +about [\d,]+ of [\d,]+ bytes +about ", out, re.MULTILINE)
+
+
+@pytest.mark.parametrize("backend", ["sqlite", "redis", "redis-local"])
+def test_explain_looks_as_far_as_a_crawl_does(
+    backend: str, stores: Callable[[str], Any], capsys: Any
+) -> None:
+    wide = stores(backend).url
+    recipe = named_recipe("default")
+    page = analyse_html(html(article(1), title="One").decode(), recipe)
+    assert page.fingerprint is not None
+    value = page.fingerprint.value ^ ((1 << 60) - 1)
+    far = replace(page.fingerprint, value=value)
+    with closing(open_index(wide, spec_of(recipe))) as index:
+        for key, made in (("http://a.example/1", page.fingerprint), ("http://b.example/1", far)):
+            index.put([Entry(key, made, facts=page.facts, time=1.7e9)])
+    assert simhash("explain", "http://a.example/1", "--index", wide) == 0
+    out = capsys.readouterr().out
+    assert "60 bits  http://b.example/1  (beyond k = 48)" in out
+    assert "a copy: " in out
 
 
 @pytest.mark.parametrize(
