@@ -29,15 +29,11 @@ def duration(seconds: float) -> str:
     """Return a number of seconds in at most two units."""
     if seconds < 9.95 and seconds != int(seconds):
         return f"{seconds:.1f} s"
-    whole = round(seconds)
-    parts = []
+    parts, left = [], round(seconds)
     for unit, length in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
-        number, whole = divmod(whole, length)
-        if number:
-            parts.append(f"{number:,} {unit}")
-        if len(parts) == 2 or (parts and not number):
-            break
-    return " ".join(parts) or "0 s"
+        number, left = divmod(left, length)
+        parts += [f"{number:,} {unit}"] * (number > 0)
+    return " ".join(parts[:2]) or "0 s"
 
 
 def moment(time: float) -> str:
