@@ -6,11 +6,10 @@ before a setting is read.
 
 from __future__ import annotations
 
-import ast
 import contextlib
+import json
 import os
 import re
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import Field, dataclass, field, fields, replace
 from math import inf
@@ -24,6 +23,7 @@ from scrapy.utils.job import job_dir
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.keys import SCOPES, Scope
 from scrapy_simhash.redis_settings import scrapy_redis_url, uses_scrapy_redis
+from scrapy_simhash.report.words import clipped
 
 if TYPE_CHECKING:
     from scrapy_simhash.fingerprint.recipe import Recipe
@@ -46,15 +46,11 @@ T = TypeVar("T")
 
 
 def _error(name: str, said: str) -> SettingError:
-    return SettingError(f"{name}: {_cut(said, _SAID)}")
-
-
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1] + "…"
+    return SettingError(f"{name}: {clipped(said, _SAID)}")
 
 
 def _shown(value: object) -> str:
-    return _cut(repr(value), _SHOWN)
+    return clipped(repr(value), _SHOWN)
 
 
 def _get(settings: BaseSettings, name: str) -> Any:
@@ -109,14 +105,11 @@ def _number(
 def _spare_never(settings: BaseSettings, name: str) -> tuple[re.Pattern[str], ...]:
     given = expressions = _get(settings, name)
     if isinstance(given, str):
-        # Text that is no list, as a settings file writes it, is the only expression.
+        # On a command line, text that is no list in JSON is the only expression.
         expressions = [given]
-        no_literal = ValueError, SyntaxError, MemoryError, RecursionError
-        with contextlib.suppress(*no_literal), warnings.catch_warnings():
-            # Expressions are full of backslashes, not all of which a literal knows.
-            warnings.simplefilter("ignore")
-            if isinstance(literal := ast.literal_eval(given), list):
-                expressions = literal
+        with contextlib.suppress(ValueError, RecursionError):
+            if isinstance(read := json.loads(given), list):
+                expressions = read
     try:
         return tuple(map(re.compile, expressions))
     except (TypeError, re.error, RecursionError, OverflowError) as error:
@@ -172,9 +165,6 @@ def _log_path(settings: BaseSettings, name: str) -> Path | None:
         return None
     try:
         path = Path(value).absolute()
-        # exists() is false, too, for a name that is too long.
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            path.stat()
         # Its folder is made when there is something to write.
         there = next(place for place in (path, *path.parents) if place.exists())
         is_usable = os.access(there, os.W_OK) and there.is_dir() == (there != path)
@@ -303,4 +293,4 @@ def refuse_unknown(settings: BaseSettings) -> None:
             names = {known.removeprefix(_PREFIX): known for known in DEFAULTS}
             meant = get_close_matches(name.removeprefix(_PREFIX)[:_SHOWN], names, 1)
             hint = f"; did you mean {names[meant[0]]}?" if meant else ""
-            raise _error(_cut(name, _SHOWN), f"there is no such setting{hint}")
+            raise _error(clipped(name, _SHOWN), f"there is no such setting{hint}")
