@@ -27,7 +27,6 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, astuple
 from itertools import product
-from typing import Any
 
 from scrapy.settings import BaseSettings
 
@@ -66,7 +65,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     lines = tables(results)
     for result in results:
         lines += wrong_pairs(result, options.show)
-    show(options, lines, {"results": [_plain(result) for result in results]})
+    show(options, lines, {"results": [asdict(result) for result in results]})
 
 
 def tables(results: Sequence[Result]) -> list[str]:
@@ -109,11 +108,3 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[object]], left: int) -> 
 def _share(value: float | None) -> str | None:
     # Rounded down: 1.0000 is for what is without any fault.
     return None if value is None else f"{int(value * 10_000) / 10_000:.4f}"
-
-
-def _plain(result: Result) -> dict[str, Any]:
-    values = asdict(result)
-    for name in ("score", "like_headed"):
-        score = getattr(result, name)
-        values[name] |= {"precision": score.precision, "recall": score.recall}
-    return values

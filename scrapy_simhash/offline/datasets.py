@@ -46,7 +46,7 @@ def read_dataset(folder: str | Path) -> Dataset:
     if path is None:
         raise FileError(f"{folder}: it is no folder with {' or '.join(_DOCUMENTS)}")
     documents: dict[str, SavedPage] = {}
-    for number, page in enumerate(read_pages(path, names=("id",)), 1):
+    for number, page in enumerate(read_pages(path), 1):
         if page.name in documents:
             raise FileError(f"{path}, document {number}: the id {page.name} is there twice")
         documents[page.name] = page

@@ -16,7 +16,7 @@ from scrapy_simhash.keys import page_key, plain_key
 from scrapy_simhash.offline.files import FileError, json_lines, unpacked, unpacked_name
 
 _LINES, _HTML, _WARC = (".jsonl", ".jl", ".ndjson"), (".html", ".htm", ".xhtml"), (".warc",)
-_CONTENT = ("html", "html_base64", "text")
+_NAMES, _CONTENT = ("id", "url"), ("html", "html_base64", "text")
 _HTML_TYPES = ("text/html", "application/xhtml+xml")
 
 
@@ -38,18 +38,12 @@ class SavedPage:
 
 
 def read_pages(
-    path: str | Path,
-    passed: Callable[[int], object] = lambda _: None,
-    names: tuple[str, ...] = ("url", "id"),
+    path: str | Path, passed: Callable[[int], object] = lambda _: None
 ) -> Iterator[SavedPage]:
     """Yield the pages of a file, or of all files of a folder in sorted order.
 
-    Of a WARC file, the responses with status 200 and HTML are taken.
-
-    Args:
-        path: the file or folder.
-        passed: called with the number of bytes on the disk that were read since its last call.
-        names: the fields of a line that may name its page.
+    Of a WARC file, the responses with status 200 and HTML are taken. ``passed`` is called with the
+    number of bytes on the disk that were read since its last call.
 
     Raises:
         FileError: there is nothing that can be read. Lines are checked as they are reached.
@@ -59,7 +53,7 @@ def read_pages(
         name = file.relative_to(path).as_posix() if path.is_dir() else file.name
         begun = 0
         with unpacked(file) as (content, raw):
-            for page in _read(file, name, content, names):
+            for page in _read(file, name, content):
                 passed(raw.tell() - begun)
                 begun = raw.tell()
                 yield page
@@ -79,7 +73,7 @@ def page_files(path: Path) -> list[Path]:
     return files
 
 
-def _read(path: Path, name: str, file: IO[bytes], names: tuple[str, ...]) -> Iterator[SavedPage]:
+def _read(path: Path, name: str, file: IO[bytes]) -> Iterator[SavedPage]:
     kind = unpacked_name(path)
     if kind.endswith(_HTML):
         yield SavedPage(name, plain_key(name), Body(file.read()))
@@ -87,13 +81,13 @@ def _read(path: Path, name: str, file: IO[bytes], names: tuple[str, ...]) -> Ite
         yield from _warc(path, file)
     else:
         for where, entry in json_lines(file, path):
-            yield _page(entry, names, where)
+            yield _page(entry, where)
 
 
-def _page(entry: dict[str, Any], names: tuple[str, ...], where: str) -> SavedPage:
-    _, name = _first(entry, names, where)
+def _page(entry: dict[str, Any], where: str) -> SavedPage:
+    _, name = _first(entry, _NAMES, where)
     if not name:
-        raise FileError(f"{where}: no {' or '.join(names)} names the page")
+        raise FileError(f"{where}: no {' or '.join(_NAMES)} names the page")
     url = next((u for u in (entry.get("url"), name) if isinstance(u, str) and "://" in u), None)
     try:
         key = plain_key(name) if url is None else page_key(url)

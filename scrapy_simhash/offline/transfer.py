@@ -100,19 +100,10 @@ def read_foreign(
 ) -> Iterator[Entry]:
     """Yield what a CSV, TSV or JSON lines file has, as entries of a given time.
 
-    A negative number stands for its bits, as in languages whose integers are signed: -1 has all.
-
-    Args:
-        path: the file.
-        recipe: that made the fingerprints.
-        time: in seconds since 1970.
-        key: the column, or field, that names the page.
-        fingerprint: the one with the fingerprint.
-        base: 16 or 10: how a fingerprint is written that is text.
-
-    Raises:
-        FileError: a line has no key or fingerprint, or the recipe's block values cannot be made
-            of the fingerprint alone.
+    ``key`` and ``fingerprint`` are names of columns or fields; ``base`` is 16 or 10, for a
+    fingerprint that is text. A negative number stands for its bits, as in languages whose integers
+    are signed: -1 has all. A line without them, or a recipe whose block values cannot be made of
+    the fingerprint alone, is a FileError.
     """
     try:
         recipe.restored(0)
