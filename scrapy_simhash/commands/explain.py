@@ -55,15 +55,11 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     lines = [options.page]
     own: list[Entry] = []
     if url is not None:
-        original = last.original if last and last.verdict == "duplicate" else None
         with closing(open_existing(url)) as index:
             entries = progress("looking", len(index), of=index)
-            there = [entry for entry in entries if entry.key in names | {original}]
             # One and the same key may have come in twice, with different contents.
-            own = [entry for entry in there if entry.key in names]
+            own = [entry for entry in entries if entry.key in names]
             lines += _in_index(index, own)
-        if original is not None and len(own) == len(there):
-            lines.append("  its original is not in the index any more")
     if last is not None:
         lines += _logged(last)
     elif logs:
@@ -76,7 +72,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
 
 def _read(logs: Sequence[str | Path], names: set[str], url: str) -> tuple[LogLine | None, set[str]]:
     """Return the last line about the page, and the pages that repeat it."""
-    last: LogLine | None = None
+    last = None
     repeating: set[str] = set()
     for line in log_lines(logs):
         if not isinstance(line, LogLine):

@@ -158,10 +158,6 @@ def test_explain_says_what_became_of_a_page(url: str, log: Path, capsys: Any) ->
     assert "not in the index" in out
     assert "dropped at 2023-11-14 22:13:20 UTC, because it repeats" in out
     assert f"{A}\n    2 bits apart" in out
-    simhash("forget", A, "--yes", "--index", url)
-    capsys.readouterr()
-    simhash("explain", "http://m.example/1", *about)
-    assert "its original is not in the index any more" in capsys.readouterr().out
     assert simhash("explain", "http://m.example/7", *about) == 0
     assert "let through unchecked at 2023-11-14 22:13:20 UTC (status)" in capsys.readouterr().out
     assert simhash("explain", "http://nowhere.example/", *about) == 1
