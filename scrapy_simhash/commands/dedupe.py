@@ -73,8 +73,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
                 found = {"key": verdict.key, "kept": stays, "verdict": verdict.kind, **more}
                 verdicts.write(json.dumps(found).encode() + b"\n")
             bar.set_postfix(duplicates=copies, refresh=False)
-    pages = count(kept.total() + copies, "page")
-    say([f"{pages}: {kept.total():,} to keep, {count(copies, 'copy')}"])
+    judged = count(kept.total() + copies, "page")
+    say([f"{judged}: {kept.total():,} to keep, {count(copies, 'copy')}"])
     if kept["revisit"]:
         say([f"{kept['revisit']:,} of those to keep were in the index already"])
     if kept["skipped"]:

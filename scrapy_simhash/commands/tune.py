@@ -77,7 +77,7 @@ def _compared(path: str, recipe: Recipe) -> Iterator[tuple[SavedPage, PageAnalys
 
 def _ask(
     drawn: Sequence[tuning.Candidate],
-    pages: Sequence[tuple[SavedPage, PageAnalysis]],
+    pages: tuning.Analysed,
     answers: tuning.Answers,
     labels: IO[str],
 ) -> None:
@@ -100,7 +100,7 @@ def _ask(
             labels.flush()
 
 
-def _shown(both: Sequence[tuple[SavedPage, PageAnalysis]]) -> Iterator[str]:
+def _shown(both: tuning.Analysed) -> Iterator[str]:
     """Yield the beginnings of two texts, and what differs."""
     colour, width = has_colours(), columns() - 4
     for page, analysis in both:
@@ -113,9 +113,7 @@ def _shown(both: Sequence[tuple[SavedPage, PageAnalysis]]) -> Iterator[str]:
     yield from (f"    {line}" for line in changes or ["nothing"])
 
 
-def _read_labels(
-    labels: IO[str], pages: Sequence[tuple[SavedPage, PageAnalysis]]
-) -> tuning.Answers:
+def _read_labels(labels: IO[str], pages: tuning.Analysed) -> tuning.Answers:
     """Return the answers of a file about pages that are there."""
     number_of = {page.name: number for number, (page, _) in enumerate(pages)}
     answers = {}
@@ -142,7 +140,6 @@ def _report(estimates: Sequence[tuning.Estimate], present: int) -> list[str]:
     lines = [*aligned(rows, left=1), "* the distance that the settings have now", ""]
     best = tuning.suggest(estimates, _TARGET)
     if best is None:
-        enough = f"that {_TARGET:.0%} of the drops are right at any distance"
-        return [*lines, f"The answers do not show yet {enough}: answer more pairs."]
+        return [*lines, f"No distance has surely {_TARGET:.0%} right drops yet: answer more pairs."]
     said = f"The largest distance at which surely {_TARGET:.0%} of the drops are right:"
     return [*lines, said, "", f"    SIMHASH_DISTANCE = {best.distance}"]

@@ -24,6 +24,7 @@ _DRAWS = 4000
 
 #: By the numbers of two documents, the lesser first: whether they are near-duplicates.
 Answers: TypeAlias = dict[Numbers, bool]
+Analysed: TypeAlias = Sequence[tuple[SavedPage, PageAnalysis]]
 
 
 class Candidate(NamedTuple):
@@ -51,7 +52,7 @@ class Estimate(NamedTuple):
     high: float
 
 
-def candidates(pages: Sequence[tuple[SavedPage, PageAnalysis]], farthest: int) -> list[Candidate]:
+def candidates(pages: Analysed, farthest: int) -> list[Candidate]:
     """Return every pair that a crawl with some k up to the farthest would take for copies."""
     known = [(page.key, analysis.facts) for page, analysis in pages]
     found = []
