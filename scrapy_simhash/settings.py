@@ -27,7 +27,6 @@ from scrapy_simhash.report.words import clipped
 
 if TYPE_CHECKING:
     from scrapy_simhash.fingerprint.recipe import Recipe
-    from scrapy_simhash.index.contract import IndexSpec
 
 Action = Literal["drop", "follow", "flag"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
@@ -166,7 +165,7 @@ def _log_path(settings: BaseSettings, name: str) -> Path | None:
     try:
         path = Path(value).absolute()
         # Its folder is made when there is something to write.
-        there = next(place for place in (path, *path.parents) if place.exists())
+        there = next(place for place in (path, *path.parents) if os.access(place, os.F_OK))
         is_usable = os.access(there, os.W_OK) and there.is_dir() == (there != path)
     except (OSError, TypeError, ValueError):  # no path at all, or a NUL in it
         is_usable = False
@@ -251,12 +250,6 @@ class FilterSettings:
     def survives(self) -> bool:
         """True if the index outlives the crawl."""
         return not self.index_url.startswith("memory:")
-
-    def index_spec(self, spider: str = "") -> IndexSpec:
-        """Return how the index is opened for the pages of a spider."""
-        from scrapy_simhash.detector import spec_of
-
-        return spec_of(self.recipe, lease=self.lease, spider=spider)
 
 
 def _name(setting: Field[Any]) -> str:

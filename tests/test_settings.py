@@ -140,13 +140,6 @@ def test_reading_the_settings_opens_no_index(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_spec_of_the_index_has_what_the_settings_say() -> None:
-    settings = read(SIMHASH_DISTANCE=40, SIMHASH_LEASE=5)
-    spec = settings.index_spec("shop")
-    assert (spec.distance, spec.lease, spec.spider) == (40, 5, "shop")
-    assert (spec.recipe, spec.blocks) == (settings.recipe.identity, settings.recipe.blocks.count)
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [

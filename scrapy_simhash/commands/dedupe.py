@@ -28,7 +28,7 @@ from scrapy.settings import BaseSettings
 from scrapy_simhash.analysis.pool import analyse_all
 from scrapy_simhash.commands.chosen import add_shared_options, index_url
 from scrapy_simhash.commands.output import progress, say, whole_file
-from scrapy_simhash.detector import NearDuplicateDetector
+from scrapy_simhash.detector import NearDuplicateDetector, spec_of
 from scrapy_simhash.index import open_index
 from scrapy_simhash.offline.dedupe import decide
 from scrapy_simhash.offline.pages import page_files, read_pages
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     with contextlib.ExitStack() as stack:
         path = options.verdicts
         verdicts = stack.enter_context(whole_file(path)) if path else None
-        index = stack.enter_context(contextlib.closing(open_index(url, own.index_spec())))
+        index = stack.enter_context(contextlib.closing(open_index(url, spec_of(own.recipe))))
         bar = stack.enter_context(progress("reading", total, "B"))
         pages = (page for path in options.pages for page in read_pages(path, bar.update))
         analyses = analyse_all(

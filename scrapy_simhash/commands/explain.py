@@ -34,7 +34,6 @@ from scrapy_simhash.report.dedup_log import LogLine
 from scrapy_simhash.report.words import count, moment
 
 _SHOWN = 10
-_DONE = {"drop": "dropped", "follow": "followed, its items dropped", "flag": "flagged"}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -111,18 +110,9 @@ def _in_index(index: Index, own: Sequence[Entry]) -> Iterator[str]:
 
 
 def _logged(line: LogLine) -> Iterator[str]:
-    at = f"{moment(line.time)} UTC"
-    if line.verdict == "skipped":
-        yield f"  let through unchecked at {at} ({line.reason})"
-    elif line.verdict == "duplicate":
-        yield f"  {_DONE[line.action or 'drop']} at {at}, because it repeats"
-        yield f"    {line.original}"
-        yield f"    {line.distance} bits apart (k = {line.k})"
-        yield f"    {sentence(line.reason or '')}"
-    elif line.verdict == "revisit":
-        yield f"  let in again at {at}, because it is its own original"
-    else:
-        yield f"  let in as an original at {at}"
-    if line.near is not None:
-        yield f"    it is {line.distance} bits from {line.near}"
-        yield f"    and another page, because {sentence(line.reason or '')}"
+    action = f" ({line.action})" if line.action else ""
+    yield f"  {line.verdict}{action} at {moment(line.time)} UTC"
+    if other := line.original or line.near:
+        yield f"    {line.distance} bits (k = {line.k}) from {other}"
+    if line.reason:
+        yield f"    {sentence(line.reason)}"
