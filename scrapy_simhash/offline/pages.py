@@ -5,8 +5,8 @@ bytes as ``html_base64``, or a ``text`` without a page.
 """
 
 from base64 import b64decode
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from email.message import Message
 from pathlib import Path
 from typing import IO, Any
@@ -27,14 +27,12 @@ class SavedPage:
     Attributes:
         name: what its line or file calls it.
         key: what names it in an index: its canonical address, or else its name.
-        line: the other fields of its line, if it stood in one.
     """
 
     name: str
     key: str
     body: Body
     url: str | None = None
-    line: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
 def read_pages(
@@ -105,8 +103,7 @@ def _page(entry: dict[str, Any], where: str) -> SavedPage:
             body = Body(b64decode(value, validate=True))
         except ValueError:
             raise FileError(f"{where}: html_base64 is not base64") from None
-    rest = {name: value for name, value in entry.items() if name not in _CONTENT}
-    return SavedPage(name, key, body, url, rest)
+    return SavedPage(name, key, body, url)
 
 
 def _first(entry: dict[str, Any], names: tuple[str, ...], where: str) -> tuple[str, str]:

@@ -31,7 +31,7 @@ from scrapy_simhash.index.contract import Judge, Ruling, by_distance
 from scrapy_simhash.offline.datasets import Dataset, read_dataset
 from scrapy_simhash.offline.evaluation import Result, scored
 from scrapy_simhash.offline.pairs import near_pairs
-from tests.benchmarks.documents import html_of, text_of
+from tests.benchmarks.documents import html_of, read_marked, text_of
 from tests.benchmarks.kinds import DUPLICATES, make_kinds
 from tests.benchmarks.rivals import MinHashLSH, PypiSimhash
 
@@ -180,7 +180,7 @@ def main() -> int:
 
 
 def made_of(data: Path, name: str) -> Dataset:
-    return make_kinds(read_dataset(data / name).documents, name=name)
+    return make_kinds(read_marked(data / name).documents, name=name)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,6 @@ def test_pages_and_texts_are_named_by_their_ids(tmp_path: Path) -> None:
     assert [page.name for page in dataset.documents] == ["a", "b", "c"]
     assert [page.url for page in dataset.documents] == ["http://a.test/", None, None]
     assert [page.body.is_text for page in dataset.documents] == [False, False, True]
-    assert dataset.documents[0].line["lang"] == "en"
 
 
 LABELS = (

@@ -61,13 +61,6 @@ def test_an_address_names_the_page_by_its_canonical_form(tmp_path: Path) -> None
     ]
 
 
-def test_other_fields_of_a_line_stay_with_the_page(tmp_path: Path) -> None:
-    path = tmp_path / "pages.jsonl"
-    path.write_text(json.dumps({"id": "a", "text": "words", "more": [1]}))
-    [page] = read_pages(path)
-    assert page.line == {"id": "a", "more": [1]}
-
-
 BAD_LINES: dict[str, tuple[bytes, str]] = {
     "not JSON": (b'{"id": "a", "text": "x"}\n{nothing}\n', "line 2: not a JSON object"),
     "not an object": (b'{"id": "a", "text": "x"}\n["b"]\n', "line 2: not a JSON object"),
