@@ -4,11 +4,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from math import ceil, inf
-from pathlib import Path
 from typing import Any
 
 from scrapy_simhash.report.clusters import Cluster, Extremes
-from scrapy_simhash.report.dedup_log import CrawlStart, Line, LogLine, host_of_key, read_lines
+from scrapy_simhash.report.dedup_log import CrawlStart, Line, LogLine, host_of_key
 from scrapy_simhash.report.patterns import Pattern, add_to, first_of
 from scrapy_simhash.report.sums import Sums
 
@@ -139,18 +138,12 @@ class Figures:
         return self.counts.total()
 
 
-def read_figures(
-    paths: Iterable[str | Path], passed: Callable[[int], object] = lambda _: None
-) -> Figures:
-    """Read logs, with the rotated files beside them, twice, and return their figures.
-
-    ``passed`` is called with the bytes of each line that was read.
-    """
-    paths = list(paths)
+def read_figures(read: Callable[[], Iterable[Line | None]]) -> Figures:
+    """Return the figures of a log, whose lines are read twice."""
     figures = Figures()
-    for line in read_lines(paths, passed):
+    for line in read():
         figures.add(line)
-    figures.add_again(read_lines(paths, passed))
+    figures.add_again(read())
     return figures
 
 

@@ -12,7 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.report import patterns
-from scrapy_simhash.report.dedup_log import CrawlStart, Line, LogLine, SparedLine, to_json
+from scrapy_simhash.report.dedup_log import (
+    CrawlStart,
+    Line,
+    LogLine,
+    SparedLine,
+    read_lines,
+    to_json,
+)
 from scrapy_simhash.report.figures import Figures, plain, read_figures
 from tests.report.lines import copy, line
 
@@ -44,10 +51,14 @@ def write(path: Path, lines: Sequence[Line]) -> Path:
     return path
 
 
+def figures_of(path: Path) -> Figures:
+    return read_figures(lambda: read_lines([path]))
+
+
 @given(LINES)
 def test_figures_are_those_of_the_lines(tmp_path_factory: Any, lines: list[LogLine]) -> None:
     path = write(tmp_path_factory.mktemp("log") / "log", lines)
-    figures = read_figures([path])
+    figures = figures_of(path)
     got = plain(figures)
     json.dumps(got)
     copies = [each for each in lines if each.verdict == "duplicate"]
@@ -81,7 +92,7 @@ def test_walls_are_originals_with_many_copies_on_their_own_host(tmp_path: Path) 
     lines = [line(url=wall, text="Please log in."), line(url=mirrored)]
     lines += [copy(f"http://a.example/{number}", wall) for number in range(12)]
     lines += [copy(f"http://b{number}.example/story", mirrored) for number in range(30)]
-    figures = read_figures([write(tmp_path / "log", lines)])
+    figures = figures_of(write(tmp_path / "log", lines))
     assert [cluster.key for cluster in figures.walls] == [wall]
     assert figures.walls[0].text == "Please log in."
     assert [cluster.key for cluster in figures.clusters] == [mirrored, wall]
@@ -93,14 +104,14 @@ def test_copies_that_differ_stand_for_their_cluster_once_for_each_text(tmp_path:
     lines += [copy(f"http://c.example/{n}", original, 2, text="Another text") for n in range(3)]
     lines += [copy("http://d.example/", original, 1, text="A third text")]
     lines += [line(url=original, text="The text")]
-    [cluster] = read_figures([write(tmp_path / "log", lines)]).clusters
+    [cluster] = figures_of(write(tmp_path / "log", lines)).clusters
     assert [each.url for each in cluster.shown()] == ["http://c.example/0", "http://d.example/"]
     assert (cluster.copies, cluster.identical) == (9, 1)
 
 
 def test_page_that_was_crawled_again_is_shown_once(tmp_path: Path) -> None:
     again = copy("http://b.example/", "http://a.example/", 3, text="text")
-    [cluster] = read_figures([write(tmp_path / "log", [again, again])]).clusters
+    [cluster] = figures_of(write(tmp_path / "log", [again, again])).clusters
     assert (cluster.copies, cluster.shown()) == (2, [again])
 
 
@@ -114,7 +125,7 @@ def test_doubtful_drops_are_the_far_ones_and_those_with_other_headings(tmp_path:
         copy("http://b.example/other", second, 3, reason="long-text"),
         copy("http://b.example/alike", second, 3, reason="like-headings"),
     ]
-    figures = read_figures([write(tmp_path / "log", lines)])
+    figures = figures_of(write(tmp_path / "log", lines))
     assert [(other, each.url) for other, each in figures.far.lines()] == [
         (first, "http://b.example/farther")
     ]
@@ -128,7 +139,7 @@ def test_pages_kept_though_they_are_near_are_told_nearest_first(tmp_path: Path) 
              reason="other-heading")
         for bits in (20, 3, 40)
     ]  # fmt: skip
-    figures = read_figures([write(tmp_path / "log", lines)])
+    figures = figures_of(write(tmp_path / "log", lines))
     assert figures.near == 3
     assert [each.distance for _, each in figures.told_apart.lines()] == [3, 20, 40]
 
@@ -137,7 +148,7 @@ def test_crawls_that_wrote_the_log_are_named(tmp_path: Path) -> None:
     begun = CrawlStart(1.0, "news", {"SIMHASH_RECIPE": "default", "SIMHASH_DISTANCE": 48})
     path = tmp_path / "log"
     path.write_text(to_json(begun) + "\n" + to_json(line()) + "\n")
-    figures = read_figures([path])
+    figures = figures_of(path)
     assert (figures.starts, figures.judged, figures.unreadable) == ([begun], 1, 0)
 
 
@@ -153,7 +164,7 @@ def test_patterns_whose_pages_were_kept_come_first(tmp_path: Path) -> None:
         line(url=f"{address}9", pattern=fits),
         line(url=f"{address}6", verdict="skipped", reason="timeout", pattern=fits),
     ]
-    figures = read_figures([write(tmp_path / "log", lines)])
+    figures = figures_of(write(tmp_path / "log", lines))
     [(first, pattern), (second, other)] = patterns.first_of(figures.patterns, 5)
     assert (first, second) == (fits, "b.example/*")
     assert (pattern.spared, pattern.copies, pattern.kept) == (3, 2, 1)
@@ -165,7 +176,7 @@ def test_patterns_whose_pages_were_kept_come_first(tmp_path: Path) -> None:
 
 def test_original_of_a_post_request_is_on_its_host(tmp_path: Path) -> None:
     lines = [copy("http://a.example/q", "POST 0123456789abcdef http://b.example/q")]
-    figures = read_figures([write(tmp_path / "log", lines)])
+    figures = figures_of(write(tmp_path / "log", lines))
     assert [pair for pair, _ in figures.pairs.largest(9)] == [("a.example", "b.example")]
 
 
