@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import Field, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
@@ -50,6 +50,10 @@ def _error(name: str, said: str) -> SettingError:
 
 def _shown(value: object) -> str:
     return clipped(repr(value), _SHOWN)
+
+
+def _name(field_name: str) -> str:
+    return _PREFIX + field_name.upper()
 
 
 def _get(settings: BaseSettings, name: str) -> Any:
@@ -138,7 +142,7 @@ def _recipe(settings: BaseSettings, name: str) -> Recipe:
     except ValueError as error:
         raise _error(name, str(error)) from None
     for change, read in _CHANGES.items():
-        name = f"SIMHASH_{change.upper()}"
+        name = _name(change)
         if (value := read(settings, name)) is None:
             continue
         try:
@@ -158,7 +162,7 @@ _CHANGES: dict[str, Callable[[BaseSettings, str], Any]] = {
 }
 
 
-def _log_path(settings: BaseSettings, name: str) -> Path | None:
+def _log(settings: BaseSettings, name: str) -> Path | None:
     value = _get(settings, name)
     if not value:
         return None
@@ -189,8 +193,8 @@ def _index_url(settings: BaseSettings, name: str) -> str:
 
 
 # ruff: noqa: RUF009 - as dataclasses.field, which it wraps, _setting declares a field anew
-def _setting(default: Any, read: Callable[[BaseSettings, str], Any], name: str = "") -> Any:
-    return field(metadata={"default": default, "read": read, "name": name})
+def _setting(default: Any, read: Callable[[BaseSettings, str], Any]) -> Any:
+    return field(metadata={"default": default, "read": read})
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +209,7 @@ class FilterSettings:
         processes: worker processes for the analysis; 0 for a thread.
         spare_share: of the requests that could be spared, those that are sent all the same.
         spare_never: addresses in which one of these is found are never spared.
-        log_path: the dedup log, or None for no log.
+        log: the dedup log, or None for no log.
         log_size: bytes that its files may have together.
         log_text: characters of each page's text in it.
     """
@@ -223,7 +227,7 @@ class FilterSettings:
     spare: Spare = _setting("watch", _choice(get_args(Spare)))
     spare_share: float = _setting(0.05, _number(float, 0.01, 1))
     spare_never: tuple[re.Pattern[str], ...] = _setting([], _spare_never)
-    log_path: Path | None = _setting(None, _log_path, "SIMHASH_LOG")
+    log: Path | None = _setting(None, _log)
     log_size: int = _setting(1_000_000_000, _number(int, 10_000))
     log_text: int = _setting(1000, _number(int, 0))
     item_text_field: str | None = _setting(None, _text)
@@ -238,8 +242,7 @@ class FilterSettings:
             SettingError: one line that names the setting and says what it may be.
         """
         refuse_unknown(settings)
-        values = {each.name: each.metadata["read"](settings, _name(each)) for each in fields(cls)}
-        return cls(**values)
+        return cls(*(each.metadata["read"](settings, _name(each.name)) for each in fields(cls)))
 
     @property
     def has_items(self) -> bool:
@@ -252,15 +255,11 @@ class FilterSettings:
         return not self.index_url.startswith("memory:")
 
 
-def _name(setting: Field[Any]) -> str:
-    return setting.metadata["name"] or _PREFIX + setting.name.upper()
-
-
 #: Every setting of the plugin, with its default; the recipe is made of several.
 DEFAULTS: dict[str, Any] = {
     "SIMHASH_ENABLED": True,
-    **{f"SIMHASH_{change.upper()}": None for change in _CHANGES},
-    **{_name(each): each.metadata["default"] for each in fields(FilterSettings)},
+    **{_name(change): None for change in _CHANGES},
+    **{_name(each.name): each.metadata["default"] for each in fields(FilterSettings)},
 }
 
 

@@ -67,7 +67,7 @@ class CrawlFilter:
             self.settings.recipe,
             processes=self.settings.processes,
             timeout=self.settings.timeout,
-            excerpt_length=self.settings.log_text if self.settings.log_path else 0,
+            excerpt_length=self.settings.log_text if self.settings.log else 0,
         )
         self._claims = Claims(self._index, self._pool, on_loop=not self.settings.survives)
         self.upkeep = Upkeep(
