@@ -89,24 +89,21 @@ class WorkerProcess(asyncio.Protocol):
         self._received = bytearray()
         self._transport: asyncio.Transport | None = None
         ours, its = socket.socketpair()
-        with its:
-            try:
-                self._child = subprocess.Popen(
-                    [sys.executable, "-c", _PROGRAM],
-                    stdin=its.fileno(),
-                    stdout=its.fileno(),
-                    # An extractor given by import path must be found where the crawl finds it.
-                    env={**os.environ, "PYTHONPATH": os.pathsep.join(p or "." for p in sys.path)},
-                    # Ctrl-C at the terminal is for the crawl, which ends the child when it is done.
-                    start_new_session=True,
-                )
-            except OSError:
-                ours.close()
-                raise
-        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BYTES)
+        with ours, its:
+            self._child = subprocess.Popen(
+                [sys.executable, "-c", _PROGRAM],
+                stdin=its.fileno(),
+                stdout=its.fileno(),
+                # An extractor given by import path must be found where the crawl finds it.
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(p or "." for p in sys.path)},
+                # Ctrl-C at the terminal is for the crawl, which ends the child when it is done.
+                start_new_session=True,
+            )
+            own = ours.dup()
+        own.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BYTES)
         loop = asyncio.get_running_loop()
         self._over = loop.create_future()
-        self._connecting = loop.create_task(loop.create_unix_connection(lambda: self, sock=ours))
+        self._connecting = loop.create_task(loop.create_unix_connection(lambda: self, sock=own))
 
     @property
     def load(self) -> int:
