@@ -31,6 +31,7 @@ from scrapy_simhash.commands.output import aligned, columns, has_colours, progre
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.offline import tuning
 from scrapy_simhash.offline.pages import SavedPage, read_pages
+from scrapy_simhash.offline.pairs import near_pairs
 from scrapy_simhash.report.difference import change_lines, paint
 
 _PAGES = 3000
@@ -51,7 +52,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     with open(options.labels or os.devnull, "a+", encoding="utf-8") as labels:  # noqa: PTH123
         pages = list(_compared(options.pages, recipe))
         farthest = recipe.distance + recipe.bits // 16
-        pairs = tuning.candidates(pages, farthest)
+        near = near_pairs([analysis.fingerprint for _, analysis in pages], farthest)
+        pairs = tuning.copies(pages, near, farthest)
         if not pairs:
             raise UsageError(
                 f"{options.pages}: no two of its {len(pages)} pages could be taken for copies"
@@ -62,7 +64,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         elif not answers:
             raise UsageError("no terminal to ask at, and no answers in a file of --labels")
     distances = sorted({*range(tuning.BAND - 1, farthest + 1, tuning.BAND), recipe.distance})
-    estimates = [tuning.estimate(pairs, answers, k) for k in distances]
+    estimates = [tuning.estimate(tuning.copies(pages, pairs, k), answers, k) for k in distances]
     say(_report(estimates, recipe.distance))
 
 
@@ -76,17 +78,17 @@ def _compared(path: str, recipe: Recipe) -> Iterator[tuple[SavedPage, PageAnalys
 
 
 def _ask(
-    drawn: Sequence[tuning.Candidate],
+    drawn: Sequence[tuning.Near],
     pages: tuning.Analysed,
     answers: tuning.Answers,
     labels: IO[str],
 ) -> None:
     """Show pairs and note the answers, until they end or are broken off."""
-    for number, pair in enumerate(drawn, 1):
-        if pair.documents in answers:
+    for number, (pair, distance) in enumerate(drawn, 1):
+        if pair in answers:
             continue
-        both = [pages[document] for document in pair.documents]
-        say(["", f"{number} of {len(drawn)}: {pair.distance} bits apart", *_shown(both)])
+        both = [pages[document] for document in pair]
+        say(["", f"{number} of {len(drawn)}: {distance} bits apart", *_shown(both)])
         try:
             answer = input("near-duplicates? y, n, q to stop, else the next: ").strip().lower()[:1]
         except (EOFError, KeyboardInterrupt):
@@ -95,7 +97,7 @@ def _ask(
         if answer == "q":
             return
         if answer in ("y", "n"):
-            answers[pair.documents] = answer == "y"
+            answers[pair] = answer == "y"
             labels.write("\t".join((*(page.name for page, _ in both), answer)) + "\n")
             labels.flush()
 
