@@ -13,17 +13,16 @@ To see more of what differs, log more of each page with SIMHASH_LOG_TEXT.
 """
 
 import argparse
-import json
 from functools import partial
 from pathlib import Path
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.chosen import add_shared_options, log_lines, log_paths
+from scrapy_simhash.commands.chosen import log_lines, log_paths
 from scrapy_simhash.commands.output import say, whole_file
 from scrapy_simhash.report.dedup_log import log_files
-from scrapy_simhash.report.figures import plain, read_figures
+from scrapy_simhash.report.figures import read_figures
 from scrapy_simhash.report.page import render
 from scrapy_simhash.report.words import count, percent
 
@@ -34,7 +33,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", metavar="FILE", default=default, help=f"where the report goes ({default})"
     )
-    add_shared_options(parser, "json")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
@@ -46,9 +44,6 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     names = ", ".join(Path(log).name for log in logs)
     if figures.unreadable and not figures.judged:
         raise UsageError(f"{names}: no line of it is one of a dedup log")
-    if options.json:
-        say([json.dumps(plain(figures), indent=1)])
-        return
     with whole_file(options.output) as report:
         report.write(render(figures, names).encode("utf-8", "replace"))
     repeated = figures.count("duplicate")

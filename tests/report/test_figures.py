@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +19,7 @@ from scrapy_simhash.report.dedup_log import (
     read_lines,
     to_json,
 )
-from scrapy_simhash.report.figures import Figures, plain, read_figures
+from scrapy_simhash.report.figures import Figures, read_figures
 from tests.report.lines import copy, line
 
 HOSTS = [f"host{number}.example" for number in range(4)]
@@ -59,26 +58,24 @@ def figures_of(path: Path) -> Figures:
 def test_figures_are_those_of_the_lines(tmp_path_factory: Any, lines: list[LogLine]) -> None:
     path = write(tmp_path_factory.mktemp("log") / "log", lines)
     figures = figures_of(path)
-    got = plain(figures)
-    json.dumps(got)
     copies = [each for each in lines if each.verdict == "duplicate"]
-    assert got["judged"] == len(lines)
-    assert got["pages"] == dict(Counter(each.verdict for each in lines))
-    assert got["actions"] == ({"drop": len(copies)} if copies else {})
-    assert got["skipped"] == dict(Counter(each.reason for each in lines if each.reason))
-    for host, row in got["hosts"].items():
+    assert figures.judged == len(lines)
+    assert figures.counts == Counter(each.verdict for each in lines)
+    assert figures.actions == ({"drop": len(copies)} if copies else {})
+    assert figures.reasons == Counter(each.reason for each in lines if each.reason)
+    for host, (judged, _, others, _, _, size, _, seconds) in figures.hosts.largest():
         own = [each for each in lines if each.host == host]
         repeated = [each for each in own if each.verdict == "duplicate"]
-        assert (row["judged"], row["repeated"]) == (len(own), len(repeated))
-        assert row["bytes_repeated"] == sum(each.bytes or 0 for each in repeated)
-        assert row["seconds"] == round(sum(each.seconds or 0 for each in own))
+        assert (judged, others) == (len(own), len(repeated))
+        assert size == sum(each.bytes or 0 for each in repeated)
+        assert seconds == sum(each.seconds or 0 for each in repeated)
     pairs = Counter((each.host, str(each.original).split("/")[2]) for each in copies)
-    assert {(row["host"], row["repeats"]): row["pages"] for row in got["pairs"]} == pairs
+    assert {pair: pages for pair, (pages,) in figures.pairs.largest()} == pairs
     originals = Counter(each.original for each in copies)
-    assert len(got["clusters"]) == min(20, len(originals))
+    assert len(figures.clusters) == min(20, len(originals))
     for cluster in figures.clusters:
         own = [each.distance for each in copies if each.original == cluster.key]
-        assert cluster.copies == got["clusters"][cluster.key] == len(own)
+        assert cluster.copies == len(own)
         assert cluster.farthest == max(own)
     bars = figures.stretches.values()
     assert len(bars) <= 24
