@@ -23,7 +23,6 @@ from scrapy.utils.job import job_dir
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.keys import SCOPES, Scope
 from scrapy_simhash.redis_settings import scrapy_redis_url, uses_scrapy_redis
-from scrapy_simhash.report.words import clipped
 
 if TYPE_CHECKING:
     from scrapy_simhash.fingerprint.recipe import Recipe
@@ -36,8 +35,6 @@ Spare = Literal["watch", "defer", "skip", "off"]
 _PREFIX = "SIMHASH_"
 # Characters that a text may have.
 _LONGEST = 4096
-# Characters of a value, and of what is said about it, that a message shows.
-_SHOWN, _SAID = 80, 300
 # Seconds: 30 years, which every clock can add.
 _LONGEST_WAIT = 1e9
 
@@ -45,11 +42,7 @@ T = TypeVar("T")
 
 
 def _error(name: str, said: str) -> SettingError:
-    return SettingError(f"{name}: {clipped(said, _SAID)}")
-
-
-def _shown(value: object) -> str:
-    return clipped(repr(value), _SHOWN)
+    return SettingError(f"{name:.80}: {said:.300}")
 
 
 def _name(field_name: str) -> str:
@@ -69,7 +62,7 @@ def one_of(value: object, choices: Iterable[T], name: str) -> T:
     for choice in choices:
         if value == choice:
             return choice
-    raise _error(name, f"{_shown(value)} is none of {', '.join(map(str, choices))}")
+    raise _error(name, f"{value!r:.80} is none of {', '.join(map(str, choices))}")
 
 
 def _text(settings: BaseSettings, name: str) -> str | None:
@@ -98,7 +91,7 @@ def _number(
         except (TypeError, ValueError, OverflowError):
             whole = "a whole number" if kind is int else "a number"
             limit = f" and at most {most:,.0f}" if most < inf else ""
-            said = f"{_shown(value)} is not {whole} of at least {least:g}{limit}"
+            said = f"{value!r:.80} is not {whole} of at least {least:g}{limit}"
             raise _error(name, said) from None
         return kind(number)
 
@@ -116,7 +109,7 @@ def _spare_never(settings: BaseSettings, name: str) -> tuple[re.Pattern[str], ..
     try:
         return tuple(map(re.compile, expressions))
     except (TypeError, re.error, RecursionError, OverflowError) as error:
-        said = f"{_shown(given)} is no list of regular expressions: {error}"
+        said = f"{given!r:.80} is no list of regular expressions: {error}"
         raise _error(name, said) from None
 
 
@@ -272,8 +265,8 @@ def is_enabled(settings: BaseSettings) -> bool:
     try:
         return settings.getbool("SIMHASH_ENABLED", DEFAULTS["SIMHASH_ENABLED"])
     except (TypeError, ValueError):
-        value = _shown(_get(settings, "SIMHASH_ENABLED"))
-        raise _error("SIMHASH_ENABLED", f"{value} is neither true nor false") from None
+        value = _get(settings, "SIMHASH_ENABLED")
+        raise _error("SIMHASH_ENABLED", f"{value!r:.80} is neither true nor false") from None
 
 
 def refuse_unknown(settings: BaseSettings) -> None:
@@ -283,6 +276,6 @@ def refuse_unknown(settings: BaseSettings) -> None:
             from difflib import get_close_matches
 
             names = {known.removeprefix(_PREFIX): known for known in DEFAULTS}
-            meant = get_close_matches(name.removeprefix(_PREFIX)[:_SHOWN], names, 1)
+            meant = get_close_matches(name.removeprefix(_PREFIX)[:80], names, 1)
             hint = f"; did you mean {names[meant[0]]}?" if meant else ""
-            raise _error(clipped(name, _SHOWN), f"there is no such setting{hint}")
+            raise _error(name, f"there is no such setting{hint}")
