@@ -57,7 +57,6 @@ class WorkerProcess(asyncio.Protocol):
     Args:
         order: the first frame, see :mod:`.worker`.
         bits: of the fingerprints.
-        timeout: seconds that one page may take.
         freed: called when the child can take a page.
         ended: called when the child has ended, with the pages that it has not begun.
 
@@ -70,13 +69,11 @@ class WorkerProcess(asyncio.Protocol):
         order: bytes,
         *,
         bits: int,
-        timeout: float,
         freed: Callable[[], None],
         ended: Callable[[WorkerProcess, deque[Job]], None],
     ) -> None:
         self._order = order
         self._bits = bits
-        self._timeout = timeout
         self._freed = freed
         self._ended = ended
         self._jobs: deque[Job] = deque()
@@ -177,11 +174,8 @@ class WorkerProcess(asyncio.Protocol):
         self._child.kill()
         status = self._child.wait()
         if self._jobs:
-            self._jobs.popleft().end(self._failure(status))
+            late = PageTimeout("it took longer than the time limit")
+            died = PageFailed(f"the worker process ended with status {status}")
+            self._jobs.popleft().end(late if status == -signal.SIGALRM else died)
         self._ended(self, self._jobs)
         self._over.set_result(None)
-
-    def _failure(self, status: int) -> PageFailed:
-        if status == -signal.SIGALRM:
-            return PageTimeout(f"no answer within {self._timeout:g} seconds")
-        return PageFailed(f"the worker process ended with status {status}")
