@@ -192,19 +192,9 @@ def _setting(default: Any, read: Callable[[BaseSettings, str], Any]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class FilterSettings:
-    """The checked settings of one crawl: each with its default, and how it is read.
+    """The checked settings of one crawl, each with its default, and how it is read.
 
-    Attributes:
-        lease: seconds that a page in progress belongs to its crawler.
-        outage_pages: the number of pages that a crawl may hold while the index is away.
-        max_body_size: bytes; larger pages are let through unchecked.
-        timeout: seconds that a page's analysis may take; then it is let through unchecked.
-        processes: worker processes for the analysis; 0 for a thread.
-        spare_share: of the requests that could be spared, those that are sent all the same.
-        spare_never: addresses in which one of these is found are never spared.
-        log: the dedup log, or None for no log.
-        log_size: bytes that its files may have together.
-        log_text: characters of each page's text in it.
+    The page "Settings" of the documentation says what each does, and in which unit it is.
     """
 
     action: Action = _setting("drop", _choice(ACTIONS))

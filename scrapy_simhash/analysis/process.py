@@ -52,16 +52,10 @@ class Job:
 
 
 class WorkerProcess(asyncio.Protocol):
-    """One child, which answers pages in their order.
+    """One child, which answers pages in their order; an OSError says that it cannot be started.
 
-    Args:
-        order: the first frame, see :mod:`.worker`.
-        bits: of the fingerprints.
-        freed: called when the child can take a page.
-        ended: called when the child has ended, with the pages that it has not begun.
-
-    Raises:
-        OSError: no process can be started.
+    ``order`` is the first frame, see :mod:`.worker`. The owner is told that the child is ``freed``
+    to take a page, and that it has ``ended``, with the pages that it has not begun.
     """
 
     def __init__(

@@ -53,26 +53,7 @@ class SparedLine:
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One judged page or item.
-
-    Attributes:
-        what: ``page`` or ``item``.
-        url: an item has its key here.
-        key: its name in the index, which copies of it give as their original.
-        verdict: ``unique``, ``duplicate``, ``revisit`` or ``skipped``.
-        reason: short name of the rule's sentence that decided on a duplicate, or on a page that was
-            kept though it is near another; why a skipped page was not compared.
-        action: what was done with a duplicate: ``drop``, ``follow`` or ``flag``.
-        original: key of the nearest page that a duplicate repeats.
-        near: key of the nearest page that the rule told apart from a page that was kept.
-        distance: bits to the original, or to the near page.
-        k: the distance up to which pages are near.
-        bytes: of the body, decompressed; None for an item.
-        seconds: of the download, where that is known.
-        text: an excerpt of the main text.
-        pattern: host and signature of the address pattern that the request fitted, if it fitted
-            one and was sent all the same.
-    """
+    """One judged page or item; the page "The dedup log" of the documentation has its fields."""
 
     time: float
     what: str
@@ -158,12 +139,9 @@ def host_of_key(key: str) -> str:
 class DedupLog:
     """Appends lines to a log from a thread of its own, so that nobody waits for the disk.
 
-    Up to 20,000 lines that cannot be written, because the disk is full or the folder is gone, wait
-    for the next attempt; there is one warning.
-
-    Args:
-        path: the file; it and its folder are made when there is something to write.
-        size: bytes that the log's files may have together, about.
+    The file and its folder are made when there is something to write; all files of the log have
+    about ``size`` bytes together. Up to 20,000 lines that cannot be written, because the disk is
+    full or the folder is gone, wait for the next attempt; there is one warning.
     """
 
     def __init__(self, path: Path, *, size: int) -> None:
@@ -267,11 +245,8 @@ def read_lines(
 ) -> Iterator[Line | None]:
     """Yield the lines of logs and of the rotated files beside them, the oldest first.
 
-    A line that cannot be read, such as the half one of a process that was killed, gives None.
-    ``passed`` is called with the bytes of each line that was read.
-
-    Raises:
-        OSError: a file is not there or cannot be read.
+    A line that cannot be read, such as the half one of a process that was killed, gives None; a
+    file that cannot, an OSError. ``passed`` is called with the bytes of each line.
     """
     for path in log_files(paths):
         with path.open("rb") as file:
