@@ -10,11 +10,11 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
 from urllib.parse import quote
 
 from scrapy.settings import BaseSettings
@@ -39,6 +39,7 @@ _LONGEST = 4096
 _LONGEST_WAIT = 1e9
 
 T = TypeVar("T")
+Reader = Callable[[BaseSettings, str], Any]
 
 
 def _error(name: str, said: str) -> SettingError:
@@ -53,16 +54,15 @@ def _get(settings: BaseSettings, name: str) -> Any:
     return settings.get(name, DEFAULTS[name])
 
 
-def _choice(choices: Iterable[T]) -> Callable[[BaseSettings, str], T]:
+def _choice(choices: tuple[T, ...]) -> Reader:
     return lambda settings, name: one_of(_get(settings, name), choices, name)
 
 
-def one_of(value: object, choices: Iterable[T], name: str) -> T:
-    """Return the choice that a value is, or raise a SettingError with the name of its place."""
-    for choice in choices:
-        if value == choice:
-            return choice
-    raise _error(name, f"{value!r:.80} is none of {', '.join(map(str, choices))}")
+def one_of(value: Any, choices: tuple[T, ...], name: str) -> T:
+    """Return a value that is one of the choices, or raise a SettingError with its place."""
+    if value not in choices:
+        raise _error(name, f"{value!r:.80} is none of {', '.join(map(str, choices))}")
+    return cast("T", value)
 
 
 def _text(settings: BaseSettings, name: str) -> str | None:
@@ -74,9 +74,7 @@ def _text(settings: BaseSettings, name: str) -> str | None:
     return value
 
 
-def _number(
-    kind: Callable[[Any], Any], least: float, most: float = inf
-) -> Callable[[BaseSettings, str], Any]:
+def _number(kind: Callable[[Any], Any], least: float, most: float = inf) -> Reader:
     def read(settings: BaseSettings, name: str) -> Any:
         # Values given on the command line arrive as text.
         value = _get(settings, name)
@@ -93,7 +91,7 @@ def _number(
             limit = f" and at most {most:,.0f}" if most < inf else ""
             said = f"{value!r:.80} is not {whole} of at least {least:g}{limit}"
             raise _error(name, said) from None
-        return kind(number)
+        return number
 
     return read
 
@@ -147,7 +145,7 @@ def _recipe(settings: BaseSettings, name: str) -> Recipe:
 
 
 # The settings that change a value of the recipe.
-_CHANGES: dict[str, Callable[[BaseSettings, str], Any]] = {
+_CHANGES: dict[str, Reader] = {
     "seed": _text,
     "distance": _number(int, 0),
     "min_length": _number(int, 1),
@@ -186,7 +184,7 @@ def _index_url(settings: BaseSettings, name: str) -> str:
 
 
 # ruff: noqa: RUF009 - as dataclasses.field, which it wraps, _setting declares a field anew
-def _setting(default: Any, read: Callable[[BaseSettings, str], Any]) -> Any:
+def _setting(default: Any, read: Reader) -> Any:
     return field(metadata={"default": default, "read": read})
 
 

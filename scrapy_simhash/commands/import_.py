@@ -42,12 +42,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--key", default="url", metavar="COLUMN", help="the column that names a page (url)"
     )
-    default = "fingerprint"
     parser.add_argument(
-        "--fingerprint",
-        default=default,
-        metavar="COLUMN",
-        help=f"the column of its fingerprint ({default})",
+        "--fingerprint", default="fingerprint", metavar="COLUMN", help="that of its fingerprint"
     )
     parser.add_argument(
         "--decimal", action="store_true", help="fingerprints that are text are decimal"

@@ -29,10 +29,8 @@ from scrapy_simhash.report.words import count, percent
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("logs", nargs="*", metavar="LOG", help="dedup log")
-    default = "simhash-report.html"
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", default=default, help=f"where the report goes ({default})"
-    )
+    default, says = "simhash-report.html", "where the report goes (%(default)s)"
+    parser.add_argument("-o", "--output", metavar="FILE", default=default, help=says)
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
