@@ -6,6 +6,7 @@ a loop that is busy with something else. Equal bodies are analysed once.
 
 import asyncio
 import contextlib
+import os
 import secrets
 import traceback
 from collections import deque
@@ -148,7 +149,7 @@ def analyse_all(
     pages: Iterable[tuple[T, Body]],
     recipe: Recipe,
     *,
-    processes: int,
+    processes: int = os.cpu_count() or 1,
     timeout: float = 60.0,
     excerpt_length: int = 0,
     largest: int | None = None,

@@ -23,7 +23,6 @@ distinct pages; shuffled, the same in random orders.
 """
 
 import argparse
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, astuple
 from itertools import product
@@ -60,8 +59,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     results = []
     for dataset, recipe in product(datasets, recipes):
         with progress(dataset.name, len(dataset.documents)) as bar:
-            processes = os.cpu_count() or 1
-            results.append(evaluate(dataset, recipe, processes=processes, progress=bar.update))
+            results.append(evaluate(dataset, recipe, bar.update))
     lines = tables(results)
     for result in results:
         lines += wrong_pairs(result, options.show)

@@ -104,11 +104,7 @@ class Result:
 
 
 def evaluate(
-    dataset: Dataset,
-    recipe: Recipe,
-    *,
-    processes: int = 1,
-    progress: Callable[[], object] = lambda: None,
+    dataset: Dataset, recipe: Recipe, progress: Callable[[], object] = lambda: None
 ) -> Result:
     """Judge all pairs of a set as a crawl judges them: by distance, and then by the rule.
 
@@ -116,7 +112,7 @@ def evaluate(
     """
     known, fingerprints, skipped = [], [], Counter[str]()
     pages = ((page.key, page.body) for page in dataset.documents)
-    for key, analysis in analyse_all(pages, recipe, processes=processes):
+    for key, analysis in analyse_all(pages, recipe):
         known.append((key, analysis.facts))
         fingerprints.append(analysis.fingerprint)
         skipped.update([analysis.reason] if analysis.reason else [])
