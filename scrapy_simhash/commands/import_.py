@@ -19,7 +19,6 @@ is. Numbers below zero, as from Java, stand for their bits.
 
 import argparse
 import contextlib
-import itertools
 import time
 from functools import partial
 from pathlib import Path
@@ -32,9 +31,6 @@ from scrapy_simhash.detector import spec_of
 from scrapy_simhash.index import open_index
 from scrapy_simhash.offline.transfer import check, read_entries, read_foreign
 from scrapy_simhash.report.words import count
-
-# Pages that are added at a time.
-_BATCH = 2048
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -64,10 +60,6 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         # All of it is read once before anything is added.
         spec, entries, total = spec_of(recipe), read(), sum(1 for _ in read())
     with contextlib.closing(open_index(url, spec)) as index:
-        added = 0
-        with progress("importing", total) as bar:
-            while batch := list(itertools.islice(entries, _BATCH)):
-                added += index.put(batch)
-                bar.update(len(batch))
+        added = index.put(progress("importing", total, of=entries))
         pages = f"{count(added, 'page')} added, {total - added:,} were there"
         say([f"{pages}; the index has {len(index):,} now"])
