@@ -1,8 +1,8 @@
 """Measure precision and recall on labelled pages.
 
-A DATASET is a folder with docs.jsonl or docs.jsonl.xz: one JSON object a line,
-with "id", one of "html", "html_base64" and "text", and "url" where known; and
-with pairs.tsv: columns a, b, label, and kind where known, separated by tabs. A
+A DATASET is a folder with pages, as "scrapy simhash dedupe" reads them, such as
+docs.jsonl with "id", one of "html", "html_base64" and "text", and "url" in each line;
+and with pairs.tsv: columns a, b, label, and kind where known, separated by tabs. A
 label is duplicate, ambiguous (counts neither way) or negative, or one of these
 and the kind, as negative/template; a pair that is not listed is no duplicate.
 
