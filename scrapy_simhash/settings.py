@@ -157,16 +157,13 @@ def _log(settings: BaseSettings, name: str) -> Path | None:
     value = _get(settings, name)
     if not value:
         return None
-    try:
+    with contextlib.suppress(TypeError, ValueError):  # no path at all, or a NUL in it
         path = Path(value).absolute()
         # Its folder is made when there is something to write.
         there = next(place for place in (path, *path.parents) if os.access(place, os.F_OK))
-        is_usable = os.access(there, os.W_OK) and there.is_dir() == (there != path)
-    except (OSError, TypeError, ValueError):  # no path at all, or a NUL in it
-        is_usable = False
-    if not is_usable:
-        raise _error(name, f"no path of a file that is there or can be made: {value}")
-    return path
+        if os.access(there, os.W_OK) and there.is_dir() == (there != path):
+            return path
+    raise _error(name, f"no path of a file that is there or can be made: {value}")
 
 
 def _index_url(settings: BaseSettings, name: str) -> str:

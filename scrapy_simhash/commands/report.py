@@ -44,7 +44,6 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         raise UsageError(f"{names}: no line of it is one of a dedup log")
     with whole_file(options.output) as report:
         report.write(render(figures, names).encode("utf-8", "replace"))
-    repeated = figures.count("duplicate")
-    share = f"{count(repeated, 'near-duplicate')} ({percent(repeated, figures.judged)})"
-    said = f"{count(figures.judged)} judged, {share}" if figures.judged else "the log is empty"
-    say([f"{said}: {output.as_uri()}"])
+    repeated, judged = figures.counts["duplicate"], figures.judged
+    share = f"{count(repeated, 'near-duplicate')} ({percent(repeated, judged)})"
+    say([f"{count(judged)} judged, {share}: {output.as_uri()}"])

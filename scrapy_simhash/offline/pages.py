@@ -7,9 +7,10 @@ bytes as ``html_base64``, or a ``text`` without a page.
 from base64 import b64decode
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from email.message import Message
 from pathlib import Path
 from typing import IO, Any
+
+from w3lib.encoding import http_content_type_encoding
 
 from scrapy_simhash.analysis.page import Body, text_body
 from scrapy_simhash.keys import page_key, plain_key
@@ -128,11 +129,10 @@ def _warc(path: Path, file: IO[bytes]) -> Iterator[SavedPage]:
             url = (record.rec_headers.get_header("WARC-Target-URI") or "").strip("<>")
             if record.rec_type != "response" or not record.http_headers or not url:
                 continue
-            head = Message()
-            head["Content-Type"] = record.http_headers.get_header("Content-Type") or ""
-            is_page = head.get_content_type() in _HTML_TYPES
+            kind = record.http_headers.get_header("Content-Type") or ""
+            is_page = kind.partition(";")[0].strip().lower() in _HTML_TYPES
             if is_page and record.http_headers.get_statuscode() == "200":
-                body = Body(record.content_stream().read(), head.get_content_charset())
+                body = Body(record.content_stream().read(), http_content_type_encoding(kind))
                 try:
                     yield SavedPage(url, page_key(url), body, url)
                 except ValueError:

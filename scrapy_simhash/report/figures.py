@@ -124,10 +124,6 @@ class Figures:
         self.clusters = [clusters[key] for key in largest]
         self.walls = [clusters[key] for key in walls]
 
-    def count(self, *verdicts: str) -> int:
-        """Return how many pages and items have one of these verdicts."""
-        return sum(self.counts[verdict] for verdict in verdicts)
-
     @property
     def judged(self) -> int:
         """How many pages and items there are."""
