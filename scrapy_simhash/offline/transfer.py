@@ -19,9 +19,6 @@ from scrapy_simhash.offline.files import FileError, json_lines, json_object, row
 _FORMAT = "scrapy-simhash index"
 _VERSION = 2
 
-# The header of an index is shorter; another file may be one long line.
-_LONGEST_HEADER = 1 << 16
-
 
 def write(file: IO[bytes], spec: IndexSpec, entries: Iterable[Entry]) -> tuple[int, int]:
     """Write an index; return how many pages there are, and how many more were in progress."""
@@ -60,7 +57,7 @@ def check(path: Path) -> tuple[IndexSpec, int] | None:
     Another file gives None; an index that is not whole, or of another version, is a FileError.
     """
     with unpacked(path) as (file, _):
-        last = file.readline(_LONGEST_HEADER)
+        last = file.readline()
         head = json_object(last) or {}
         if head.get("format") != _FORMAT:
             return None
