@@ -6,16 +6,15 @@ before a setting is read.
 
 from __future__ import annotations
 
-import ast
 import contextlib
+import json
 import os
 import re
-import warnings
-from collections.abc import Callable, Iterable
-from dataclasses import Field, dataclass, field, fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
 from urllib.parse import quote
 
 from scrapy.settings import BaseSettings
@@ -27,7 +26,6 @@ from scrapy_simhash.redis_settings import scrapy_redis_url, uses_scrapy_redis
 
 if TYPE_CHECKING:
     from scrapy_simhash.fingerprint.recipe import Recipe
-    from scrapy_simhash.index.contract import IndexSpec
 
 Action = Literal["drop", "follow", "flag"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
@@ -37,40 +35,34 @@ Spare = Literal["watch", "defer", "skip", "off"]
 _PREFIX = "SIMHASH_"
 # Characters that a text may have.
 _LONGEST = 4096
-# Characters of a value, and of what is said about it, that a message shows.
-_SHOWN, _SAID = 80, 300
 # Seconds: 30 years, which every clock can add.
 _LONGEST_WAIT = 1e9
 
 T = TypeVar("T")
+Reader = Callable[[BaseSettings, str], Any]
 
 
 def _error(name: str, said: str) -> SettingError:
-    return SettingError(f"{name}: {_cut(said, _SAID)}")
+    return SettingError(f"{name:.80}: {said:.300}")
 
 
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1] + "…"
-
-
-def _shown(value: object) -> str:
-    return _cut(repr(value), _SHOWN)
+def _name(field_name: str) -> str:
+    return _PREFIX + field_name.upper()
 
 
 def _get(settings: BaseSettings, name: str) -> Any:
     return settings.get(name, DEFAULTS[name])
 
 
-def _choice(choices: Iterable[T]) -> Callable[[BaseSettings, str], T]:
+def _choice(choices: tuple[T, ...]) -> Reader:
     return lambda settings, name: one_of(_get(settings, name), choices, name)
 
 
-def one_of(value: object, choices: Iterable[T], name: str) -> T:
-    """Return the choice that a value is, or raise a SettingError with the name of its place."""
-    for choice in choices:
-        if value == choice:
-            return choice
-    raise _error(name, f"{_shown(value)} is none of {', '.join(map(str, choices))}")
+def one_of(value: Any, choices: tuple[T, ...], name: str) -> T:
+    """Return a value that is one of the choices, or raise a SettingError with its place."""
+    if value not in choices:
+        raise _error(name, f"{value!r:.80} is none of {', '.join(map(str, choices))}")
+    return cast("T", value)
 
 
 def _text(settings: BaseSettings, name: str) -> str | None:
@@ -82,9 +74,7 @@ def _text(settings: BaseSettings, name: str) -> str | None:
     return value
 
 
-def _number(
-    kind: Callable[[Any], Any], least: float, most: float = inf
-) -> Callable[[BaseSettings, str], Any]:
+def _number(kind: Callable[[Any], Any], least: float, most: float = inf) -> Reader:
     def read(settings: BaseSettings, name: str) -> Any:
         # Values given on the command line arrive as text.
         value = _get(settings, name)
@@ -99,9 +89,9 @@ def _number(
         except (TypeError, ValueError, OverflowError):
             whole = "a whole number" if kind is int else "a number"
             limit = f" and at most {most:,.0f}" if most < inf else ""
-            said = f"{_shown(value)} is not {whole} of at least {least:g}{limit}"
+            said = f"{value!r:.80} is not {whole} of at least {least:g}{limit}"
             raise _error(name, said) from None
-        return kind(number)
+        return number
 
     return read
 
@@ -109,18 +99,15 @@ def _number(
 def _spare_never(settings: BaseSettings, name: str) -> tuple[re.Pattern[str], ...]:
     given = expressions = _get(settings, name)
     if isinstance(given, str):
-        # Text that is no list, as a settings file writes it, is the only expression.
+        # On a command line, text that is no list in JSON is the only expression.
         expressions = [given]
-        no_literal = ValueError, SyntaxError, MemoryError, RecursionError
-        with contextlib.suppress(*no_literal), warnings.catch_warnings():
-            # Expressions are full of backslashes, not all of which a literal knows.
-            warnings.simplefilter("ignore")
-            if isinstance(literal := ast.literal_eval(given), list):
-                expressions = literal
+        with contextlib.suppress(ValueError, RecursionError):
+            if isinstance(read := json.loads(given), list):
+                expressions = read
     try:
         return tuple(map(re.compile, expressions))
     except (TypeError, re.error, RecursionError, OverflowError) as error:
-        said = f"{_shown(given)} is no list of regular expressions: {error}"
+        said = f"{given!r:.80} is no list of regular expressions: {error}"
         raise _error(name, said) from None
 
 
@@ -146,7 +133,7 @@ def _recipe(settings: BaseSettings, name: str) -> Recipe:
     except ValueError as error:
         raise _error(name, str(error)) from None
     for change, read in _CHANGES.items():
-        name = f"SIMHASH_{change.upper()}"
+        name = _name(change)
         if (value := read(settings, name)) is None:
             continue
         try:
@@ -158,7 +145,7 @@ def _recipe(settings: BaseSettings, name: str) -> Recipe:
 
 
 # The settings that change a value of the recipe.
-_CHANGES: dict[str, Callable[[BaseSettings, str], Any]] = {
+_CHANGES: dict[str, Reader] = {
     "seed": _text,
     "distance": _number(int, 0),
     "min_length": _number(int, 1),
@@ -166,23 +153,17 @@ _CHANGES: dict[str, Callable[[BaseSettings, str], Any]] = {
 }
 
 
-def _log_path(settings: BaseSettings, name: str) -> Path | None:
+def _log(settings: BaseSettings, name: str) -> Path | None:
     value = _get(settings, name)
     if not value:
         return None
-    try:
+    with contextlib.suppress(TypeError, ValueError):  # no path at all, or a NUL in it
         path = Path(value).absolute()
-        # exists() is false, too, for a name that is too long.
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            path.stat()
         # Its folder is made when there is something to write.
-        there = next(place for place in (path, *path.parents) if place.exists())
-        is_usable = os.access(there, os.W_OK) and there.is_dir() == (there != path)
-    except (OSError, TypeError, ValueError):  # no path at all, or a NUL in it
-        is_usable = False
-    if not is_usable:
-        raise _error(name, f"no path of a file that is there or can be made: {value}")
-    return path
+        there = next(place for place in (path, *path.parents) if os.access(place, os.F_OK))
+        if os.access(there, os.W_OK) and there.is_dir() == (there != path):
+            return path
+    raise _error(name, f"no path of a file that is there or can be made: {value}")
 
 
 def _index_url(settings: BaseSettings, name: str) -> str:
@@ -200,25 +181,15 @@ def _index_url(settings: BaseSettings, name: str) -> str:
 
 
 # ruff: noqa: RUF009 - as dataclasses.field, which it wraps, _setting declares a field anew
-def _setting(default: Any, read: Callable[[BaseSettings, str], Any], name: str = "") -> Any:
-    return field(metadata={"default": default, "read": read, "name": name})
+def _setting(default: Any, read: Reader) -> Any:
+    return field(metadata={"default": default, "read": read})
 
 
 @dataclass(frozen=True, slots=True)
 class FilterSettings:
-    """The checked settings of one crawl: each with its default, and how it is read.
+    """The checked settings of one crawl, each with its default, and how it is read.
 
-    Attributes:
-        lease: seconds that a page in progress belongs to its crawler.
-        outage_pages: the number of pages that a crawl may hold while the index is away.
-        max_body_size: bytes; larger pages are let through unchecked.
-        timeout: seconds that a page's analysis may take; then it is let through unchecked.
-        processes: worker processes for the analysis; 0 for a thread.
-        spare_share: of the requests that could be spared, those that are sent all the same.
-        spare_never: addresses in which one of these is found are never spared.
-        log_path: the dedup log, or None for no log.
-        log_size: bytes that its files may have together.
-        log_text: characters of each page's text in it.
+    The page "Settings" of the documentation says what each does, and in which unit it is.
     """
 
     action: Action = _setting("drop", _choice(ACTIONS))
@@ -234,7 +205,7 @@ class FilterSettings:
     spare: Spare = _setting("watch", _choice(get_args(Spare)))
     spare_share: float = _setting(0.05, _number(float, 0.01, 1))
     spare_never: tuple[re.Pattern[str], ...] = _setting([], _spare_never)
-    log_path: Path | None = _setting(None, _log_path, "SIMHASH_LOG")
+    log: Path | None = _setting(None, _log)
     log_size: int = _setting(1_000_000_000, _number(int, 10_000))
     log_text: int = _setting(1000, _number(int, 0))
     item_text_field: str | None = _setting(None, _text)
@@ -249,8 +220,7 @@ class FilterSettings:
             SettingError: one line that names the setting and says what it may be.
         """
         refuse_unknown(settings)
-        values = {each.name: each.metadata["read"](settings, _name(each)) for each in fields(cls)}
-        return cls(**values)
+        return cls(*(each.metadata["read"](settings, _name(each.name)) for each in fields(cls)))
 
     @property
     def has_items(self) -> bool:
@@ -262,22 +232,12 @@ class FilterSettings:
         """True if the index outlives the crawl."""
         return not self.index_url.startswith("memory:")
 
-    def index_spec(self, spider: str = "") -> IndexSpec:
-        """Return how the index is opened for the pages of a spider."""
-        from scrapy_simhash.detector import spec_of
-
-        return spec_of(self.recipe, lease=self.lease, spider=spider)
-
-
-def _name(setting: Field[Any]) -> str:
-    return setting.metadata["name"] or _PREFIX + setting.name.upper()
-
 
 #: Every setting of the plugin, with its default; the recipe is made of several.
 DEFAULTS: dict[str, Any] = {
     "SIMHASH_ENABLED": True,
-    **{f"SIMHASH_{change.upper()}": None for change in _CHANGES},
-    **{_name(each): each.metadata["default"] for each in fields(FilterSettings)},
+    **{_name(change): None for change in _CHANGES},
+    **{_name(each.name): each.metadata["default"] for each in fields(FilterSettings)},
 }
 
 
@@ -290,8 +250,8 @@ def is_enabled(settings: BaseSettings) -> bool:
     try:
         return settings.getbool("SIMHASH_ENABLED", DEFAULTS["SIMHASH_ENABLED"])
     except (TypeError, ValueError):
-        value = _shown(_get(settings, "SIMHASH_ENABLED"))
-        raise _error("SIMHASH_ENABLED", f"{value} is neither true nor false") from None
+        value = _get(settings, "SIMHASH_ENABLED")
+        raise _error("SIMHASH_ENABLED", f"{value!r:.80} is neither true nor false") from None
 
 
 def refuse_unknown(settings: BaseSettings) -> None:
@@ -301,6 +261,6 @@ def refuse_unknown(settings: BaseSettings) -> None:
             from difflib import get_close_matches
 
             names = {known.removeprefix(_PREFIX): known for known in DEFAULTS}
-            meant = get_close_matches(name.removeprefix(_PREFIX)[:_SHOWN], names, 1)
+            meant = get_close_matches(name.removeprefix(_PREFIX)[:80], names, 1)
             hint = f"; did you mean {names[meant[0]]}?" if meant else ""
-            raise _error(_cut(name, _SHOWN), f"there is no such setting{hint}")
+            raise _error(name, f"there is no such setting{hint}")

@@ -22,7 +22,7 @@ ROOMS = {
     "analysis": {"extraction", "fingerprint"},
     "report": {"fingerprint"},
     "offline": {"detector", "analysis", "fingerprint", "index", "keys"},
-    "settings": {"detector", "exceptions", "extraction", "fingerprint", "index", "keys"},
+    "settings": {"exceptions", "extraction", "fingerprint", "keys"},
     "crawl": {
         "analysis",
         "detector",

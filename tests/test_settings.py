@@ -89,7 +89,8 @@ def test_processes_are_as_many_as_the_extractor_needs_and_the_cores_allow(
         ("SIMHASH_COLOUR", "red", "there is no such setting"),
         ("SIMHASH_" + "X" * 10_000, 1, "there is no such setting"),
         ("SIMHASH_RECIPE", "x" * 5000, "SIMHASH_RECIPE: it has 5000 characters"),
-        ("SIMHASH_LOG", "x" * 10_000, "no path of a file"),
+        ("SIMHASH_LOG", "/dev/null/log", "no path of a file"),
+        ("SIMHASH_LOG", ["log"], "no path of a file"),
     ],
 )
 def test_unusable_setting_is_named_in_one_line(name: str, value: Any, says: str) -> None:
@@ -106,7 +107,7 @@ def test_unusable_setting_is_named_in_one_line(name: str, value: Any, says: str)
     ("given", "expressions"),
     [
         ('["/print/", "a,b"]', ["/print/", "a,b"]),
-        (r"""[r"/print/\d+", '\d']""", [r"/print/\d+", r"\d"]),
+        (r'["/print/\\d+"]', [r"/print/\d+"]),
         ("[0-9]", ["[0-9]"]),
         ("[]", []),
         ("/print/", ["/print/"]),
@@ -137,13 +138,6 @@ def test_switch_that_is_neither_on_nor_off_is_named(value: Any) -> None:
 def test_reading_the_settings_opens_no_index(tmp_path: Path) -> None:
     read(SIMHASH_INDEX_URL=f"sqlite:///{tmp_path}/index", SIMHASH_LOG=str(tmp_path / "log"))
     assert list(tmp_path.iterdir()) == []
-
-
-def test_spec_of_the_index_has_what_the_settings_say() -> None:
-    settings = read(SIMHASH_DISTANCE=40, SIMHASH_LEASE=5)
-    spec = settings.index_spec("shop")
-    assert (spec.distance, spec.lease, spec.spider) == (40, 5, "shop")
-    assert (spec.recipe, spec.blocks) == (settings.recipe.identity, settings.recipe.blocks.count)
 
 
 @pytest.mark.parametrize(

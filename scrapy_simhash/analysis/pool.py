@@ -6,6 +6,7 @@ a loop that is busy with something else. Equal bodies are analysed once.
 
 import asyncio
 import contextlib
+import os
 import secrets
 import traceback
 from collections import deque
@@ -49,7 +50,6 @@ class WorkerPool:
     ) -> None:
         self._recipe = recipe
         self._processes = processes
-        self._timeout = timeout
         self._excerpt_length = excerpt_length
         self._order = pack_order(recipe, timeout, excerpt_length)
         self._workers: list[WorkerProcess] = []
@@ -57,8 +57,8 @@ class WorkerPool:
         # It starts its thread with the first page.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash-analysis")
         self._closing = False
-        # By digests of bodies, the one that was asked for last at the end.
-        self._seen: dict[bytes, PageAnalysis] = {}
+        # By digest, charset and kind of a body, the one that was asked for last at the end.
+        self._seen: dict[tuple[bytes, str | None, bool], PageAnalysis] = {}
         self._most = REMEMBERED_BYTES // (1000 + 4 * excerpt_length)
         # A page that is made to be taken for another one would have to know it.
         self._seed = secrets.randbits(64)
@@ -77,18 +77,20 @@ class WorkerPool:
             PageTimeout: it took longer than the time limit.
             PageFailed: the extractor raised, or the worker process died.
         """
-        state = xxhash.xxh3_128(body.data, seed=self._seed)
-        state.update(f"\0{body.charset}\0{body.is_text}".encode())
-        digest = state.digest()
-        analysis = self._seen.pop(digest, None)
+        loop = asyncio.get_running_loop()
+        digest = xxhash.xxh3_128_digest(body.data, self._seed)
+        name = digest, body.charset, body.is_text
+        analysis = self._seen.pop(name, None)
         if analysis is not None:
             self.repeats += 1
         elif self._processes:
-            analysis = await self._analyse_in_worker(body)
+            job = Job(body, loop.create_future())
+            self._waiting.append(job)
+            self._hand_out()
+            analysis = await job.answer
         else:
-            loop = asyncio.get_running_loop()
             analysis = await loop.run_in_executor(self._thread, self._analyse_here, body)
-        self._seen[digest] = analysis
+        self._seen[name] = analysis
         if len(self._seen) > self._most:
             del self._seen[next(iter(self._seen))]
         return analysis
@@ -98,12 +100,6 @@ class WorkerPool:
             return analyse_body(body, self._recipe, self._excerpt_length)
         except Exception:  # noqa: BLE001 - anything may come from an extractor; it is reported
             raise PageFailed(traceback.format_exc()) from None
-
-    async def _analyse_in_worker(self, body: Body) -> PageAnalysis:
-        job = Job(body, asyncio.get_running_loop().create_future())
-        self._waiting.append(job)
-        self._hand_out()
-        return await job.answer
 
     def _hand_out(self) -> None:
         """Give the workers what they can take; start one more if all of them are busy."""
@@ -123,7 +119,6 @@ class WorkerPool:
             worker = WorkerProcess(
                 self._order,
                 bits=self._recipe.bits,
-                timeout=self._timeout,
                 freed=self._hand_out,
                 ended=self._worker_ended,
             )
@@ -154,7 +149,7 @@ def analyse_all(
     pages: Iterable[tuple[T, Body]],
     recipe: Recipe,
     *,
-    processes: int,
+    processes: int = os.cpu_count() or 1,
     timeout: float = 60.0,
     excerpt_length: int = 0,
     largest: int | None = None,

@@ -18,9 +18,6 @@ from scrapy_simhash.analysis.worker import LENGTHS, pack_frame, unpack_answer
 
 # Extraction libraries keep caches that only grow; a new process costs less than half a second.
 PAGES_PER_PROCESS = 20_000
-# A child that does not even end itself at the time limit (stopped, or still starting on a busy
-# machine) gets so many seconds more.
-GRACE = 10.0
 # Pages that a child has at a time: the one it works on and the next.
 AHEAD = 2
 # Bytes of the socket's buffer, so that a page ahead goes into it at once; a system may allow fewer.
@@ -55,17 +52,10 @@ class Job:
 
 
 class WorkerProcess(asyncio.Protocol):
-    """One child, which answers pages in their order.
+    """One child, which answers pages in their order; an OSError says that it cannot be started.
 
-    Args:
-        order: the first frame, see :mod:`.worker`.
-        bits: of the fingerprints.
-        timeout: seconds that one page may take.
-        freed: called when the child can take a page.
-        ended: called when the child has ended, with the pages that it has not begun.
-
-    Raises:
-        OSError: no process can be started.
+    ``order`` is the first frame, see :mod:`.worker`. The owner is told that the child is ``freed``
+    to take a page, and that it has ``ended``, with the pages that it has not begun.
     """
 
     def __init__(
@@ -73,40 +63,33 @@ class WorkerProcess(asyncio.Protocol):
         order: bytes,
         *,
         bits: int,
-        timeout: float,
         freed: Callable[[], None],
         ended: Callable[[WorkerProcess, deque[Job]], None],
     ) -> None:
         self._order = order
         self._bits = bits
-        self._timeout = timeout
         self._freed = freed
         self._ended = ended
         self._jobs: deque[Job] = deque()
         self._pages = 0
-        self._alarm: asyncio.TimerHandle | None = None
-        self._too_late = False
         self._received = bytearray()
         self._transport: asyncio.Transport | None = None
         ours, its = socket.socketpair()
-        with its:
-            try:
-                self._child = subprocess.Popen(
-                    [sys.executable, "-c", _PROGRAM],
-                    stdin=its.fileno(),
-                    stdout=its.fileno(),
-                    # An extractor given by import path must be found where the crawl finds it.
-                    env={**os.environ, "PYTHONPATH": os.pathsep.join(p or "." for p in sys.path)},
-                    # Ctrl-C at the terminal is for the crawl, which ends the child when it is done.
-                    start_new_session=True,
-                )
-            except OSError:
-                ours.close()
-                raise
-        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BYTES)
+        with ours, its:
+            self._child = subprocess.Popen(
+                [sys.executable, "-c", _PROGRAM],
+                stdin=its.fileno(),
+                stdout=its.fileno(),
+                # An extractor given by import path must be found where the crawl finds it.
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(p or "." for p in sys.path)},
+                # Ctrl-C at the terminal is for the crawl, which ends the child when it is done.
+                start_new_session=True,
+            )
+            own = ours.dup()
+        own.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BYTES)
         loop = asyncio.get_running_loop()
         self._over = loop.create_future()
-        self._connecting = loop.create_task(loop.create_unix_connection(lambda: self, sock=ours))
+        self._connecting = loop.create_task(loop.create_unix_connection(lambda: self, sock=own))
 
     @property
     def load(self) -> int:
@@ -127,22 +110,8 @@ class WorkerProcess(asyncio.Protocol):
         assert self._transport is not None
         self._jobs.append(job)
         self._pages += 1
-        if len(self._jobs) == 1:
-            self._begin_page()
         header = {"charset": job.body.charset, "is_text": job.body.is_text}
         self._transport.write(pack_frame(header, job.body.data))
-
-    def _begin_page(self) -> None:
-        """Give the child its time for the first of its pages."""
-        if self._alarm is not None:
-            self._alarm.cancel()
-        loop = asyncio.get_running_loop()
-        seconds = self._timeout + GRACE
-        self._alarm = loop.call_later(seconds, self._give_up) if self._jobs else None
-
-    def _give_up(self) -> None:
-        self._too_late = True
-        self.kill()
 
     def kill(self) -> None:
         """End the child, at once; the page that it works on fails."""
@@ -176,7 +145,6 @@ class WorkerProcess(asyncio.Protocol):
             else:
                 job.end(unpack_answer(header, body, self._bits))
         if self.load < before:
-            self._begin_page()
             if self._pages >= PAGES_PER_PROCESS and not self._jobs:
                 self.kill()
             self._freed()
@@ -199,14 +167,9 @@ class WorkerProcess(asyncio.Protocol):
         # A child that closed its socket may still run.
         self._child.kill()
         status = self._child.wait()
-        if self._alarm is not None:
-            self._alarm.cancel()
         if self._jobs:
-            self._jobs.popleft().end(self._failure(status))
+            late = PageTimeout("it took longer than the time limit")
+            died = PageFailed(f"the worker process ended with status {status}")
+            self._jobs.popleft().end(late if status == -signal.SIGALRM else died)
         self._ended(self, self._jobs)
         self._over.set_result(None)
-
-    def _failure(self, status: int) -> PageFailed:
-        if self._too_late or status == -signal.SIGALRM:
-            return PageTimeout(f"no answer within {self._timeout:g} seconds")
-        return PageFailed(f"the worker process ended with status {status}")

@@ -60,7 +60,7 @@ def log_paths(given: Sequence[str] | None, settings: BaseSettings) -> list[str |
     """Return the dedup logs that are given, or that of the settings; none is a UsageError."""
     if given:
         return list(given)
-    path = FilterSettings.from_settings(settings).log_path
+    path = FilterSettings.from_settings(settings).log
     if path is None or not path.is_file():
         raise UsageError("name a dedup log, which a crawl writes with -s SIMHASH_LOG=dedup.jsonl")
     return [path]

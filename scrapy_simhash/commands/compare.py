@@ -14,13 +14,13 @@ which sentence of the rule decided. Texts of --text may have any length.
 
 import argparse
 import http.client
-import mimetypes
 import os
 import urllib.error
 import urllib.request
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from email.message import Message
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from scrapy.exceptions import UsageError
@@ -33,12 +33,12 @@ from scrapy_simhash.commands.chosen import add_shared_options, chosen_recipe
 from scrapy_simhash.commands.output import about, columns, has_colours, say, sentence, side_by_side
 from scrapy_simhash.extraction.charset import decode_html
 from scrapy_simhash.extraction.extractor import Extraction, extract
-from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.rule import Rule
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.keys import page_key
 from scrapy_simhash.report.difference import change_lines, paint
+from scrapy_simhash.report.words import clipped
 from scrapy_simhash.settings import FilterSettings
 
 _CHANGES = 40  # lines
@@ -58,11 +58,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_shared_options(parser, "recipe")
 
 
-@dataclass(frozen=True)
-class _Side:
-    """One of the two: its name, its key in an index, and what was made of it."""
-
-    name: str
+class _Side(NamedTuple):
     key: str
     extraction: Extraction
     analysis: PageAnalysis
@@ -72,7 +68,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     recipe = chosen_recipe(options.recipe, settings)
     one, other = (_side(name, options.text, recipe, settings) for name in (options.a, options.b))
     colour = has_colours()
-    lines = [f"A  {one.name}", f"B  {other.name}", ""]
+    lines = [f"A  {_short(options.a)}", f"B  {_short(options.b)}", ""]
     lines += side_by_side(("A", "B"), _known(one), _known(other))
     apart, ruling = "not compared", None
     prints = one.analysis.fingerprint, other.analysis.fingerprint
@@ -90,9 +86,6 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     for letter, side in (("A", one), ("B", other)):
         if side.analysis.reason:
             lines.append(f"{letter} is not compared ({side.analysis.reason})")
-        elif len(normalise(side.extraction.text)) < recipe.min_length:
-            least = f"{recipe.min_length} letters and digits"
-            lines.append(f"{letter} has less than {least}: a crawl skips such texts")
     if one.extraction.text.split() == other.extraction.text.split():
         lines += ["", "The two texts are the same."]
     else:
@@ -116,24 +109,22 @@ def _side(name: str, as_text: bool, recipe: Recipe, settings: BaseSettings) -> _
         if as_text or name.endswith(".txt"):
             return _text(name, body.decode(errors="replace"), recipe)
         kind = responsetypes.from_args(filename=name, body=body[:5000])
-        named = mimetypes.guess_type(name)[0] or "application/x-unknown"
-        if kind is TextResponse and named.startswith("application/x-"):
+        if kind is TextResponse:
             # A saved page, such as index.php, says less of itself than a server does.
             kind = HtmlResponse
     elif as_text:
-        return _text(_short(name), name, recipe)
+        return _text(name, name, recipe)
     else:
         raise UsageError(f"{name}: no such file (for a text, give --text)")
     if len(body) > most or not issubclass(kind, HtmlResponse):
         reason: SkipReason = "too_large" if len(body) > most else "not_html"
-        return _Side(name, key, Extraction(""), PageAnalysis(None, reason=reason))
+        return _Side(key, Extraction(""), PageAnalysis(None, reason=reason))
     extraction = extract(decode_html(body, charset), recipe.extractor)
-    return _Side(name, key, extraction, analyse_text(extraction.text, recipe, 0, extraction))
+    return _Side(key, extraction, analyse_text(extraction.text, recipe, 0, extraction))
 
 
 def _text(name: str, text: str, recipe: Recipe) -> _Side:
-    analysis = analyse_text(text, replace(recipe, min_length=1))
-    return _Side(name, name, Extraction(text), analysis)
+    return _Side(name, Extraction(text), analyse_text(text, replace(recipe, min_length=1)))
 
 
 def _fetched(url: str, most: int, agent: str) -> tuple[bytes, Message, str]:
@@ -174,17 +165,15 @@ def _steps_of_both(one: _Side, other: _Side, recipe: Recipe) -> list[str]:
         lines += ["", f"{letter}  {len(features):,} features, with their weights"]
         lines += [f"   {weight:>10.4g}  {name!r}" for name, weight in features[:_FEATURES]]
         lines += ["   the sum of the weights for each bit, the bit below it: 1 if the sum is > 0"]
-        bits = f"{each.fingerprint.value:0{recipe.bits}b}"
         for start in range(0, recipe.bits, _SUMS):
             sums = each.sums[start : start + _SUMS]
             lines.append(f"   {start:>4}" + "".join(f"{value:>8.4g}" for value in sums))
-            lines.append(" " * 7 + "".join(f"{bit:>8}" for bit in bits[start : start + _SUMS]))
+            lines.append(" " * 7 + "".join(f"{value > 0:>8d}" for value in sums))
         lines.append(f"   block values of {recipe.blocks}; * stands at those that both have")
         row = [f"{value:08x}{mark}" for value, mark in zip(values, marked, strict=True)]
         lines += ["   " + "".join(row[n : n + 8]).rstrip() for n in range(0, len(row), 8)]
     return lines
 
 
-def _short(text: str, length: int = 60) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= length else f"{line[: length - 3]}..."
+def _short(text: str, length: int = 90) -> str:
+    return clipped(" ".join(text.split()), length)

@@ -21,7 +21,6 @@ import argparse
 import contextlib
 import json
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 from scrapy.settings import BaseSettings
@@ -29,14 +28,12 @@ from scrapy.settings import BaseSettings
 from scrapy_simhash.analysis.pool import analyse_all
 from scrapy_simhash.commands.chosen import add_shared_options, index_url
 from scrapy_simhash.commands.output import progress, say, whole_file
-from scrapy_simhash.detector import NearDuplicateDetector
+from scrapy_simhash.detector import NearDuplicateDetector, spec_of
 from scrapy_simhash.index import open_index
 from scrapy_simhash.offline.dedupe import decide
 from scrapy_simhash.offline.pages import page_files, read_pages
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import FilterSettings
-
-_SHOWN = 5
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +53,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     with contextlib.ExitStack() as stack:
         path = options.verdicts
         verdicts = stack.enter_context(whole_file(path)) if path else None
-        index = stack.enter_context(contextlib.closing(open_index(url, own.index_spec())))
+        index = stack.enter_context(contextlib.closing(open_index(url, spec_of(own.recipe))))
         bar = stack.enter_context(progress("reading", total, "B"))
         pages = (page for path in options.pages for page in read_pages(path, bar.update))
         analyses = analyse_all(
@@ -67,27 +64,18 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
             largest=own.max_body_size,
         )
         stack.enter_context(contextlib.closing(analyses))
-        stayed: Counter[str] = Counter()
-        copies: Counter[str] = Counter()
+        kept, copies = Counter[str](), 0
         for verdict, stays in decide(analyses, NearDuplicateDetector(own.recipe, index), own.scope):
-            stayed[verdict.kind] += stays
-            if not stays:
-                copies[verdict.original or verdict.key] += 1
+            kept[verdict.kind] += stays
+            copies += not stays
             if verdicts:
                 more = {name: getattr(verdict, name) for name in ("original", "distance", "reason")}
                 found = {"key": verdict.key, "kept": stays, "verdict": verdict.kind, **more}
                 verdicts.write(json.dumps(found).encode() + b"\n")
-            bar.set_postfix(duplicates=copies.total(), refresh=False)
-    say(_lines(stayed, copies))
-
-
-def _lines(stayed: Counter[str], copies: Counter[str]) -> Iterator[str]:
-    pages = count(stayed.total() + copies.total(), "page")
-    repeated = f"{count(copies.total(), 'copy')} of {len(copies):,} of them"
-    yield f"{pages}: {stayed.total():,} to keep, {repeated}"
-    if stayed["revisit"]:
-        yield f"{stayed['revisit']:,} of those to keep were in the index already"
-    if stayed["skipped"]:
-        yield f"{stayed['skipped']:,} of those to keep could not be compared"
-    for original, number in copies.most_common(_SHOWN):
-        yield f"  {count(number, 'copy'):>12} of {original}"
+            bar.set_postfix(duplicates=copies, refresh=False)
+    judged = count(kept.total() + copies, "page")
+    say([f"{judged}: {kept.total():,} to keep, {count(copies, 'copy')}"])
+    if kept["revisit"]:
+        say([f"{kept['revisit']:,} of those to keep were in the index already"])
+    if kept["skipped"]:
+        say([f"{kept['skipped']:,} of those to keep could not be compared"])

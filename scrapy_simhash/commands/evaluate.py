@@ -1,8 +1,8 @@
 """Measure precision and recall on labelled pages.
 
-A DATASET is a folder with docs.jsonl or docs.jsonl.xz: one JSON object a line,
-with "id", one of "html", "html_base64" and "text", and "url" where known; and
-with pairs.tsv: columns a, b, label, and kind where known, separated by tabs. A
+A DATASET is a folder with pages, as "scrapy simhash dedupe" reads them, such as
+docs.jsonl with "id", one of "html", "html_base64" and "text", and "url" in each line;
+and with pairs.tsv: columns a, b, label, and kind where known, separated by tabs. A
 label is duplicate, ambiguous (counts neither way) or negative, or one of these
 and the kind, as negative/template; a pair that is not listed is no duplicate.
 
@@ -23,11 +23,9 @@ distinct pages; shuffled, the same in random orders.
 """
 
 import argparse
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, astuple
 from itertools import product
-from typing import Any
 
 from scrapy.settings import BaseSettings
 
@@ -61,12 +59,11 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     results = []
     for dataset, recipe in product(datasets, recipes):
         with progress(dataset.name, len(dataset.documents)) as bar:
-            processes = os.cpu_count() or 1
-            results.append(evaluate(dataset, recipe, processes=processes, progress=bar.update))
+            results.append(evaluate(dataset, recipe, bar.update))
     lines = tables(results)
     for result in results:
         lines += wrong_pairs(result, options.show)
-    show(options, lines, {"results": [_plain(result) for result in results]})
+    show(options, lines, {"results": [asdict(result) for result in results]})
 
 
 def tables(results: Sequence[Result]) -> list[str]:
@@ -109,11 +106,3 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[object]], left: int) -> 
 def _share(value: float | None) -> str | None:
     # Rounded down: 1.0000 is for what is without any fault.
     return None if value is None else f"{int(value * 10_000) / 10_000:.4f}"
-
-
-def _plain(result: Result) -> dict[str, Any]:
-    values = asdict(result)
-    for name in ("score", "like_headed"):
-        score = getattr(result, name)
-        values[name] |= {"precision": score.precision, "recall": score.recall}
-    return values

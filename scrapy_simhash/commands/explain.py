@@ -34,7 +34,6 @@ from scrapy_simhash.report.dedup_log import LogLine
 from scrapy_simhash.report.words import count, moment
 
 _SHOWN = 10
-_DONE = {"drop": "dropped", "follow": "followed, its items dropped", "flag": "flagged"}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -55,15 +54,11 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     lines = [options.page]
     own: list[Entry] = []
     if url is not None:
-        original = last.original if last and last.verdict == "duplicate" else None
         with closing(open_existing(url)) as index:
             entries = progress("looking", len(index), of=index)
-            there = [entry for entry in entries if entry.key in names | {original}]
             # One and the same key may have come in twice, with different contents.
-            own = [entry for entry in there if entry.key in names]
+            own = [entry for entry in entries if entry.key in names]
             lines += _in_index(index, own)
-        if original is not None and len(own) == len(there):
-            lines.append("  its original is not in the index any more")
     if last is not None:
         lines += _logged(last)
     elif logs:
@@ -76,7 +71,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
 
 def _read(logs: Sequence[str | Path], names: set[str], url: str) -> tuple[LogLine | None, set[str]]:
     """Return the last line about the page, and the pages that repeat it."""
-    last: LogLine | None = None
+    last = None
     repeating: set[str] = set()
     for line in log_lines(logs):
         if not isinstance(line, LogLine):
@@ -101,11 +96,11 @@ def _in_index(index: Index, own: Sequence[Entry]) -> Iterator[str]:
         found = index.query(entry.fingerprint, scope=entry.scope)
         near = [other for other in found if other.key != entry.key]
         yield f"  near it: {count(len(near), 'page')} of the index"
+        k = index.spec.distance
         for other in near[:_SHOWN]:
-            ruling = Rule(index.spec.distance)(
-                entry.key, entry.facts, other.key, other.facts, other.distance
-            )
-            yield f"    {other.distance:3} bits  {other.key}"
+            ruling = Rule(k)(entry.key, entry.facts, other.key, other.facts, other.distance)
+            beyond = f"  (beyond k = {k})" if other.distance > k else ""
+            yield f"    {other.distance:3} bits  {other.key}{beyond}"
             verdict = "a copy" if ruling.is_copy else "another page"
             yield f"              {verdict}: {sentence(ruling.reason)}"
             if entry.facts and other.facts:
@@ -115,18 +110,9 @@ def _in_index(index: Index, own: Sequence[Entry]) -> Iterator[str]:
 
 
 def _logged(line: LogLine) -> Iterator[str]:
-    at = f"{moment(line.time)} UTC"
-    if line.verdict == "skipped":
-        yield f"  let through unchecked at {at} ({line.reason})"
-    elif line.verdict == "duplicate":
-        yield f"  {_DONE[line.action or 'drop']} at {at}, because it repeats"
-        yield f"    {line.original}"
-        yield f"    {line.distance} bits apart (k = {line.k})"
-        yield f"    {sentence(line.reason or '')}"
-    elif line.verdict == "revisit":
-        yield f"  let in again at {at}, because it is its own original"
-    else:
-        yield f"  let in as an original at {at}"
-    if line.near is not None:
-        yield f"    it is {line.distance} bits from {line.near}"
-        yield f"    and another page, because {sentence(line.reason or '')}"
+    action = f" ({line.action})" if line.action else ""
+    yield f"  {line.verdict}{action} at {moment(line.time)} UTC"
+    if other := line.original or line.near:
+        yield f"    {line.distance} bits (k = {line.k}) from {other}"
+    if line.reason:
+        yield f"    {sentence(line.reason)}"

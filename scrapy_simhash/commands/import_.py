@@ -19,7 +19,6 @@ is. Numbers below zero, as from Java, stand for their bits.
 
 import argparse
 import contextlib
-import itertools
 import time
 from functools import partial
 from pathlib import Path
@@ -33,21 +32,14 @@ from scrapy_simhash.index import open_index
 from scrapy_simhash.offline.transfer import check, read_entries, read_foreign
 from scrapy_simhash.report.words import count
 
-# Pages that are added at a time.
-_BATCH = 2048
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the file to read")
     parser.add_argument(
         "--key", default="url", metavar="COLUMN", help="the column that names a page (url)"
     )
-    default = "fingerprint"
     parser.add_argument(
-        "--fingerprint",
-        default=default,
-        metavar="COLUMN",
-        help=f"the column of its fingerprint ({default})",
+        "--fingerprint", default="fingerprint", metavar="COLUMN", help="that of its fingerprint"
     )
     parser.add_argument(
         "--decimal", action="store_true", help="fingerprints that are text are decimal"
@@ -68,10 +60,6 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         # All of it is read once before anything is added.
         spec, entries, total = spec_of(recipe), read(), sum(1 for _ in read())
     with contextlib.closing(open_index(url, spec)) as index:
-        added = 0
-        with progress("importing", total) as bar:
-            while batch := list(itertools.islice(entries, _BATCH)):
-                added += index.put(batch)
-                bar.update(len(batch))
+        added = index.put(progress("importing", total, of=entries))
         pages = f"{count(added, 'page')} added, {total - added:,} were there"
         say([f"{pages}; the index has {len(index):,} now"])

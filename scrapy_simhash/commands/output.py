@@ -39,12 +39,7 @@ def progress(
 
 
 def aligned(rows: Sequence[Sequence[str]], left: int | None = None) -> list[str]:
-    """Return the lines of a table.
-
-    Args:
-        rows: cells of text, the same number in each.
-        left: how many columns stand to the left, the others to the right; all by default.
-    """
+    """Return the lines of a table: ``left`` columns, or all, stand to the left."""
     widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
@@ -76,14 +71,13 @@ def side_by_side(
     heads: tuple[str, str], one: Mapping[str, str], other: Mapping[str, str]
 ) -> list[str]:
     """Return a table of what is known of two pages, by name."""
-    names = dict.fromkeys((*one, *other))
-    rows = [(name, one.get(name, "-"), other.get(name, "-")) for name in names]
+    rows = [(name, one.get(name, "-"), other.get(name, "-")) for name in {**one, **other}]
     return aligned([("", *heads), *rows])
 
 
 def sentence(reason: str) -> str:
-    """Return the sentence of the rule that a reason stands for, and the reason."""
-    return f"{REASONS.get(reason, reason)} ({reason})"
+    """Return a reason, with the sentence of the rule if it stands for one."""
+    return f"{REASONS[reason]} ({reason})" if reason in REASONS else reason
 
 
 def has_colours() -> bool:

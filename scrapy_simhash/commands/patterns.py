@@ -18,6 +18,7 @@ import itertools
 import json
 from collections.abc import Iterator
 from contextlib import closing
+from typing import Any
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
@@ -34,15 +35,10 @@ from scrapy_simhash.url_patterns.table import PatternTable
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="signatures that are no patterns too")
-    for name, text in (
-        ("pin", "make it a pattern"),
-        ("forbid", "never make it a pattern"),
-        ("forget", "delete its counts"),
-    ):
-        help_ = f"{text} (may be repeated)"
-        parser.add_argument(
-            f"--{name}", action="append", default=[], metavar="SIGNATURE", help=help_
-        )
+    signatures: dict[str, Any] = {"action": "append", "default": [], "metavar": "SIGNATURE"}
+    parser.add_argument("--pin", **signatures, help="make it a pattern (may be repeated)")
+    parser.add_argument("--forbid", **signatures, help="never make it one (may be repeated)")
+    parser.add_argument("--forget", **signatures, help="delete its counts (may be repeated)")
     parser.add_argument("--export", metavar="FILE", help="write rules as JSON")
     add_shared_options(parser, "index")
 
@@ -81,16 +77,17 @@ def _read(store: PatternStore) -> list[tuple[float, Row]]:
     Each stands behind the bound of its share of copies, which is 0 for what is no pattern.
     """
     table = PatternTable(most_hosts=10**6, most_of_host=10**6, most=10**6)
-    examples: dict[tuple[str, str], str] = {}
     read: list[Row] = []
     rows, since = store.changes()
     while rows:
-        table.read(rows)
         read += rows
         rows, since = store.changes(since)
-    for row in read:
-        if row.example:
-            examples[row.host, table.of(row.host).present(row.signature)] = row.example
+    table.read(read)
+    examples = {
+        (row.host, table.of(row.host).present(row.signature)): row.example
+        for row in read
+        if row.example
+    }
     learner = Learner(table=table)
     found = []
     for row in table:

@@ -13,48 +13,37 @@ To see more of what differs, log more of each page with SIMHASH_LOG_TEXT.
 """
 
 import argparse
-import json
+from functools import partial
 from pathlib import Path
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.chosen import add_shared_options, log_paths
-from scrapy_simhash.commands.output import progress, say, whole_file
+from scrapy_simhash.commands.chosen import log_lines, log_paths
+from scrapy_simhash.commands.output import say, whole_file
 from scrapy_simhash.report.dedup_log import log_files
-from scrapy_simhash.report.figures import plain, read_figures
+from scrapy_simhash.report.figures import read_figures
 from scrapy_simhash.report.page import render
 from scrapy_simhash.report.words import count, percent
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("logs", nargs="*", metavar="LOG", help="dedup log")
-    default = "simhash-report.html"
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", default=default, help=f"where the report goes ({default})"
-    )
-    add_shared_options(parser, "json")
+    default, says = "simhash-report.html", "where the report goes (%(default)s)"
+    parser.add_argument("-o", "--output", metavar="FILE", default=default, help=says)
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     logs = log_paths(options.logs, settings)
-    files = log_files(logs)
     output = Path(options.output).absolute()
-    if output.resolve() in files:
+    if output.resolve() in log_files(logs):
         raise UsageError(f"-o {options.output}: it is the log itself")
-    # The log is read twice.
-    total = 2 * sum(file.stat().st_size for file in files)
-    with progress("reading", total, "B") as bar:
-        figures = read_figures(logs, bar.update)
+    figures = read_figures(partial(log_lines, logs))
     names = ", ".join(Path(log).name for log in logs)
     if figures.unreadable and not figures.judged:
         raise UsageError(f"{names}: no line of it is one of a dedup log")
-    if options.json:
-        say([json.dumps(plain(figures), indent=1)])
-        return
     with whole_file(options.output) as report:
         report.write(render(figures, names).encode("utf-8", "replace"))
-    repeated = figures.count("duplicate")
-    share = f"{count(repeated, 'near-duplicate')} ({percent(repeated, figures.judged)})"
-    said = f"{count(figures.judged)} judged, {share}" if figures.judged else "the log is empty"
-    say([f"{said}: {output.as_uri()}"])
+    repeated, judged = figures.counts["duplicate"], figures.judged
+    share = f"{count(repeated, 'near-duplicate')} ({percent(repeated, judged)})"
+    say([f"{count(judged)} judged, {share}: {output.as_uri()}"])

@@ -37,7 +37,6 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         "distance": spec.distance,
         "blocks": spec.blocks,
         "bytes": census.sizes,
-        "bytes_in_all": total,
     }
     each = f", {size(total / census.pages)} a page" if census.pages else ""
     rows = [

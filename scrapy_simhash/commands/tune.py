@@ -31,6 +31,7 @@ from scrapy_simhash.commands.output import aligned, columns, has_colours, progre
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.offline import tuning
 from scrapy_simhash.offline.pages import SavedPage, read_pages
+from scrapy_simhash.offline.pairs import near_pairs
 from scrapy_simhash.report.difference import change_lines, paint
 
 _PAGES = 3000
@@ -51,7 +52,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     with open(options.labels or os.devnull, "a+", encoding="utf-8") as labels:  # noqa: PTH123
         pages = list(_compared(options.pages, recipe))
         farthest = recipe.distance + recipe.bits // 16
-        pairs = tuning.candidates(pages, farthest)
+        near = near_pairs([analysis.fingerprint for _, analysis in pages], farthest)
+        pairs = tuning.copies(pages, near, farthest)
         if not pairs:
             raise UsageError(
                 f"{options.pages}: no two of its {len(pages)} pages could be taken for copies"
@@ -62,31 +64,31 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         elif not answers:
             raise UsageError("no terminal to ask at, and no answers in a file of --labels")
     distances = sorted({*range(tuning.BAND - 1, farthest + 1, tuning.BAND), recipe.distance})
-    estimates = [tuning.estimate(pairs, answers, k) for k in distances]
+    estimates = [tuning.estimate(tuning.copies(pages, pairs, k), answers, k) for k in distances]
     say(_report(estimates, recipe.distance))
 
 
 def _compared(path: str, recipe: Recipe) -> Iterator[tuple[SavedPage, PageAnalysis]]:
     """Yield the pages that have enough text, each with an excerpt of it."""
     pages = ((page, page.body) for page in itertools.islice(read_pages(path), _PAGES))
-    found = analyse_all(pages, recipe, processes=os.cpu_count() or 1, excerpt_length=_EXCERPT)
+    found = analyse_all(pages, recipe, excerpt_length=_EXCERPT)
     for page, analysis in progress("reading", _PAGES, of=found):
         if analysis.fingerprint is not None:
             yield page, analysis
 
 
 def _ask(
-    drawn: Sequence[tuning.Candidate],
-    pages: Sequence[tuple[SavedPage, PageAnalysis]],
+    drawn: Sequence[tuning.Near],
+    pages: tuning.Analysed,
     answers: tuning.Answers,
     labels: IO[str],
 ) -> None:
     """Show pairs and note the answers, until they end or are broken off."""
-    for number, pair in enumerate(drawn, 1):
-        if pair.documents in answers:
+    for number, (pair, distance) in enumerate(drawn, 1):
+        if pair in answers:
             continue
-        both = [pages[document] for document in pair.documents]
-        say(["", f"{number} of {len(drawn)}: {pair.distance} bits apart", *_shown(both)])
+        both = [pages[document] for document in pair]
+        say(["", f"{number} of {len(drawn)}: {distance} bits apart", *_shown(both)])
         try:
             answer = input("near-duplicates? y, n, q to stop, else the next: ").strip().lower()[:1]
         except (EOFError, KeyboardInterrupt):
@@ -95,12 +97,12 @@ def _ask(
         if answer == "q":
             return
         if answer in ("y", "n"):
-            answers[pair.documents] = answer == "y"
+            answers[pair] = answer == "y"
             labels.write("\t".join((*(page.name for page, _ in both), answer)) + "\n")
             labels.flush()
 
 
-def _shown(both: Sequence[tuple[SavedPage, PageAnalysis]]) -> Iterator[str]:
+def _shown(both: tuning.Analysed) -> Iterator[str]:
     """Yield the beginnings of two texts, and what differs."""
     colour, width = has_colours(), columns() - 4
     for page, analysis in both:
@@ -113,9 +115,7 @@ def _shown(both: Sequence[tuple[SavedPage, PageAnalysis]]) -> Iterator[str]:
     yield from (f"    {line}" for line in changes or ["nothing"])
 
 
-def _read_labels(
-    labels: IO[str], pages: Sequence[tuple[SavedPage, PageAnalysis]]
-) -> tuning.Answers:
+def _read_labels(labels: IO[str], pages: tuning.Analysed) -> tuning.Answers:
     """Return the answers of a file about pages that are there."""
     number_of = {page.name: number for number, (page, _) in enumerate(pages)}
     answers = {}
@@ -142,7 +142,6 @@ def _report(estimates: Sequence[tuning.Estimate], present: int) -> list[str]:
     lines = [*aligned(rows, left=1), "* the distance that the settings have now", ""]
     best = tuning.suggest(estimates, _TARGET)
     if best is None:
-        enough = f"that {_TARGET:.0%} of the drops are right at any distance"
-        return [*lines, f"The answers do not show yet {enough}: answer more pairs."]
+        return [*lines, f"No distance has surely {_TARGET:.0%} right drops yet: answer more pairs."]
     said = f"The largest distance at which surely {_TARGET:.0%} of the drops are right:"
     return [*lines, said, "", f"    SIMHASH_DISTANCE = {best.distance}"]

@@ -29,7 +29,7 @@ from scrapy_simhash.crawl.slow_hosts import SlowHosts
 from scrapy_simhash.crawl.sparing import Sparing
 from scrapy_simhash.crawl.summary import Summary
 from scrapy_simhash.crawl.upkeep import Upkeep
-from scrapy_simhash.detector import Verdict, verdict_of
+from scrapy_simhash.detector import Verdict, spec_of, verdict_of
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Arrival, StoreError
@@ -67,7 +67,7 @@ class CrawlFilter:
             self.settings.recipe,
             processes=self.settings.processes,
             timeout=self.settings.timeout,
-            excerpt_length=self.settings.log_text if self.settings.log_path else 0,
+            excerpt_length=self.settings.log_text if self.settings.log else 0,
         )
         self._claims = Claims(self._index, self._pool, on_loop=not self.settings.survives)
         self.upkeep = Upkeep(
@@ -244,7 +244,8 @@ class CrawlFilter:
 
 def open_outage(settings: FilterSettings, spider: str) -> Outage:
     """Open the index of a spider's crawl, or raise a SettingError that names SIMHASH_INDEX_URL."""
-    url, spec = settings.index_url, settings.index_spec(spider)
+    url = settings.index_url
+    spec = spec_of(settings.recipe, lease=settings.lease, spider=spider)
     # A file on this machine that cannot be opened now will not come by itself.
     may_come = not url.startswith(("memory:", "sqlite:"))
     try:

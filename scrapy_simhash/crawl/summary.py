@@ -50,8 +50,8 @@ class Summary:
         self._settings = settings
         self._counts = counts
         self._log: DedupLog | None = None
-        if settings.log_path is not None:
-            self._log = DedupLog(settings.log_path, size=settings.log_size)
+        if settings.log is not None:
+            self._log = DedupLog(settings.log, size=settings.log_size)
         self._hosts: Sums[str] = Sums(4)
         self._said = time.monotonic()
         self._pages_said = 0

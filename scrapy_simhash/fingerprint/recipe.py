@@ -91,16 +91,12 @@ class Recipe:
     @property
     def blocks(self) -> Slices | Bands:
         """Four slices where they find every pair within the distance, bands elsewhere."""
-        narrow = self.bits == 64 and self.distance <= _NARROW_DISTANCE
-        return Slices() if narrow else Bands()
+        return Slices() if _is_narrow(self.bits, self.distance) else Bands()
 
     @property
     def reach(self) -> int:
-        """How far apart two pages may be for the rule to judge them, in bits.
-
-        Beyond k it calls some pages of two sites copies, if their blocks find them.
-        """
-        return self.distance if isinstance(self.blocks, Slices) else self.distance * 4 // 3
+        """How far apart two pages may be for the rule to judge them, in bits."""
+        return reach_of(self.bits, self.distance)
 
     @property
     def identity(self) -> str:
@@ -157,6 +153,18 @@ class Recipe:
     def _fingerprint(self, sums: Sums) -> Fingerprint:
         value = fingerprint_from_sums(sums.values)
         return Fingerprint(value, self.bits, self.blocks.of(value, sums.hashes))
+
+
+def reach_of(bits: int, distance: int) -> int:
+    """Return the reach, in bits, of a recipe with this width and distance.
+
+    Beyond k the rule calls some pages of two sites copies, if their blocks find them.
+    """
+    return distance if _is_narrow(bits, distance) else distance * 4 // 3
+
+
+def _is_narrow(bits: int, distance: int) -> bool:
+    return bits == 64 and distance <= _NARROW_DISTANCE
 
 
 def _versioned(algorithm: str) -> str:

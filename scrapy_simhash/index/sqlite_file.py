@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from scrapy_simhash.fingerprint.recipe import reach_of
 from scrapy_simhash.index.contract import (
     IndexSpec,
     StoreDamaged,
@@ -164,7 +165,8 @@ def spec_of(file: SqliteFile) -> IndexSpec:
             "use the version that made it, or another file"
         )
     try:
-        (header,) = file.run("SELECT recipe, bits, distance, blocks FROM header")
-        return IndexSpec(*header)
+        (row,) = file.run("SELECT recipe, bits, distance, blocks FROM header")
+        recipe, bits, distance, blocks = row
+        return IndexSpec(recipe, bits, distance, blocks, reach=reach_of(bits, distance))
     except (ValueError, TypeError) as error:
         raise StoreDamaged(f"{file.name} has a damaged header: {error}") from error

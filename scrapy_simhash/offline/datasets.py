@@ -7,7 +7,6 @@ from typing import NamedTuple
 from scrapy_simhash.offline.files import FileError, table
 from scrapy_simhash.offline.pages import SavedPage, read_pages
 
-_DOCUMENTS = ("docs.jsonl", "docs.jsonl.xz")
 _LABELS = ("duplicate", "ambiguous", "negative")
 
 
@@ -42,13 +41,10 @@ def read_dataset(folder: str | Path) -> Dataset:
     ``kind``.
     """
     folder = Path(folder)
-    path = next((folder / name for name in _DOCUMENTS if (folder / name).is_file()), None)
-    if path is None:
-        raise FileError(f"{folder}: it is no folder with {' or '.join(_DOCUMENTS)}")
     documents: dict[str, SavedPage] = {}
-    for number, page in enumerate(read_pages(path, names=("id",)), 1):
+    for page in read_pages(folder):
         if page.name in documents:
-            raise FileError(f"{path}, document {number}: the id {page.name} is there twice")
+            raise FileError(f"{folder}: the id {page.name} is there twice")
         documents[page.name] = page
     labels: dict[tuple[str, str], Pair] = {}
     for where, row in table(folder / "pairs.tsv", "a", "b", "label"):

@@ -11,10 +11,9 @@ a page is compared only with those that were kept before it. So a crawl of the s
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from statistics import mean
-from typing import NamedTuple
 
 from scrapy_simhash.analysis.pool import analyse_all
 from scrapy_simhash.fingerprint.facts import Facts
@@ -28,13 +27,6 @@ from scrapy_simhash.offline.pairs import Numbers, near_pairs
 _SHUFFLES = 5
 
 
-class Near(NamedTuple):
-    """Two documents' distance, in bits, and what the rule says of them."""
-
-    distance: int
-    ruling: Ruling
-
-
 @dataclass(frozen=True, slots=True)
 class Score:
     """How the pairs that are taken for copies compare with the labelled ones.
@@ -43,22 +35,20 @@ class Score:
         found: labelled duplicates that are taken for copies.
         false: pairs that are, and are neither labelled as duplicate nor as ambiguous.
         labelled: labelled duplicates.
+        precision: the share of labelled duplicates in what is taken for copies; None if nothing is.
+        recall: the share of the labelled duplicates that are found; None if there are none.
     """
 
     found: int
     false: int
     labelled: int
+    precision: float | None = field(init=False)
+    recall: float | None = field(init=False)
 
-    @property
-    def precision(self) -> float | None:
-        """The share of labelled duplicates in what is taken for copies; None if nothing is."""
+    def __post_init__(self) -> None:
         matched = self.found + self.false
-        return self.found / matched if matched else None
-
-    @property
-    def recall(self) -> float | None:
-        """The share of the labelled duplicates that are found; None if there are none."""
-        return self.found / self.labelled if self.labelled else None
+        object.__setattr__(self, "precision", self.found / matched if matched else None)
+        object.__setattr__(self, "recall", self.found / self.labelled if self.labelled else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +104,7 @@ class Result:
 
 
 def evaluate(
-    dataset: Dataset,
-    recipe: Recipe,
-    *,
-    processes: int = 1,
-    progress: Callable[[], object] = lambda: None,
+    dataset: Dataset, recipe: Recipe, progress: Callable[[], object] = lambda: None
 ) -> Result:
     """Judge all pairs of a set as a crawl judges them: by distance, and then by the rule.
 
@@ -126,13 +112,13 @@ def evaluate(
     """
     known, fingerprints, skipped = [], [], Counter[str]()
     pages = ((page.key, page.body) for page in dataset.documents)
-    for key, analysis in analyse_all(pages, recipe, processes=processes):
+    for key, analysis in analyse_all(pages, recipe):
         known.append((key, analysis.facts))
         fingerprints.append(analysis.fingerprint)
         skipped.update([analysis.reason] if analysis.reason else [])
         progress()
     near = {
-        (a, b): Near(distance, Rule(recipe.distance)(*known[a], *known[b], distance))
+        (a, b): (distance, Rule(recipe.distance)(*known[a], *known[b], distance))
         for (a, b), distance in near_pairs(fingerprints, recipe.reach)
     }
     return scored(dataset, recipe, near, [facts for _, facts in known], skipped)
@@ -141,11 +127,11 @@ def evaluate(
 def scored(
     dataset: Dataset,
     recipe: Recipe,
-    near: Mapping[Numbers, Near],
+    near: Mapping[Numbers, tuple[int, Ruling]],
     facts: Sequence[bytes],
     skipped: dict[str, int],
 ) -> Result:
-    """Score the rulings on a set: on all pairs within the recipe's reach, the nearest first.
+    """Score distances and rulings: on all pairs within the recipe's reach, the nearest first.
 
     ``facts`` are those of each document, empty for a text.
     """
@@ -154,10 +140,10 @@ def scored(
     labels = {_ordered(number[a], number[b]): known for (a, b), known in dataset.pairs.items()}
     negatives = {_ordered(number[a], number[b]): kind for (a, b), kind in dataset.negatives.items()}
     duplicates = {p: known.kind for p, known in labels.items() if known.label == "duplicate"}
-    copies = {pair: one.distance for pair, one in near.items() if one.ruling.is_copy}
+    copies = {pair: distance for pair, (distance, ruling) in near.items() if ruling.is_copy}
     false = [pair for pair in copies if pair not in labels]
     missed = [pair for pair in duplicates if pair not in copies]
-    missed.sort(key=lambda pair: near[pair].distance if pair in near else recipe.bits)
+    missed.sort(key=lambda pair: near[pair][0] if pair in near else recipe.bits)
     alike = {pair for pair in duplicates if not _are_siblings(documents, facts, pair)}
     cluster = clusters(len(documents), duplicates)
     orders = [list(range(len(documents))) for _ in range(1 + _SHUFFLES)]

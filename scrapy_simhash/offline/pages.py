@@ -5,18 +5,19 @@ bytes as ``html_base64``, or a ``text`` without a page.
 """
 
 from base64 import b64decode
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from email.message import Message
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
+
+from w3lib.encoding import http_content_type_encoding
 
 from scrapy_simhash.analysis.page import Body, text_body
 from scrapy_simhash.keys import page_key, plain_key
 from scrapy_simhash.offline.files import FileError, json_lines, unpacked, unpacked_name
 
 _LINES, _HTML, _WARC = (".jsonl", ".jl", ".ndjson"), (".html", ".htm", ".xhtml"), (".warc",)
-_CONTENT = ("html", "html_base64", "text")
+_NAMES, _CONTENT = ("id", "url"), ("html", "html_base64", "text")
 _HTML_TYPES = ("text/html", "application/xhtml+xml")
 
 
@@ -27,29 +28,21 @@ class SavedPage:
     Attributes:
         name: what its line or file calls it.
         key: what names it in an index: its canonical address, or else its name.
-        line: the other fields of its line, if it stood in one.
     """
 
     name: str
     key: str
     body: Body
     url: str | None = None
-    line: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
 def read_pages(
-    path: str | Path,
-    passed: Callable[[int], object] = lambda _: None,
-    names: tuple[str, ...] = ("url", "id"),
+    path: str | Path, passed: Callable[[int], object] = lambda _: None
 ) -> Iterator[SavedPage]:
     """Yield the pages of a file, or of all files of a folder in sorted order.
 
-    Of a WARC file, the responses with status 200 and HTML are taken.
-
-    Args:
-        path: the file or folder.
-        passed: called with the number of bytes on the disk that were read since its last call.
-        names: the fields of a line that may name its page.
+    Of a WARC file, the responses with status 200 and HTML are taken. ``passed`` is called with the
+    number of bytes on the disk that were read since its last call.
 
     Raises:
         FileError: there is nothing that can be read. Lines are checked as they are reached.
@@ -59,7 +52,7 @@ def read_pages(
         name = file.relative_to(path).as_posix() if path.is_dir() else file.name
         begun = 0
         with unpacked(file) as (content, raw):
-            for page in _read(file, name, content, names):
+            for page in _read(file, name, content):
                 passed(raw.tell() - begun)
                 begun = raw.tell()
                 yield page
@@ -79,7 +72,7 @@ def page_files(path: Path) -> list[Path]:
     return files
 
 
-def _read(path: Path, name: str, file: IO[bytes], names: tuple[str, ...]) -> Iterator[SavedPage]:
+def _read(path: Path, name: str, file: IO[bytes]) -> Iterator[SavedPage]:
     kind = unpacked_name(path)
     if kind.endswith(_HTML):
         yield SavedPage(name, plain_key(name), Body(file.read()))
@@ -87,13 +80,13 @@ def _read(path: Path, name: str, file: IO[bytes], names: tuple[str, ...]) -> Ite
         yield from _warc(path, file)
     else:
         for where, entry in json_lines(file, path):
-            yield _page(entry, names, where)
+            yield _page(entry, where)
 
 
-def _page(entry: dict[str, Any], names: tuple[str, ...], where: str) -> SavedPage:
-    _, name = _first(entry, names, where)
+def _page(entry: dict[str, Any], where: str) -> SavedPage:
+    _, name = _first(entry, _NAMES, where)
     if not name:
-        raise FileError(f"{where}: no {' or '.join(names)} names the page")
+        raise FileError(f"{where}: no {' or '.join(_NAMES)} names the page")
     url = next((u for u in (entry.get("url"), name) if isinstance(u, str) and "://" in u), None)
     try:
         key = plain_key(name) if url is None else page_key(url)
@@ -111,8 +104,7 @@ def _page(entry: dict[str, Any], names: tuple[str, ...], where: str) -> SavedPag
             body = Body(b64decode(value, validate=True))
         except ValueError:
             raise FileError(f"{where}: html_base64 is not base64") from None
-    rest = {name: value for name, value in entry.items() if name not in _CONTENT}
-    return SavedPage(name, key, body, url, rest)
+    return SavedPage(name, key, body, url)
 
 
 def _first(entry: dict[str, Any], names: tuple[str, ...], where: str) -> tuple[str, str]:
@@ -137,11 +129,10 @@ def _warc(path: Path, file: IO[bytes]) -> Iterator[SavedPage]:
             url = (record.rec_headers.get_header("WARC-Target-URI") or "").strip("<>")
             if record.rec_type != "response" or not record.http_headers or not url:
                 continue
-            head = Message()
-            head["Content-Type"] = record.http_headers.get_header("Content-Type") or ""
-            is_page = head.get_content_type() in _HTML_TYPES
+            kind = record.http_headers.get_header("Content-Type") or ""
+            is_page = kind.partition(";")[0].strip().lower() in _HTML_TYPES
             if is_page and record.http_headers.get_statuscode() == "200":
-                body = Body(record.content_stream().read(), head.get_content_charset())
+                body = Body(record.content_stream().read(), http_content_type_encoding(kind))
                 try:
                     yield SavedPage(url, page_key(url), body, url)
                 except ValueError:

@@ -19,9 +19,6 @@ from scrapy_simhash.offline.files import FileError, json_lines, json_object, row
 _FORMAT = "scrapy-simhash index"
 _VERSION = 2
 
-# The header of an index is shorter; another file may be one long line.
-_LONGEST_HEADER = 1 << 16
-
 
 def write(file: IO[bytes], spec: IndexSpec, entries: Iterable[Entry]) -> tuple[int, int]:
     """Write an index; return how many pages there are, and how many more were in progress."""
@@ -60,7 +57,7 @@ def check(path: Path) -> tuple[IndexSpec, int] | None:
     Another file gives None; an index that is not whole, or of another version, is a FileError.
     """
     with unpacked(path) as (file, _):
-        last = file.readline(_LONGEST_HEADER)
+        last = file.readline()
         head = json_object(last) or {}
         if head.get("format") != _FORMAT:
             return None
@@ -100,19 +97,10 @@ def read_foreign(
 ) -> Iterator[Entry]:
     """Yield what a CSV, TSV or JSON lines file has, as entries of a given time.
 
-    A negative number stands for its bits, as in languages whose integers are signed: -1 has all.
-
-    Args:
-        path: the file.
-        recipe: that made the fingerprints.
-        time: in seconds since 1970.
-        key: the column, or field, that names the page.
-        fingerprint: the one with the fingerprint.
-        base: 16 or 10: how a fingerprint is written that is text.
-
-    Raises:
-        FileError: a line has no key or fingerprint, or the recipe's block values cannot be made
-            of the fingerprint alone.
+    ``key`` and ``fingerprint`` are names of columns or fields; ``base`` is 16 or 10, for a
+    fingerprint that is text. A negative number stands for its bits, as in languages whose integers
+    are signed: -1 has all. A line without them, or a recipe whose block values cannot be made of
+    the fingerprint alone, is a FileError.
     """
     try:
         recipe.restored(0)

@@ -16,7 +16,7 @@ import numpy as np
 from scrapy_simhash.analysis.page import PageAnalysis
 from scrapy_simhash.fingerprint.rule import Rule
 from scrapy_simhash.offline.pages import SavedPage
-from scrapy_simhash.offline.pairs import Numbers, near_pairs
+from scrapy_simhash.offline.pairs import Numbers
 
 # Distances that share their answers: a handful at each distance alone would say little.
 BAND = 4
@@ -24,14 +24,9 @@ _DRAWS = 4000
 
 #: By the numbers of two documents, the lesser first: whether they are near-duplicates.
 Answers: TypeAlias = dict[Numbers, bool]
-
-
-class Candidate(NamedTuple):
-    """Two documents, their distance, and the least k with which the rule calls them copies."""
-
-    documents: Numbers
-    distance: int
-    least: int
+#: Two documents, and their distance.
+Near: TypeAlias = tuple[Numbers, int]
+Analysed: TypeAlias = Sequence[tuple[SavedPage, PageAnalysis]]
 
 
 class Estimate(NamedTuple):
@@ -51,43 +46,39 @@ class Estimate(NamedTuple):
     high: float
 
 
-def candidates(pages: Sequence[tuple[SavedPage, PageAnalysis]], farthest: int) -> list[Candidate]:
-    """Return every pair that a crawl with some k up to the farthest would take for copies."""
+def copies(pages: Analysed, near: Iterable[Near], k: int) -> list[Near]:
+    """Return the pairs that a crawl with some distance takes for copies."""
     known = [(page.key, analysis.facts) for page, analysis in pages]
-    found = []
-    for (a, b), distance in near_pairs([one.fingerprint for _, one in pages], farthest):
-        # A greater k never parts a pair.
-        for k in range(3 * distance // 4, farthest + 1):
-            if Rule(k)(*known[b], *known[a], distance).is_copy:
-                found.append(Candidate((a, b), distance, k))
-                break
-    return found
+    judge = Rule(k)
+    return [
+        (pair, distance)
+        for pair, distance in near
+        if judge(*known[pair[1]], *known[pair[0]], distance).is_copy
+    ]
 
 
-def draw(pairs: Iterable[Candidate], each: int, seed: int = 0) -> list[Candidate]:
-    """Return up to ``each`` pairs of each band of distances, the nearest first."""
-    nearest_first = sorted(pairs, key=lambda pair: pair.distance)
+def draw(pairs: Iterable[Near], each: int, seed: int = 0) -> list[Near]:
+    """Return up to ``each`` pairs of each band of distances; the pairs come nearest first."""
     random = Random(seed)  # noqa: S311 - to be repeated, not secret
-    drawn: list[Candidate] = []
-    for _, group in itertools.groupby(nearest_first, key=lambda pair: pair.distance // BAND):
+    drawn: list[Near] = []
+    for _, group in itertools.groupby(pairs, key=_band):
         here = list(group)
         drawn += random.sample(here, min(each, len(here)))
-    return sorted(drawn, key=lambda pair: pair.distance)
+    return sorted(drawn, key=lambda pair: pair[1])
 
 
-def estimate(pairs: Sequence[Candidate], answers: Answers, distance: int) -> Estimate:
-    """Estimate the precision at a distance.
+def estimate(matched: Sequence[Near], answers: Answers, distance: int) -> Estimate:
+    """Estimate the precision at a distance, of the pairs that are copies with it.
 
     Among the pairs of a band that were not judged, the share of near-duplicates has the posterior
     of the answers under Jeffreys' prior, Beta(1/2 + yes, 1/2 + no).
     """
     random = np.random.default_rng(0)
-    matched = [pair for pair in pairs if pair.least <= distance]
     right = np.zeros(_DRAWS)
     answered = 0
-    for band in sorted({pair.distance // BAND for pair in matched}):
-        here = [pair.documents for pair in matched if pair.distance // BAND == band]
-        judged = [answers[documents] for documents in here if documents in answers]
+    for _, group in itertools.groupby(matched, key=_band):
+        here = [pair for pair, _ in group]
+        judged = [answers[pair] for pair in here if pair in answers]
         yes = sum(judged)
         answered += len(judged)
         share = random.beta(0.5 + yes, 0.5 + len(judged) - yes, _DRAWS)
@@ -95,6 +86,10 @@ def estimate(pairs: Sequence[Candidate], answers: Answers, distance: int) -> Est
     shares = right / max(len(matched), 1)
     low, median, high = map(float, np.percentile(shares, (5, 50, 95)))
     return Estimate(distance, len(matched), answered, median, low, high)
+
+
+def _band(pair: Near) -> int:
+    return pair[1] // BAND
 
 
 def suggest(estimates: Iterable[Estimate], target: float) -> Estimate | None:

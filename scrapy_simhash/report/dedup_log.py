@@ -6,7 +6,6 @@ seconds since 1970; a host has its port if the address names one. The log is rot
 ``dedup.jsonl`` to ``dedup.jsonl.1`` and so on; several processes may write to one log.
 """
 
-import atexit
 import contextlib
 import errno
 import fcntl
@@ -15,6 +14,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
@@ -53,26 +53,7 @@ class SparedLine:
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One judged page or item.
-
-    Attributes:
-        what: ``page`` or ``item``.
-        url: an item has its key here.
-        key: its name in the index, which copies of it give as their original.
-        verdict: ``unique``, ``duplicate``, ``revisit`` or ``skipped``.
-        reason: short name of the rule's sentence that decided on a duplicate, or on a page that was
-            kept though it is near another; why a skipped page was not compared.
-        action: what was done with a duplicate: ``drop``, ``follow`` or ``flag``.
-        original: key of the nearest page that a duplicate repeats.
-        near: key of the nearest page that the rule told apart from a page that was kept.
-        distance: bits to the original, or to the near page.
-        k: the distance up to which pages are near.
-        bytes: of the body, decompressed; None for an item.
-        seconds: of the download, where that is known.
-        text: an excerpt of the main text.
-        pattern: host and signature of the address pattern that the request fitted, if it fitted
-            one and was sent all the same.
-    """
+    """One judged page or item; the page "The dedup log" of the documentation has its fields."""
 
     time: float
     what: str
@@ -138,11 +119,8 @@ def parse_line(text: str | bytes) -> Line | None:
         and (type(value) not in (int, float) or 0 <= value < _MOST)
         for name, value in given.items()
     )
-    if isinstance(line, LogLine):
-        fits = fits and line.verdict in VERDICTS
-        if line.verdict == "duplicate":
-            fits = fits and line.original is not None and line.distance is not None
-    return line if fits else None
+    is_known = not isinstance(line, LogLine) or line.verdict in VERDICTS
+    return line if fits and is_known else None
 
 
 def host_of(url: str) -> str:
@@ -161,66 +139,56 @@ def host_of_key(key: str) -> str:
 class DedupLog:
     """Appends lines to a log from a thread of its own, so that nobody waits for the disk.
 
-    Up to 20,000 lines that cannot be written, because the disk is full or the folder is gone, wait
-    for the next attempt; there is one warning.
-
-    Args:
-        path: the file; it and its folder are made when there is something to write.
-        size: bytes that the log's files may have together, about.
+    The file and its folder are made when there is something to write; all files of the log have
+    about ``size`` bytes together. Up to 20,000 lines that cannot be written, because the disk is
+    full or the folder is gone, wait for the next attempt; there is one warning.
     """
 
     def __init__(self, path: Path, *, size: int) -> None:
         self.path = path
         self._file_size = max(1, size // FILES)
-        self._writing = threading.Lock()
         # The crawl appends, the writer takes from the beginning; both are single steps.
         self._waiting: list[Line] = []
+        self._is_due = False
         self._failing = False
         self._ended = threading.Event()
-        self._thread: threading.Thread | None = None
+        # Python waits for its work also when a crawl is not given the time to end as it should.
+        self._writer = ThreadPoolExecutor(1, "simhash-log")
 
     def write(self, line: Line) -> None:
         """Add a line; it is on its way to the disk within a second."""
         if len(self._waiting) < _MOST_WAITING:
             self._waiting.append(line)
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="simhash-log", daemon=True)
-            self._thread.start()
-            # For a crawl that is not given the time to end as it should.
-            atexit.register(self.close)
-
-    def flush(self) -> None:
-        """Write what waits, now."""
-        with self._writing:
-            lines = self._waiting[:]
-            if not lines:
-                return
-            try:
-                self._append("".join(to_json(line) + "\n" for line in lines).encode())
-            except OSError as error:
-                if not self._failing:
-                    logger.warning(
-                        "SIMHASH_LOG: %s cannot be written (%s); the crawl goes on, and so do the "
-                        "attempts",
-                        self.path,
-                        error.strerror or error,
-                    )
-                self._failing = True
-            else:
-                del self._waiting[: len(lines)]
-                self._failing = False
+        if not (self._is_due or self._ended.is_set()):
+            self._is_due = True
+            self._writer.submit(self._write_soon)
 
     def close(self) -> None:
         """Write what waits, and end the thread."""
         self._ended.set()
-        if self._thread is not None:
-            self._thread.join()
-            atexit.unregister(self.close)
-        self.flush()
+        self._writer.submit(self._write_soon)
+        self._writer.shutdown()
 
-    def _run(self) -> None:
-        while not self._ended.wait(_FLUSH_SECONDS):
-            self.flush()
+    def _write_soon(self) -> None:
+        self._ended.wait(_FLUSH_SECONDS)
+        self._is_due = False
+        lines = self._waiting[:]
+        if not lines:
+            return
+        try:
+            self._append("".join(to_json(line) + "\n" for line in lines).encode())
+        except OSError as error:
+            if not self._failing:
+                logger.warning(
+                    "SIMHASH_LOG: %s cannot be written (%s); the crawl goes on, and so do the "
+                    "attempts",
+                    self.path,
+                    error.strerror or error,
+                )
+            self._failing = True
+        else:
+            del self._waiting[: len(lines)]
+            self._failing = False
 
     def _append(self, data: bytes) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -277,11 +245,8 @@ def read_lines(
 ) -> Iterator[Line | None]:
     """Yield the lines of logs and of the rotated files beside them, the oldest first.
 
-    A line that cannot be read, such as the half one of a process that was killed, gives None.
-    ``passed`` is called with the bytes of each line that was read.
-
-    Raises:
-        OSError: a file is not there or cannot be read.
+    A line that cannot be read, such as the half one of a process that was killed, gives None; a
+    file that cannot, an OSError. ``passed`` is called with the bytes of each line.
     """
     for path in log_files(paths):
         with path.open("rb") as file:

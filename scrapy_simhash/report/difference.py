@@ -4,7 +4,7 @@ import re
 import unicodedata
 from difflib import SequenceMatcher
 from itertools import accumulate, groupby, takewhile
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 # A word, a Han character, or a mark, each with the spaces after it.
 _TOKEN = re.compile(r"(?:[^\W\u3400-\u9fff]+(?:[-',.:][^\W\u3400-\u9fff]+)*|\S)\s*")
@@ -15,12 +15,7 @@ _CONTEXT = 14
 # Columns on a page: around a change, and of one side of a change.
 _PAGE_CONTEXT, _PAGE_LONGEST = 70, 600
 
-
-class Piece(NamedTuple):
-    """A stretch of one of the texts, and whether only this text has it."""
-
-    text: str
-    changed: bool
+Piece: TypeAlias = tuple[str, bool]
 
 
 class Stretch(NamedTuple):
@@ -29,6 +24,9 @@ class Stretch(NamedTuple):
     before: str
     after: str
     changed: bool
+
+
+_NOTHING = Stretch("", "", False)
 
 
 def stretches(before: str, after: str) -> list[Stretch]:
@@ -53,36 +51,34 @@ def change_lines(before: str, after: str, columns: int, lines: int, colour: bool
     ``lines``, the last line says how many there are.
     """
     most = max(10, (columns - 2 * _CONTEXT - 24) // 2)
-    around = Stretch("", "", False)
-    parts = [around, *stretches(before, after), around]
+    parts = [_NOTHING, *stretches(before, after), _NOTHING]
     made = []
-    for place, change in enumerate(parts):
+    for left, change, right in zip(parts, parts[1:], parts[2:], strict=False):
         if change.changed:
             removed, added = (_cut(side.strip(), most * 2 // 3, most // 3) for side in change[:2])
             if not colour:
                 removed, added = removed and f"[-{removed}-]", added and f"{{+{added}+}}"
             marked = paint(removed, "31;9", colour) + paint(added, "32", colour)
             gap = " " * (change.after or change.before).endswith(" ")
-            head = _cut(parts[place - 1].before, 0, _CONTEXT)
-            tail = _cut(parts[place + 1].before, _CONTEXT, 0)
+            head, tail = _cut(left.before, 0, _CONTEXT), _cut(right.before, _CONTEXT, 0)
             made.append((head + marked + gap + tail).strip())
     more = len(made) - lines
     return [*made[: lines - 1], f"{made[lines - 1]} (and {more} more)"] if more > 0 else made
 
 
 def sides(before: str, after: str) -> tuple[list[Piece], list[Piece]]:
-    """Return the changes in each text, and the words around them."""
+    """Return the changes in each text, and the words around them: True marks what only it has."""
     parts = stretches(before, after)
     made: tuple[list[Piece], list[Piece]] = ([], [])
     for place, part in enumerate(parts):
         around = (_PAGE_CONTEXT * (place > 0), _PAGE_CONTEXT * (place < len(parts) - 1))
         for side, text in zip(made, part[:2], strict=True):
             if not part.changed:
-                side.append(Piece(_cut(text, *around), False))
+                side.append((_cut(text, *around), False))
             elif words := text.rstrip():
-                side.append(Piece(_cut(words, _PAGE_LONGEST * 2 // 3, _PAGE_LONGEST // 3), True))
+                side.append((_cut(words, _PAGE_LONGEST * 2 // 3, _PAGE_LONGEST // 3), True))
                 # The space after the last word is not part of the difference.
-                side += [Piece(" ", False)] * (words != text)
+                side += [(" ", False)] * (words != text)
     return made
 
 

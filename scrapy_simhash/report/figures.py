@@ -2,14 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from math import ceil, inf
-from pathlib import Path
-from typing import Any
 
 from scrapy_simhash.report.clusters import Cluster, Extremes
-from scrapy_simhash.report.dedup_log import CrawlStart, Line, LogLine, host_of_key, read_lines
-from scrapy_simhash.report.patterns import Pattern, add_to, first_of
+from scrapy_simhash.report.dedup_log import CrawlStart, Line, LogLine, host_of_key
+from scrapy_simhash.report.patterns import Pattern, add_to
 from scrapy_simhash.report.sums import Sums
 
 #: The report shows so many of each.
@@ -20,10 +18,6 @@ WALL_COPIES = 10
 OTHER_HEADINGS = ("long-text", "other-site")
 
 _PARTS = {"unique": 0, "revisit": 0, "duplicate": 1, "skipped": 2}
-_HOST_FIELDS = (
-    "judged", "kept", "repeated", "skipped", "bytes", "bytes_repeated", "seconds",
-    "seconds_repeated",
-)  # fmt: skip
 
 
 @dataclass
@@ -32,8 +26,9 @@ class Figures:
 
     Attributes:
         starts: the crawls that began to write to it, the newest ones.
-        counts: numbers by ``(what, verdict)``.
-        hosts: for each host the numbers that ``_HOST_FIELDS`` names; seconds of downloads.
+        counts: numbers of pages and items by verdict.
+        hosts: for each host how many were judged, kept, repeated and skipped; the bytes of all and
+            of those that were repeated, and the seconds of their downloads in the same way.
         originals: for each key the numbers of its copies, and of those on its own host.
         pairs: numbers of pages of the first host that repeat one of the second.
         near: how many pages were kept though they are near another one.
@@ -49,11 +44,11 @@ class Figures:
     unreadable: int = 0
     first: float = inf
     last: float = 0.0
-    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
     actions: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     k: int = 0
-    hosts: Sums[str] = field(default_factory=lambda: Sums(len(_HOST_FIELDS)))
+    hosts: Sums[str] = field(default_factory=lambda: Sums(8))
     originals: Sums[str] = field(default_factory=lambda: Sums(2))
     pairs: Sums[tuple[str, str]] = field(default_factory=lambda: Sums(1))
     patterns: dict[str, Pattern] = field(default_factory=dict)
@@ -80,7 +75,7 @@ class Figures:
 
     def _add_judged(self, line: LogLine) -> None:
         self.first, self.last = min(self.first, line.time), max(self.last, line.time)
-        self.counts[line.what, line.verdict] += 1
+        self.counts[line.verdict] += 1
         self.k = line.k
         kept, repeated, skipped = (_PARTS[line.verdict] == part for part in range(3))
         size, seconds = line.bytes or 0, line.seconds or 0
@@ -129,50 +124,16 @@ class Figures:
         self.clusters = [clusters[key] for key in largest]
         self.walls = [clusters[key] for key in walls]
 
-    def count(self, *verdicts: str) -> int:
-        """Return how many pages and items have one of these verdicts."""
-        return sum(n for (_, verdict), n in self.counts.items() if verdict in verdicts)
-
     @property
     def judged(self) -> int:
         """How many pages and items there are."""
         return self.counts.total()
 
 
-def read_figures(
-    paths: Iterable[str | Path], passed: Callable[[int], object] = lambda _: None
-) -> Figures:
-    """Read logs, with the rotated files beside them, twice, and return their figures.
-
-    ``passed`` is called with the bytes of each line that was read.
-    """
-    paths = list(paths)
+def read_figures(read: Callable[[], Iterable[Line | None]]) -> Figures:
+    """Return the figures of a log, whose lines are read twice."""
     figures = Figures()
-    for line in read_lines(paths, passed):
+    for line in read():
         figures.add(line)
-    figures.add_again(read_lines(paths, passed))
+    figures.add_again(read())
     return figures
-
-
-def plain(figures: Figures) -> dict[str, Any]:
-    """Return the figures for programs, as JSON has them; sizes in bytes."""
-    return {
-        "judged": figures.judged,
-        "unreadable_lines": figures.unreadable,
-        "pages": {verdict: n for (what, verdict), n in figures.counts.items() if what == "page"},
-        "items": {verdict: n for (what, verdict), n in figures.counts.items() if what == "item"},
-        "near_and_kept": figures.near,
-        "actions": figures.actions,
-        "skipped": figures.reasons,
-        "hosts": {
-            host: dict(zip(_HOST_FIELDS, map(round, row), strict=True))
-            for host, row in figures.hosts.largest(HOSTS, by=2)
-        },
-        "pairs": [
-            {"host": copy, "repeats": original, "pages": int(row[0])}
-            for (copy, original), row in figures.pairs.largest(MIRRORS)
-        ],
-        "patterns": {name: asdict(one) for name, one in first_of(figures.patterns, PATTERNS)},
-        "clusters": {cluster.key: cluster.copies for cluster in figures.clusters},
-        "walls": {wall.key: wall.copies for wall in figures.walls},
-    }

@@ -5,9 +5,6 @@ from dataclasses import dataclass
 
 from scrapy_simhash.report.dedup_log import LogLine, SparedLine
 
-# Patterns that are told apart; one takes about 500 bytes.
-_MOST = 10_000
-
 
 @dataclass
 class Pattern:
@@ -37,8 +34,7 @@ def add_to(patterns: dict[str, Pattern], line: LogLine | SparedLine) -> None:
     name = line.host + line.signature if isinstance(line, SparedLine) else line.pattern
     if name is None:
         return
-    is_known = name in patterns or len(patterns) < _MOST
-    pattern = patterns.setdefault(name if is_known else "other patterns", Pattern())
+    pattern = patterns.setdefault(name, Pattern())
     if isinstance(line, SparedLine):
         pattern.spared += 1
         pattern.example = pattern.example or line.url
@@ -53,6 +49,6 @@ def add_to(patterns: dict[str, Pattern], line: LogLine | SparedLine) -> None:
 
 def first_of(patterns: dict[str, Pattern], number: int) -> list[tuple[str, Pattern]]:
     """Return the patterns to look at first: those whose pages were kept, then the largest."""
-    return heapq.nsmallest(
-        number, patterns.items(), key=lambda item: (-item[1].kept, -item[1].spared - item[1].copies)
+    return heapq.nlargest(
+        number, patterns.items(), key=lambda item: (item[1].kept, item[1].spared + item[1].copies)
     )

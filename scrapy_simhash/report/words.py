@@ -2,8 +2,6 @@
 
 from datetime import datetime, timezone
 
-_UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
-
 
 def count(number: float, noun: str = "") -> str:
     """Return a whole number, with its noun if it is given: ``1 page``, ``2,000 copies``."""
@@ -16,28 +14,24 @@ def count(number: float, noun: str = "") -> str:
 
 def size(number: float) -> str:
     """Return a number of bytes in its unit; 1 kB is 1,000 bytes."""
-    unit = 0
-    while number >= 999.5 and unit < len(_UNITS) - 1:
+    if number < 999.5:
+        return count(number, "byte")
+    for unit in ("kB", "MB", "GB"):
         number /= 1000
-        unit += 1
-    digits = 0 if unit == 0 or number >= 99.5 else 1
-    name = "byte" if unit == 0 and round(number) == 1 else _UNITS[unit]
-    return f"{number:,.{digits}f} {name}"
+        if number < 999.5:
+            return f"{number:,.{0 if number >= 99.5 else 1}f} {unit}"
+    return f"{number / 1000:,.1f} TB"
 
 
 def duration(seconds: float) -> str:
     """Return a number of seconds in at most two units."""
     if seconds < 9.95 and seconds != int(seconds):
         return f"{seconds:.1f} s"
-    whole = round(seconds)
-    parts = []
+    parts, left = [], round(seconds)
     for unit, length in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
-        number, whole = divmod(whole, length)
-        if number:
-            parts.append(f"{number:,} {unit}")
-        if len(parts) == 2 or (parts and not number):
-            break
-    return " ".join(parts) or "0 s"
+        number, left = divmod(left, length)
+        parts += [f"{number:,} {unit}"] * (number > 0)
+    return " ".join(parts[:2]) or "0 s"
 
 
 def moment(time: float) -> str:

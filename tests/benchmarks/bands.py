@@ -25,7 +25,7 @@ from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.fingerprint.simhash import ngram_sums
 from scrapy_simhash.offline.pages import SavedPage, read_pages
-from tests.benchmarks.documents import html_of, text_of
+from tests.benchmarks.documents import html_of, read_marked, text_of
 from tests.benchmarks.kinds import make_kinds
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -44,7 +44,7 @@ BANDS = "12x4,16x4,20x4,24x4,32x4,24x5"
 
 def documents(name: str) -> Iterator[SavedPage]:
     if name == "made kinds":
-        yield from make_kinds(islice(read_pages(DATA / "articles-html"), 150)).documents
+        yield from make_kinds(read_marked(DATA / "articles-html").documents[:150]).documents
     else:
         yield from read_pages(DATA / name)
 

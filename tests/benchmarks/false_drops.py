@@ -35,7 +35,7 @@ from scrapy_simhash.fingerprint.recipe import RECIPES, Recipe
 from scrapy_simhash.index import neighbours
 from scrapy_simhash.offline.datasets import Dataset, read_dataset
 from scrapy_simhash.offline.pages import SavedPage
-from tests.benchmarks.documents import html_of, text_of
+from tests.benchmarks.documents import html_of, marks_of, read_marked, text_of
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 SIZES = (100_000, 1_000_000, 10_000_000, 100_000_000)
@@ -199,8 +199,8 @@ def main() -> None:
     options = parser.parse_args()
     if not DATA.exists():
         sys.exit(f"skipped: no {DATA.parent.name}/{DATA.name} beside the repository")
-    articles = read_dataset(DATA / "articles-html")
-    english = [document for document in articles.documents if document.line.get("lang") == "en"]
+    articles = read_marked(DATA / "articles-html")
+    english = [page for page in articles.documents if marks_of(page).get("lang") == "en"]
     news = read_dataset(DATA / "news-en")
     manuals = read_dataset(DATA / "docs-html")
     newest = [document for document in manuals.documents if document.name.startswith("trixie/")]

@@ -28,9 +28,8 @@ from scrapy_simhash.extraction.outline import Floats, Ints, Outline
 from scrapy_simhash.extraction.page import encoded, read_page
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.keys import registered_domain
-from scrapy_simhash.offline.datasets import read_dataset
 from scrapy_simhash.offline.pages import SavedPage
-from tests.benchmarks.documents import html_of
+from tests.benchmarks.documents import html_of, read_marked
 from tests.benchmarks.extraction import DATA, LOST, Likeness, likeness
 from tests.benchmarks.kinds import make_kinds
 from tests.benchmarks.kinds.templates import own_text, shingles
@@ -95,7 +94,7 @@ def _share(line: str, letters: str, wanted: set[str]) -> float:
 def examples() -> Iterator[Example]:
     """Yield the pages of the sets, and their mirrors, that have main text among their lines."""
     for name, share in SETS.items():
-        originals = [page for page in read_dataset(DATA / name).documents if own_text(page)]
+        originals = [page for page in read_marked(DATA / name).documents if own_text(page)]
         made = make_kinds(originals, kinds=["mirror"], name=name)
         by_name = {page.name: page for page in made.documents}
         found = [

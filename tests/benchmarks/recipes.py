@@ -37,7 +37,7 @@ from scrapy_simhash.index.neighbours import distances, packed_words
 from scrapy_simhash.offline.datasets import Dataset, read_dataset
 from scrapy_simhash.offline.evaluation import Score
 from scrapy_simhash.offline.pages import SavedPage
-from tests.benchmarks.documents import html_of, text_of
+from tests.benchmarks.documents import html_of, read_marked, text_of
 from tests.benchmarks.judging import curve, f1
 from tests.benchmarks.kinds import make_kinds
 from tests.benchmarks.kinds.templates import own_text
@@ -83,7 +83,7 @@ def sets(full: bool) -> Iterator[Dataset]:
     for name in ("news-en", "traps-html", "docs-html"):
         dataset = read_dataset(DATA / name)
         yield dataset if full or name == "traps-html" else sampled(dataset)
-    articles = [d for d in read_dataset(DATA / "articles-html").documents if own_text(d)]
+    articles = [d for d in read_marked(DATA / "articles-html").documents if own_text(d)]
     yield make_kinds(articles, per_kind=None if full else SAMPLED_KINDS)
 
 

@@ -27,11 +27,11 @@ from scrapy_simhash.extraction.extractor import Extraction, extract
 from scrapy_simhash.fingerprint.facts import facts_of
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.fingerprint.rule import Rule
-from scrapy_simhash.index.contract import Judge, by_distance
+from scrapy_simhash.index.contract import Judge, Ruling, by_distance
 from scrapy_simhash.offline.datasets import Dataset, read_dataset
-from scrapy_simhash.offline.evaluation import Near, Result, scored
+from scrapy_simhash.offline.evaluation import Result, scored
 from scrapy_simhash.offline.pairs import near_pairs
-from tests.benchmarks.documents import html_of, text_of
+from tests.benchmarks.documents import html_of, read_marked, text_of
 from tests.benchmarks.kinds import DUPLICATES, make_kinds
 from tests.benchmarks.rivals import MinHashLSH, PypiSimhash
 
@@ -61,10 +61,12 @@ class Method:
     rival: Any
     judge: Judge
 
-    def near(self, pages: Pages, sketches: Sequence[Any]) -> dict[tuple[int, int], Near]:
+    def near(
+        self, pages: Pages, sketches: Sequence[Any]
+    ) -> dict[tuple[int, int], tuple[int, Ruling]]:
         known = [(d.key, f) for d, f in zip(pages.dataset.documents, pages.facts, strict=True)]
         return {
-            (a, b): Near(distance, self.judge(*known[a], *known[b], distance))
+            (a, b): (distance, self.judge(*known[a], *known[b], distance))
             for (a, b), distance in self._pairs(sketches)
         }
 
@@ -178,7 +180,7 @@ def main() -> int:
 
 
 def made_of(data: Path, name: str) -> Dataset:
-    return make_kinds(read_dataset(data / name).documents, name=name)
+    return make_kinds(read_marked(data / name).documents, name=name)
 
 
 if __name__ == "__main__":

@@ -67,9 +67,8 @@ def kept(*arguments: object, folder: Path, **more: Any) -> list[str]:
 def test_the_first_of_near_duplicates_is_kept(items: Path, tmp_path: Path, capsys: Any) -> None:
     assert kept(items, folder=tmp_path, SIMHASH_PROCESSES=2) == KEPT
     out = capsys.readouterr().out
-    assert "6 pages: 3 to keep, 3 copies of 2 of them" in out
+    assert "6 pages: 3 to keep, 3 copies\n" in out
     assert "1 of those to keep could not be compared" in out
-    assert "2 copies of http://a.example/1" in out
 
 
 def test_verdicts_are_written_in_the_order_of_the_pages(items: Path, tmp_path: Path) -> None:

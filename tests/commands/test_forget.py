@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -155,14 +156,9 @@ def test_explain_says_what_became_of_a_page(url: str, log: Path, capsys: Any) ->
     assert simhash("explain", "http://m.example/1#x", *about) == 0
     out = capsys.readouterr().out
     assert "not in the index" in out
-    assert "dropped at 2023-11-14 22:13:20 UTC, because it repeats" in out
-    assert f"{A}\n    2 bits apart" in out
-    simhash("forget", A, "--yes", "--index", url)
-    capsys.readouterr()
-    simhash("explain", "http://m.example/1", *about)
-    assert "its original is not in the index any more" in capsys.readouterr().out
+    assert f"duplicate (drop) at 2023-11-14 22:13:20 UTC\n    2 bits (k = 3) from {A}\n" in out
     assert simhash("explain", "http://m.example/7", *about) == 0
-    assert "let through unchecked at 2023-11-14 22:13:20 UTC (status)" in capsys.readouterr().out
+    assert "skipped at 2023-11-14 22:13:20 UTC\n    status\n" in capsys.readouterr().out
     assert simhash("explain", "http://nowhere.example/", *about) == 1
     assert "not in the log" in capsys.readouterr().out
 
@@ -186,8 +182,8 @@ def test_explain_names_the_sentence_of_the_rule(tmp_path: Path, capsys: Any) -> 
     assert f"{REASONS['long-text']} (long-text)" in capsys.readouterr().out
     assert simhash("explain", "http://m.example/2", "--log", log) == 0
     out = capsys.readouterr().out
-    assert f"it is 3 bits from {A}" in out
-    assert "and another page, because the headings differ (other-heading)" in out
+    assert "unique at 2023-11-14 22:13:20 UTC" in out
+    assert f"3 bits (k = 3) from {A}\n    the headings differ (other-heading)" in out
 
 
 def test_explain_judges_the_pages_of_the_index_that_are_near(tmp_path: Path, capsys: Any) -> None:
@@ -204,6 +200,25 @@ def test_explain_judges_the_pages_of_the_index_that_are_near(tmp_path: Path, cap
     assert "another page: the headings differ" in out
     assert re.search(r"^ +this page +that page$", out, re.MULTILINE)
     assert re.search(r"^ +main text +about [\d,]+ of [\d,]+ bytes +about ", out, re.MULTILINE)
+
+
+@pytest.mark.parametrize("backend", ["sqlite", "redis", "redis-local"])
+def test_explain_looks_as_far_as_a_crawl_does(
+    backend: str, stores: Callable[[str], Any], capsys: Any
+) -> None:
+    wide = stores(backend).url
+    recipe = named_recipe("default")
+    page = analyse_html(html(article(1), title="One").decode(), recipe)
+    assert page.fingerprint is not None
+    value = page.fingerprint.value ^ ((1 << 60) - 1)
+    far = replace(page.fingerprint, value=value)
+    with closing(open_index(wide, spec_of(recipe))) as index:
+        for key, made in (("http://a.example/1", page.fingerprint), ("http://b.example/1", far)):
+            index.put([Entry(key, made, facts=page.facts, time=1.7e9)])
+    assert simhash("explain", "http://a.example/1", "--index", wide) == 0
+    out = capsys.readouterr().out
+    assert "60 bits  http://b.example/1  (beyond k = 48)" in out
+    assert "a copy: " in out
 
 
 @pytest.mark.parametrize(

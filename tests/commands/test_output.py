@@ -62,7 +62,7 @@ def test_progress_shows_done_total_rate_and_time_left(monkeypatch: Any) -> None:
 
 def test_nothing_is_shown_where_there_is_no_terminal(tmp_path: Path, capsys: Any) -> None:
     write(tmp_path / "dedup.jsonl", [line(text=article(1))] * 2000)
-    assert simhash("report", tmp_path / "dedup.jsonl", "--json") == 0
+    assert simhash("report", tmp_path / "dedup.jsonl", "-o", tmp_path / "r.html") == 0
     assert capsys.readouterr().err == ""
 
 

@@ -116,7 +116,7 @@ def test_log_that_cannot_be_written_costs_no_page_and_one_warning(
     settings = {"SIMHASH_LOG": log}
     log.parent.mkdir()
     checked = FilterSettings.from_settings(Settings(settings))
-    assert checked.log_path == log
+    assert checked.log == log
     log.with_name("dedup.jsonl").mkdir()
     with pytest.raises(SettingError, match="SIMHASH_LOG: no path of a file"):
         FilterSettings.from_settings(Settings(settings))

@@ -61,19 +61,12 @@ def test_an_address_names_the_page_by_its_canonical_form(tmp_path: Path) -> None
     ]
 
 
-def test_other_fields_of_a_line_stay_with_the_page(tmp_path: Path) -> None:
-    path = tmp_path / "pages.jsonl"
-    path.write_text(json.dumps({"id": "a", "text": "words", "more": [1]}))
-    [page] = read_pages(path)
-    assert page.line == {"id": "a", "more": [1]}
-
-
 BAD_LINES: dict[str, tuple[bytes, str]] = {
     "not JSON": (b'{"id": "a", "text": "x"}\n{nothing}\n', "line 2: not a JSON object"),
     "not an object": (b'{"id": "a", "text": "x"}\n["b"]\n', "line 2: not a JSON object"),
     "too deep": (b"[" * 100_000, "line 1: not a JSON object"),
-    "no name": (b'{"text": "x"}', "line 1: no url or id names the page"),
-    "empty name": (b'{"id": "", "text": "x"}', "line 1: no url or id names the page"),
+    "no name": (b'{"text": "x"}', "line 1: no id or url names the page"),
+    "empty name": (b'{"id": "", "text": "x"}', "line 1: no id or url names the page"),
     "name is a number": (b'{"id": 1, "text": "x"}', "line 1: id must be text, not int"),
     "no content": (b'{"id": "a"}', "line 1: it has no html or html_base64 or text, but id"),
     "html is a list": (b'{"id": "a", "html": ["x"]}', "line 1: html must be text, not list"),

@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 from scrapy_simhash.report.dedup_log import LogLine, SparedLine
-from scrapy_simhash.report.figures import read_figures
 from scrapy_simhash.report.page import render
 from tests.pages import article, edited
 from tests.report.lines import copy, line
-from tests.report.test_figures import write
+from tests.report.test_figures import figures_of, write
 from tests.report.test_page import HOSTILE
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright for Python")
@@ -84,7 +83,7 @@ def report(tmp_path_factory: Any) -> Path:
     folder = tmp_path_factory.mktemp("report")
     log = write(folder / "dedup.jsonl", [*log_lines(), *spared_lines()])
     path: Path = folder / "report.html"
-    path.write_bytes(render(read_figures([log]), log.name).encode("utf-8", "replace"))
+    path.write_bytes(render(figures_of(log), log.name).encode("utf-8", "replace"))
     return path
 
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from redis.utils import str_if_bytes
 
+from scrapy_simhash.fingerprint.recipe import reach_of
 from scrapy_simhash.index.contract import (
     IndexSpec,
     StoreDamaged,
@@ -55,7 +56,8 @@ def stored_spec(url: str) -> tuple[str, IndexSpec]:
     header = {text_in(name): text_in(value) for name, value in pairs(answer)}
     try:
         bits, distance, blocks = (int(header[name]) for name in ("bits", "distance", "blocks"))
-        spec = IndexSpec(header["recipe"], bits, distance, blocks)
+        reach = reach_of(bits, distance)
+        spec = IndexSpec(header["recipe"], bits, distance, blocks, reach=reach)
         buckets = header["buckets"]
     except (KeyError, ValueError) as error:
         raise StoreDamaged(f"{client.where} has a damaged header: {error}") from error

@@ -21,7 +21,7 @@ from zlib import crc32
 from scrapy_simhash.analysis.page import Body
 from scrapy_simhash.offline.datasets import Dataset, Pair
 from scrapy_simhash.offline.pages import SavedPage
-from tests.benchmarks.documents import html_of
+from tests.benchmarks.documents import MarkedPage, html_of, marks_of
 from tests.benchmarks.kinds.changes import (
     blended,
     edited_paragraphs,
@@ -135,10 +135,10 @@ def make_kinds(
 
 def made_page(
     name: str, html: str, url: str | None, body: str | None, lang: str | None = None
-) -> SavedPage:
+) -> MarkedPage:
     """Return a page whose main text is known."""
     page = Body(html.encode("utf-8", "replace"), "utf-8")
-    return SavedPage(name, url or name, page, url, {"body": body, "lang": lang})
+    return MarkedPage(name, url or name, page, url, {"body": body, "lang": lang})
 
 
 class _Making:
@@ -258,7 +258,7 @@ class _Making:
         made = f"{page.document.name}#{kind}"
         if url:
             url += f"{'&' if '?' in url else '?'}made={kind}"
-        self.documents.append(made_page(made, html, url, body, page.document.line.get("lang")))
+        self.documents.append(made_page(made, html, url, body, marks_of(page.document).get("lang")))
         return made
 
     def _filled(self, page: Page, kind: str, text: tuple[str, ...], words: dict[str, str]) -> str:

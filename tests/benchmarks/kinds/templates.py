@@ -15,7 +15,7 @@ from scrapy_simhash.extraction import roles
 from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.offline.pages import SavedPage
-from tests.benchmarks.documents import html_of
+from tests.benchmarks.documents import html_of, marks_of
 
 #: Bodies of fewer letters and digits are left out: what is said of them is said of short texts.
 MIN_BODY = 200
@@ -270,7 +270,7 @@ class Draft:
 
 def own_text(document: SavedPage) -> str | None:
     """Return the main text of a page that stands in its line; None if there is none."""
-    body, html = (document.line.get(name) for name in ("body", "body_html"))
+    body, html = (marks_of(document).get(name) for name in ("body", "body_html"))
     return extract(html, "text").text if html else body
 
 

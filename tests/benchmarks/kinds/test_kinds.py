@@ -14,7 +14,7 @@ from scrapy_simhash.analysis.page import Body, text_body
 from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.offline.datasets import Dataset, Pair
 from scrapy_simhash.offline.pages import SavedPage
-from tests.benchmarks.documents import html_of
+from tests.benchmarks.documents import MarkedPage, html_of
 from tests.benchmarks.kinds import DUPLICATES, KINDS, NEGATIVES, made_page, make_kinds
 from tests.benchmarks.kinds.phrases import CHINESE, ENGLISH
 from tests.benchmarks.kinds.templates import shingles, take_apart
@@ -29,7 +29,7 @@ def chinese(seed: int) -> str:
     return "".join("".join(chance.choices(HAN, k=18)) + "。" for _ in range(40))
 
 
-def page(number: int, beside: str = "") -> SavedPage:
+def page(number: int, beside: str = "") -> MarkedPage:
     """Return a page of a site of its own; sites differ in how they set their text."""
     text = chinese(number) if number % 4 == 3 else article(number)
     parts = re.findall(r"(?:[^.。]+[.。]\s*){1,3}", text)
@@ -57,7 +57,7 @@ def made() -> Dataset:
     return make_kinds(PAGES, kinds=DUPLICATES + NEGATIVES)
 
 
-def pages_of(kind: str) -> list[tuple[SavedPage, SavedPage]]:
+def pages_of(kind: str) -> list[tuple[MarkedPage, SavedPage]]:
     """Return each original and the page of a kind made of it."""
     by_id = {document.name: document for document in made().documents}
     return [(original, by_id[f"{original.name}#{kind}"]) for original in PAGES]
