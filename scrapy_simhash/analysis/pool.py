@@ -50,6 +50,7 @@ class WorkerPool:
     ) -> None:
         self._recipe = recipe
         self._processes = processes
+        self._timeout = timeout
         self._excerpt_length = excerpt_length
         self._order = pack_order(recipe, timeout, excerpt_length)
         self._workers: list[WorkerProcess] = []
@@ -119,6 +120,7 @@ class WorkerPool:
             worker = WorkerProcess(
                 self._order,
                 bits=self._recipe.bits,
+                timeout=self._timeout,
                 freed=self._hand_out,
                 ended=self._worker_ended,
             )

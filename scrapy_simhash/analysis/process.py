@@ -52,10 +52,17 @@ class Job:
 
 
 class WorkerProcess(asyncio.Protocol):
-    """One child, which answers pages in their order; an OSError says that it cannot be started.
+    """One child, which answers pages in their order.
 
-    ``order`` is the first frame, see :mod:`.worker`. The owner is told that the child is ``freed``
-    to take a page, and that it has ``ended``, with the pages that it has not begun.
+    Args:
+        order: the first frame, see :mod:`.worker`.
+        bits: of the fingerprints.
+        timeout: seconds that one page may take.
+        freed: called when the child can take a page.
+        ended: called when the child has ended, with the pages that it has not begun.
+
+    Raises:
+        OSError: no process can be started.
     """
 
     def __init__(
@@ -63,11 +70,13 @@ class WorkerProcess(asyncio.Protocol):
         order: bytes,
         *,
         bits: int,
+        timeout: float,
         freed: Callable[[], None],
         ended: Callable[[WorkerProcess, deque[Job]], None],
     ) -> None:
         self._order = order
         self._bits = bits
+        self._timeout = timeout
         self._freed = freed
         self._ended = ended
         self._jobs: deque[Job] = deque()
@@ -168,8 +177,11 @@ class WorkerProcess(asyncio.Protocol):
         self._child.kill()
         status = self._child.wait()
         if self._jobs:
-            late = PageTimeout("it took longer than the time limit")
-            died = PageFailed(f"the worker process ended with status {status}")
-            self._jobs.popleft().end(late if status == -signal.SIGALRM else died)
+            self._jobs.popleft().end(self._failure(status))
         self._ended(self, self._jobs)
         self._over.set_result(None)
+
+    def _failure(self, status: int) -> PageFailed:
+        if status == -signal.SIGALRM:
+            return PageTimeout(f"no answer within {self._timeout:g} seconds")
+        return PageFailed(f"the worker process ended with status {status}")

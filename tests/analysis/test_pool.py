@@ -102,7 +102,7 @@ def test_each_page_gets_its_own_answer(processes: int) -> None:
 @pytest.mark.parametrize(
     ("page", "says"),
     [
-        (b"hang", "longer than the time limit"),
+        (b"hang", "no answer within 2 seconds"),
         (b"raise", "as the page said"),
         (b"exit", "ended with status 3"),
         (b"gorge", "MemoryError"),
