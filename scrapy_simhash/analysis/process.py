@@ -18,6 +18,9 @@ from scrapy_simhash.analysis.worker import LENGTHS, pack_frame, unpack_answer
 
 # Extraction libraries keep caches that only grow; a new process costs less than half a second.
 PAGES_PER_PROCESS = 20_000
+# A child that does not even end itself at the time limit (stopped, or still starting on a busy
+# machine) gets so many seconds more.
+GRACE = 10.0
 # Pages that a child has at a time: the one it works on and the next.
 AHEAD = 2
 # Bytes of the socket's buffer, so that a page ahead goes into it at once; a system may allow fewer.
@@ -81,6 +84,8 @@ class WorkerProcess(asyncio.Protocol):
         self._ended = ended
         self._jobs: deque[Job] = deque()
         self._pages = 0
+        self._alarm: asyncio.TimerHandle | None = None
+        self._too_late = False
         self._received = bytearray()
         self._transport: asyncio.Transport | None = None
         ours, its = socket.socketpair()
@@ -119,8 +124,22 @@ class WorkerProcess(asyncio.Protocol):
         assert self._transport is not None
         self._jobs.append(job)
         self._pages += 1
+        if len(self._jobs) == 1:
+            self._begin_page()
         header = {"charset": job.body.charset, "is_text": job.body.is_text}
         self._transport.write(pack_frame(header, job.body.data))
+
+    def _begin_page(self) -> None:
+        """Give the child its time for the first of its pages."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+        loop = asyncio.get_running_loop()
+        seconds = self._timeout + GRACE
+        self._alarm = loop.call_later(seconds, self._give_up) if self._jobs else None
+
+    def _give_up(self) -> None:
+        self._too_late = True
+        self.kill()
 
     def kill(self) -> None:
         """End the child, at once; the page that it works on fails."""
@@ -154,6 +173,7 @@ class WorkerProcess(asyncio.Protocol):
             else:
                 job.end(unpack_answer(header, body, self._bits))
         if self.load < before:
+            self._begin_page()
             if self._pages >= PAGES_PER_PROCESS and not self._jobs:
                 self.kill()
             self._freed()
@@ -176,12 +196,14 @@ class WorkerProcess(asyncio.Protocol):
         # A child that closed its socket may still run.
         self._child.kill()
         status = self._child.wait()
+        if self._alarm is not None:
+            self._alarm.cancel()
         if self._jobs:
             self._jobs.popleft().end(self._failure(status))
         self._ended(self, self._jobs)
         self._over.set_result(None)
 
     def _failure(self, status: int) -> PageFailed:
-        if status == -signal.SIGALRM:
+        if self._too_late or status == -signal.SIGALRM:
             return PageTimeout(f"no answer within {self._timeout:g} seconds")
         return PageFailed(f"the worker process ended with status {status}")

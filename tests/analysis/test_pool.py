@@ -141,6 +141,23 @@ def test_extractor_that_fails_is_reported_without_a_worker_process_too() -> None
     assert "as the page said" in bad
 
 
+@pytest.mark.parametrize("page", [b"a page", b"a page" * 100_000])
+def test_child_that_is_stopped_in_its_tracks_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, page: bytes
+) -> None:
+    """Whether it reads no more or answers no more."""
+
+    async def work(pool: WorkerPool) -> list[str]:
+        await pool.analyse(PAGE)
+        monkeypatch.setattr(PROCESS + ".GRACE", 0.0)
+        os.kill(child(pool), signal.SIGSTOP)
+        given_up = await outcomes(pool, page)
+        monkeypatch.undo()  # the next child needs its time to start
+        return [*given_up, *await outcomes(pool, b"the next page")]
+
+    assert with_pool(work) == ["no answer within 2 seconds", "ok"]
+
+
 def test_child_that_is_killed_is_replaced() -> None:
     async def work(pool: WorkerPool) -> list[str]:
         await pool.analyse(PAGE)
