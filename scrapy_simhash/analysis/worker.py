@@ -75,8 +75,8 @@ def main() -> None:
     # Whatever an extractor prints must not get between the frames.
     os.dup2(2, 1)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)  # a parent may have had it ignored
-    # The input ends, or the parent does not wait for this child any more.
-    with contextlib.suppress(struct.error, BrokenPipeError, ConnectionResetError):
+    # The parent is gone, or does not wait for this child any more.
+    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         order, _ = _read(pages)
         recipe = replace(named_recipe(order["recipe"]), **order["values"])
         _limit_memory()
@@ -107,5 +107,12 @@ def _limit_memory() -> None:
 
 
 def _read(stream: IO[bytes]) -> tuple[dict[str, Any], bytes]:
-    head, body = LENGTHS.unpack(stream.read(LENGTHS.size))
-    return json.loads(stream.read(head)), stream.read(body)
+    head, body = LENGTHS.unpack(_read_exactly(stream, LENGTHS.size))
+    return json.loads(_read_exactly(stream, head)), _read_exactly(stream, body)
+
+
+def _read_exactly(stream: IO[bytes], length: int) -> bytes:
+    data = stream.read(length)
+    if len(data) < length:
+        raise EOFError
+    return data
