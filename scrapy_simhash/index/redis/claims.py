@@ -13,15 +13,13 @@ from scrapy_simhash.index.contract import (
     Judge,
     Match,
     Outcome,
-    StoreDamaged,
 )
 from scrapy_simhash.index.decision import OWN, Pages, ruling
 from scrapy_simhash.index.redis.rows import ROWS, Row, pack_claim, read_lease, read_row, read_rows
 
-# Bits of an entry, as callers know it, that check it: the end of its fingerprint, XORed with the
-# beginning of the generation; the position stands above them. So an entry of a log that was lost,
-# or cleared, is not taken for the one in its place now.
-_CHECK = 24
+# Above the position, an entry has the beginning of the generation. So one of a log that was cleared
+# is not taken for the one in its place now.
+_POSITIONS = 1 << 32
 
 
 class Near(NamedTuple):
@@ -91,10 +89,9 @@ class Claimant:
 
 
 def packed_entry(entry: int, generation: str) -> bytes:
-    """Return position and end of the fingerprint of an entry, 4 + 3 bytes."""
-    # Entries that are not of a store in Redis are as good as behind the end of the log.
-    known = entry if 0 <= entry < 1 << 56 else (1 << 56) - 1
-    return (known ^ _mask(generation)).to_bytes(7, "big")
+    """Return the position of an entry, of one that is not of this log that of no entry; 4 bytes."""
+    position = entry - _first(generation)
+    return (position if 0 <= position < _POSITIONS else _POSITIONS - 1).to_bytes(4, "big")
 
 
 def read_near(
@@ -103,35 +100,34 @@ def read_near(
     """Return the entries near some pages, nearest first, then oldest.
 
     Args:
-        answers: for each page position, distance, end of the fingerprint, lease, ...; see
-            ``lua/claim.lua``.
+        answers: for each page position, distance, lease, ...; see ``lua/claim.lua``.
         told: number and content of the rows of confirmed entries, ...
         generation: which log it is.
 
     Raises:
-        StoreDamaged: it does not fit together.
+        ValueError: it does not fit together.
     """
     rows = {
         number: read_rows(content) for number, content in zip(told[::2], told[1::2], strict=True)
     }
 
-    def read(position: int, distance: int, check: bytes, lease: bytes) -> Near:
-        entry = (position << _CHECK | int.from_bytes(check, "big")) ^ _mask(generation)
+    def read(position: int, distance: int, lease: bytes) -> Near:
+        entry = _first(generation) + position
         if lease:
             ends, row = read_lease(lease)
             return Near(distance, position, entry, ends, row, True)
         packed = rows.get(position // ROWS, {}).get(position % ROWS)
         if packed is None:
-            raise StoreDamaged(f"entry {position} in Redis has no row")
+            raise ValueError(f"entry {position} has no row")
         return Near(distance, position, entry, float("inf"), read_row(packed), False)
 
     return [
-        sorted(read(*answer[at : at + 4]) for at in range(0, len(answer), 4)) for answer in answers
+        sorted(read(*answer[at : at + 3]) for at in range(0, len(answer), 3)) for answer in answers
     ]
 
 
-def _mask(generation: str) -> int:
-    return int(generation[: _CHECK // 4], 16)
+def _first(generation: str) -> int:
+    return int(generation[:6], 16) * _POSITIONS
 
 
 def in_colours(fingerprint: Fingerprint, scope: str) -> bytes:

@@ -130,25 +130,3 @@ def _connect(address: Address) -> Any:
         nodes = [ClusterNode(host, port) for host, port in address.hosts]
         return RedisCluster(startup_nodes=nodes, **options)
     return Redis(**options)
-
-
-def pairs(answer: Any) -> list[tuple[Any, Any]]:
-    """Return names and values, of which an answer consists by whichever protocol."""
-    if isinstance(answer, dict):
-        return list(answer.items())
-    return list(zip(answer[::2], answer[1::2], strict=True))
-
-
-def number_in(value: Any) -> int:
-    """Return a number that Redis holds, or raise StoreDamaged."""
-    if isinstance(value, bytes) and value.isdigit() and len(value) < 16:
-        return int(value)
-    raise StoreDamaged(f"{value!r:.80} in Redis is no number of an index")
-
-
-def text_in(value: bytes) -> str:
-    """Return a text that Redis holds, or raise StoreDamaged."""
-    try:
-        return value.decode()
-    except UnicodeDecodeError as error:
-        raise StoreDamaged(f"{value!r:.80} in Redis is no text of an index") from error

@@ -41,7 +41,6 @@ from scrapy_simhash.index.redis.claims import (
     packed_entry,
     read_near,
 )
-from scrapy_simhash.index.redis.client import text_in
 from scrapy_simhash.index.redis.finders import AnotherLog
 from scrapy_simhash.index.redis.rows import ROWS, Row, pack_row, squeeze_rows
 from scrapy_simhash.index.redis.scan import Scan
@@ -125,6 +124,7 @@ class RedisIndex(Index):
     def query(  # noqa: D102
         self, fingerprint: Fingerprint, *, scope: str = ""
     ) -> list[Match]:
+        self.spec.check(fingerprint, b"", scope)
         sought = [Arrival("", fingerprint, scope)]
         (near,) = self._session.on_its_log(lambda: self._look(sought))
         return [entry.match() for entry in near]
@@ -174,13 +174,14 @@ class RedisIndex(Index):
             for key in given_up:
                 logger.warning(
                     "%s was adopted %d times and never finished: it is given up",
-                    text_in(key),
+                    key.decode(),
                     MAX_ADOPTIONS,
                 )
             found = []
             for position, key, request in zip(*[iter(adopted)] * 3, strict=True):
-                self._session.own[text_in(key)].add(position)
-                found.append(Orphan(text_in(key), text_in(request)))
+                orphan = Orphan(key.decode(), request.decode())
+                self._session.own[orphan.key].add(position)
+                found.append(orphan)
             return found
 
         return self._session.on_its_log(adopt)
@@ -208,6 +209,8 @@ class RedisIndex(Index):
     def put(self, entries: Iterable[Entry]) -> int:  # noqa: D102
         count, rest = 0, iter(entries)
         while some := list(islice(rest, _PAGES)):
+            for entry in some:
+                self.spec.check(entry.fingerprint, entry.facts, entry.key, entry.scope)
             count += self._session.on_its_log(partial(self._put, some))
         return count
 
@@ -248,9 +251,7 @@ class RedisIndex(Index):
             count = 0
             for start in range(0, len(found), _ENTRIES):
                 some = found[start : start + _ENTRIES]
-                width = self._session.geometry.width
-                named = [part for e in some for part in (e.position, e.record[:width])]
-                count += self._session.run("remove", *named)
+                count += self._session.run("remove", *(entry.position for entry in some))
             return count
 
         return self._session.on_its_log(delete)
