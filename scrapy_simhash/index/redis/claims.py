@@ -1,10 +1,9 @@
 """A page that claims: what a script is told of it, and what its answers mean."""
 
 import hashlib
-import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.contract import (
@@ -21,27 +20,8 @@ from scrapy_simhash.index.redis.rows import ROWS, Row, pack_claim, read_lease, r
 # is not taken for the one in its place now.
 _POSITIONS = 1 << 32
 
-
-class Near(NamedTuple):
-    """An entry near a page.
-
-    Attributes:
-        position: its place in the log.
-        entry: the same as callers know it.
-        ends: when its lease ends, infinity where it is confirmed.
-    """
-
-    distance: int
-    position: int
-    entry: int
-    ends: float
-    row: Row
-    is_provisional: bool
-
-    def match(self, reason: str = "") -> Match:
-        """Return it as the answer to a claim or a query names it."""
-        key, _, facts, time = self.row
-        return Match(self.entry, key, self.distance, time, self.is_provisional, reason, facts)
+# Entries near a page, each with the end of its lease, infinity where it is confirmed.
+Near = list[tuple[Match, float]]
 
 
 @dataclass(slots=True)
@@ -49,13 +29,13 @@ class Claimant:
     """A page on its way to its answer.
 
     Attributes:
-        others: living entries that were judged to be other pages, by position.
-        spared: positions of all entries that were judged to be other pages.
-        expired: positions of entries that were judged to be copies and had expired.
+        others: living entries that were judged to be other pages.
+        spared: all entries that were judged to be other pages.
+        expired: entries that were judged to be copies and had expired.
     """
 
     arrival: Arrival
-    others: dict[int, Match] = field(default_factory=dict)
+    others: list[Match] = field(default_factory=list)
     spared: set[int] = field(default_factory=set)
     expired: set[int] = field(default_factory=set)
 
@@ -65,27 +45,32 @@ class Claimant:
         claim = pack_claim(Row(page.key, page.scope, page.facts, now), page.request)
         return claim, _packed(self.spared), _packed(self.expired)
 
-    def hear(self, near: Sequence[Near], now: float, judge: Judge) -> Claim | None:
+    def hear(self, near: Near, now: float, judge: Judge) -> Claim | None:
         """Judge what a script found; return the answer, None if the page has to claim again."""
         copies, outcome = [], Outcome.DUPLICATE
-        for entry in near:
-            judged = ruling(judge, self.arrival, entry.row.key, entry.row.facts, entry.distance)
-            match = entry.match(judged.reason)
+        for found, ends in near:
+            judged = ruling(judge, self.arrival, found.key, found.facts, found.distance)
+            match = replace(found, reason=judged.reason)
             if judged is OWN:
                 outcome = Outcome.REVISIT
             if not judged.is_copy:
-                self.spared.add(entry.position)
-                if entry.ends > now:
-                    self.others[entry.position] = match
-            elif judged is OWN or entry.ends > now:
+                self.spared.add(match.entry)
+                if ends > now:
+                    self.others.append(match)
+            elif judged is OWN or ends > now:
                 copies.append(match)
             else:
-                self.expired.add(entry.position)
+                self.expired.add(match.entry)
         return Claim(outcome, tuple(copies), self.near()) if copies else None
 
     def near(self) -> tuple[Match, ...]:
         """Return the living entries that are other pages, nearest first, then oldest."""
-        return tuple(sorted(self.others.values(), key=lambda match: (match.distance, match.entry)))
+        return tuple(sorted(self.others, key=_nearest))
+
+
+def position_of(entry: int) -> int:
+    """Return the position of an entry of this log."""
+    return entry % _POSITIONS
 
 
 def packed_entry(entry: int, generation: str) -> bytes:
@@ -94,9 +79,7 @@ def packed_entry(entry: int, generation: str) -> bytes:
     return (position if 0 <= position < _POSITIONS else _POSITIONS - 1).to_bytes(4, "big")
 
 
-def read_near(
-    answers: Sequence[Sequence[Any]], told: Sequence[Any], generation: str
-) -> list[list[Near]]:
+def read_near(answers: Sequence[Sequence[Any]], told: Sequence[Any], generation: str) -> list[Near]:
     """Return the entries near some pages, nearest first, then oldest.
 
     Args:
@@ -111,19 +94,28 @@ def read_near(
         number: read_rows(content) for number, content in zip(told[::2], told[1::2], strict=True)
     }
 
-    def read(position: int, distance: int, lease: bytes) -> Near:
-        entry = _first(generation) + position
+    def read(position: int, distance: int, lease: bytes) -> tuple[Match, float]:
         if lease:
             ends, row = read_lease(lease)
-            return Near(distance, position, entry, ends, row, True)
-        packed = rows.get(position // ROWS, {}).get(position % ROWS)
-        if packed is None:
-            raise ValueError(f"entry {position} has no row")
-        return Near(distance, position, entry, float("inf"), read_row(packed), False)
+        else:
+            packed = rows.get(position // ROWS, {}).get(position % ROWS)
+            if packed is None:
+                raise ValueError(f"entry {position} has no row")
+            ends, row = float("inf"), read_row(packed)
+        entry = _first(generation) + position
+        return Match(entry, row.key, distance, row.time, bool(lease), facts=row.facts), ends
 
     return [
-        sorted(read(*answer[at : at + 3]) for at in range(0, len(answer), 3)) for answer in answers
+        sorted(
+            (read(*answer[at : at + 3]) for at in range(0, len(answer), 3)),
+            key=lambda found: _nearest(found[0]),
+        )
+        for answer in answers
     ]
+
+
+def _nearest(match: Match) -> tuple[int, int]:
+    return match.distance, match.entry
 
 
 def _first(generation: str) -> int:
@@ -142,14 +134,14 @@ def in_colours(fingerprint: Fingerprint, scope: str) -> bytes:
     return (fingerprint.value ^ int.from_bytes(colours, "big")).to_bytes(size, "big")
 
 
-def _packed(positions: set[int]) -> bytes:
-    return b"".join([position.to_bytes(4, "big") for position in sorted(positions)])
+def _packed(entries: set[int]) -> bytes:
+    return b"".join([position_of(entry).to_bytes(4, "big") for entry in sorted(entries)])
 
 
-def mates(pages: Pages, distance: int) -> list[bytes]:
-    """Return for each page of a call those before it that are near it: number, distance, ..."""
+def have_mates(pages: Pages, distance: int) -> list[bool]:
+    """Return for each page of a call whether one before it is near it."""
     some, twins = pages.arrivals, pages.twins(distance)
     return [
-        b"".join(struct.pack(">HH", j, d) for d, j in near if page.scope == some[j].scope)
+        any(page.scope == some[j].scope for _, j in near)
         for page, near in zip(some, twins, strict=True)
     ]

@@ -36,9 +36,10 @@ from scrapy_simhash.index.decision import Pages
 from scrapy_simhash.index.redis.claims import (
     Claimant,
     Near,
+    have_mates,
     in_colours,
-    mates,
     packed_entry,
+    position_of,
     read_near,
 )
 from scrapy_simhash.index.redis.finders import AnotherLog
@@ -92,8 +93,10 @@ class RedisIndex(Index):
         at, ends, head = self._session.leases(now)
         pages = Pages([claimant.arrival for claimant in claimants], self.spec)
         parts = [
-            (*claimant.arguments(at), near)
-            for claimant, near in zip(claimants, mates(pages, self.spec.reach), strict=True)
+            (*claimant.arguments(at), b"1" if has_mate else b"")
+            for claimant, has_mate in zip(
+                claimants, have_mates(pages, self.spec.reach), strict=True
+            )
         ]
         results, told = self._ask(pages, (repr(at), ends, head), parts)
         answers: list[Claim | None] = []
@@ -103,8 +106,9 @@ class RedisIndex(Index):
                 answers.append(Claim(Outcome.ORIGINAL, (), claimant.near()))
             else:
                 # The script has leased them to this crawler.
-                own = (e for e in found if e.is_provisional and e.row.key == claimant.arrival.key)
-                positions = [entry.position for entry in own]
+                key = claimant.arrival.key
+                own = (match for match, _ in found if match.provisional and match.key == key)
+                positions = [position_of(match.entry) for match in own]
                 answers.append(claimant.hear(found, at, self.spec.judge))
             if positions:
                 self._session.own[claimant.arrival.key].update(positions)
@@ -113,7 +117,7 @@ class RedisIndex(Index):
 
     def _ask(
         self, pages: Pages, head: Sequence[Any], parts: Sequence[Sequence[Any]]
-    ) -> tuple[list[Any], list[list[Near]]]:
+    ) -> tuple[list[Any], list[Near]]:
         """Run ``lua/claim.lua``; return its answers, and what it found near each page."""
         results, rows, flooded = self._session.ask("claim", pages, head, parts)
         self._session.finder.flooded += flooded
@@ -127,11 +131,11 @@ class RedisIndex(Index):
         self.spec.check(fingerprint, b"", scope)
         sought = [Arrival("", fingerprint, scope)]
         (near,) = self._session.on_its_log(lambda: self._look(sought))
-        return [entry.match() for entry in near]
+        return [match for match, _ in near]
 
-    def _look(self, sought: Sequence[Arrival]) -> list[list[Near]]:
+    def _look(self, sought: Sequence[Arrival]) -> list[Near]:
         """Return what is near some pages."""
-        found: list[list[Near]] = []
+        found: list[Near] = []
         while rest := sought[len(found) :]:
             parts = [(*Claimant(arrival).arguments(0), b"") for arrival in rest]
             results, told = self._ask(Pages(rest, self.spec), ("0", "", ""), parts)
@@ -219,9 +223,7 @@ class RedisIndex(Index):
         new = {
             (page.key, page.scope, page.fingerprint.value): (page, entry.time)
             for page, entry, near in zip(pages, entries, self._look(pages), strict=True)
-            if not any(
-                (n.distance, n.row.key, n.is_provisional) == (0, page.key, False) for n in near
-            )
+            if not any((n.distance, n.key, n.provisional) == (0, page.key, False) for n, _ in near)
         }
         rest = list(new.values())
         while rest:
