@@ -170,14 +170,12 @@ class Session:
     def on_its_log(self, act: Callable[[], T]) -> T:
         """Do what may find the log to be another than before; then once more, on that one."""
         with self.use():
-            try:
-                return act()
-            except AnotherLog:
-                self.begin()
-            try:
-                return act()
-            except AnotherLog:
-                raise StoreDamaged(f"{self.client.where} is damaged: its log changes") from None
+            for _ in range(2):
+                try:
+                    return act()
+                except AnotherLog:
+                    self.begin()
+            raise StoreDamaged(f"{self.client.where} is damaged: its log changes")
 
     def run(self, name: str, *arguments: Any) -> Any:
         """Run a script on the log; raise AnotherLog if it is another one by now."""
