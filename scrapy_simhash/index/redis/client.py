@@ -89,12 +89,9 @@ class Client:
                     f"{address.shown} is a node of a cluster: use redis+cluster://"
                 ) from None
             raise self._refusal(address.without_secrets(str(error))) from None
-        except MasterNotFoundError:
-            # Its own message holds much of the client's insides.
-            reason = "no sentinel answers and names a master"
-        except IndexError:
-            # redis-py raises it when no node of a cluster answers.
-            reason = "no node of the cluster answers"
+        except (MasterNotFoundError, IndexError):
+            # redis-py's own messages do not tell that no sentinel, or no node, answers.
+            reason = f"no {address.topology} answers and names a master"
         except (errors.RedisError, errors.RedisClusterException, OSError) as error:
             reason = address.without_secrets(str(error) or type(error).__name__)
         raise StoreUnavailable(f"cannot use {self.where}: {reason}")
