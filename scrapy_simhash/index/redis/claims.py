@@ -16,9 +16,10 @@ from scrapy_simhash.index.contract import (
 from scrapy_simhash.index.decision import OWN, Pages, ruling
 from scrapy_simhash.index.redis.rows import ROWS, Row, pack_claim, read_lease, read_row, read_rows
 
-# Above the position, an entry has the beginning of the generation. So one of a log that was cleared
-# is not taken for the one in its place now.
-_POSITIONS = 1 << 32
+# Bits of an entry, as callers know it, that check it: the end of its fingerprint, XORed with the
+# beginning of the generation; the position stands above them. So an entry of a log that was cleared
+# or lost its end in a crash is not taken for the one in its place now.
+_CHECK = 24
 
 # Entries near a page, each with the end of its lease, infinity where it is confirmed.
 Near = list[tuple[Match, float]]
@@ -70,20 +71,22 @@ class Claimant:
 
 def position_of(entry: int) -> int:
     """Return the position of an entry of this log."""
-    return entry % _POSITIONS
+    return entry >> _CHECK
 
 
 def packed_entry(entry: int, generation: str) -> bytes:
-    """Return the position of an entry, of one that is not of this log that of no entry; 4 bytes."""
-    position = entry - _first(generation)
-    return (position if 0 <= position < _POSITIONS else _POSITIONS - 1).to_bytes(4, "big")
+    """Return position and end of the fingerprint of an entry, 4 + 3 bytes."""
+    # Entries that are not of a store in Redis are as good as behind the end of the log.
+    known = entry if 0 <= entry < 1 << 56 else (1 << 56) - 1
+    return (known ^ _mask(generation)).to_bytes(7, "big")
 
 
 def read_near(answers: Sequence[Sequence[Any]], told: Sequence[Any], generation: str) -> list[Near]:
     """Return the entries near some pages, nearest first, then oldest.
 
     Args:
-        answers: for each page position, distance, lease, ...; see ``lua/claim.lua``.
+        answers: for each page position, distance, end of the fingerprint, lease, ...; see
+            ``lua/claim.lua``.
         told: number and content of the rows of confirmed entries, ...
         generation: which log it is.
 
@@ -94,7 +97,7 @@ def read_near(answers: Sequence[Sequence[Any]], told: Sequence[Any], generation:
         number: read_rows(content) for number, content in zip(told[::2], told[1::2], strict=True)
     }
 
-    def read(position: int, distance: int, lease: bytes) -> tuple[Match, float]:
+    def read(position: int, distance: int, check: bytes, lease: bytes) -> tuple[Match, float]:
         if lease:
             ends, row = read_lease(lease)
         else:
@@ -102,12 +105,12 @@ def read_near(answers: Sequence[Sequence[Any]], told: Sequence[Any], generation:
             if packed is None:
                 raise ValueError(f"entry {position} has no row")
             ends, row = float("inf"), read_row(packed)
-        entry = _first(generation) + position
+        entry = position << _CHECK | int.from_bytes(check, "big") ^ _mask(generation)
         return Match(entry, row.key, distance, row.time, bool(lease), facts=row.facts), ends
 
     return [
         sorted(
-            (read(*answer[at : at + 3]) for at in range(0, len(answer), 3)),
+            (read(*answer[at : at + 4]) for at in range(0, len(answer), 4)),
             key=lambda found: _nearest(found[0]),
         )
         for answer in answers
@@ -118,8 +121,8 @@ def _nearest(match: Match) -> tuple[int, int]:
     return match.distance, match.entry
 
 
-def _first(generation: str) -> int:
-    return int(generation[:6], 16) * _POSITIONS
+def _mask(generation: str) -> int:
+    return int(generation[: _CHECK // 4], 16)
 
 
 def in_colours(fingerprint: Fingerprint, scope: str) -> bytes:

@@ -43,6 +43,11 @@ end
 -- What this script appends to the log.
 local records = {}
 
+local function fingerprint_of(position)
+  local record = position < finish and record_of(position) or records[position - finish + 1] or ''
+  return sub(record, 1, WIDTH)
+end
+
 local function append()
   local number, used = floor(finish / SEGMENT), finish % SEGMENT * RECORD
   local content = segment(number)

@@ -1,13 +1,13 @@
 -- Tell how entries fared.
--- ARGV: generation, now, positions of the entries.
+-- ARGV: generation, now, then the entries: position and last 3 bytes of the fingerprint, 4 + 3 each.
 -- Returns a letter for each: "p" provisional, "g" gone, "c" confirmed.
 --# keys
 --# entries
 local now, fared = tonumber(ARGV[2]), {}
-for i = 1, #ARGV[3], 4 do
+for i = 1, #ARGV[3], 7 do
   local position = position_in(ARGV[3], i)
   local lease = lease_of(position)
-  if is_dead(position) then
+  if sub(fingerprint_of(position), -3) ~= sub(ARGV[3], i + 4, i + 6) or is_dead(position) then
     fared[#fared + 1] = 'g'
   elseif lease then
     fared[#fared + 1] = expires_of(lease) > now and 'p' or 'g'
