@@ -13,7 +13,7 @@ from scrapy_simhash.index.contract import (
     Match,
     Outcome,
 )
-from scrapy_simhash.index.decision import OWN, Pages, ruling
+from scrapy_simhash.index.decision import OWN, ruling
 from scrapy_simhash.index.redis.rows import ROWS, Row, pack_claim, read_lease, read_row, read_rows
 
 # Bits of an entry, as callers know it, that check it: the end of its fingerprint, XORed with the
@@ -139,12 +139,3 @@ def in_colours(fingerprint: Fingerprint, scope: str) -> bytes:
 
 def _packed(entries: set[int]) -> bytes:
     return b"".join([position_of(entry).to_bytes(4, "big") for entry in sorted(entries)])
-
-
-def have_mates(pages: Pages, distance: int) -> list[bool]:
-    """Return for each page of a call whether one before it is near it."""
-    some, twins = pages.arrivals, pages.twins(distance)
-    return [
-        any(page.scope == some[j].scope for _, j in near)
-        for page, near in zip(some, twins, strict=True)
-    ]

@@ -36,7 +36,6 @@ from scrapy_simhash.index.decision import Pages
 from scrapy_simhash.index.redis.claims import (
     Claimant,
     Near,
-    have_mates,
     in_colours,
     packed_entry,
     position_of,
@@ -93,10 +92,8 @@ class RedisIndex(Index):
         at, ends, head = self._session.leases(now)
         pages = Pages([claimant.arrival for claimant in claimants], self.spec)
         parts = [
-            (*claimant.arguments(at), b"1" if has_mate else b"")
-            for claimant, has_mate in zip(
-                claimants, have_mates(pages, self.spec.reach), strict=True
-            )
+            (*claimant.arguments(at), b"1" if mates else b"")
+            for claimant, mates in zip(claimants, pages.twins(self.spec.reach), strict=True)
         ]
         results, told = self._ask(pages, (repr(at), ends, head), parts)
         answers: list[Claim | None] = []
