@@ -85,17 +85,14 @@ def read_near(answers: Sequence[Sequence[Any]], told: Sequence[Any], generation:
     """Return the entries near some pages, nearest first, then oldest.
 
     Args:
-        answers: for each page position, distance, end of the fingerprint, lease, ...; see
-            ``lua/claim.lua``.
-        told: number and content of the rows of confirmed entries, ...
+        answers: for each page the entries as ``tell`` in ``lua/claim.lua`` has them.
+        told: number and content of the rows of confirmed entries.
         generation: which log it is.
 
     Raises:
         ValueError: it does not fit together.
     """
-    rows = {
-        number: read_rows(content) for number, content in zip(told[::2], told[1::2], strict=True)
-    }
+    rows = {number: read_rows(content) for number, content in told}
 
     def read(position: int, distance: int, check: bytes, lease: bytes) -> tuple[Match, float]:
         if lease:
@@ -109,10 +106,7 @@ def read_near(answers: Sequence[Sequence[Any]], told: Sequence[Any], generation:
         return Match(entry, row.key, distance, row.time, bool(lease), facts=row.facts), ends
 
     return [
-        sorted(
-            (read(*answer[at : at + 4]) for at in range(0, len(answer), 4)),
-            key=lambda found: _nearest(found[0]),
-        )
+        sorted((read(*entry) for entry in answer), key=lambda found: _nearest(found[0]))
         for answer in answers
     ]
 

@@ -43,7 +43,7 @@ class Client:
         mark: of the spider whose leases are told by their end.
     """
 
-    def __init__(self, address: Address, mark: int) -> None:
+    def __init__(self, address: Address, mark: int = 0) -> None:
         self._address = address
         self.keys = [self.key(f"due:{mark}" if part == "due" else part) for part in KEYS]
         # The script that ran last.

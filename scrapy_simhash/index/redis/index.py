@@ -179,7 +179,7 @@ class RedisIndex(Index):
                     MAX_ADOPTIONS,
                 )
             found = []
-            for position, key, request in zip(*[iter(adopted)] * 3, strict=True):
+            for position, key, request in adopted:
                 orphan = Orphan(key.decode(), request.decode())
                 self._session.own[orphan.key].add(position)
                 found.append(orphan)

@@ -48,7 +48,7 @@ def stored_spec(url: str) -> tuple[str, IndexSpec]:
         ValueError: the URL is of no known form.
     """
     address = parse_address(url)
-    with contextlib.closing(Client(address, spider_mark(""))) as client:
+    with contextlib.closing(Client(address)) as client:
         answer = client.call("HGETALL", client.key("meta"))
     if not answer:
         raise StoreMissing(f"there is no {client.where.removeprefix('the ')}")

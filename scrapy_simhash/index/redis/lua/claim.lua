@@ -16,21 +16,19 @@ local FIRST, STRIDE = 7, 6
 --# entries
 local now, ends, head = tonumber(ARGV[4]), ARGV[5], ARGV[6]
 local leased, answers = {}, {}
--- What is known of the confirmed entries near the pages: number of ROWS positions and content
--- alternate.
+-- What is known of the confirmed entries near the pages: pairs of a number of ROWS positions and its
+-- content.
 local told, is_told = {}, {}
 
--- Add to an answer: position, distance, last 3 bytes of the fingerprint, lease without what repeats
--- the request, or ''.
+-- Add an entry to an answer: position, distance, last 3 bytes of the fingerprint, lease without what
+-- repeats the request, or ''.
 local function tell(answer, position, d, lease)
-  local size, number = #answer, floor(position / ROWS)
-  answer[size + 1], answer[size + 2] = position, d
-  answer[size + 3] = sub(fingerprint_of(position), -3)
-  answer[size + 4] = lease and sub(lease, 1, HEAD + 4 + #row_at(lease, HEAD + 1)) or ''
+  local known = lease and sub(lease, 1, HEAD + 4 + #row_at(lease, HEAD + 1)) or ''
+  answer[#answer + 1] = {position, d, sub(fingerprint_of(position), -3), known}
+  local number = floor(position / ROWS)
   if not lease and not is_told[number] then
     is_told[number] = true
-    told[#told + 1] = number
-    told[#told + 1] = call('HGET', rows, number) or ''
+    told[#told + 1] = {number, call('HGET', rows, number) or ''}
   end
 end
 
@@ -51,7 +49,7 @@ local function claim(at, near)
   end
   for position, d in pairs(near) do
     if not others[position] then
-      local lease = leased[position] or lease_of(position)
+      local lease = leased[position] or call('HGET', leases, position)
       local is_own, is_expired = false, false
       if lease then
         local row, own_row, request = row_at(lease, HEAD + 1), row_at(ARGV[at + 1], 1)
