@@ -96,19 +96,7 @@ class Session:
             raise
 
     def begin(self) -> None:
-        """Read or make the header, and look at its log from the beginning."""
-        generation = self._open_header()
-        if generation != self.generation:
-            self.own.clear()
-        self.generation = generation
-        self.finder = (
-            InRedis()
-            if self.geometry.in_redis
-            else InRam(self.client, generation, self.geometry, self._spec.reach)
-        )
-
-    def _open_header(self) -> str:
-        """Return the generation of the index, which is made if there is none; read the clock.
+        """Read or make the header, read the clock, and look at the log from the beginning.
 
         The generation differs between indexes that were made under one name one after the other.
         """
@@ -135,7 +123,14 @@ class Session:
                 )
         # From our monotonic clock, which nobody puts right, to that of Redis.
         self._ahead = int(seconds) + int(microseconds) / 1e6 - time.monotonic()
-        return stored["generation"]
+        if stored["generation"] != self.generation:
+            self.own.clear()
+        self.generation = stored["generation"]
+        self.finder = (
+            InRedis()
+            if self.geometry.in_redis
+            else InRam(self.client, self.generation, self.geometry, spec.reach)
+        )
 
     def _warn_of_eviction(self) -> None:
         try:
