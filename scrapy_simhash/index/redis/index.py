@@ -194,14 +194,13 @@ class RedisIndex(Index):
 
         def ask() -> Unsettled:
             at, _, _ = self._session.leases(now)
-            fared: dict[bytes, set[int]] = {b"p": set(), b"g": set(), b"c": set()}
+            letters = b""
             for start in range(0, len(asked), _ENTRIES):
                 some = asked[start : start + _ENTRIES]
                 packed = b"".join(packed_entry(entry, self._session.generation) for entry in some)
-                letters = self._session.run("unsettled", repr(at), packed)
-                for i, entry in enumerate(some):
-                    fared[letters[i : i + 1]].add(entry)
-            return Unsettled(frozenset(fared[b"p"]), frozenset(fared[b"g"]))
+                letters += self._session.run("unsettled", repr(at), packed)
+            fared = list(zip(asked, letters, strict=True))
+            return Unsettled(*(frozenset(e for e, has in fared if has == sign) for sign in b"pg"))
 
         return self._session.on_its_log(ask)
 
