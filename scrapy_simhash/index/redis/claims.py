@@ -6,13 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.contract import (
-    Arrival,
-    Claim,
-    Judge,
-    Match,
-    Outcome,
-)
+from scrapy_simhash.index.contract import Arrival, Claim, Judge, Match, Outcome
 from scrapy_simhash.index.decision import OWN, ruling
 from scrapy_simhash.index.redis.rows import ROWS, Row, pack_claim, read_lease, read_row, read_rows
 
