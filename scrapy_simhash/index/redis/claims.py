@@ -110,7 +110,7 @@ def _nearest(match: Match) -> tuple[int, int]:
 
 
 def _mask(generation: str) -> int:
-    return int(generation[: _CHECK // 4], 16)
+    return int.from_bytes(bytes.fromhex(generation)[: _CHECK // 8], "big")
 
 
 def in_colours(fingerprint: Fingerprint, scope: str) -> bytes:
