@@ -125,8 +125,8 @@ class RedisIndex(Index):
     def query(  # noqa: D102
         self, fingerprint: Fingerprint, *, scope: str = ""
     ) -> list[Match]:
-        self.spec.check(fingerprint, b"", scope)
         sought = [Arrival("", fingerprint, scope)]
+        self.spec.check(sought[0])
         (near,) = self._session.on_its_log(lambda: self._look(sought))
         return [match for match, _ in near]
 
@@ -209,16 +209,17 @@ class RedisIndex(Index):
     def put(self, entries: Iterable[Entry]) -> int:  # noqa: D102
         count, rest = 0, iter(entries)
         while some := list(islice(rest, _PAGES)):
-            for entry in some:
-                self.spec.check(entry.fingerprint, entry.facts, entry.key, entry.scope)
-            count += self._session.on_its_log(partial(self._put, some))
+            pages = [Arrival(e.key, e.fingerprint, e.scope, e.facts) for e in some]
+            for page in pages:
+                self.spec.check(page)
+            times = [entry.time for entry in some]
+            count += self._session.on_its_log(partial(self._put, pages, times))
         return count
 
-    def _put(self, entries: Sequence[Entry]) -> int:
-        pages = [Arrival(e.key, e.fingerprint, e.scope, e.facts) for e in entries]
+    def _put(self, pages: Sequence[Arrival], times: Sequence[float]) -> int:
         new = {
-            (page.key, page.scope, page.fingerprint.value): (page, entry.time)
-            for page, entry, near in zip(pages, entries, self._look(pages), strict=True)
+            (page.key, page.scope, page.fingerprint.value): (page, time)
+            for page, time, near in zip(pages, times, self._look(pages), strict=True)
             if not any((n.distance, n.key, n.provisional) == (0, page.key, False) for n, _ in near)
         }
         rest = list(new.values())
