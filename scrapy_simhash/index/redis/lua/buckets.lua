@@ -97,7 +97,7 @@ local function note_entry(position, fingerprint)
     size = size + #content
     written[2 * j - 1], written[2 * j] = names[j], content .. tag .. suffix
   end
-  effort = effort + size / 512
+  effort = effort + size / 256
   call('HSET', buckets, unpack(written))
 end
 
