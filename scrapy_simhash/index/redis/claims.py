@@ -1,49 +1,22 @@
 """A page that claims: what a script is told of it, and what its answers mean."""
 
 import hashlib
-import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.contract import (
-    Arrival,
-    Claim,
-    Judge,
-    Match,
-    Outcome,
-    StoreDamaged,
-)
-from scrapy_simhash.index.decision import OWN, Pages, ruling
+from scrapy_simhash.index.contract import Arrival, Claim, Judge, Match, Outcome
+from scrapy_simhash.index.decision import OWN, ruling
 from scrapy_simhash.index.redis.rows import ROWS, Row, pack_claim, read_lease, read_row, read_rows
 
 # Bits of an entry, as callers know it, that check it: the end of its fingerprint, XORed with the
-# beginning of the generation; the position stands above them. So an entry of a log that was lost,
-# or cleared, is not taken for the one in its place now.
+# beginning of the generation; the position stands above them. So an entry of a log that was cleared
+# or lost its end in a crash is not taken for the one in its place now.
 _CHECK = 24
 
-
-class Near(NamedTuple):
-    """An entry near a page.
-
-    Attributes:
-        position: its place in the log.
-        entry: the same as callers know it.
-        ends: when its lease ends, infinity where it is confirmed.
-    """
-
-    distance: int
-    position: int
-    entry: int
-    ends: float
-    row: Row
-    is_provisional: bool
-
-    def match(self, reason: str = "") -> Match:
-        """Return it as the answer to a claim or a query names it."""
-        key, _, facts, time = self.row
-        return Match(self.entry, key, self.distance, time, self.is_provisional, reason, facts)
+# Entries near a page, each with the end of its lease, infinity where it is confirmed.
+Near = list[tuple[Match, float]]
 
 
 @dataclass(slots=True)
@@ -51,13 +24,13 @@ class Claimant:
     """A page on its way to its answer.
 
     Attributes:
-        others: living entries that were judged to be other pages, by position.
-        spared: positions of all entries that were judged to be other pages.
-        expired: positions of entries that were judged to be copies and had expired.
+        others: living entries that were judged to be other pages.
+        spared: all entries that were judged to be other pages.
+        expired: entries that were judged to be copies and had expired.
     """
 
     arrival: Arrival
-    others: dict[int, Match] = field(default_factory=dict)
+    others: list[Match] = field(default_factory=list)
     spared: set[int] = field(default_factory=set)
     expired: set[int] = field(default_factory=set)
 
@@ -67,27 +40,32 @@ class Claimant:
         claim = pack_claim(Row(page.key, page.scope, page.facts, now), page.request)
         return claim, _packed(self.spared), _packed(self.expired)
 
-    def hear(self, near: Sequence[Near], now: float, judge: Judge) -> Claim | None:
+    def hear(self, near: Near, now: float, judge: Judge) -> Claim | None:
         """Judge what a script found; return the answer, None if the page has to claim again."""
         copies, outcome = [], Outcome.DUPLICATE
-        for entry in near:
-            judged = ruling(judge, self.arrival, entry.row.key, entry.row.facts, entry.distance)
-            match = entry.match(judged.reason)
+        for found, ends in near:
+            judged = ruling(judge, self.arrival, found.key, found.facts, found.distance)
+            match = replace(found, reason=judged.reason)
             if judged is OWN:
                 outcome = Outcome.REVISIT
             if not judged.is_copy:
-                self.spared.add(entry.position)
-                if entry.ends > now:
-                    self.others[entry.position] = match
-            elif judged is OWN or entry.ends > now:
+                self.spared.add(match.entry)
+                if ends > now:
+                    self.others.append(match)
+            elif judged is OWN or ends > now:
                 copies.append(match)
             else:
-                self.expired.add(entry.position)
+                self.expired.add(match.entry)
         return Claim(outcome, tuple(copies), self.near()) if copies else None
 
     def near(self) -> tuple[Match, ...]:
         """Return the living entries that are other pages, nearest first, then oldest."""
-        return tuple(sorted(self.others.values(), key=lambda match: (match.distance, match.entry)))
+        return tuple(sorted(self.others, key=_nearest))
+
+
+def position_of(entry: int) -> int:
+    """Return the position of an entry of this log."""
+    return entry >> _CHECK
 
 
 def packed_entry(entry: int, generation: str) -> bytes:
@@ -97,41 +75,42 @@ def packed_entry(entry: int, generation: str) -> bytes:
     return (known ^ _mask(generation)).to_bytes(7, "big")
 
 
-def read_near(
-    answers: Sequence[Sequence[Any]], told: Sequence[Any], generation: str
-) -> list[list[Near]]:
+def read_near(answers: Sequence[Sequence[Any]], told: Sequence[Any], generation: str) -> list[Near]:
     """Return the entries near some pages, nearest first, then oldest.
 
     Args:
-        answers: for each page position, distance, end of the fingerprint, lease, ...; see
-            ``lua/claim.lua``.
-        told: number and content of the rows of confirmed entries, ...
+        answers: for each page the entries as ``tell`` in ``lua/claim.lua`` has them.
+        told: number and content of the rows of confirmed entries.
         generation: which log it is.
 
     Raises:
-        StoreDamaged: it does not fit together.
+        ValueError: it does not fit together.
     """
-    rows = {
-        number: read_rows(content) for number, content in zip(told[::2], told[1::2], strict=True)
-    }
+    rows = {number: read_rows(content) for number, content in told}
 
-    def read(position: int, distance: int, check: bytes, lease: bytes) -> Near:
-        entry = (position << _CHECK | int.from_bytes(check, "big")) ^ _mask(generation)
+    def read(position: int, distance: int, check: bytes, lease: bytes) -> tuple[Match, float]:
         if lease:
             ends, row = read_lease(lease)
-            return Near(distance, position, entry, ends, row, True)
-        packed = rows.get(position // ROWS, {}).get(position % ROWS)
-        if packed is None:
-            raise StoreDamaged(f"entry {position} in Redis has no row")
-        return Near(distance, position, entry, float("inf"), read_row(packed), False)
+        else:
+            packed = rows.get(position // ROWS, {}).get(position % ROWS)
+            if packed is None:
+                raise ValueError(f"entry {position} has no row")
+            ends, row = float("inf"), read_row(packed)
+        entry = position << _CHECK | int.from_bytes(check, "big") ^ _mask(generation)
+        return Match(entry, row.key, distance, row.time, bool(lease), facts=row.facts), ends
 
     return [
-        sorted(read(*answer[at : at + 4]) for at in range(0, len(answer), 4)) for answer in answers
+        sorted((read(*entry) for entry in answer), key=lambda found: _nearest(found[0]))
+        for answer in answers
     ]
 
 
+def _nearest(match: Match) -> tuple[int, int]:
+    return match.distance, match.entry
+
+
 def _mask(generation: str) -> int:
-    return int(generation[: _CHECK // 4], 16)
+    return int.from_bytes(bytes.fromhex(generation)[: _CHECK // 8], "big")
 
 
 def in_colours(fingerprint: Fingerprint, scope: str) -> bytes:
@@ -146,14 +125,5 @@ def in_colours(fingerprint: Fingerprint, scope: str) -> bytes:
     return (fingerprint.value ^ int.from_bytes(colours, "big")).to_bytes(size, "big")
 
 
-def _packed(positions: set[int]) -> bytes:
-    return b"".join([position.to_bytes(4, "big") for position in sorted(positions)])
-
-
-def mates(pages: Pages, distance: int) -> list[bytes]:
-    """Return for each page of a call those before it that are near it: number, distance, ..."""
-    some, twins = pages.arrivals, pages.twins(distance)
-    return [
-        b"".join(struct.pack(">HH", j, d) for d, j in near if page.scope == some[j].scope)
-        for page, near in zip(some, twins, strict=True)
-    ]
+def _packed(entries: set[int]) -> bytes:
+    return b"".join([position_of(entry).to_bytes(4, "big") for entry in sorted(entries)])

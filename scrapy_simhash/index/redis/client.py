@@ -43,7 +43,7 @@ class Client:
         mark: of the spider whose leases are told by their end.
     """
 
-    def __init__(self, address: Address, mark: int) -> None:
+    def __init__(self, address: Address, mark: int = 0) -> None:
         self._address = address
         self.keys = [self.key(f"due:{mark}" if part == "due" else part) for part in KEYS]
         # The script that ran last.
@@ -89,12 +89,9 @@ class Client:
                     f"{address.shown} is a node of a cluster: use redis+cluster://"
                 ) from None
             raise self._refusal(address.without_secrets(str(error))) from None
-        except MasterNotFoundError:
-            # Its own message holds much of the client's insides.
-            reason = "no sentinel answers and names a master"
-        except IndexError:
-            # redis-py raises it when no node of a cluster answers.
-            reason = "no node of the cluster answers"
+        except (MasterNotFoundError, IndexError):
+            # redis-py's own messages do not tell that no sentinel, or no node, answers.
+            reason = f"no {address.topology} answers and names a master"
         except (errors.RedisError, errors.RedisClusterException, OSError) as error:
             reason = address.without_secrets(str(error) or type(error).__name__)
         raise StoreUnavailable(f"cannot use {self.where}: {reason}")
@@ -130,25 +127,3 @@ def _connect(address: Address) -> Any:
         nodes = [ClusterNode(host, port) for host, port in address.hosts]
         return RedisCluster(startup_nodes=nodes, **options)
     return Redis(**options)
-
-
-def pairs(answer: Any) -> list[tuple[Any, Any]]:
-    """Return names and values, of which an answer consists by whichever protocol."""
-    if isinstance(answer, dict):
-        return list(answer.items())
-    return list(zip(answer[::2], answer[1::2], strict=True))
-
-
-def number_in(value: Any) -> int:
-    """Return a number that Redis holds, or raise StoreDamaged."""
-    if isinstance(value, bytes) and value.isdigit() and len(value) < 16:
-        return int(value)
-    raise StoreDamaged(f"{value!r:.80} in Redis is no number of an index")
-
-
-def text_in(value: bytes) -> str:
-    """Return a text that Redis holds, or raise StoreDamaged."""
-    try:
-        return value.decode()
-    except UnicodeDecodeError as error:
-        raise StoreDamaged(f"{value!r:.80} in Redis is no text of an index") from error

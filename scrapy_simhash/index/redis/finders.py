@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from scrapy_simhash.index.contract import StoreDamaged
 from scrapy_simhash.index.neighbours import Neighbours, Uint32s, packed_words
 from scrapy_simhash.index.redis.client import Client
 from scrapy_simhash.index.redis.scripts import Geometry, script
@@ -80,7 +79,7 @@ class InRam:
             if end < self.seen or content[at - size : at] != self._last:
                 raise AnotherLog
             if len(content) < cut:
-                raise StoreDamaged(f"{self._client.where} is damaged: the log has a gap")
+                raise ValueError("the log has a gap")
             self._take_in(content[at:cut])
 
     def _take_in(self, content: bytes) -> None:

@@ -37,11 +37,10 @@ from scrapy_simhash.index.redis.claims import (
     Claimant,
     Near,
     in_colours,
-    mates,
     packed_entry,
+    position_of,
     read_near,
 )
-from scrapy_simhash.index.redis.client import text_in
 from scrapy_simhash.index.redis.finders import AnotherLog
 from scrapy_simhash.index.redis.rows import ROWS, Row, pack_row, squeeze_rows
 from scrapy_simhash.index.redis.scan import Scan
@@ -93,8 +92,8 @@ class RedisIndex(Index):
         at, ends, head = self._session.leases(now)
         pages = Pages([claimant.arrival for claimant in claimants], self.spec)
         parts = [
-            (*claimant.arguments(at), near)
-            for claimant, near in zip(claimants, mates(pages, self.spec.reach), strict=True)
+            (*claimant.arguments(at), b"1" if mates else b"")
+            for claimant, mates in zip(claimants, pages.twins(self.spec.reach), strict=True)
         ]
         results, told = self._ask(pages, (repr(at), ends, head), parts)
         answers: list[Claim | None] = []
@@ -104,8 +103,9 @@ class RedisIndex(Index):
                 answers.append(Claim(Outcome.ORIGINAL, (), claimant.near()))
             else:
                 # The script has leased them to this crawler.
-                own = (e for e in found if e.is_provisional and e.row.key == claimant.arrival.key)
-                positions = [entry.position for entry in own]
+                key = claimant.arrival.key
+                own = (match for match, _ in found if match.provisional and match.key == key)
+                positions = [position_of(match.entry) for match in own]
                 answers.append(claimant.hear(found, at, self.spec.judge))
             if positions:
                 self._session.own[claimant.arrival.key].update(positions)
@@ -114,7 +114,7 @@ class RedisIndex(Index):
 
     def _ask(
         self, pages: Pages, head: Sequence[Any], parts: Sequence[Sequence[Any]]
-    ) -> tuple[list[Any], list[list[Near]]]:
+    ) -> tuple[list[Any], list[Near]]:
         """Run ``lua/claim.lua``; return its answers, and what it found near each page."""
         results, rows, flooded = self._session.ask("claim", pages, head, parts)
         self._session.finder.flooded += flooded
@@ -126,12 +126,13 @@ class RedisIndex(Index):
         self, fingerprint: Fingerprint, *, scope: str = ""
     ) -> list[Match]:
         sought = [Arrival("", fingerprint, scope)]
+        self.spec.check(sought[0])
         (near,) = self._session.on_its_log(lambda: self._look(sought))
-        return [entry.match() for entry in near]
+        return [match for match, _ in near]
 
-    def _look(self, sought: Sequence[Arrival]) -> list[list[Near]]:
+    def _look(self, sought: Sequence[Arrival]) -> list[Near]:
         """Return what is near some pages."""
-        found: list[list[Near]] = []
+        found: list[Near] = []
         while rest := sought[len(found) :]:
             parts = [(*Claimant(arrival).arguments(0), b"") for arrival in rest]
             results, told = self._ask(Pages(rest, self.spec), ("0", "", ""), parts)
@@ -174,13 +175,14 @@ class RedisIndex(Index):
             for key in given_up:
                 logger.warning(
                     "%s was adopted %d times and never finished: it is given up",
-                    text_in(key),
+                    key.decode(),
                     MAX_ADOPTIONS,
                 )
             found = []
-            for position, key, request in zip(*[iter(adopted)] * 3, strict=True):
-                self._session.own[text_in(key)].add(position)
-                found.append(Orphan(text_in(key), text_in(request)))
+            for position, key, request in adopted:
+                orphan = Orphan(key.decode(), request.decode())
+                self._session.own[orphan.key].add(position)
+                found.append(orphan)
             return found
 
         return self._session.on_its_log(adopt)
@@ -192,14 +194,13 @@ class RedisIndex(Index):
 
         def ask() -> Unsettled:
             at, _, _ = self._session.leases(now)
-            fared: dict[bytes, set[int]] = {b"p": set(), b"g": set(), b"c": set()}
+            letters = b""
             for start in range(0, len(asked), _ENTRIES):
                 some = asked[start : start + _ENTRIES]
                 packed = b"".join(packed_entry(entry, self._session.generation) for entry in some)
-                letters = self._session.run("unsettled", repr(at), packed)
-                for i, entry in enumerate(some):
-                    fared[letters[i : i + 1]].add(entry)
-            return Unsettled(frozenset(fared[b"p"]), frozenset(fared[b"g"]))
+                letters += self._session.run("unsettled", repr(at), packed)
+            fared = list(zip(asked, letters, strict=True))
+            return Unsettled(*(frozenset(e for e, has in fared if has == sign) for sign in b"pg"))
 
         return self._session.on_its_log(ask)
 
@@ -208,17 +209,18 @@ class RedisIndex(Index):
     def put(self, entries: Iterable[Entry]) -> int:  # noqa: D102
         count, rest = 0, iter(entries)
         while some := list(islice(rest, _PAGES)):
-            count += self._session.on_its_log(partial(self._put, some))
+            pages = [Arrival(e.key, e.fingerprint, e.scope, e.facts) for e in some]
+            for page in pages:
+                self.spec.check(page)
+            times = [entry.time for entry in some]
+            count += self._session.on_its_log(partial(self._put, pages, times))
         return count
 
-    def _put(self, entries: Sequence[Entry]) -> int:
-        pages = [Arrival(e.key, e.fingerprint, e.scope, e.facts) for e in entries]
+    def _put(self, pages: Sequence[Arrival], times: Sequence[float]) -> int:
         new = {
-            (page.key, page.scope, page.fingerprint.value): (page, entry.time)
-            for page, entry, near in zip(pages, entries, self._look(pages), strict=True)
-            if not any(
-                (n.distance, n.row.key, n.is_provisional) == (0, page.key, False) for n in near
-            )
+            (page.key, page.scope, page.fingerprint.value): (page, time)
+            for page, time, near in zip(pages, times, self._look(pages), strict=True)
+            if not any((n.distance, n.key, n.provisional) == (0, page.key, False) for n, _ in near)
         }
         rest = list(new.values())
         while rest:
@@ -248,9 +250,7 @@ class RedisIndex(Index):
             count = 0
             for start in range(0, len(found), _ENTRIES):
                 some = found[start : start + _ENTRIES]
-                width = self._session.geometry.width
-                named = [part for e in some for part in (e.position, e.record[:width])]
-                count += self._session.run("remove", *named)
+                count += self._session.run("remove", *(entry.position for entry in some))
             return count
 
         return self._session.on_its_log(delete)

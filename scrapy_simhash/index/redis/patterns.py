@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterable
 from importlib.resources import files
 
-from scrapy_simhash.index.contract import spider_mark
 from scrapy_simhash.index.redis.address import parse_address
 from scrapy_simhash.index.redis.client import Client
 from scrapy_simhash.url_patterns.store import BATCH, MOST_ROWS, Counts, Row
@@ -21,7 +20,7 @@ class RedisPatternStore:
     """
 
     def __init__(self, url: str) -> None:
-        self._client = Client(parse_address(url), spider_mark(""))
+        self._client = Client(parse_address(url))
         self._keys = [self._client.key(part) for part in ("patterns", "patterns:changed")]
         self._script = (files(__package__) / "lua" / "patterns.lua").read_text("utf-8")
 

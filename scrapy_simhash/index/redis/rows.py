@@ -6,14 +6,13 @@ stands. Once the entry is confirmed, its row is appended to those of ``ROWS`` po
     offset:1 size:3 row | offset:1 size:3 row | ...    as they are appended
     zlib | offset:1 size:3 row | ...                   the first ones squeezed
 
-Numbers are big-endian. The first byte of zlib is larger than any offset.
+Numbers are big-endian. The first byte of zlib is larger than any offset. What cannot be read raises
+ValueError, ``struct.error`` or ``zlib.error``.
 """
 
 import struct
 import zlib
 from typing import NamedTuple
-
-from scrapy_simhash.index.contract import StoreDamaged
 
 #: Positions whose rows stand together.
 ROWS = 64
@@ -49,52 +48,43 @@ def pack_claim(row: Row, request: str | None) -> bytes:
 
 
 def read_row(packed: bytes) -> Row:
-    """Return a row, or raise StoreDamaged."""
-    try:
-        facts, scope, time = _ROW.unpack_from(packed)
-        end = _ROW.size + facts + scope
-        if end > len(packed):
-            raise ValueError("it is cut off")
-        return Row(
-            packed[end:].decode(),
-            packed[end - scope : end].decode(),
-            packed[_ROW.size : end - scope],
-            float(time),
-        )
-    except (struct.error, ValueError) as error:
-        raise StoreDamaged(f"a row in Redis is damaged: {error}") from error
+    """Return a row."""
+    facts, scope, time = _ROW.unpack_from(packed)
+    end = _ROW.size + facts + scope
+    if end > len(packed):
+        raise ValueError("a row is cut off")
+    return Row(
+        packed[end:].decode(),
+        packed[end - scope : end].decode(),
+        packed[_ROW.size : end - scope],
+        float(time),
+    )
 
 
 def read_lease(packed: bytes) -> tuple[float, Row]:
-    """Return when a lease ends, since the Unix epoch, and its row, or raise StoreDamaged."""
-    try:
-        ends, *_ = HEAD.unpack_from(packed)
-        (size,) = _SIZE.unpack_from(packed, HEAD.size)
-    except struct.error as error:
-        raise StoreDamaged(f"a lease in Redis is damaged: {error}") from error
+    """Return when a lease ends, since the Unix epoch, and its row."""
+    ends, *_ = HEAD.unpack_from(packed)
+    (size,) = _SIZE.unpack_from(packed, HEAD.size)
     start = HEAD.size + _SIZE.size
     return ends, read_row(packed[start : start + size])
 
 
 def read_rows(content: bytes) -> dict[int, bytes]:
-    """Return rows by their offset, not taken apart, or raise StoreDamaged."""
+    """Return rows by their offset, not taken apart."""
     found: dict[int, bytes] = {}
-    try:
-        plain, at = content, 0
-        if content[:1] == _ZLIB:
-            unpacker = zlib.decompressobj()
-            plain = unpacker.decompress(content, _MOST_BYTES) + unpacker.unused_data
-            if not unpacker.eof:
-                raise ValueError("squeezed rows are cut off, or too long")
-        while at < len(plain):
-            (head,) = _SIZE.unpack_from(plain, at)
-            start = at + _SIZE.size
-            at = start + (head & 0xFFFFFF)
-            if at > len(plain):
-                raise ValueError("a row is cut off")
-            found[head >> 24] = plain[start:at]
-    except (struct.error, ValueError, zlib.error) as error:
-        raise StoreDamaged(f"rows in Redis are damaged: {error}") from error
+    plain, at = content, 0
+    if content[:1] == _ZLIB:
+        unpacker = zlib.decompressobj()
+        plain = unpacker.decompress(content, _MOST_BYTES) + unpacker.unused_data
+        if not unpacker.eof:
+            raise ValueError("squeezed rows are cut off, or too long")
+    while at < len(plain):
+        (head,) = _SIZE.unpack_from(plain, at)
+        start = at + _SIZE.size
+        at = start + (head & 0xFFFFFF)
+        if at > len(plain):
+            raise ValueError("a row is cut off")
+        found[head >> 24] = plain[start:at]
     return found
 
 

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_simhash.index.contract import StoreDamaged, StoreUnavailable
+from scrapy_simhash.index.contract import StoreUnavailable
 from scrapy_simhash.index.neighbours import Uint32s, scope_mark
-from scrapy_simhash.index.redis.client import KEYS, Client, number_in
+from scrapy_simhash.index.redis.client import KEYS, Client
 from scrapy_simhash.index.redis.finders import SPREAD, AnotherLog
 from scrapy_simhash.index.redis.rows import ROWS, Row, read_lease, read_row, read_rows
 from scrapy_simhash.index.redis.scripts import LEAST_PAGES, Geometry
@@ -36,7 +36,8 @@ class Stored(NamedTuple):
 class Scan:
     """Reads the entries that an index has now, in the order of the log.
 
-    Its methods raise AnotherLog when the log is not of this generation by now.
+    Its methods raise AnotherLog when the log is not of this generation by now, ValueError and the
+    like when it is damaged.
     """
 
     def __init__(self, client: Client, generation: str, geometry: Geometry) -> None:
@@ -84,7 +85,10 @@ class Scan:
         state = self._client.call("HMGET", self._client.key("meta"), "generation", *names)
         if state[0] != self._generation.encode():
             raise AnotherLog
-        return [number_in(value) for value in state[1:]]
+        numbers = [int(value or b"") for value in state[1:]]
+        if not all(0 <= number < 1 << 32 for number in numbers):
+            raise ValueError(f"{names} are {numbers}")
+        return numbers
 
     def _between(self, first: int, end: int) -> Iterator[Stored]:
         size, key, call = self._geometry.segment, self._client.key, self._client.call
@@ -104,7 +108,7 @@ class Scan:
             at = (position - segments[0] * size) * self._geometry.record
             record = content[at : at + self._geometry.record]
             if len(record) != self._geometry.record:
-                raise StoreDamaged(f"{self._client.where} is damaged: its log lacks {position}")
+                raise ValueError(f"the log lacks {position}")
             packed = known[position // ROWS].get(position % ROWS)
             lease = leases[position - first]
             if packed is not None:
@@ -112,7 +116,7 @@ class Scan:
             elif lease:
                 yield Stored(position, record, read_lease(lease)[1], True)
             else:
-                raise StoreDamaged(f"entry {position} of {self._client.where} has no row")
+                raise ValueError(f"entry {position} has no row")
 
     def _read_blocks(self, first: int, end: int) -> Uint32s:
         """Return the block values of the entries between two positions; shape (n, blocks).
@@ -136,7 +140,7 @@ class Scan:
         while True:
             count, end = self._state("pages", "end")
             if not LEAST_PAGES <= count <= LEAST_PAGES + end:
-                raise StoreDamaged(f"{self._client.where} cannot have {count} bucket pages")
+                raise ValueError(f"there cannot be {count} bucket pages")
             # A page that is split meanwhile comes again as two, which have higher numbers.
             first = max(first, count)
             numbers = range(first, min(first + _PAGES, 2 * count))
@@ -151,8 +155,6 @@ class Scan:
     def _entries(self, number: int, content: bytes) -> tuple[npt.NDArray[np.int64], Uint32s]:
         """Return the positions and the spread values of a bucket page's entries."""
         size = self._geometry.entry
-        if len(content) % size:
-            raise StoreDamaged(f"bucket page {number} of {self._client.where} is damaged")
         octets = np.frombuffer(content, np.uint8).reshape(-1, size)
         numbers = octets[:, :6].astype(np.uint32)
         top = number >> number.bit_length() - 9 & 0xFF

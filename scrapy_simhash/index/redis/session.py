@@ -3,15 +3,14 @@
 import contextlib
 import logging
 import math
-import re
 import secrets
+import struct
 import threading
 import time
+import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
-
-from redis.utils import str_if_bytes
 
 from scrapy_simhash.fingerprint.recipe import reach_of
 from scrapy_simhash.index.contract import (
@@ -25,7 +24,7 @@ from scrapy_simhash.index.contract import (
 from scrapy_simhash.index.decision import Pages
 from scrapy_simhash.index.redis.address import parse_address
 from scrapy_simhash.index.redis.claims import in_colours
-from scrapy_simhash.index.redis.client import Client, pairs, text_in
+from scrapy_simhash.index.redis.client import Client
 from scrapy_simhash.index.redis.finders import AnotherLog, Finder, InRam, InRedis
 from scrapy_simhash.index.redis.rows import HEAD
 from scrapy_simhash.index.redis.scripts import Geometry, script
@@ -49,12 +48,12 @@ def stored_spec(url: str) -> tuple[str, IndexSpec]:
         ValueError: the URL is of no known form.
     """
     address = parse_address(url)
-    with contextlib.closing(Client(address, spider_mark(""))) as client:
+    with contextlib.closing(Client(address)) as client:
         answer = client.call("HGETALL", client.key("meta"))
     if not answer:
         raise StoreMissing(f"there is no {client.where.removeprefix('the ')}")
-    header = {text_in(name): text_in(value) for name, value in pairs(answer)}
     try:
+        header = {name.decode(): value.decode() for name, value in answer.items()}
         bits, distance, blocks = (int(header[name]) for name in ("bits", "distance", "blocks"))
         reach = reach_of(bits, distance)
         spec = IndexSpec(header["recipe"], bits, distance, blocks, reach=reach)
@@ -89,26 +88,15 @@ class Session:
         self.name = secrets.token_bytes(8)
         self.own: defaultdict[str, set[int]] = defaultdict(set)
         try:
-            self.begin()
-            self._warn_of_eviction()
+            with self.use():
+                self.begin()
+                self._warn_of_eviction()
         except BaseException:
             self.client.close()
             raise
 
     def begin(self) -> None:
-        """Read or make the header, and look at its log from the beginning."""
-        generation = self._open_header()
-        if generation != self.generation:
-            self.own.clear()
-        self.generation = generation
-        self.finder = (
-            InRedis()
-            if self.geometry.in_redis
-            else InRam(self.client, generation, self.geometry, self._spec.reach)
-        )
-
-    def _open_header(self) -> str:
-        """Return the generation of the index, which is made if there is none; read the clock.
+        """Read or make the header, read the clock, and look at the log from the beginning.
 
         The generation differs between indexes that were made under one name one after the other.
         """
@@ -124,29 +112,32 @@ class Session:
         *answers, seconds, microseconds = self.client.run(
             script("open", self.geometry), *(text for item in header.items() for text in item)
         )
-        stored = {name: text_in(value) for name, value in zip(header, answers, strict=True)}
+        stored: dict[str, str] = {
+            name: value.decode() for name, value in zip(header, answers, strict=True)
+        }
         for name, value in asked.items():
-            if not stored[name]:
-                raise StoreDamaged(f"{where} has a damaged header: it lacks {name}")
             if stored[name] != value:
                 raise StoreMismatch(
                     f"{where} was made with {name}={stored[name]}, not {value}: use the same or "
                     "another name with ?name=, or delete this index to start anew"
                 )
-        generation = stored["generation"]
-        if not re.fullmatch("[0-9a-f]{8}", generation):
-            raise StoreDamaged(f"{where} has a damaged header: generation={generation!r:.80}")
         # From our monotonic clock, which nobody puts right, to that of Redis.
         self._ahead = int(seconds) + int(microseconds) / 1e6 - time.monotonic()
-        return generation
+        if stored["generation"] != self.generation:
+            self.own.clear()
+        self.generation = stored["generation"]
+        self.finder = (
+            InRedis()
+            if self.geometry.in_redis
+            else InRam(self.client, self.generation, self.geometry, spec.reach)
+        )
 
     def _warn_of_eviction(self) -> None:
         try:
-            answer = self.client.call("CONFIG GET", "maxmemory*")
+            settings = self.client.call("CONFIG GET", "maxmemory*")
         except StoreUnavailable:
             # Not every user may read settings.
             return
-        settings = {str_if_bytes(name): str_if_bytes(value) for name, value in pairs(answer)}
         policy = settings.get("maxmemory-policy", "noeviction")
         if policy != "noeviction" and settings["maxmemory"] != "0":
             logger.warning(
@@ -158,23 +149,28 @@ class Session:
 
     @contextlib.contextmanager
     def use(self) -> Iterator[None]:
-        """Let one thread at a time through, if the index is open."""
+        """Let one thread at a time through, if the index is open.
+
+        Raises:
+            StoreDamaged: what Redis holds cannot be read, which shows as a ValueError or the like.
+        """
         with self._lock:
             if self._closed:
                 raise StoreUnavailable(f"the index at {self._address.shown} is closed")
-            yield
+            try:
+                yield
+            except (ValueError, struct.error, zlib.error) as error:
+                raise StoreDamaged(f"{self.client.where} is damaged: {error}") from error
 
     def on_its_log(self, act: Callable[[], T]) -> T:
         """Do what may find the log to be another than before; then once more, on that one."""
         with self.use():
-            try:
-                return act()
-            except AnotherLog:
-                self.begin()
-            try:
-                return act()
-            except AnotherLog:
-                raise StoreDamaged(f"{self.client.where} is damaged: its log changes") from None
+            for _ in range(2):
+                try:
+                    return act()
+                except AnotherLog:
+                    self.begin()
+            raise StoreDamaged(f"{self.client.where} is damaged: its log changes")
 
     def run(self, name: str, *arguments: Any) -> Any:
         """Run a script on the log; raise AnotherLog if it is another one by now."""

@@ -15,27 +15,29 @@ local count = tonumber(state[3])
 local depth = select(2, math.frexp(count)) - 1
 local first = 2 ^ depth
 local turn = count - first
--- The pages of row `depth`, and of the next one, have so many values each.
+-- The pages of row `depth`, and of the next one, have so many values each, and values below the last
+-- number stand in pages of the next row.
 local ROW, NEXT = 2 ^ (32 - depth), 2 ^ (31 - depth)
+local SPLIT = turn * ROW
+local BLOCK = 16777216
 local VALUES, NAMES, TAGS = '>' .. ('I4'):rep(BLOCKS), ('c4'):rep(BLOCKS), ('xc3'):rep(BLOCKS)
 -- Names and contents of the bucket pages of the page that was looked at last, and its tags.
 local names, contents, tags
 
--- Return the names of bucket pages: a number for each block.
-local function names_of(numbers)
-  for j = 1, BLOCKS do numbers[j] = (j - 1) * 16777216 + numbers[j] end
-  return {struct.unpack(NAMES, struct.pack(VALUES, unpack(numbers, 1, BLOCKS)))}
-end
-
 -- Read the bucket pages of a page with these block values.
 local function look_at(values)
-  local numbers = {struct.unpack(VALUES, values)}
+  local numbers, block = {struct.unpack(VALUES, values)}, 0
   for j = 1, BLOCKS do
     local value = numbers[j]
-    local number = (value - value % ROW) / ROW
-    numbers[j] = number < turn and 2 * first + (value - value % NEXT) / NEXT or first + number
+    if value < SPLIT then
+      numbers[j] = block + 2 * first + (value - value % NEXT) / NEXT
+    else
+      numbers[j] = block + first + (value - value % ROW) / ROW
+    end
+    block = block + BLOCK
   end
-  names, tags = names_of(numbers), {struct.unpack(TAGS, values)}
+  names = {struct.unpack(NAMES, struct.pack(VALUES, unpack(numbers, 1, BLOCKS)))}
+  tags = {struct.unpack(TAGS, values)}
   contents = call('HMGET', buckets, unpack(names, 1, BLOCKS))
 end
 
@@ -61,11 +63,12 @@ end
 
 -- Return the distances of the entries near a page, by position.
 local function near_ones(fingerprint, values)
-  local candidates, near, noted = {}, {}, 0
   look_at(values)
+  local candidates, near, noted, contents, tags = {}, {}, 0, contents, tags
   for j = 1, BLOCKS do
-    if contents[j] and find(contents[j], tags[j], 1, true) then
-      noted = note(candidates, noted, contents[j], tags[j])
+    local content, tag = contents[j], tags[j]
+    if content and find(content, tag, 1, true) then
+      noted = note(candidates, noted, content, tag)
     end
   end
   local own = noted > 0 and {byte(fingerprint, 1, WIDTH)}
@@ -82,41 +85,44 @@ end
 -- Put an entry into the buckets of the page that was looked at last.
 local function note_entry(position, fingerprint)
   local suffix = struct.pack('>I3', position % 16777216) .. (ENTRY > 6 and fingerprint or '')
-  local written = {}
+  local written, names, contents, tags, size = {}, names, contents, tags, 0
   for j = 1, BLOCKS do
     local content, tag = contents[j] or '', tags[j]
-    effort = effort + #content / 512
     if #content >= BUCKET_LIMIT * ENTRY then
       -- The oldest entry of the same bucket goes, or of the page.
       local oldest = find(content, tag, 1, true) or 1
       oldest = oldest % ENTRY == 1 and oldest or 1
       content = sub(content, 1, oldest - 1) .. sub(content, oldest + ENTRY)
     end
+    size = size + #content
     written[2 * j - 1], written[2 * j] = names[j], content .. tag .. suffix
   end
-  call('HSET', buckets, unpack(written, 1, 2 * BLOCKS))
+  effort = effort + size / 256
+  call('HSET', buckets, unpack(written))
 end
 
 -- Split the next page of every block: by the bit of the value after the first `depth` ones, of which
--- 8 are not in the entries.
+-- 8 are not in the entries. Entries move in runs, because each text costs time.
 local function split()
-  local numbers, written = {}, {}
-  local place, weight = math.floor(depth / 8), 2 ^ (7 - depth % 8)
-  for j = 1, BLOCKS do numbers[j] = count end
-  local parents = names_of(numbers)
-  for j, content in ipairs(call('HMGET', buckets, unpack(parents, 1, BLOCKS))) do
-    local children = {[0] = {}, {}}
-    for at = 1, content and #content or 0, ENTRY do
-      local child = children[byte(content, at + place - 1) % (2 * weight) < weight and 0 or 1]
-      child[#child + 1] = sub(content, at, at + ENTRY - 1)
+  local before, half = floor(depth / 8) - 1, 2 ^ (7 - depth % 8)
+  local full = 2 * half
+  for block = 0, (BLOCKS - 1) * BLOCK, BLOCK do
+    local parent, child = struct.pack('>I4', block + count), block + 2 * count
+    local content = call('HGET', buckets, parent) or ''
+    local zeros, ones, from, is_one = {}, {}, 1, false
+    local run = zeros
+    for at = 1, #content, ENTRY do
+      if byte(content, at + before) % full >= half ~= is_one then
+        run[#run + 1] = sub(content, from, at - 1)
+        from, is_one = at, not is_one
+        run = is_one and ones or zeros
+      end
     end
-    for bit, child in pairs(children) do
-      local name = struct.pack('>I4', (j - 1) * 16777216 + 2 * count + bit)
-      written[#written + 1], written[#written + 2] = name, concat(child)
-    end
+    run[#run + 1] = sub(content, from)
+    call('HDEL', buckets, parent)
+    call('HSET', buckets, struct.pack('>I4', child), concat(zeros),
+      struct.pack('>I4', child + 1), concat(ones))
   end
-  call('HDEL', buckets, unpack(parents, 1, BLOCKS))
-  call('HSET', buckets, unpack(written))
   count, turn = count + 1, turn + 1
   call('HSET', meta, 'pages', count)
 end

@@ -2,13 +2,13 @@
 -- near them.
 -- ARGV: see the finder up to 3; now, end of the leases, or "" to look only, their heads (see
 --   entries.lua); then for each page: record, size of the row with row and request, positions judged
---   to be other pages, positions judged to be copies and expired, the pages before it in this call
---   that are near it (number and distance, 2 + 2 bytes each), the argument of the finder.
+--   to be other pages, positions judged to be copies and expired, "1" if a page before it in this
+--   call is near it, the argument of the finder.
 -- Returns {answers, rows, flooded look-ups}: the answer of a page is its position if it was admitted;
 -- false if the page has to claim again, because the script has done enough, or because a page before
--- it in this call that may change its answer has none yet; else what is near and not yet judged, or no
--- more as it was judged; see tell(). An own entry that is provisional is leased to the caller on the
--- way.
+-- it may change its answer; else what is near and not yet judged, or no more as it was judged; see
+-- tell(). If nothing is, the page has to claim again once the one before it has its answer. An own
+-- entry that is provisional is leased to the caller on the way.
 --# keys
 local FIRST, STRIDE = 7, 6
 --# compare
@@ -16,21 +16,19 @@ local FIRST, STRIDE = 7, 6
 --# entries
 local now, ends, head = tonumber(ARGV[4]), ARGV[5], ARGV[6]
 local leased, answers = {}, {}
--- What is known of the confirmed entries near the pages: number of ROWS positions and content
--- alternate.
+-- What is known of the confirmed entries near the pages: pairs of a number of ROWS positions and its
+-- content.
 local told, is_told = {}, {}
 
--- Add to an answer: position, distance, last 3 bytes of the fingerprint, lease without what repeats
--- the request, or ''.
+-- Add an entry to an answer: position, distance, last 3 bytes of the fingerprint, lease without what
+-- repeats the request, or ''.
 local function tell(answer, position, d, lease)
-  local size, number = #answer, floor(position / ROWS)
-  answer[size + 1], answer[size + 2] = position, d
-  answer[size + 3] = sub(fingerprint_of(position), -3)
-  answer[size + 4] = lease and sub(lease, 1, HEAD + 4 + #row_at(lease, HEAD + 1)) or ''
+  local known = lease and sub(lease, 1, HEAD + 4 + #row_at(lease, HEAD + 1)) or ''
+  answer[#answer + 1] = {position, d, sub(fingerprint_of(position), -3), known}
+  local number = floor(position / ROWS)
   if not lease and not is_told[number] then
     is_told[number] = true
-    told[#told + 1] = number
-    told[#told + 1] = call('HGET', rows, number) or ''
+    told[#told + 1] = {number, call('HGET', rows, number) or ''}
   end
 end
 
@@ -40,25 +38,10 @@ local function set_of(positions)
   return set
 end
 
--- Positions of the pages that were admitted, by number; pages without an answer; the expired entries
--- that such pages may replace.
-local admitted, is_open, contested = {}, {}, {}
-
--- Add the pages before a page in this call to what is near it. Return whether one is without an
--- answer, and so may become an original yet.
-local function add_mates(mates, near)
-  local waits = false
-  for i = 1, #mates, 4 do
-    local mate, d = struct.unpack('>I2I2', mates, i)
-    local position = admitted[mate + 1]
-    if position then near[position] = d end
-    waits = waits or is_open[mate + 1]
-  end
-  return waits
-end
+-- The expired entries that pages without an answer may replace.
+local contested = {}
 
 local function claim(at, near)
-  local waits = add_mates(ARGV[at + 4], near)
   local others, copies = set_of(ARGV[at + 2]), set_of(ARGV[at + 3])
   local replaced, answer = {}, {}
   for position in pairs(near) do
@@ -66,7 +49,7 @@ local function claim(at, near)
   end
   for position, d in pairs(near) do
     if not others[position] then
-      local lease = leased[position] or lease_of(position)
+      local lease = leased[position] or call('HGET', leases, position)
       local is_own, is_expired = false, false
       if lease then
         local row, own_row, request = row_at(lease, HEAD + 1), row_at(ARGV[at + 1], 1)
@@ -85,7 +68,7 @@ local function claim(at, near)
       end
     end
   end
-  if #answer > 0 or waits or ends == '' then return answer end
+  if #answer > 0 or ARGV[at + 4] ~= '' or ends == '' then return answer end
   for _, position in ipairs(replaced) do bury(position) end
   local position = finish + #records
   records[#records + 1] = ARGV[at]
@@ -95,13 +78,8 @@ local function claim(at, near)
 end
 
 for at = FIRST, #ARGV, STRIDE do
-  local number, answer = #answers + 1, false
-  if effort <= MOST_EFFORT or number == 1 then
-    answer = claim(at, near_ones(ARGV[at], ARGV[at + 5]))
-  end
-  answers[number] = answer
-  admitted[number] = type(answer) == 'number' and answer or nil
-  is_open[number] = not admitted[number]
+  local is_enough = effort > MOST_EFFORT and at > FIRST
+  answers[#answers + 1] = not is_enough and claim(at, near_ones(ARGV[at], ARGV[at + 5]))
 end
 
 -- The log comes last: what is beyond its end plays no part, should a write before fail.

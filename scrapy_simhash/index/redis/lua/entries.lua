@@ -25,10 +25,6 @@ local function key_of(row)
   return sub(row, ROW + 1 + facts + scope)
 end
 
-local function lease_of(position)
-  return call('HGET', leases, position)
-end
-
 local function is_dead(position)
   return position >= finish or call('GETBIT', dead, position) == 1
 end

@@ -52,7 +52,8 @@ local function append()
   local number, used = floor(finish / SEGMENT), finish % SEGMENT * RECORD
   local content = segment(number)
   if #content < used then error('the log has a gap') end
-  content = sub(content, 1, used) .. concat(records)
+  if #content > used then content = sub(content, 1, used) end
+  content = content .. concat(records)
   local changed = {}
   for at = 1, #content, SEGMENT * RECORD do
     changed[#changed + 1] = number

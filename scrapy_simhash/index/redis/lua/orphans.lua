@@ -1,13 +1,13 @@
 -- Lease expired entries of a spider anew to a crawler of it.
 -- ARGV: generation, now, end of the leases, heads of the leases, how many are looked at, adoptions
 --   of an entry at most
--- Returns {position, key, request, ...} of what was adopted, and the keys of what was given up.
+-- Returns position, key and request of each that was adopted, and the keys of what was given up.
 --# keys
 --# entries
 local now, head, most = tonumber(ARGV[2]), ARGV[4], tonumber(ARGV[6])
 local adopted, given_up = {}, {}
 for _, position in ipairs(call('ZRANGEBYSCORE', due, '-inf', math.ceil(now), 'LIMIT', 0, ARGV[5])) do
-  local lease = lease_of(position)
+  local lease = call('HGET', leases, position)
   if not lease or sub(lease, 17, 20) ~= sub(head, 17, 20) then
     call('ZREM', due, position)
   elseif expires_of(lease) > now then
@@ -21,9 +21,7 @@ for _, position in ipairs(call('ZRANGEBYSCORE', due, '-inf', math.ceil(now), 'LI
       call('HSET', leases, position,
         sub(head, 1, HEAD - 1) .. char(adoptions + 1) .. sub(lease, HEAD + 1))
       call('ZADD', due, ARGV[3], position)
-      local size = #adopted
-      adopted[size + 1], adopted[size + 2] = tonumber(position), key_of(row)
-      adopted[size + 3] = request
+      adopted[#adopted + 1] = {tonumber(position), key_of(row), request}
     end
   end
 end

@@ -1,12 +1,12 @@
 -- Delete entries, whoever has them.
--- ARGV: generation, then position, fingerprint, ...
+-- ARGV: generation, then positions.
 -- Returns how many there were.
 --# keys
 --# entries
 local count = 0
-for i = 2, #ARGV, 2 do
+for i = 2, #ARGV do
   local position = tonumber(ARGV[i])
-  if fingerprint_of(position) == ARGV[i + 1] and not is_dead(position) then
+  if not is_dead(position) then
     bury(position)
     count = count + 1
   end

@@ -6,7 +6,7 @@ local function append_rows(confirmed)
     local number = floor(position / ROWS)
     if not contents[number] then contents[number] = {call('HGET', rows, number) or ''} end
     local parts = contents[number]
-    parts[#parts + 1] = char(position % ROWS) .. struct.pack('>I3', #row) .. row
+    parts[#parts + 1] = struct.pack('>I4', position % ROWS * 16777216 + #row) .. row
   end
   for number, parts in pairs(contents) do
     changed[#changed + 1] = number
