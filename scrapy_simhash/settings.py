@@ -117,11 +117,10 @@ def _processes(settings: BaseSettings, name: str) -> int:
         return given
     from scrapy_simhash.extraction.extractor import FAST_EXTRACTORS
 
-    # By a fast extractor, two keep up with any crawl process, for which a core is left. Others take
-    # ten times as long as the crawl does for a page.
-    cores = os.cpu_count() or 1
+    # With a fast extractor, two keep up with any crawl process. Others take ten times as long as the
+    # crawl does for a page. A worker starts only when all others are busy.
     is_fast = _recipe(settings, "SIMHASH_RECIPE").extractor in FAST_EXTRACTORS
-    return max(1, min(cores - 1, 2) if is_fast else min(cores, 4))
+    return min(os.cpu_count() or 1, 2 if is_fast else 4)
 
 
 def _recipe(settings: BaseSettings, name: str) -> Recipe:

@@ -39,7 +39,7 @@ def test_settings_from_the_command_line_are_text() -> None:
 @pytest.mark.parametrize(
     ("cores", "extractor", "processes"),
     [
-        *((1, "main", 1), (2, "main", 1), (3, "main", 2), (16, "main", 2)),
+        *((1, "main", 1), (2, "main", 2), (3, "main", 2), (16, "main", 2)),
         *((1, "trafilatura", 1), (2, "trafilatura", 2), (16, "trafilatura", 4)),
         (2, "tests.analysis.test_pool.hostile", 2),
     ],
