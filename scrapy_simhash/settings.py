@@ -117,8 +117,8 @@ def _processes(settings: BaseSettings, name: str) -> int:
         return given
     from scrapy_simhash.extraction.extractor import FAST_EXTRACTORS
 
-    # With a fast extractor, two keep up with any crawl process. Others take ten times as long as the
-    # crawl does for a page. A worker starts only when all others are busy.
+    # With a fast extractor, two keep up with any crawl process. Others take ten times as long as
+    # the crawl does for a page. A worker starts only when all others are busy.
     is_fast = _recipe(settings, "SIMHASH_RECIPE").extractor in FAST_EXTRACTORS
     return min(os.cpu_count() or 1, 2 if is_fast else 4)
 
