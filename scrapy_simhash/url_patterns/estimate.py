@@ -7,7 +7,7 @@ that were spared (Horvitz and Thompson 1952).
 from dataclasses import dataclass
 from math import inf, sqrt
 
-# Of the normal distribution.
+# 95% points of the normal distribution.
 _Z_95 = 1.959964
 _Z_95_ONE_SIDED = 1.644854
 
