@@ -22,6 +22,9 @@ FULL_LINE = 80
 #: A line counts no more than so many bytes where lines are compared.
 LONGEST_LINE = 400
 POWER = 1.5
+#: Bytes of likely text outside elements of doubtful names that make the text in these less likely:
+#: comments are main text only where there is no article.
+ENOUGH = 1000
 _HEADINGS = frozenset("h2 h3 h4 h5 h6".split())
 
 #: The roles that the first look knows, in the order of its weights.
@@ -112,6 +115,7 @@ def second_look(lines: Lines, outline: Outline, groups: Ints, first: Floats) -> 
     weights = np.minimum(sizes, LONGEST_LINE)
     gains = weights * likely
     total = gains.sum()
+    doubtful = (outline.roles[places] & roles.DOUBTFUL) > 0
     manners = outline.manners
     long = gains[sizes >= FULL_LINE].sum() / total
     own = np.bincount(groups, np.minimum(1, sizes / FULL_LINE) * sizes * likely, len(manners))
@@ -138,6 +142,7 @@ def second_look(lines: Lines, outline: Outline, groups: Ints, first: Floats) -> 
         long * share,
         (found / all_bytes)[distances],
         weight[groups] / weight[0],
+        doubtful * min(1, gains[~doubtful].sum() / ENOUGH),
     )
 
 
@@ -197,22 +202,23 @@ _FIRST = np.array(
         0.0625,  # mean text of its group's lines, as a logarithm
     ]
 )
-_SECOND_BIAS = 0.985
+_SECOND_BIAS = 0.885
 _SECOND = np.array(
     [
-        1.19,  # its own likelihood
-        1.31,  # the mean of lines made alike
-        0.74,  # the mean of lines whose group is made alike
-        1.4,  # the mean of the lines before and after it
-        0.442,  # the mean of four lines before and four after it
-        -1.01,  # the mean of the page
-        -5.14,  # the highest of the page
-        1.09,  # its own, by the share of long lines in the likely text
-        1.47,  # near the area of most likely text
-        0.54,  # in that area
-        -1.04,  # share of that area in the likely text as far out as this line
-        -0.742,  # the same, by the share of long lines
-        1.87,  # the mean of the text as far out as this line
-        0.783,  # share of its group in the page's weight
+        1.1,  # its own likelihood
+        1.27,  # the mean of lines made alike
+        0.654,  # the mean of lines whose group is made alike
+        1.36,  # the mean of the lines before and after it
+        0.43,  # the mean of four lines before and four after it
+        -1.08,  # the mean of the page
+        -4.68,  # the highest of the page
+        0.992,  # its own, by the share of long lines in the likely text
+        1.52,  # near the area of most likely text
+        0.547,  # in that area
+        -1.14,  # share of that area in the likely text as far out as this line
+        -0.598,  # the same, by the share of long lines
+        1.82,  # the mean of the text as far out as this line
+        0.786,  # share of its group in the page's weight
+        -0.92,  # in an element of a doubtful name, by the likely text outside of them
     ]
 )

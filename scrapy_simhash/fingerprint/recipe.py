@@ -26,7 +26,7 @@ _NARROW_DISTANCE = 3  # what four slices find every pair within
 _VERSIONS = {
     **dict.fromkeys(("simhash", "karp-rabin"), 1),
     **dict.fromkeys(("characters", "words", "keywords", "pypi"), 1),
-    "main": 3,
+    "main": 4,
     "text": 1,
     "facts": 4,
 }
