@@ -11,7 +11,9 @@ so:
    their addresses has a query: two views of one list. Where they stand on one host without a
    query, that holds for less than 1,500 bytes, and k/2 for less than 500, because many pages of a
    reference have one general heading, and a mail quotes another one. On one site, a text that is
-   less than a quarter of its page does not count without like surroundings.
+   less than a quarter of its page does not count without like surroundings. Where one of the
+   addresses has a query, neither does the same text (k/16) if it is less than three quarters of
+   both pages, because each page of a list has the same text above it.
 2. Two pages with other headings may be one story in two publications: on two sites, with names
    and surroundings of their own, they are copies if their texts are within k and are what the pages
    are about, which a text is that has the words of a heading, or that is long and half of its page.
@@ -56,7 +58,7 @@ REASONS = {
     "thin-page": "neither page has a main text, and all that they show is near",
     FAR: "the texts are beyond k, and not under like headings on two sites",
     "short": "there is little text, and it is not near enough for that",
-    "part-of-page": "the texts are a small part of pages that differ",
+    "part-of-page": "the texts are a part of pages that differ otherwise",
     "other-heading": "the headings differ",
     "one-thin": "only one of the pages has a main text",
     "other-length": "neither page has a main text, and one shows much more than the other",
@@ -124,7 +126,8 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
 
 
 def _under_like_headings(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
-    whole = kin is not Kinship.NONE and _around(a, b) <= PAGES_ALIKE and _like_length(a, b)
+    like_around = _around(a, b) <= PAGES_ALIKE
+    whole = kin is not Kinship.NONE and like_around and _like_length(a, b)
     is_view = kin is Kinship.QUERY and whole
     size = _size(a, b)
     is_short = size < (LONG_TEXT if kin is Kinship.HOST else SHORT_TEXT)
@@ -132,6 +135,9 @@ def _under_like_headings(a: Facts, b: Facts, kin: Kinship, distance: int, k: int
         return Ruling(False, "short")
     if size < MIDDLE_TEXT and 2 * distance > k and kin is Kinship.HOST:
         return Ruling(False, "short")
+    stands_above_list = max(a.share, b.share) < 0.75 and 16 * distance <= k
+    if kin is Kinship.QUERY and stands_above_list and not like_around:
+        return Ruling(False, "part-of-page")
     if kin is Kinship.NONE or _share(a, b) >= 0.25:
         return Ruling(True, "like-headings")
     return Ruling(True, "whole-page") if whole else Ruling(False, "part-of-page")

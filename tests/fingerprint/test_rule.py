@@ -120,6 +120,17 @@ def test_a_small_part_of_a_page_counts_only_if_the_rest_is_alike() -> None:
         assert rule(part, other, SITES, 0, 48) == (True, "like-headings")
 
 
+def test_the_next_page_of_a_list_has_the_same_text_above_it_and_is_no_copy() -> None:
+    first, second = page(text=2000, shown=3400), page(text=2000, shown=3400, around=0x1FFF)
+    assert rule(first, second, QUERY, 3, 48) == (False, "part-of-page")
+    assert rule(first, second, QUERY, 4, 48) == (True, "like-headings")
+    for shown, around in ((3400, 0xFFF), (2600, 0x1FFF)):
+        other = page(text=2000, shown=shown, around=around)
+        assert rule(first, other, QUERY, 3, 48) == (True, "like-headings")
+    for kin in (HOST, VERSIONS, DOMAIN, SITES):
+        assert rule(first, second, kin, 3, 48) == (True, "like-headings")
+
+
 def test_two_publications_may_print_a_story_under_headings_of_their_own() -> None:
     assert rule(STORY, ELSEWHERE, SITES, 48, 48) == (True, "other-site")
     assert rule(STORY, ELSEWHERE, DOMAIN, 48, 48) == (False, "other-heading")
