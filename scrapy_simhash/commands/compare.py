@@ -33,8 +33,9 @@ from scrapy_simhash.commands.chosen import add_shared_options, chosen_recipe
 from scrapy_simhash.commands.output import about, columns, has_colours, say, sentence, side_by_side
 from scrapy_simhash.extraction.charset import decode_html
 from scrapy_simhash.extraction.extractor import Extraction, extract
+from scrapy_simhash.fingerprint.facts import Facts
 from scrapy_simhash.fingerprint.recipe import Recipe
-from scrapy_simhash.fingerprint.rule import Rule
+from scrapy_simhash.fingerprint.rule import PAGES_ALIKE, Rule
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.keys import page_key
 from scrapy_simhash.report.difference import change_lines, paint
@@ -81,6 +82,12 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     is_copy = ruling is not None and ruling.is_copy
     verdict = paint("near-duplicates" if is_copy else "not near-duplicates", "1", colour)
     lines += ["", f"distance  {apart}: {verdict}"]
+    if one.analysis.facts and other.analysis.facts:
+        around = (Facts.from_bytes(side.analysis.facts).around for side in (one, other))
+        lines.append(
+            f"around    {hamming_distance(*around)} of 64 bits of what stands around the texts "
+            f"(alike up to {PAGES_ALIKE})"
+        )
     if ruling:
         lines.append(f"because   {sentence(ruling.reason)}")
     for letter, side in (("A", one), ("B", other)):

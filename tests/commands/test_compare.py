@@ -134,6 +134,11 @@ def test_pages_under_other_headings_are_told_apart_by_the_rule(
     assert re.search(r"^title +A page +Another title$", out, re.MULTILINE)
 
 
+def test_what_stands_around_the_texts_is_compared_too(pages: dict[str, Path], capsys: Any) -> None:
+    _, _, out = compared(capsys, pages["one"], pages["one"])
+    assert "around    0 of 64 bits of what stands around the texts (alike up to 12)" in out
+
+
 def test_a_page_that_is_no_html_is_not_compared(site: Any, tmp_path: Path, capsys: Any) -> None:
     pdf = b"%PDF-1.7\n" + bytes(range(256)) * 20
     (tmp_path / "a.pdf").write_bytes(pdf)
