@@ -25,17 +25,17 @@ POWER = 1.5
 #: Bytes of likely text outside elements of doubtful names that make the text in these less likely:
 #: comments are main text only where there is no article.
 ENOUGH = 1000
-_HEADINGS = frozenset("h2 h3 h4 h5 h6".split())
 
 #: The roles that the first look knows, in the order of its weights.
 ROLES = np.array(
     [
         *(roles.NAVIGATION, roles.FOOTER, roles.ASIDE, roles.HEADER, roles.CAPTION, roles.DIALOG),
         *(roles.HIDDEN, roles.NOTICE, roles.DOUBTFUL, roles.LINK, roles.UNLIKELY),
+        *(roles.SUBHEADING, roles.ITEM),
     ]
 )
-#: All but the last of them: where lines are compared, these weigh less.
-_LIGHT = int(ROLES[:-1].sum())
+#: Where lines are compared, those of these roles weigh less.
+_LIGHT = (roles.AGAINST | roles.LINK) & ~roles.UNLIKELY
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +85,9 @@ def first_look(lines: Lines, outline: Outline, groups: Ints) -> Floats:
     weights = np.minimum(1, sizes / FULL_LINE) * text * np.where(own_roles & _LIGHT, 0.1, 1)
     manners = outline.manners[places]
     since = upto - upto.max(where=lines.above_heading, initial=0)
-    tags = [outline.made[place][0] for place in places.tolist()]
     held = np.bincount(groups, text)[groups]
-    return _rows(
+    other = _rows(
         len(places),
-        *((own_roles & ROLES[:, None]) > 0),
         np.bincount(manners, weights)[manners] / (weights.sum() + 1),
         np.log2(np.bincount(manners)[manners]),
         lines.above_heading,
@@ -101,11 +99,10 @@ def first_look(lines: Lines, outline: Outline, groups: Ints) -> Floats:
         lines.linked,
         np.minimum(lines.marks, 3),
         lines.ends,
-        [tag in _HEADINGS for tag in tags],
-        [tag == "li" for tag in tags],
         held / np.bincount(groups, sizes)[groups],
         np.log2(1 + held / np.bincount(groups)[groups]),
     )
+    return np.concatenate((own_roles & ROLES[:, None] > 0, other))
 
 
 def second_look(lines: Lines, outline: Outline, groups: Ints, first: Floats) -> Floats:
@@ -185,6 +182,8 @@ _FIRST = np.array(
         -1.13,  # in an element whose name is doubtful
         -0.978,  # in a link
         -0.522,  # in an element whose name is unlikely
+        0.646,  # a heading of a section
+        0.28,  # an item of a list
         3.27,  # share of the page's text in lines made alike
         0.15,  # lines made alike, as a logarithm
         -1.82,  # above the heading
@@ -196,8 +195,6 @@ _FIRST = np.array(
         -0.782,  # share of it in links
         0.075,  # marks of punctuation
         0.667,  # ends as a sentence does
-        0.646,  # a heading of a section
-        0.28,  # an item of a list
         0.462,  # share of its group's bytes outside links
         0.0625,  # mean text of its group's lines, as a logarithm
     ]

@@ -6,7 +6,15 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_simhash.extraction.page import Page
-from scrapy_simhash.extraction.roles import AGAINST, FLOW_TAGS, INLINE_TAGS, Element, role_and_class
+from scrapy_simhash.extraction.roles import (
+    AGAINST,
+    FLOW_TAGS,
+    INLINE_TAGS,
+    ITEM,
+    OF_ITSELF,
+    Element,
+    role_and_class,
+)
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
@@ -27,10 +35,9 @@ class Outline:
         places: for each of the holders the number of the block that it is or stands in.
         parents: the number of each element's parent, which is lower than its own; the first is
             the body, which has itself.
-        roles: the roles of each and of all around it, as bits.
+        roles: the roles of each and of all around it, as bits; those ``OF_ITSELF`` are its own.
         manners: for each a number that those share which are made alike: they and their parents
             have the same tag and the same first class.
-        made: the tag of each and its first class.
         around: for each the nearest that does not only shape running text: it or one around it.
     """
 
@@ -44,13 +51,11 @@ class Outline:
         known_manners: dict[object, int] = {}
         places, parents, roles, manners, around, made = [], [0], [0], [0], [0], [("body", "")]
         for el in holders:
-            while el not in numbers and el.tag in _INLINE:
+            path: list[Element] = []
+            while (place := numbers.get(el)) is None:
+                if path or el.tag not in _INLINE:
+                    path.append(el)
                 el = el.getparent()
-            path = []
-            while el not in numbers:
-                path.append(el)
-                el = el.getparent()
-            place = numbers[el]
             for el in reversed(path):
                 parent, place = place, len(parents)
                 numbers[el] = place
@@ -60,10 +65,11 @@ class Outline:
                 if role & AGAINST and el in around_heading:
                     role &= ~AGAINST
                 shapes = tag in FLOW_TAGS or (tag == "div" and name.startswith("sect"))
+                own_make = tag, name
                 parents.append(parent)
-                made.append((tag, name))
-                roles.append(roles[parent] | role)
-                manners.append(known_manners.setdefault((made[parent], made[place]), place))
+                made.append(own_make)
+                roles.append(roles[parent] & ~OF_ITSELF | role)
+                manners.append(known_manners.setdefault((made[parent], own_make), place))
                 around.append(around[parent] if shapes else place)
             places.append(place)
         # np.array would look at every number to find a type for them.
@@ -72,19 +78,15 @@ class Outline:
         self.roles: Ints = np.fromiter(roles, np.intp)
         self.manners: Ints = np.fromiter(manners, np.intp)
         self.around: Ints = np.fromiter(around, np.intp)
-        self.made = made
 
     def groups(self, places: Ints) -> Ints:
         """Return for the place of each line the element that it stands in together with others.
 
         Paragraphs, lists and tables only shape running text; many manuals have no tag for sections.
         """
-        alone = np.bincount(places)[places] == 1
-        holders = (
-            self.parents[place] if only and self.made[place][0] != "li" else place
-            for place, only in zip(places.tolist(), alone.tolist(), strict=True)
-        )
-        return self.around[np.fromiter(holders, np.intp)]
+        parents = np.fromiter(self.parents, np.intp)
+        lone = (np.bincount(places, minlength=len(parents)) == 1) & (self.roles & ITEM == 0)
+        return self.around[np.where(lone[places], parents[places], places)]
 
     def sums(self, values: Floats) -> Floats:
         """Return for each element the sum of the values of it and of all elements in it."""

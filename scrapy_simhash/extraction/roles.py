@@ -1,7 +1,7 @@
 """Roles of elements: their tag and their names tell something about the text in them.
 
-A role is one bit, so that an element carries those of all that it stands in. Each role is evidence
-with a weight of its own, and none decides alone.
+A role is one bit, so that an element carries those of all that it stands in, but for two that are
+its own alone. Each role is evidence with a weight of its own, and none decides alone.
 """
 
 import re
@@ -38,8 +38,12 @@ LINK = 1 << 10
 TITLE = 1 << 11
 #: All that names or tags say against an element; it is not said of one around the heading.
 AGAINST = LINK - 1
+#: The heading of a section, and an item of a list.
+SUBHEADING, ITEM = 1 << 12, 1 << 13
+OF_ITSELF = SUBHEADING | ITEM
 
 _TAGS = {
+    **dict.fromkeys(("h2", "h3", "h4", "h5", "h6"), SUBHEADING),
     "a": LINK,
     "aside": ASIDE,
     "dialog": DIALOG,
@@ -47,6 +51,7 @@ _TAGS = {
     "footer": FOOTER,
     "h1": TITLE,
     "header": HEADER,
+    "li": ITEM,
     "nav": NAVIGATION,
 }
 _ARIA_ROLES = {
