@@ -6,8 +6,8 @@ itself: read as the wrong one, text turns into rare characters and errors.
 
 import codecs
 import re
-from collections import Counter
 
+import numpy as np
 from w3lib.encoding import html_body_declared_encoding, read_bom, resolve_encoding
 
 _SIMPLIFIED = frozenset(
@@ -123,9 +123,12 @@ def _errors(text: str) -> float:
 
 def _score(sample: bytes, codec: str) -> float:
     """The share of frequent characters among the letters beyond ASCII, less that of errors."""
-    counts = Counter(sample.decode(codec, "replace"))
-    errors = counts["\ufffd"]
-    letters = {c: number for c, number in counts.items() if c > "\x7f" and c.isalpha()}
+    text = sample.decode(codec, "replace")
+    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+    points, numbers = np.unique(points[points > 0x7F], return_counts=True)
+    counts = dict(zip(map(chr, points.tolist()), numbers.tolist(), strict=True))
+    errors = counts.get("\ufffd", 0)
+    letters = {c: number for c, number in counts.items() if c.isalpha()}
     frequent = sum(letters[c] for c in _FREQUENT[codec].intersection(letters))
     return (frequent - 2 * errors) / (sum(letters.values()) + errors) if letters else 0.0
 
