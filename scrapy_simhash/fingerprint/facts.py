@@ -11,7 +11,7 @@ from hashlib import blake2b
 
 from scrapy_simhash.extraction.extractor import Extraction
 from scrapy_simhash.fingerprint.hashing import key_from_seed
-from scrapy_simhash.fingerprint.normalisation import fold, normalise
+from scrapy_simhash.fingerprint.normalisation import fold, has_words, normalise
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import fingerprint_from_sums, ngram_sums
 
@@ -147,7 +147,7 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
     # A text that is not made of the page's lines stands among what is around it, too.
     once = len(extraction.shown or extraction.text) / max(1, len(extraction.text) + len(around))
     return Facts(
-        headings=_hash([name for name in names if normalise(name)], key),
+        headings=_hash([name for name in names if has_words(name)], key),
         title=_hash([_without_number(own_part)], key),
         heading=_hash([_without_number(heading)], key),
         site=_hash([_DIGITS.sub("", site)], key) % 255 + 1 if site else 0,
@@ -167,7 +167,7 @@ def _around(extraction: Extraction) -> str:
 
 def _parts(title: str) -> tuple[str, str]:
     """Return the first part of a title, and the rest: the page's own name and the site's."""
-    own, *others = [part for part in _SEPARATOR.split(title) if normalise(part)] or [""]
+    own, *others = [part for part in _SEPARATOR.split(title) if has_words(part)] or [""]
     return own, normalise(" ".join(others or _IN_BRACKETS.findall(own)))
 
 
@@ -175,7 +175,7 @@ def _without_number(heading: str) -> str:
     """Return the letters, digits and signs of a heading without the outline number before it."""
     number = _OUTLINE.match(heading)
     name = heading[number.end() :] if number else heading
-    return _NO_NAME.sub("", fold(name)) if normalise(name) else ""
+    return _NO_NAME.sub("", fold(name)) if has_words(name) else ""
 
 
 def _hash(texts: Iterable[str], key: bytes) -> int:

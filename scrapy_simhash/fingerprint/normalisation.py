@@ -52,6 +52,11 @@ def normalise(text: str) -> str:
     return unicodedata.normalize("NFKC", kept.tobytes().decode("utf-32-le"))[:LONGEST]
 
 
+def has_words(text: str) -> bool:
+    """Return whether anything of a text is left by :func:`normalise`."""
+    return _WORD_CHARACTERS.search(text[:LONGEST]) is not None
+
+
 def fold(text: str) -> str:
     """Return the text in lower case and NFKC with its separators: what words are taken from.
 
