@@ -42,11 +42,10 @@ class Measures(NamedTuple):
 
 def measures(text: str) -> Measures:
     """Measure all lines of a page at once, because it may have hundreds."""
-    codes = np.frombuffer(f"{text}\n".encode("utf-16-le", "surrogatepass"), np.uint16)
-    ends = np.flatnonzero(codes == ord("\n"))
-    starts = np.concatenate(([0], ends[:-1] + 1))
-    sums = np.add.reduceat(_BYTES_AND_MARKS.take(codes, mode="clip"), starts)
-    return Measures(sums & 0xFFFFFFFF, sums >> 32, _ENDS[codes[np.maximum(ends - 1, starts)]])
+    codes = np.frombuffer(f"\n{text}\n".encode("utf-16-le", "surrogatepass"), np.uint16)
+    breaks = (codes == ord("\n")).nonzero()[0]
+    sums = np.add.reduceat(_BYTES_AND_MARKS.take(codes, mode="clip"), breaks[:-1])
+    return Measures(sums & 0xFFFFFFFF, sums >> 32, _ENDS[codes[breaks[1:] - 1]])
 
 
 def main_text(page: Page) -> str | None:

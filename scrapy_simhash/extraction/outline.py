@@ -91,8 +91,9 @@ class Outline:
     def sums(self, values: Floats) -> Floats:
         """Return for each element the sum of the values of it and of all elements in it."""
         sums: list[float] = values.tolist()
+        parents = self.parents
         for place in range(len(sums) - 1, 0, -1):
-            sums[self.parents[place]] += sums[place]
+            sums[parents[place]] += sums[place]
         return np.fromiter(sums, np.float64)
 
     def distances(self, area: int) -> Ints:
