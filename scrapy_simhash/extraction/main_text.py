@@ -22,14 +22,15 @@ THIN_BYTES_OF_MUCH = 450
 THIN_SHARE = 0.1
 
 # For each unit of UTF-16; the two that make one character take two bytes each in UTF-8.
-_CODES = np.arange(0x10000)
-_BYTES = (1 + (_CODES >= 0x80) + (_CODES >= 0x800)).astype(np.int64)
-_BYTES[0xD800:0xE000] = 2
-_BYTES[[ord(space) for space in " \t\n"]] = 0
-_MARKS = np.isin(_CODES, [ord(mark) for mark in ",.;:!?，、。；：！？"])
 # Bytes in the lower half, marks in the upper half: one sum gives both.
-_BYTES_AND_MARKS = _BYTES + (_MARKS.astype(np.int64) << 32)
-_ENDS = np.isin(_CODES, [ord(mark) for mark in '.:!?。；：！？…"”’」』'])
+_BYTES_AND_MARKS = np.ones(0x10000, np.int64)
+_BYTES_AND_MARKS[0x80:] = 2
+_BYTES_AND_MARKS[0x800:] = 3
+_BYTES_AND_MARKS[0xD800:0xE000] = 2
+_BYTES_AND_MARKS[[ord(space) for space in " \t\n"]] = 0
+_BYTES_AND_MARKS[[ord(mark) for mark in ",.;:!?，、。；：！？"]] += 1 << 32
+_ENDS = np.zeros(0x10000, np.bool_)
+_ENDS[[ord(mark) for mark in '.:!?。；：！？…"”’」』']] = True
 
 
 class Measures(NamedTuple):

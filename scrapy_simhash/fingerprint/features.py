@@ -4,12 +4,10 @@ import functools
 import re
 from collections import Counter
 from dataclasses import dataclass
-from importlib import resources
 
 import numpy as np
 
 from scrapy_simhash.fingerprint.normalisation import fold, normalise
-from scrapy_simhash.fingerprint.segmentation import jieba_tokenizer, segment
 from scrapy_simhash.fingerprint.simhash import Floats
 
 KINDS = ("characters", "words", "keywords", "pypi")
@@ -62,6 +60,9 @@ class FeatureSpec:
             keywords = tfidf_keywords(text, self.n)
             return keywords if self.weights == "tfidf" else dict.fromkeys(keywords, 1.0)
         if self.kind == "words":
+            # Deferred, like all that the default recipe does not need: it compiles large patterns.
+            from scrapy_simhash.fingerprint.segmentation import segment
+
             counts = Counter(shingles(segment(fold(text)), self.n))
         elif self.kind == "characters":
             counts = Counter(ngrams(normalise(text), self.n))
@@ -95,6 +96,8 @@ def tfidf_keywords(text: str, top: int) -> dict[str, float]:
 
     They are always cut by jieba, never by rjieba: over a whole text the two differ.
     """
+    from scrapy_simhash.fingerprint.segmentation import jieba_tokenizer
+
     words = jieba_tokenizer().cut(text)
     counts = Counter(w for w in words if len(w.strip()) >= 2 and w.lower() not in _STOP_WORDS)
     total = counts.total()
@@ -105,6 +108,8 @@ def tfidf_keywords(text: str, top: int) -> dict[str, float]:
 
 @functools.cache
 def _inverse_document_frequencies() -> tuple[dict[str, float], float]:
+    from importlib import resources
+
     table = resources.files("jieba") / "analyse" / "idf.txt"
     lines = table.read_text("utf-8").splitlines()
     idf = {word: float(value) for word, value in (line.strip().split(" ") for line in lines)}

@@ -73,14 +73,17 @@ def _lower_case() -> npt.NDArray[np.uint32]:
     """Return the lower case of each word character, by code point, and 0 for each separator."""
     # A look-up takes half the time of str.lower and re.sub. The only lower case of two characters,
     # that of U+0130, is an i and a separator.
-    # Later letters go first, because the lower case of some is a letter of 13.0.
-    known = _LATER_LETTER.sub(" ", "".join(map(chr, range(_BEYOND))))
+    known = np.arange(_BEYOND, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
     lowered = known.replace("\u0130", "i").lower()
-    points = code_points(lowered)
+    words = code_points("".join(re.findall(r"\w+", lowered)))
+    later = np.zeros(_BEYOND + 1, np.bool_)
+    for first, last in re.findall("(.)(?:-(.))?", _LATER):
+        later[ord(first) : ord(last or first) + 1] = True
     table = np.zeros(_BEYOND + 1, dtype="<u4")
-    words = code_points("".join(_WORD_CHARACTERS.findall(lowered)))
     table[words] = words
-    table[:-1] = table[points]
+    table[later] = 0
+    table[:-1] = table[code_points(lowered)]
+    table[later] = 0  # the lower case of some is a letter of 13.0
     return table
 
 
