@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -207,6 +208,17 @@ def test_processes_start_when_they_are_needed_and_end_with_the_pool() -> None:
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc")
+def test_numpy_starts_no_threads_in_a_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+
+    async def work(pool: WorkerPool) -> list[Path]:
+        await pool.analyse(PAGE)
+        return list(Path(f"/proc/{child(pool)}/task").iterdir())
+
+    assert len(with_pool(work)) == 1
 
 
 def test_page_that_nobody_waits_for_any_more_does_no_harm() -> None:
