@@ -15,6 +15,8 @@ _PLACE = re.compile(r"([\w.-]+|\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\])(?::(\d{1,5}))?")
 _PORTS = {"": 6379, "sentinel": 26379, "cluster": 6379}
 # Options of the index, and the values that each may have; the first is the default.
 _BUCKETS = ("redis", "local")
+# Answers are bytes here, and those of a master, whatever the user's other clients want.
+_UNHEEDED = ("decode_responses", "read_from_replicas", "load_balancing_strategy")
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,7 @@ def parse_address(url: str) -> Address:
         raise ValueError(f"{shown}: name={name!r} must be a name without braces")
     if buckets not in _BUCKETS:
         raise ValueError(f"{shown}: buckets={buckets!r} is none of {', '.join(_BUCKETS)}")
-    # Answers are bytes here, whatever the user's other clients want.
-    query.pop("decode_responses", None)
+    query = {option: value for option, value in query.items() if option not in _UNHEEDED}
     own = {option: query.pop(option) for option in list(query) if option.startswith("sentinel_")}
     service, database = "", parts.path.strip("/")
     if topology:

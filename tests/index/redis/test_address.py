@@ -92,6 +92,12 @@ def test_a_password_may_be_an_option(place, password):
     assert found["password"] == password
 
 
+@pytest.mark.parametrize("option", ["read_from_replicas=1", "load_balancing_strategy=x"])
+def test_an_index_is_read_from_its_master(option):
+    """A replica may lack entries that were moved just now."""
+    assert parse_address(f"redis+cluster://h?{option}").client == {}
+
+
 def test_sentinels_that_do_not_answer_are_given_up_soon():
     with contextlib.ExitStack() as stack:
         hanging = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3)]
