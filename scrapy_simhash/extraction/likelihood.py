@@ -37,7 +37,7 @@ ROLES = np.array(
 # The line itself is not beside itself.
 _ONE_BESIDE = np.array([1.0, 0, 1])
 _FOUR_BESIDE = np.array([1.0, 1, 1, 1, 0, 1, 1, 1, 1])
-#: Where lines are compared, those of these roles weigh less.
+#: Lines of these roles weigh less where lines are compared.
 _LIGHT = (roles.AGAINST | roles.LINK) & ~roles.UNLIKELY
 
 

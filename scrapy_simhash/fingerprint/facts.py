@@ -7,7 +7,6 @@ import re
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
 from hashlib import blake2b
 
 from scrapy_simhash.extraction.extractor import Extraction
@@ -25,12 +24,9 @@ _HEADINGS = 3
 _STEPS = 8  # of a length, to an octave
 _NGRAM = 5  # characters
 
-# Three patterns are compiled with the first page: it takes 5 ms, and a crawl's own process, which
-# makes no facts, does without.
-_compiled = cache(re.compile)
 # Between a page's own title and the name of its site. "_" and "-" part titles only in front of a
 # character of Chinese or the like, or SPI_commit and SPI_rollback would have one title.
-_SEPARATOR = (
+_SEPARATOR = re.compile(
     r"\s[-\u2013\u2014|\u00b7:\u00bb]\s|[|\uff5c\u00bb]|\u2014\u2014"
     r"|(?<![A-Za-z0-9])[_-]{1,2}(?=[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])"
 )
@@ -40,10 +36,11 @@ _DIGITS = re.compile(r"\d+")
 # A date or a count, but no part of the name of a product: labels change with them.
 _NUMBER = re.compile(r"(?<![A-Za-z\d])\d+(?![A-Za-z\d])")
 # An outline number: "13.8.", "Chapter 4.", "A.1", "第 4 章". Another release numbers anew.
-_OUTLINE = (
-    r"(?i)\s*(?:(?:chapter|part|section|appendix)\s{1,9}[\divxlc]{1,9}|[a-z]?\d{1,4}(?:\.\d{1,4}){1,6}"
+_OUTLINE = re.compile(
+    r"\s*(?:(?:chapter|part|section|appendix)\s{1,9}[\divxlc]{1,9}|[a-z]?\d{1,4}(?:\.\d{1,4}){1,6}"
     r"|\d{1,4}(?=[.)、:]))[\s.:)、\u2014\u2013-]+"
-    r"|\s*第\s{0,9}[\d一二三四五六七八九十百零]{1,9}\s{0,9}[章节節部分编編篇条回]\s*"
+    r"|\s*第\s{0,9}[\d一二三四五六七八九十百零]{1,9}\s{0,9}[章节節部分编編篇条回]\s*",
+    re.IGNORECASE,
 )
 # A name keeps its signs, or "operator<" and "operator>" would be one. Quotes differ between
 # releases of a template, and so do signs beyond ASCII, such as those of links to a section.
@@ -52,7 +49,9 @@ _MOST_WORDS = 24  # of a heading that are looked for in the text
 _SEARCHED = 100_000  # characters of the text in which they are looked for
 _WORD = re.compile(r"[^\W_]+")
 # Scripts that do not part words by spaces: two characters stand for a word.
-_UNSPACED = "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
+)
 _SHORTEST_WORD = 4  # letters; shorter ones stand in any text
 
 
@@ -168,13 +167,13 @@ def _around(extraction: Extraction) -> str:
 
 def _parts(title: str) -> tuple[str, str]:
     """Return the first part of a title, and the rest: the page's own name and the site's."""
-    own, *others = [part for part in _compiled(_SEPARATOR).split(title) if has_words(part)] or [""]
+    own, *others = [part for part in _SEPARATOR.split(title) if has_words(part)] or [""]
     return own, normalise(" ".join(others or _IN_BRACKETS.findall(own)))
 
 
 def _without_number(heading: str) -> str:
     """Return the letters, digits and signs of a heading without the outline number before it."""
-    number = _compiled(_OUTLINE).match(heading)
+    number = _OUTLINE.match(heading)
     name = heading[number.end() :] if number else heading
     return _NO_NAME.sub("", fold(name)) if has_words(name) else ""
 
@@ -192,7 +191,7 @@ def _speaks_of(heading: str, text: str) -> bool:
     """Return whether a normalised text has at least half of the words of a heading."""
     words: dict[str, None] = {}
     for run in _WORD.findall(fold(heading)):
-        if _compiled(_UNSPACED).search(run):
+        if _UNSPACED.search(run):
             words.update(dict.fromkeys(run[at : at + 2] for at in range(len(run) - 1)))
         elif len(run) >= _SHORTEST_WORD:
             words[normalise(run)] = None
