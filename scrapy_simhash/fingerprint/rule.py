@@ -12,8 +12,9 @@ so:
    query, that holds for less than 1,500 bytes, and k/2 for less than 500, because many pages of a
    reference have one general heading, and a mail quotes another one. On one site, a text that is
    less than a quarter of its page does not count without like surroundings. Where one of the
-   addresses has a query, neither does the same text (k/16) if it is less than three quarters of
-   both pages, because each page of a list has the same text above it.
+   addresses has a query, or the number of a page in its path (``/page/2/``), neither does the same
+   text (k/16) if it is less than three quarters of both pages, because each page of a list has the
+   same text above it.
 2. Two pages with other headings may be one story in two publications: on two sites, with names
    and surroundings of their own, they are copies if their texts are within k and are what the pages
    are about, which a text is that has the words of a heading, or that is long and half of its page.
@@ -44,6 +45,9 @@ PAGES_ALIKE = 12  # of 64 bits around the texts
 TEMPLATES_ALIKE = 18  # of 64 bits around the texts
 LENGTHS_ALIKE = 0.7
 
+_NUMBERED = re.compile(
+    r"(?<!/)[/_-](?:p|pg|page|pagina|seite|strona)[/_-]?[0-9]{1,6}(?![^/._-])", re.IGNORECASE
+)
 _LANGUAGE = re.compile(r"\.[a-z]{2}(?:-[a-z]{2})?(?=\.)", re.IGNORECASE)
 
 #: The reason for pages beyond k. Verdicts do not name them, because they are not near.
@@ -69,13 +73,15 @@ class Kinship(Enum):
     """How two addresses are related."""
 
     QUERY = "one host, and one of the addresses has a query"
+    LIST = "one host, and one of the addresses has the number of a page in its path"
     HOST = "one host"
     VERSIONS = "two hosts of one registered domain, and one path or file name"
     DOMAIN = "two hosts of one registered domain"
     NONE = "two sites"
 
 
-ONE_HOST = (Kinship.QUERY, Kinship.HOST)
+PATHS = (Kinship.LIST, Kinship.HOST)
+ONE_HOST = (Kinship.QUERY, *PATHS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +136,13 @@ def _under_like_headings(a: Facts, b: Facts, kin: Kinship, distance: int, k: int
     whole = kin is not Kinship.NONE and like_around and _like_length(a, b)
     is_view = kin is Kinship.QUERY and whole
     size = _size(a, b)
-    is_short = size < (LONG_TEXT if kin is Kinship.HOST else SHORT_TEXT)
+    is_short = size < (LONG_TEXT if kin in PATHS else SHORT_TEXT)
     if is_short and 3 * distance > 2 * k and not is_view:
         return Ruling(False, "short")
-    if size < MIDDLE_TEXT and 2 * distance > k and kin is Kinship.HOST:
+    if size < MIDDLE_TEXT and 2 * distance > k and kin in PATHS:
         return Ruling(False, "short")
     stands_above_list = max(a.share, b.share) < 0.75 and 16 * distance <= k
-    if kin is Kinship.QUERY and stands_above_list and not like_around:
+    if kin in (Kinship.QUERY, Kinship.LIST) and stands_above_list and not like_around:
         return Ruling(False, "part-of-page")
     if kin is Kinship.NONE or _share(a, b) >= 0.25:
         return Ruling(True, "like-headings")
@@ -167,7 +173,7 @@ def _is_what_both_are_about(a: Facts, b: Facts) -> bool:
 def _on_thin_pages(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
     if not headings_alike(a, b, kin):
         return Ruling(False, "other-heading")
-    nearest = {Kinship.HOST: k / 6, Kinship.QUERY: k / 4}
+    nearest = {Kinship.HOST: k / 6, Kinship.LIST: k / 6, Kinship.QUERY: k / 4}
     if distance > nearest.get(kin, 2 * k / 3):
         return Ruling(False, "short")
     return Ruling(True, "thin-page") if _like_length(a, b) else Ruling(False, "other-length")
@@ -207,7 +213,9 @@ def kinship(key: str, other: str) -> Kinship:
     """
     (one, name, query), (two, other_name, other_query) = _place(key), _place(other)
     if one == two or not (one and two):
-        return Kinship.QUERY if query or other_query else Kinship.HOST
+        if query or other_query:
+            return Kinship.QUERY
+        return Kinship.LIST if _NUMBERED.search(key) or _NUMBERED.search(other) else Kinship.HOST
     if registered_domain(one) == registered_domain(two):
         return Kinship.VERSIONS if (name, query) == (other_name, other_query) else Kinship.DOMAIN
     return Kinship.NONE
