@@ -6,11 +6,12 @@ lost, a copy that is kept costs only work, so a page is dropped only if a senten
 so:
 
 1. Two pages with like headings are copies if their texts are within k; on two sites within 4/3 k,
-   because a mirror has notices of its own among the text. Where the shorter text has
-   less than 300 bytes, they have to be within 2/3 k, unless their surroundings are alike and one of
-   their addresses has a query: two views of one list. Where they stand on one host without a
-   query, that holds for less than 1,500 bytes, and k/2 for less than 500, because many pages of a
-   reference have one general heading, and a mail quotes another one. On one site, a text that is
+   because a mirror has notices of its own among the text; on one host only if the shorter text has
+   three quarters of the longer one. Where the shorter text has less than 300 bytes, they have to
+   be within 2/3 k, unless their surroundings are alike and one of their addresses has a query: two
+   views of one list. Where they stand on one host without a query, that holds for less than 1,500
+   bytes, and k/2 for less than 500, because many pages of a reference have one general heading, and
+   a mail quotes another one. On one site, a text that is
    less than a quarter of its page does not count without like surroundings. Where one of the
    addresses has a query, or the number of a page in its path (``/page/2/``), neither does the same
    text (k/16) if it is less than three quarters of both pages, because each page of a list has the
@@ -43,7 +44,8 @@ MIDDLE_TEXT = 500  # bytes
 LONG_TEXT = 1500  # bytes
 PAGES_ALIKE = 12  # of 64 bits around the texts
 TEMPLATES_ALIKE = 18  # of 64 bits around the texts
-LENGTHS_ALIKE = 0.7
+LIKE_TEXTS = 0.75  # the shorter of two lengths, as a share of the longer one
+LIKE_PAGES = 0.7
 
 _NUMBERED = re.compile(
     r"(?<!/)[/_-](?:p|pg|page|pagina|seite|strona)[/_-]?[0-9]{1,6}(?![^/._-])", re.IGNORECASE
@@ -65,7 +67,7 @@ REASONS = {
     "part-of-page": "the texts are a part of pages that differ otherwise",
     "other-heading": "the headings differ",
     "one-thin": "only one of the pages has a main text",
-    "other-length": "neither page has a main text, and one shows much more than the other",
+    "other-length": "one of the pages has much more text than the other",
 }
 
 
@@ -132,8 +134,10 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
 
 
 def _under_like_headings(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
+    if kin in ONE_HOST and _ratio(a.text_bytes, b.text_bytes) < LIKE_TEXTS:
+        return Ruling(False, "other-length")
     like_around = _around(a, b) <= PAGES_ALIKE
-    whole = kin is not Kinship.NONE and like_around and _like_length(a, b)
+    whole = kin is not Kinship.NONE and like_around and _pages_alike(a, b)
     is_view = kin is Kinship.QUERY and whole
     size = _size(a, b)
     is_short = size < (LONG_TEXT if kin in PATHS else SHORT_TEXT)
@@ -176,7 +180,7 @@ def _on_thin_pages(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> R
     nearest = {Kinship.HOST: k / 6, Kinship.LIST: k / 6, Kinship.QUERY: k / 4}
     if distance > nearest.get(kin, 2 * k / 3):
         return Ruling(False, "short")
-    return Ruling(True, "thin-page") if _like_length(a, b) else Ruling(False, "other-length")
+    return Ruling(True, "thin-page") if _pages_alike(a, b) else Ruling(False, "other-length")
 
 
 def one_publication(a: Facts, b: Facts, kin: Kinship) -> bool:
@@ -233,9 +237,12 @@ def _around(a: Facts, b: Facts) -> int:
     return hamming_distance(a.around, b.around)
 
 
-def _like_length(a: Facts, b: Facts) -> bool:
-    shorter, longer = sorted((a.page_bytes, b.page_bytes))
-    return shorter >= LENGTHS_ALIKE * longer
+def _pages_alike(a: Facts, b: Facts) -> bool:
+    return _ratio(a.page_bytes, b.page_bytes) >= LIKE_PAGES
+
+
+def _ratio(one: float, other: float) -> float:
+    return min(one, other) / max(one, other)
 
 
 @lru_cache(maxsize=4096)

@@ -88,19 +88,29 @@ def test_short_texts_have_to_be_nearer() -> None:
 
 
 def test_short_texts_under_two_paths_of_one_host_have_to_be_nearer_still() -> None:
-    short = page(text=450, shown=500)
-    assert rule(short, STORY, HOST, 24, 48) == (True, "like-headings")
-    assert rule(short, STORY, HOST, 25, 48) == (False, "short")
+    short, other = page(text=450, shown=500), page(text=550, shown=600)
+    assert rule(short, other, HOST, 24, 48) == (True, "like-headings")
+    assert rule(short, other, HOST, 25, 48) == (False, "short")
     for kin in (QUERY, VERSIONS, DOMAIN, SITES):
-        assert rule(short, STORY, kin, 48, 48) == (True, "like-headings")
+        assert rule(short, other, kin, 48, 48) == (True, "like-headings")
 
 
 def test_a_reply_that_quotes_a_mail_is_no_copy_of_it() -> None:
-    mail = page(text=1400, shown=1500)
-    assert rule(mail, STORY, HOST, 32, 48) == (True, "like-headings")
-    assert rule(mail, STORY, HOST, 33, 48) == (False, "short")
+    mail, reply = page(text=1400, shown=1500), page(text=1600, shown=1700)
+    assert rule(mail, reply, HOST, 32, 48) == (True, "like-headings")
+    assert rule(mail, reply, HOST, 33, 48) == (False, "short")
     for other, kin in ((STORY, HOST), (mail, QUERY), (mail, VERSIONS), (mail, DOMAIN)):
-        assert rule(other, STORY, kin, 48, 48) == (True, "like-headings")
+        assert rule(other, other, kin, 48, 48) == (True, "like-headings")
+
+
+@pytest.mark.parametrize("distance", [0, 48])
+def test_a_text_of_one_host_that_is_much_longer_is_no_copy(distance: int) -> None:
+    alike, longer = page(text=6300, shown=7000), page(text=7000, shown=7400)
+    for kin in (HOST, QUERY, LIST):
+        assert rule(STORY, alike, kin, distance, 48) == (True, "like-headings")
+        assert rule(STORY, longer, kin, distance, 48) == (False, "other-length")
+    for kin in (VERSIONS, DOMAIN, SITES):
+        assert rule(STORY, longer, kin, distance, 48) == (True, "like-headings")
 
 
 def test_views_of_one_list_may_be_near_if_what_stands_around_them_is_alike() -> None:
