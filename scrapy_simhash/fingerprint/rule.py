@@ -10,7 +10,7 @@ so:
    three quarters of the longer one. Where the shorter text has less than 300 bytes, they have to
    be within 2/3 k, unless their surroundings are alike and one of their addresses has a query: two
    views of one list. Where they stand on one host without a query, that holds for less than 1,500
-   bytes, and k/2 for less than 500, because many pages of a reference have one general heading, and
+   bytes, and k/3 for less than 500, because many pages of a reference have one general heading, and
    a mail quotes another one. On one site, a text that is
    less than a quarter of its page does not count without like surroundings. Where one of the
    addresses has a query, or the number of a page in its path (``/page/2/``), neither does the same
@@ -143,7 +143,7 @@ def _under_like_headings(a: Facts, b: Facts, kin: Kinship, distance: int, k: int
     is_short = size < (LONG_TEXT if kin in PATHS else SHORT_TEXT)
     if is_short and 3 * distance > 2 * k and not is_view:
         return Ruling(False, "short")
-    if size < MIDDLE_TEXT and 2 * distance > k and kin in PATHS:
+    if size < MIDDLE_TEXT and 3 * distance > k and kin in PATHS:
         return Ruling(False, "short")
     stands_above_list = max(a.share, b.share) < 0.75 and 16 * distance <= k
     if kin in (Kinship.QUERY, Kinship.LIST) and stands_above_list and not like_around:

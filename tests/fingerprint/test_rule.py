@@ -89,8 +89,8 @@ def test_short_texts_have_to_be_nearer() -> None:
 
 def test_short_texts_under_two_paths_of_one_host_have_to_be_nearer_still() -> None:
     short, other = page(text=450, shown=500), page(text=550, shown=600)
-    assert rule(short, other, HOST, 24, 48) == (True, "like-headings")
-    assert rule(short, other, HOST, 25, 48) == (False, "short")
+    assert rule(short, other, HOST, 16, 48) == (True, "like-headings")
+    assert rule(short, other, HOST, 17, 48) == (False, "short")
     for kin in (QUERY, VERSIONS, DOMAIN, SITES):
         assert rule(short, other, kin, 48, 48) == (True, "like-headings")
 
@@ -125,7 +125,7 @@ def test_views_of_one_list_may_be_near_if_what_stands_around_them_is_alike() -> 
 @pytest.mark.parametrize(
     "other", [page(text=200), page(text=400), page(text=1400), page(2, 2, 2), page(thin=True)]
 )
-@pytest.mark.parametrize("distance", [8, 9, 24, 25, 32, 33])
+@pytest.mark.parametrize("distance", [8, 9, 16, 17, 32, 33])
 def test_numbered_paths_are_paths_where_no_text_stands_above_a_list(
     other: Facts, distance: int
 ) -> None:
