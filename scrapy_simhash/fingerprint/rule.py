@@ -139,11 +139,9 @@ def _under_like_headings(a: Facts, b: Facts, kin: Kinship, distance: int, k: int
     like_around = _around(a, b) <= PAGES_ALIKE
     whole = kin is not Kinship.NONE and like_around and _pages_alike(a, b)
     is_view = kin is Kinship.QUERY and whole
-    size = _size(a, b)
-    is_short = size < (LONG_TEXT if kin in PATHS else SHORT_TEXT)
-    if is_short and 3 * distance > 2 * k and not is_view:
-        return Ruling(False, "short")
-    if size < MIDDLE_TEXT and 3 * distance > k and kin in PATHS:
+    within = {MIDDLE_TEXT: k / 3, LONG_TEXT: 2 * k / 3} if kin in PATHS else {SHORT_TEXT: 2 * k / 3}
+    is_short = any(_size(a, b) < size and distance > most for size, most in within.items())
+    if is_short and not is_view:
         return Ruling(False, "short")
     stands_above_list = max(a.share, b.share) < 0.75 and 16 * distance <= k
     if kin in (Kinship.QUERY, Kinship.LIST) and stands_above_list and not like_around:
