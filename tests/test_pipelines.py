@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 from scrapy import Request, Spider
 
+from scrapy_simhash.index import open_existing
 from tests.pages import article, edited, html
 
 
@@ -86,6 +89,36 @@ def test_item_without_key_or_text_passes(crawl: Any, site: Any) -> None:
     items = [{"url": "http://a.example/1"}, {"text": article(1)}, {"text": article(1)}]
     crawled = crawl(Items, settings=TEXT, site=site, items=items)
     assert len(crawled.items) == crawled.stat("items_skipped") == 3
+
+
+def test_item_whose_key_is_no_address_passes(crawl: Any, site: Any) -> None:
+    items = [{"url": "http://[half", "text": article(1)}, {"url": "//a:b", "text": article(2)}]
+    crawled = crawl(Items, settings=TEXT, site=site, items=items)
+    assert len(crawled.items) == 2
+    assert crawled.stat("items_skipped") == 1
+
+
+def test_item_whose_key_a_later_pipeline_changes_is_an_original(crawl: Any, site: Any) -> None:
+    class Storage:
+        def process_item(self, item: Any, spider: Any = None) -> Any:
+            item["url"] = 7
+            return item
+
+    items = [{"url": f"http://{host}.example/1", "text": article(1)} for host in "ab"]
+    settings = {**TEXT, "ITEM_PIPELINES": {Storage: 300}, "SIMHASH_LEASE": 2}
+    crawled = crawl(Items, settings=settings, site=site, items=items)
+    assert len(crawled.items) == crawled.stat("items_dropped") == 1
+
+
+def test_items_of_one_key_are_originals_with_all_their_texts(
+    crawl: Any, site: Any, tmp_path: Path
+) -> None:
+    url = f"sqlite:///{tmp_path}/items.sqlite"
+    items = [{"url": "http://a.example/1", "text": article(number)} for number in range(3)]
+    crawl(Items, settings={**TEXT, "SIMHASH_INDEX_URL": url}, site=site, items=items)
+    with closing(open_existing(url)) as index:
+        assert [entry.key for entry in index].count("http://a.example/1") == 3
+        assert not any(entry.provisional for entry in index)
 
 
 def test_item_of_a_page_that_has_its_verdict_passes(crawl: Any, site: Any) -> None:

@@ -42,7 +42,8 @@ class NearDuplicatePipeline:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._filter = filter_of(crawler)
-        self._claimed: list[str] = []
+        # Items on their way through the pipelines after this one, with their keys.
+        self._claimed: list[tuple[str, Any]] = []
         if self._filter.settings.has_items:
             self.process_item = self._let_through
             for signal in (signals.item_scraped, signals.item_dropped, signals.item_error):
@@ -63,8 +64,8 @@ class NearDuplicatePipeline:
     async def _let_through(self, item: Any, spider: Spider | None = None) -> Any:
         progress, counts = self._filter.progress, self._filter.counts
         page = progress.page_of(item)
-        key, body = self._key(item), self._body(item)
-        if key is None or body is None:
+        key = self._key(item)
+        if key is None or (body := self._body(item)) is None:
             counts["items_skipped"] += 1
             return item
         if key in progress:
@@ -78,7 +79,7 @@ class NearDuplicatePipeline:
         elif verdict.kind != "duplicate":
             counts["items_kept"] += 1
             progress.begin(key)
-            self._claimed.append(key)
+            self._claimed.append((key, item))
         elif self._filter.settings.action == "flag":
             counts["items_flagged"] += 1
         else:
@@ -101,11 +102,16 @@ class NearDuplicatePipeline:
             await asyncio.sleep(POLL_SECONDS)
 
     def _key(self, item: Any) -> str | None:
+        if not ItemAdapter.is_item(item):
+            return None
         value = ItemAdapter(item).get(self._filter.settings.item_key_field)
         if not value:
             return None
         key = plain_key(value)
-        return page_key(key) if "://" in key else key
+        try:
+            return page_key(key) if "://" in key else key
+        except ValueError:  # no address at all, such as http://[
+            return None
 
     def _body(self, item: Any) -> Body | None:
         from scrapy_simhash.analysis.page import Body, text_body  # heavy
@@ -118,7 +124,13 @@ class NearDuplicatePipeline:
         return None
 
     def _item_ended(self, item: Any, signal: object) -> None:
-        key = self._key(item)
-        if key in self._claimed:
-            self._claimed.remove(key)
+        # A pipeline may have changed the key of the item, or made another item with the same key.
+        own = self._key(item)
+        found = [
+            (claimed is not item, place)
+            for place, (key, claimed) in enumerate(self._claimed)
+            if claimed is item or key == own
+        ]
+        if found:
+            key, _ = self._claimed.pop(min(found)[1])
             self._filter.progress.end(key, failed=signal is signals.item_error)
