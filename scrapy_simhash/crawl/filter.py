@@ -20,7 +20,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 from w3lib.encoding import http_content_type_encoding
 
-from scrapy_simhash.analysis.page import Body, SkipReason
+from scrapy_simhash.analysis.page import Body, PageAnalysis, SkipReason
 from scrapy_simhash.analysis.pool import PageFailed, PageTimeout, WorkerPool
 from scrapy_simhash.crawl.claims import Claims
 from scrapy_simhash.crawl.progress import Progress
@@ -100,13 +100,11 @@ class CrawlFilter:
             verdict = Verdict("skipped", key, reason)
         else:
             content_type = (response.headers.get("Content-Type") or b"").decode("latin-1")
-            verdict = await self.check(
-                Body(response.body, http_content_type_encoding(content_type)),
-                key=key,
-                url=response.url,
-                # A page that is only flagged is delivered now and need not be crawled again.
-                request=None if action == "flag" else request,
-            )
+            body = Body(response.body, http_content_type_encoding(content_type))
+            analysis = await self.analyse(body, key, response.url)
+            # A page that is only flagged is delivered now and need not be crawled again.
+            again = None if action == "flag" else request
+            verdict = await self.claim(analysis, key, response.url, again)
         self.upkeep.note_verdict(request, verdict)
         self._count_page(response, verdict, action)
         pattern = self.sparing.page(request, response, verdict)
@@ -117,24 +115,27 @@ class CrawlFilter:
             self.upkeep.copies.wait(request, verdict.matches[0].entry)
         return verdict
 
-    async def check(
-        self, body: Body, *, key: str, url: str, request: Request | None = None
-    ) -> Verdict:
-        """Return the verdict on a page or an item, which has the scope and the host of its URL.
-
-        By the request another crawler can crawl the page again; it is None if it need not.
-        """
+    async def analyse(self, body: Body, key: str, url: str) -> PageAnalysis:
+        """Return the analysis of a page or an item, which has the host of its URL."""
         if self._slow_hosts.has(url):
-            return Verdict("skipped", key, "slow_host")
+            return PageAnalysis(None, reason="slow_host")
         try:
-            analysis = await self._pool.analyse(body)
+            return await self._pool.analyse(body)
         except PageTimeout as error:
             logger.warning("SIMHASH_TIMEOUT: %s: %s; let through unchecked", key, error)
             self._slow_hosts.note_timeout(url)
-            return Verdict("skipped", key, "timeout")
+            return PageAnalysis(None, reason="timeout")
         except PageFailed as error:
             logger.error("The extractor failed on %s; let through unchecked: %s", key, error)
-            return Verdict("skipped", key, "extractor_error")
+            return PageAnalysis(None, reason="extractor_error")
+
+    async def claim(
+        self, analysis: PageAnalysis, key: str, url: str, request: Request | None = None
+    ) -> Verdict:
+        """Return the verdict on a page or an item, which has the scope of its URL.
+
+        By the request another crawler can crawl the page again; it is None if it need not.
+        """
         fingerprint, reason, excerpt = analysis.fingerprint, analysis.reason, analysis.excerpt
         if fingerprint is not None:
             stored = None

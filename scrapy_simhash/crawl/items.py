@@ -89,10 +89,10 @@ class NearDuplicatePipeline:
         return item
 
     async def _verdict(self, key: str, body: Body, page: str | None) -> Verdict:
+        analysis = await self._filter.analyse(body, key, key)
         patience = time.monotonic() + self._filter.settings.lease
         while True:
-            # Its analysis is remembered after the first time.
-            verdict = await self._filter.check(body, key=key, url=key)
+            verdict = await self._filter.claim(analysis, key, key)
             # An item cannot be crawled again, so it waits until its original is stored or lost;
             # its own page would wait for it.
             if not verdict.provisional or verdict.original == page:
