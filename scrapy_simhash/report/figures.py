@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import ceil, inf
+from zlib import crc32
 
 from scrapy_simhash.report.clusters import Cluster, Extremes
 from scrapy_simhash.report.dedup_log import CrawlStart, Line, LogLine, host_of_key
@@ -34,6 +35,7 @@ class Figures:
         near: how many pages were kept though they are near another one.
         far: near-duplicates that are farthest from their originals.
         unlike: near-duplicates whose headings differ from those of their originals.
+        sample: near-duplicates that were drawn at random.
         told_apart: pages that were kept though they are near another one, the nearest.
         stretches: numbers of kept, repeated and skipped, by the number of the ``stretch``.
         walls: originals with many copies on their own host, the largest.
@@ -55,6 +57,7 @@ class Figures:
     near: int = 0
     far: Extremes = field(default_factory=Extremes)
     unlike: Extremes = field(default_factory=Extremes)
+    sample: Extremes = field(default_factory=Extremes)
     told_apart: Extremes = field(default_factory=Extremes)
     stretch: int = 1
     stretches: dict[int, list[int]] = field(default_factory=dict)
@@ -94,6 +97,7 @@ class Figures:
         self.actions[line.action or "drop"] += 1
         self.originals.add(original, 1, line.host == host)
         self.pairs.add((line.host, host), 1)
+        self.sample.add(original, crc32(line.url.encode("utf-8", "replace")), line)
         if 3 * distance > 2 * line.k:
             self.far.add(original, distance, line)
         if line.reason in OTHER_HEADINGS:
@@ -105,7 +109,7 @@ class Figures:
         most_on_own_host = self.originals.largest(WALLS, by=1)
         walls = [key for key, (_, own) in most_on_own_host if own >= WALL_COPIES]
         clusters = {key: Cluster(key) for key in (*largest, *walls)}
-        extremes = (self.far, self.unlike, self.told_apart)
+        extremes = (self.far, self.unlike, self.sample, self.told_apart)
         shown = clusters.keys() | {other for each in extremes for other, _ in each.lines()}
         if self.judged:
             self.stretch = ceil((self.last - self.first + 1) / STRETCHES)

@@ -112,7 +112,7 @@ def test_page_that_was_crawled_again_is_shown_once(tmp_path: Path) -> None:
     assert (cluster.copies, cluster.shown()) == (2, [again])
 
 
-def test_doubtful_drops_are_the_far_ones_and_those_with_other_headings(tmp_path: Path) -> None:
+def test_doubtful_drops_are_far_or_have_other_headings_or_are_drawn(tmp_path: Path) -> None:
     first, second = "http://a.example/1", "http://a.example/2"
     lines = [
         line(url=first, text="one"),
@@ -127,7 +127,18 @@ def test_doubtful_drops_are_the_far_ones_and_those_with_other_headings(tmp_path:
         (first, "http://b.example/farther")
     ]
     assert [each.url for _, each in figures.unlike.lines()] == ["http://b.example/other"]
+    assert {original for original, _ in figures.sample.lines()} == {first, second}
     assert figures.texts == {first: "one"}
+
+
+def test_any_drop_may_be_in_the_sample(tmp_path: Path) -> None:
+    original = "http://a.example/"
+    sampled = set()
+    for number in range(20):
+        lines = [copy(f"http://b.example/{number}{each}", original, 0) for each in range(9)]
+        [(_, drawn)] = figures_of(write(tmp_path / str(number), lines)).sample.lines()
+        sampled.add(drawn.url[-1])
+    assert len(sampled) > 5
 
 
 def test_pages_kept_though_they_are_near_are_told_nearest_first(tmp_path: Path) -> None:
