@@ -39,7 +39,7 @@ from scrapy_simhash.fingerprint.rule import PAGES_ALIKE, Rule
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.keys import page_key
 from scrapy_simhash.report.difference import change_lines, paint
-from scrapy_simhash.report.words import clipped
+from scrapy_simhash.report.words import clipped, count
 from scrapy_simhash.settings import FilterSettings
 
 _CHANGES = 40  # lines
@@ -94,7 +94,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         if side.analysis.reason:
             lines.append(f"{letter} is not compared ({side.analysis.reason})")
     if one.extraction.text.split() == other.extraction.text.split():
-        lines += ["", "The two texts are the same."]
+        lines += ["", "The two texts are the same."] if all(prints) else []
     else:
         texts = one.extraction.text[:_LONGEST], other.extraction.text[:_LONGEST]
         lines += ["", *change_lines(*texts, columns(), _CHANGES, colour)]
@@ -169,7 +169,7 @@ def _steps_of_both(one: _Side, other: _Side, recipe: Recipe) -> list[str]:
     lines: list[str] = []
     for letter, each, values in zip("AB", steps, blocks, strict=True):
         features = sorted(each.features.items(), key=lambda feature: -feature[1])
-        lines += ["", f"{letter}  {len(features):,} features, with their weights"]
+        lines += ["", f"{letter}  {count(len(features), 'feature')}, with their weights"]
         lines += [f"   {weight:>10.4g}  {name!r}" for name, weight in features[:_FEATURES]]
         lines += ["   the sum of the weights for each bit, the bit below it: 1 if the sum is > 0"]
         for start in range(0, recipe.bits, _SUMS):

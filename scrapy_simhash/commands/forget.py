@@ -36,7 +36,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--older-than", type=float, metavar="DAYS", help="pages that came in more days ago"
     )
     parser.add_argument(
-        "--host", action="append", default=[], help="pages of this host only (may be repeated)"
+        "--host", action="append", default=[], help="pages of this host[:port] (may be repeated)"
     )
     parser.add_argument("--yes", action="store_true", help="do not ask")
     add_shared_options(parser, "index")
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
             if not names or entry.key in names
             if not hosts or host_of_key(entry.key) in hosts
         ]
-        say([f"{len(keys):,} of {count(len(index), 'page')}:", *(f"  {k}" for k in keys[:_SHOWN])])
+        say([f"{len(keys):,} of {count(len(index), 'page')}", *(f"  {k}" for k in keys[:_SHOWN])])
         removed = index.remove(keys) if keys and (options.yes or _agreed(len(keys))) else 0
     say([f"{count(removed, 'page')} forgotten"])
     return 0 if removed else 1

@@ -51,6 +51,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     else:
         urls = _orphaned(lines, index_url(options, settings))
     say(urls)
+    if not urls:
+        sys.stderr.write("no page is to be crawled again\n")
     return 0 if urls else 1
 
 

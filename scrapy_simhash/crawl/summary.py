@@ -178,11 +178,11 @@ class Summary:
         for name, words in _PAGES.items():
             length = f", {size(self._counts['bytes_dropped'])}" if name == "dropped" else ""
             lines += _counted(self._counts[name], words + length)
+        lines += _counted(self._near_kept, "of those kept: near another, told apart by the rule")
         for name, number in self._counts.most_common():
             kind, _, reason = name.partition("/")
             if kind == "skipped" and reason not in ("", "no_callback"):
                 lines += _counted(number, f"skipped: {reason}")
-        lines += _counted(self._near_kept, "of them kept though near another, by the rule")
         lines += _counted(
             self._counts["spared/skipped"], "more not sent, spared by their addresses"
         )
@@ -203,10 +203,10 @@ class Summary:
         number, rest = self._hosts.rest(_HOSTS)
         if number:
             rows.append((count(number, "other host"), rest))
-        lines = [f"{'host':<40} {'pages':>9} {'kept':>9} {'repeated':>9} {'skipped':>9}   in bytes"]
+        lines = [f"{'host':<40} {'pages':>9} {'kept':>9} {'skipped':>9} {'repeated':>9}   in bytes"]
         for host, (pages, repeated, skipped, length) in rows:
             kept = pages - repeated - skipped
-            numbers = "".join(f" {n:>9,.0f}" for n in (pages, kept, repeated, skipped))
+            numbers = "".join(f" {n:>9,.0f}" for n in (pages, kept, skipped, repeated))
             # The end of a long name says more.
             name = host if len(host) <= 40 else "…" + host[-39:]
             lines.append(f"{name:<40}{numbers} {size(length):>10}")

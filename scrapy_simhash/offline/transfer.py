@@ -106,8 +106,8 @@ def read_foreign(
         recipe.restored(0)
     except ValueError as error:
         raise FileError(
-            f'{path}: {error}: import the pages with "scrapy simhash dedupe --index", or use a '
-            "recipe of 64 bits"
+            f"{path} is no exported index, and {error}: import the pages with "
+            '"scrapy simhash dedupe --index", or use a recipe of 64 bits'
         ) from None
     for where, row in rows(path):
         for name in (key, fingerprint):

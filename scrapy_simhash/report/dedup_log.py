@@ -242,7 +242,7 @@ class DedupLog:
 
 
 def _numbered(path: Path, number: int) -> Path:
-    return path.with_name(f"{path.name}.{number}") if number else path
+    return Path(f"{path}.{number}") if number else path
 
 
 def log_files(paths: Iterable[str | Path]) -> list[Path]:

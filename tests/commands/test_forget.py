@@ -110,7 +110,7 @@ def test_nothing_is_forgotten_unasked(url: str, monkeypatch: Any, capsys: Any) -
     capsys.readouterr()
     assert simhash("forget", A, "--index", url) == 0
     out = capsys.readouterr().out
-    assert f"1 of 3 pages:\n  {A}\n" in out
+    assert f"1 of 3 pages\n  {A}\n" in out
     assert "1 page forgotten" in out
 
 
@@ -125,6 +125,7 @@ def test_a_page_that_came_in_twice_is_forgotten_with_both_contents(url: str) -> 
 def test_requeue_writes_what_was_dropped_because_of_them(url: str, log: Path, capsys: Any) -> None:
     arguments = ["requeue", "--log", log, "--index", url]
     assert simhash(*arguments) == 1
+    assert capsys.readouterr() == ("", "no page is to be crawled again\n")
     simhash("forget", A, "--yes", "--index", url)
     capsys.readouterr()
     assert simhash(*arguments) == 0

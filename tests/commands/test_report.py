@@ -53,6 +53,7 @@ BAD: dict[str, tuple[list[str], str]] = {
     "no log": ([], "name a dedup log, which a crawl writes with -s SIMHASH_LOG=dedup.jsonl"),
     "no such log": (["nowhere.jsonl"], "nowhere.jsonl: there is no such file"),
     "a folder": (["folder"], "folder: there is no such file"),
+    "this folder": (["."], ".: there is no such file"),
     "another file": (["other.jsonl"], "other.jsonl: no line of it is one of a dedup log"),
     "no folder for the report": (
         ["dedup.jsonl", "-o", "no/r.html"],

@@ -247,7 +247,7 @@ def test_fingerprints_of_pypi_simhash_come_in_and_match_new_pages(
         ("url,hash\na,12\n", [], "there is no 'fingerprint'; there are url, hash"),
         ("url,fingerprint\na,12\n", ["--recipe", "soup"], "unknown recipe"),
         ("\xff\xfe", [], "UTF-8"),
-        ("url,fingerprint\na,12\n", ["--recipe", "default"], "are made from the text"),
+        ("url,fingerprint\na,12\n", ["--recipe", "default"], "is no exported index, and the"),
     ],
 )
 def test_what_is_no_fingerprint_is_said_with_its_line(

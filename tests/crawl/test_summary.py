@@ -250,7 +250,7 @@ def test_page_that_is_near_but_kept_is_counted_and_logged(
     sibling = found["sibling"]
     assert (sibling.verdict, sibling.reason) == ("unique", "other-heading")
     assert (sibling.near, sibling.original) == (found["first"].key, None)
-    assert "1 of them kept though near another, by the rule" in caplog.text
+    assert "1 of those kept: near another, told apart by the rule" in caplog.text
 
 
 def test_log_begins_with_the_settings_that_decide(crawl: Any, twins: Any, log: Path) -> None:
