@@ -1,7 +1,7 @@
 """Say what became of a page, and which sentence of the rule decided.
 
 The index holds the pages that were kept; the dedup log, which a crawl writes with
-SIMHASH_LOG, names the pages that were dropped, and why.
+SIMHASH_LOG, names the pages that were dropped or not asked for, and why.
 
     scrapy simhash explain http://www.example.com/a --log dedup.jsonl
     scrapy simhash explain http://www.example.com/a --index redis://localhost/0
@@ -30,7 +30,7 @@ from scrapy_simhash.commands.output import about, progress, say, sentence, side_
 from scrapy_simhash.fingerprint.rule import Rule
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.contract import Entry, Index
-from scrapy_simhash.report.dedup_log import LogLine
+from scrapy_simhash.report.dedup_log import LogLine, SparedLine
 from scrapy_simhash.report.words import count, moment
 
 _SHOWN = 10
@@ -69,11 +69,15 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     return 0 if own or last is not None or repeating else 1
 
 
-def _read(logs: Sequence[str | Path], names: set[str], url: str) -> tuple[LogLine | None, set[str]]:
+def _read(
+    logs: Sequence[str | Path], names: set[str], url: str
+) -> tuple[LogLine | SparedLine | None, set[str]]:
     """Return the last line about the page, and the pages that repeat it."""
-    last = None
+    last: LogLine | SparedLine | None = None
     repeating: set[str] = set()
     for line in log_lines(logs):
+        if isinstance(line, SparedLine) and line.url == url:
+            last = line
         if not isinstance(line, LogLine):
             continue
         if line.key in names or line.url == url:
@@ -109,7 +113,11 @@ def _in_index(index: Index, own: Sequence[Entry]) -> Iterator[str]:
                     yield f"              {row}"
 
 
-def _logged(line: LogLine) -> Iterator[str]:
+def _logged(line: LogLine | SparedLine) -> Iterator[str]:
+    if isinstance(line, SparedLine):
+        yield f"  not sent at {moment(line.time)} UTC"
+        yield f"    pages of {line.host}{line.signature} were copies"
+        return
     action = f" ({line.action})" if line.action else ""
     yield f"  {line.verdict}{action} at {moment(line.time)} UTC"
     if other := line.original or line.near:

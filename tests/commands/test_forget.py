@@ -20,6 +20,7 @@ from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.fingerprint.rule import REASONS
 from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.index.contract import Entry
+from scrapy_simhash.report.dedup_log import SparedLine, to_json
 from scrapy_simhash.report.words import moment
 from tests.commands.running import log_line, simhash
 from tests.index.made import fp, spec
@@ -185,6 +186,15 @@ def test_explain_names_the_sentence_of_the_rule(tmp_path: Path, capsys: Any) -> 
     out = capsys.readouterr().out
     assert "unique at 2023-11-14 22:13:20 UTC" in out
     assert f"3 bits (k = 3) from {A}\n    the headings differ (other-heading)" in out
+
+
+def test_explain_says_that_a_page_was_spared(tmp_path: Path, capsys: Any) -> None:
+    log = tmp_path / "dedup.jsonl"
+    log.write_text(to_json(SparedLine(1.7e9, f"{A}?print", "a.example", "/{number}?print")) + "\n")
+    assert simhash("explain", f"{A}?print", "--log", log) == 0
+    out = capsys.readouterr().out
+    assert "not sent at 2023-11-14 22:13:20 UTC" in out
+    assert "pages of a.example/{number}?print were copies" in out
 
 
 def test_explain_judges_the_pages_of_the_index_that_are_near(tmp_path: Path, capsys: Any) -> None:
