@@ -1,6 +1,7 @@
 """Files of lines, tables and JSON, read as if they were not packed (.gz, .xz, .bz2)."""
 
 import bz2
+import codecs
 import contextlib
 import csv
 import gzip
@@ -74,7 +75,7 @@ def table(path: Path, *columns: str) -> Iterator[tuple[str, dict[str, str]]]:
     A column that is missing, and a line that is no row, are a FileError.
     """
     with unpacked(path) as (file, _):
-        lines = (line.decode() for line in file)
+        lines = codecs.iterdecode(file, "utf-8-sig")
         if unpacked_name(path).endswith(".tsv"):
             reader = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
         else:

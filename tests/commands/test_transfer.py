@@ -212,7 +212,7 @@ def test_fingerprints_of_pypi_simhash_come_in_and_match_new_pages(
     path, options = tmp_path / kind, ["--recipe", "pypi"]
     if kind == "hex.csv":
         rows = "".join(f"{value:x},{url}\n" for url, value in values.items())
-        path.write_text("hash,page\n" + rows)
+        path.write_text("hash,page\n" + rows, "utf-8-sig")  # as spreadsheets write it
         options += ["--key", "page", "--fingerprint", "hash"]
     elif kind == "decimal.tsv":
         rows = "".join(f"{value}\t{url}\n" for url, value in values.items())
