@@ -20,7 +20,7 @@ ROOMS = {
     "index": {"fingerprint", "url_patterns"},
     "detector": {"analysis", "fingerprint", "index"},
     "analysis": {"extraction", "fingerprint"},
-    "report": {"fingerprint"},
+    "report": {"extraction", "fingerprint"},
     "offline": {"detector", "analysis", "fingerprint", "index", "keys"},
     "settings": {"exceptions", "extraction", "fingerprint", "keys"},
     "crawl": {

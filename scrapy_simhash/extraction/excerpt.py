@@ -1,6 +1,7 @@
 """A short piece of a text, by which a reader knows it again."""
 
-_CUT = " […] "
+#: Stands where the middle of a text is left out.
+CUT = " […] "
 _TOO_SHORT_TO_CUT = 50
 
 
@@ -21,6 +22,6 @@ def excerpt(text: str, length: int) -> str:
         return line
     if length < _TOO_SHORT_TO_CUT:
         return line[:length].rstrip()
-    room = length - len(_CUT)
+    room = length - len(CUT)
     tail = room * 2 // 5
-    return line[: room - tail].rstrip() + _CUT + line[-tail:].lstrip()
+    return line[: room - tail].rstrip() + CUT + line[-tail:].lstrip()

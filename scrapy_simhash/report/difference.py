@@ -6,6 +6,8 @@ from difflib import SequenceMatcher
 from itertools import accumulate, groupby, takewhile
 from typing import NamedTuple, TypeAlias
 
+from scrapy_simhash.extraction.excerpt import CUT
+
 # A word, a Han character, or a mark, each with the spaces after it.
 _TOKEN = re.compile(r"(?:[^\W\u3400-\u9fff]+(?:[-',.:][^\W\u3400-\u9fff]+)*|\S)\s*")
 # Fewer equal columns than this between two changes are part of one change.
@@ -68,7 +70,7 @@ def change_lines(before: str, after: str, columns: int, lines: int, colour: bool
 
 def sides(before: str, after: str) -> tuple[list[Piece], list[Piece]]:
     """Return the changes in each text, and the words around them: True marks what only it has."""
-    parts = stretches(before, after)
+    parts = _of_excerpts(before, after)
     made: tuple[list[Piece], list[Piece]] = ([], [])
     for place, part in enumerate(parts):
         around = (_PAGE_CONTEXT * (place > 0), _PAGE_CONTEXT * (place < len(parts) - 1))
@@ -80,6 +82,21 @@ def sides(before: str, after: str) -> tuple[list[Piece], list[Piece]]:
                 # The space after the last word is not part of the difference.
                 side += [(" ", False)] * (words != text)
     return made
+
+
+def _of_excerpts(before: str, after: str) -> list[Stretch]:
+    """Compare two excerpts: words beside a cut differ because the cuts are at other places."""
+    (head, cut, tail), (other_head, other_cut, other_tail) = (
+        text.partition(CUT) for text in (before, after)
+    )
+    if not (cut and other_cut):
+        return stretches(before, after)
+    heads, tails = stretches(head, other_head), stretches(tail, other_tail)
+    if len(heads) > 1 and heads[-1].changed:
+        del heads[-1]
+    if len(tails) > 1 and tails[0].changed:
+        del tails[0]
+    return [*heads, Stretch(CUT, CUT, changed=False), *tails]
 
 
 def width(text: str) -> int:

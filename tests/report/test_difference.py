@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_simhash.extraction.excerpt import CUT, excerpt
 from scrapy_simhash.report.difference import change_lines, sides, stretches, width
 from tests.pages import article, edited
 
@@ -52,6 +53,15 @@ def test_changes_are_marked_in_both_texts_of_a_page() -> None:
         [("今天下", False), ("雨", True)],
         [("今天下", False), ("雪", True)],
     )
+
+
+def test_excerpts_that_were_cut_at_other_places_differ_where_the_texts_do() -> None:
+    words = article(1, 3000).split()
+    other = ["First", *words[:-20], "second", *words[-20:]]
+    pair = [excerpt(" ".join(text), 1000) for text in (words, other)]
+    changes = [[piece for piece, changed in side if changed] for side in sides(*pair)]
+    assert changes == [[], ["First", "second"]]
+    assert all((CUT, False) in side for side in sides(*pair))
 
 
 def test_long_equal_stretches_are_left_out_of_a_page() -> None:

@@ -163,7 +163,7 @@ def test_doubtful_drops_say_why_and_what_differs() -> None:
              text="an old night"),
     ]  # fmt: skip
     html = page(lines)
-    assert "beside http://a.example/" in Structure(html).text
+    assert "40 bits between http://a.example/ and http://b.example/" in Structure(html).text
     doubtful, kept = html.split('<section id="doubtful"')[1].split('<section id="near"')
     assert "<del>an old</del> day" in doubtful
     assert "<ins>a new</ins> day" in doubtful
