@@ -5,6 +5,7 @@ from itertools import islice
 
 from scrapy import Request
 
+from scrapy_simhash.crawl.requests import OF_ONE_ATTEMPT
 from scrapy_simhash.index.contract import Unsettled
 
 # Copies that wait on one original. When it fails, one delivered copy is enough.
@@ -51,8 +52,5 @@ class Copies:
 
 def _once_more(request: Request) -> Request:
     """Return a request that passes the dupefilter, and may be retried as if it were the first."""
-    kept = {name: value for name, value in request.meta.items() if name not in _OF_ONE_ATTEMPT}
+    kept = {name: value for name, value in request.meta.items() if name not in OF_ONE_ATTEMPT}
     return request.replace(meta=kept, dont_filter=True)
-
-
-_OF_ONE_ATTEMPT = ("simhash", "retry_times", "redirect_times", "download_latency")

@@ -22,6 +22,8 @@ _SCHEMES = ("http", "https")
 _AS_THEY_ARE = ("url", "method", "encoding", "priority", "flags", "cb_kwargs")
 # The cookies middleware adds its own header again.
 _SECRET_HEADERS = (b"Cookie", b"Authorization", b"Proxy-Authorization")
+#: Entries of meta that tell of one attempt: a request that is made again has all its retries.
+OF_ONE_ATTEMPT = ("simhash", "retry_times", "redirect_times", "download_latency")
 # The callback and errback of a CrawlSpider's rules, which calls no other of its private methods.
 _RULE_METHODS = ("_callback", "_errback")
 
@@ -100,7 +102,7 @@ def request_from_json(text: str, spider: Spider) -> Request:
 
 def _may_be_kept(name: object) -> bool:
     # The address of a proxy may hold a password.
-    if not isinstance(name, str) or name == "proxy":
+    if not isinstance(name, str) or name == "proxy" or name in OF_ONE_ATTEMPT:
         return False
     # A spider sets these of the filter's own entries.
     return not name.startswith("simhash") or name in ("simhash_key", "simhash_action")

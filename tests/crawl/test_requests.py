@@ -57,7 +57,13 @@ def test_round_trip_keeps_what_makes_the_request(spider: Any) -> None:
         priority=3,
         flags=["seen"],
         cb_kwargs={"page": 2},
-        meta={"depth": 4, "cookiejar": 1, "handle": object(), "simhash_key": "tea"},
+        meta={
+            "depth": 4,
+            "cookiejar": 1,
+            "handle": object(),
+            "simhash_key": "tea",
+            **dict.fromkeys(("retry_times", "redirect_times", "download_latency"), 2),
+        },
     )
     text = request_to_json(request, spider)
     assert text is not None
