@@ -69,19 +69,19 @@ def _spared(lines: Iterable[Line | None], wanted: set[str]) -> list[str]:
 
 def _orphaned(lines: Iterable[Line | None], url: str) -> list[str]:
     """Return the pages that were dropped because of pages that are not in the index any more."""
-    dropped: dict[str, LogLine] = {}
+    dropped: dict[str, tuple[str, str | None]] = {}  # addresses and originals, by key
     for line in lines:
         if isinstance(line, LogLine) and line.what == "page" and line.verdict != "skipped":
             # The last line about a page counts.
             dropped.pop(line.key, None)
             if line.verdict == "duplicate" and line.action != "flag":
-                dropped[line.key] = line
-    asked = {key for line in dropped.values() for key in (line.key, line.original)}
+                dropped[line.key] = line.url, line.original
+    asked = {key for page, (_, original) in dropped.items() for key in (page, original)}
     with closing(open_existing(url)) as index:
         entries = progress("looking", len(index), of=index)
         there = {entry.key for entry in entries if entry.key in asked}
-    lost = [line for line in dropped.values() if not there & {line.key, line.original}]
-    urls = [line.url for line in lost if not _METHOD.match(line.key)]
+    lost = [(key, url) for key, (url, original) in dropped.items() if not there & {key, original}]
+    urls = [url for key, url in lost if not _METHOD.match(key)]
     if left_out := len(lost) - len(urls):
         pages = count(left_out, "page")
         sys.stderr.write(f"left out: {pages} not asked for with GET, which no URL alone gives\n")
