@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from scrapy import Request, Spider
+from scrapy.exceptions import DropItem
 
+from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.index import open_existing
 from tests.pages import article, edited, html
 
@@ -154,6 +156,28 @@ def test_item_that_repeats_the_page_it_comes_from_passes_at_once(crawl: Any, sit
     crawled = crawl(Articles, settings={**TEXT, "SIMHASH_LEASE": 2})
     assert urls(crawled) == ["number 7"]
     assert crawled.stat("items_skipped") == 0
+
+
+def test_item_that_an_earlier_pipeline_drops_is_forgotten(crawl: Any, site: Any) -> None:
+    dropped: list[object] = []
+    known = []
+
+    class Before:
+        @classmethod
+        def from_crawler(cls, crawler: Any) -> Before:
+            before = cls()
+            before.progress = filter_of(crawler).progress
+            return before
+
+        def process_item(self, item: Any, spider: Any = None) -> Any:
+            known.extend(self.progress.page_of(other) for other in dropped)
+            dropped.append(item)
+            raise DropItem
+
+    items = [{"url": f"http://a.example/{number}", "text": article(number)} for number in range(3)]
+    settings = {**TEXT, "ITEM_PIPELINES": {Before: 10}, "CONCURRENT_ITEMS": 1}
+    crawl(Items, settings=settings, site=site, items=items)
+    assert known == [None] * 3
 
 
 def hanging(html: str) -> str:

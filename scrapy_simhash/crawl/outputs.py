@@ -70,7 +70,9 @@ class NearDuplicateSpiderMiddleware:
             self._ended.add(response)
             self._filter.progress.end(key, failed=failed)
 
-    def _item_ended(self, response: Response | None, signal: object) -> None:
+    def _item_ended(self, item: object, response: Response | None, signal: object) -> None:
+        # A pipeline before ours may have dropped it, and another item may get its identity.
+        self._filter.progress.page_of(item)
         # An item of a start method or an errback has no response.
         if isinstance(response, Response) and (key := _key_in_progress(_page(response))):
             self._filter.progress.end(key, failed=signal is signals.item_error)
