@@ -64,6 +64,18 @@ def test_answers_at_the_terminal_are_kept_as_they_are_given(
     assert "answer more pairs" in out
 
 
+def test_right_answers_about_identical_copies_give_a_distance(
+    tmp_path: Path, monkeypatch: Any, capsys: Any
+) -> None:
+    path = tmp_path / "pages.jsonl"
+    lines = [json.dumps({"id": str(number), "text": article(1)}) for number in range(40)]
+    path.write_text("\n".join(lines))
+    monkeypatch.setattr("sys.stdin", Terminal())
+    monkeypatch.setattr("builtins.input", lambda prompt: "y")
+    tuned(path)
+    assert "SIMHASH_DISTANCE = " in capsys.readouterr().out
+
+
 def test_interrupt_while_asking_reports_what_was_answered(
     pages: Path, monkeypatch: Any, capsys: Any
 ) -> None:
