@@ -6,11 +6,13 @@ import logging
 from typing import TYPE_CHECKING
 
 from scrapy import Request, Spider
+from scrapy import signals as scrapy_signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from scrapy_simhash import signals
 from scrapy_simhash.crawl import filter_of
+from scrapy_simhash.crawl.outputs import NearDuplicateSpiderMiddleware
 from scrapy_simhash.exceptions import NearDuplicatePage
 from scrapy_simhash.settings import ACTIONS, Action, one_of
 
@@ -28,11 +30,20 @@ class NearDuplicateDownloaderMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._filter = filter_of(crawler)
+        crawler.signals.connect(self._spider_opened, signal=scrapy_signals.spider_opened)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NearDuplicateDownloaderMiddleware:
         """Make the middleware of a crawl."""
         return cls(crawler)
+
+    def _spider_opened(self, spider: Spider) -> None:
+        if self._crawler.get_spider_middleware(NearDuplicateSpiderMiddleware) is None:
+            logger.warning(
+                "SPIDER_MIDDLEWARES: NearDuplicateSpiderMiddleware is missing. No page counts as"
+                " delivered, so copies are crawled again. Use ADDONS, which places all components.",
+                extra={"spider": spider},
+            )
 
     def process_request(self, request: Request, spider: Spider | None = None) -> None:
         """Let a request pass, or spare it.

@@ -30,19 +30,26 @@ ALL = ["/first", "/second", "/other"]
 KEPT = ["/first", "/other"]
 
 
-def test_components_can_be_named_one_by_one(crawl: Any, twins: Any) -> None:
-    settings = {
-        **ONE_AT_A_TIME,
-        "ADDONS": {},
-        "DOWNLOADER_MIDDLEWARES": {
-            "scrapy_simhash.downloadermiddlewares.NearDuplicateDownloaderMiddleware": 545
-        },
-        "SPIDER_MIDDLEWARES": {
-            "scrapy_simhash.spidermiddlewares.NearDuplicateSpiderMiddleware": 10
-        },
-        "ITEM_PIPELINES": {"scrapy_simhash.pipelines.NearDuplicatePipeline": 50},
-    }
+ONE_BY_ONE = {
+    "ADDONS": {},
+    "DOWNLOADER_MIDDLEWARES": {
+        "scrapy_simhash.downloadermiddlewares.NearDuplicateDownloaderMiddleware": 545
+    },
+    "SPIDER_MIDDLEWARES": {"scrapy_simhash.spidermiddlewares.NearDuplicateSpiderMiddleware": 10},
+    "ITEM_PIPELINES": {"scrapy_simhash.pipelines.NearDuplicatePipeline": 50},
+}
+
+
+def test_components_can_be_named_one_by_one(crawl: Any, twins: Any, caplog: Any) -> None:
+    settings = {**ONE_AT_A_TIME, **ONE_BY_ONE}
     assert paths(crawl(Pages, settings=settings, site=twins, paths=ALL)) == KEPT
+    assert "is missing" not in caplog.text
+
+
+def test_spider_middleware_that_is_missing_is_told(crawl: Any, twins: Any, caplog: Any) -> None:
+    settings = {**ONE_AT_A_TIME, **ONE_BY_ONE, "SPIDER_MIDDLEWARES": {}}
+    crawl(Pages, settings=settings, site=twins, paths=ALL[:1])
+    assert "NearDuplicateSpiderMiddleware is missing" in caplog.text
 
 
 def test_component_that_the_project_disables_stays_disabled(crawl: Any, twins: Any) -> None:
