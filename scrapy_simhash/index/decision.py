@@ -49,9 +49,9 @@ class Pages:
         """Return for each page (distance, index) of the earlier ones near it, in any scope."""
         twins: list[Near] = [[] for _ in self.arrivals]
         between = distances(self.words[:, None], self.words)
-        later, earlier = np.nonzero(np.tril(between <= distance, -1))
-        for i, j in zip(later.tolist(), earlier.tolist(), strict=True):
-            twins[i].append((int(between[i, j]), j))
+        for i, j in np.argwhere(between <= distance).tolist():
+            if j < i:
+                twins[i].append((int(between[i, j]), j))
         return twins
 
 

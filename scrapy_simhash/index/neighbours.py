@@ -23,8 +23,8 @@ Uint64s = npt.NDArray[np.uint64]
 Uint32s = npt.NDArray[np.uint32]
 # Distance and position of the entries near a fingerprint, sorted.
 Near = list[tuple[int, int]]
-# Number of the fingerprint, and distance and position of an entry near it.
-_Pair = tuple[int, int, int]
+# Numbers of fingerprints or of look-ups, and of entries.
+_Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.integer[Any]]]
 
 # Entries that are compared one by one with every page.
 TAIL = 512
@@ -88,36 +88,28 @@ class Neighbours:
 
         The nearest ones come first, then the oldest.
         """
-        between = distances(words[:, None], self._words[self._in_runs : self._count])
-        near = np.nonzero(between <= self._distance)
-        pairs = self._near(near[0], near[1] + self._in_runs, between[near])
-        spread = (blocks * _SPREAD).ravel()
-        # Entries that a look-up may still read.
-        left = np.full(len(spread), BUCKET_LIMIT)
-        flooded = np.zeros(len(spread), np.bool_)
+        tail = self._words[self._in_runs : self._count]
+        queries, numbers = (distances(words[:, None], tail) <= self._distance).nonzero()
+        candidates: list[_Pairs] = [(queries, numbers + self._in_runs)]
+        values = blocks * _SPREAD
+        # Entries that a look-up may still read, and look-ups that may not read all.
+        left, flooded = np.full(values.size, BUCKET_LIMIT), set[int]()
         for run in reversed(self._runs):
-            lookups, numbers = run.find(spread, left, flooded)
+            lookups, older = run.find(values, left, flooded)
             left -= np.bincount(lookups, minlength=len(left))
-            queries = lookups // self._blocks
-            pairs |= self._near(queries, numbers, distances(self._words[numbers], words[queries]))
-        self.flooded += int(flooded.sum())
+            candidates.append((lookups // self._blocks, older))
+        self.flooded += len(flooded)
+        queries, numbers = map(np.concatenate, zip(*candidates, strict=True))
+        between = distances(words[queries], self._words[numbers])
+        near = (between <= self._distance).nonzero()[0]
+        near = near[self._living[numbers[near]]]
+        positions = self._positions[numbers[near]].tolist()
+        # An entry may share several blocks with the fingerprint.
+        pairs = set(zip(queries[near].tolist(), between[near].tolist(), positions, strict=True))
         found: list[Near] = [[] for _ in words]
         for query, distance, position in sorted(pairs):
             found[query].append((distance, position))
         return found
-
-    def _near(
-        self,
-        queries: npt.NDArray[np.intp],
-        numbers: npt.NDArray[Any],
-        between: npt.NDArray[np.uint16],
-    ) -> set[_Pair]:
-        """Return those of some pairs that are within the distance and living."""
-        near = np.flatnonzero(between <= self._distance)
-        near = near[self._living[numbers[near]]]
-        positions = self._positions[numbers[near]].tolist()
-        # An entry may share several blocks with the fingerprint.
-        return set(zip(queries[near].tolist(), between[near].tolist(), positions, strict=True))
 
     def forget(self, positions: Sequence[int]) -> None:
         """Never find these entries again."""
@@ -165,19 +157,21 @@ class _Run:
         self.first, self.end, self._blocks = first, end, blocks
         size = end - first
         # Four to eight entries a place. From 2**18 entries on, 16 low bits are left to be kept.
-        self._high = max(size.bit_length() - 3, 0)
+        self._high = size.bit_length() - 3
         self._places = 1 << self._high
+        self._shift = np.uint32(32 - self._high)
+        self._mask = np.uint32((1 << 32 - self._high) - 1)
+        self._offsets = np.arange(blocks, dtype=np.uint32) << np.uint32(self._high)
         lows = np.uint16 if self._high >= 16 else np.uint32
         self._lows = _mapped(blocks * size, lows)
         self._numbers = _mapped(blocks * size, np.uint32)
         self._starts = _mapped(blocks * self._places + 1, np.uint32)
-        mask = np.uint64((1 << 32 - self._high) - 1)
         for block, ordered in enumerate(keys):
             ordered.sort()
             here = slice(block * size, (block + 1) * size)
             np.bitwise_and(ordered, _LOW, out=self._numbers[here], casting="unsafe")
             ordered >>= np.uint64(32)
-            np.bitwise_and(ordered, mask, out=self._lows[here], casting="unsafe")
+            np.bitwise_and(ordered, self._mask, out=self._lows[here], casting="unsafe")
             ordered >>= np.uint64(32 - self._high)
             ends = np.bincount(ordered.view(np.int64), minlength=self._places).cumsum()
             at = block * self._places + 1
@@ -186,32 +180,30 @@ class _Run:
     def __len__(self) -> int:
         return self.end - self.first
 
-    def find(
-        self, values: Uint32s, left: npt.NDArray[np.int64], flooded: npt.NDArray[np.bool_]
-    ) -> tuple[npt.NDArray[np.intp], Uint32s]:
-        """Look up the block values of some pages, one page after the other.
+    def find(self, values: Uint32s, left: npt.NDArray[np.int64], flooded: set[int]) -> _Pairs:
+        """Look up the block values of some pages, shape (n, blocks).
 
-        Each look-up finds the newest entries, as many as are ``left``, and is set in ``flooded`` if
-        there are more. The answer is pairs of a look-up and the number of an entry.
+        Each look-up finds the newest entries, as many as are ``left``, and is put into ``flooded``
+        if there are more. The answer is pairs of a look-up, counted page by page, and the number of
+        an entry.
         """
-        places = values >> np.uint32(32 - self._high) if self._high else np.zeros_like(values)
-        blocks = np.arange(self._blocks, dtype=np.uint32) << np.uint32(self._high)
-        places = (places.reshape(-1, self._blocks) + blocks).ravel()
+        places = ((values >> self._shift) + self._offsets).ravel()
         starts = self._starts[places].astype(np.int64)
         lengths = self._starts[places + np.uint32(1)] - starts
-        lows = (values & np.uint32((1 << 32 - self._high) - 1)).astype(self._lows.dtype)
-        for lookup in np.flatnonzero(lengths > left).tolist():
+        lows = (values & self._mask).astype(self._lows.dtype).ravel()
+        for lookup in (lengths > left).nonzero()[0].tolist():
             start, low = int(starts[lookup]), lows[lookup]
             place = self._lows[start : start + int(lengths[lookup])]
             first, end = place.searchsorted(low), place.searchsorted(low, "right")
-            flooded[lookup] |= end - first > left[lookup]
-            first = max(first, end - left[lookup])
+            if end - first > left[lookup]:
+                flooded.add(lookup)
+                first = end - left[lookup]
             starts[lookup], lengths[lookup] = start + first, end - first
-        ends = lengths.cumsum()
+        lookups = np.arange(len(starts)).repeat(lengths)
         # The entries of all places, one place after the other.
-        lookups = np.repeat(np.arange(len(values)), lengths)
-        entries = np.arange(int(ends[-1])) + (starts - ends + lengths)[lookups]
-        same = np.flatnonzero(self._lows[entries] == lows[lookups])
+        entries = (starts + lengths - lengths.cumsum())[lookups]
+        entries += np.arange(len(entries))
+        same = (self._lows[entries] == lows[lookups]).nonzero()[0]
         return lookups[same], self._numbers[entries[same]]
 
     def merged(self, later: _Run) -> _Run:

@@ -101,18 +101,21 @@ def test_what_is_forgotten_is_never_found_again():
     assert index.find(words[[5, 6, 1999]], blocks[[5, 6, 1999]]) == [[], [(0, 6)], []]
 
 
-def test_a_look_up_in_a_flooded_bucket_reads_a_bounded_number_of_entries():
+def test_a_look_up_in_a_flooded_bucket_reads_a_bounded_number_of_entries(monkeypatch):
     count = 20_000
     blocks = np.arange(2 * count, dtype=np.uint32).reshape(count, 2)
     blocks[:, 0] = 7
     index, words, blocks = filled(count, blocks)
     read = []
-    near = index._near
-    index._near = lambda queries, numbers, between: (
-        read.append(numbers.tolist()) or near(queries, numbers, between)
-    )
+    find = neighbours._Run.find
+
+    def reading(*args):
+        lookups, numbers = find(*args)
+        read.extend(numbers.tolist())
+        return lookups, numbers
+
+    monkeypatch.setattr(neighbours._Run, "find", reading)
     index.find(words[:1], np.array([[7, 2**31]], np.uint32))
-    read = [number for numbers in read for number in numbers if number < index._in_runs]
     newest = range(index._in_runs - BUCKET_LIMIT, index._in_runs)
     assert (sorted(read), index.flooded) == (list(newest), 1)
     assert index.find(words[:1], blocks[:1]) == [[(0, 0)]]
