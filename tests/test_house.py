@@ -16,8 +16,8 @@ PACKAGE = Path(__file__).parent.parent / "scrapy_simhash"
 ROOMS = {
     "fingerprint": {"extraction", "index", "keys"},
     "extraction": set(),
-    "url_patterns": set(),
-    "index": {"fingerprint", "url_patterns"},
+    "url_patterns": {"index"},
+    "index": {"fingerprint"},
     "detector": {"analysis", "fingerprint", "index"},
     "analysis": {"extraction", "fingerprint"},
     "report": {"extraction", "fingerprint"},

@@ -25,8 +25,9 @@ from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.chosen import add_shared_options, index_url
 from scrapy_simhash.commands.output import say, whole_file
-from scrapy_simhash.index import open_existing, open_patterns
+from scrapy_simhash.index import open_existing
 from scrapy_simhash.report.words import count, size
+from scrapy_simhash.url_patterns import open_patterns
 from scrapy_simhash.url_patterns.export import discarder_rules, robots_line
 from scrapy_simhash.url_patterns.learner import Learner
 from scrapy_simhash.url_patterns.store import PatternStore, Row

@@ -19,12 +19,12 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy_simhash.crawl.summary import Summary
 from scrapy_simhash.detector import Verdict
 from scrapy_simhash.exceptions import SparedPage
-from scrapy_simhash.index import open_patterns
 from scrapy_simhash.index.outage import Outage
 from scrapy_simhash.keys import page_key
 from scrapy_simhash.report.dedup_log import host_of
 from scrapy_simhash.report.words import count, size
 from scrapy_simhash.settings import FilterSettings
+from scrapy_simhash.url_patterns import open_patterns
 from scrapy_simhash.url_patterns.learner import Forecast, Learner
 from scrapy_simhash.url_patterns.recent import remember
 from scrapy_simhash.url_patterns.store import BATCH, PatternStore, Row

@@ -8,8 +8,6 @@ from urllib.parse import unquote, urlsplit
 from scrapy_simhash.index.contract import Index, IndexSpec, StoreMissing
 from scrapy_simhash.index.local import LocalIndex
 from scrapy_simhash.index.sqlite_file import SqliteFile, open_file, spec_of
-from scrapy_simhash.index.sqlite_patterns import SqlitePatternStore
-from scrapy_simhash.url_patterns.store import PatternStore
 
 _URLS = (
     "memory://, sqlite:///relative/path, sqlite:////absolute/path, redis://host:port/db, "
@@ -30,7 +28,7 @@ def open_index(url: str, spec: IndexSpec) -> Index:
         ValueError: the URL is of no known form.
         StoreError: the index cannot be opened or does not fit.
     """
-    place = _place(url)
+    place = place_of(url)
     if place == "redis":
         from scrapy_simhash.index.redis import RedisIndex
 
@@ -47,7 +45,7 @@ def open_existing(url: str) -> Index:
     Raises:
         StoreMissing: there is none. For other errors see :func:`open_index`.
     """
-    place = _place(url)
+    place = place_of(url)
     if place == "redis":
         from scrapy_simhash.index.redis import RedisIndex, stored_spec
 
@@ -60,27 +58,12 @@ def open_existing(url: str) -> Index:
     return LocalIndex(file, spec_of(file))
 
 
-def open_patterns(url: str) -> PatternStore:
-    """Open the store of address patterns that belongs to the index that a URL names.
-
-    Args:
-        url: as for :func:`open_index`; an index in a file must be there.
+def place_of(url: str) -> Path | Literal["redis"] | None:
+    """Return the file of an index; None for RAM.
 
     Raises:
-        StoreMissing: the index is in memory. For other errors see :func:`open_index`.
+        ValueError: the URL is of no known form.
     """
-    place = _place(url)
-    if place == "redis":
-        from scrapy_simhash.index.redis.patterns import RedisPatternStore
-
-        return RedisPatternStore(url)
-    if place is None:
-        raise StoreMissing("what was learned with an index in memory ends with its crawl")
-    return SqlitePatternStore(place)
-
-
-def _place(url: str) -> Path | Literal["redis"] | None:
-    """Return the file of an index; None for RAM."""
     with suppress(ValueError):  # its message may hold a password
         scheme, host, path, *rest = urlsplit(url)
         if scheme.split("+")[0] in ("redis", "rediss", "unix"):

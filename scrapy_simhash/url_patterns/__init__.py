@@ -1,1 +1,25 @@
-"""Addresses tell of copies before a download; pure code, without Scrapy or a network."""
+"""Addresses tell of copies before a download; crawlers pool what they learn beside the index."""
+
+from scrapy_simhash.index import place_of
+from scrapy_simhash.index.contract import StoreMissing
+from scrapy_simhash.url_patterns.sqlite_store import SqlitePatternStore
+from scrapy_simhash.url_patterns.store import PatternStore
+
+
+def open_patterns(url: str) -> PatternStore:
+    """Open the store of address patterns that belongs to the index that a URL names.
+
+    Args:
+        url: as for :func:`open_index`; an index in a file must be there.
+
+    Raises:
+        StoreMissing: the index is in memory. For other errors see :func:`open_index`.
+    """
+    place = place_of(url)
+    if place == "redis":
+        from scrapy_simhash.url_patterns.redis_store import RedisPatternStore
+
+        return RedisPatternStore(url)
+    if place is None:
+        raise StoreMissing("what was learned with an index in memory ends with its crawl")
+    return SqlitePatternStore(place)

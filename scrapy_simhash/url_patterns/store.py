@@ -1,7 +1,6 @@
 """Crawlers pool the counts of signatures in a store: its contract.
 
-A store adds up what crawlers send and says what has changed. It knows nothing of addresses. The
-implementations in SQLite and Redis stand beside the stores of the index.
+A store adds up what crawlers send and says what has changed. It knows nothing of addresses.
 """
 
 from __future__ import annotations

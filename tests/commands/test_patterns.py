@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_simhash.index import open_patterns
 from scrapy_simhash.report.dedup_log import SparedLine, to_json
+from scrapy_simhash.url_patterns import open_patterns
 from scrapy_simhash.url_patterns.store import Counts, Row
 from tests.commands.running import log_line, simhash
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_simhash.index import open_index, open_patterns
+from scrapy_simhash.index import open_index
+from scrapy_simhash.url_patterns import open_patterns
 from scrapy_simhash.url_patterns.learner import Forecast, Learner
 from scrapy_simhash.url_patterns.store import Counts, PatternStore, Row
 from scrapy_simhash.url_patterns.table import PatternTable

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from scrapy_simhash.index import open_index, open_patterns, sqlite_patterns
+from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import StoreMissing, StoreUnavailable
-from scrapy_simhash.index.redis import patterns as redis_patterns
+from scrapy_simhash.url_patterns import open_patterns, redis_store, sqlite_store
 from scrapy_simhash.url_patterns.store import Counts, PatternStore, Row
 from tests.index.conftest import Store
 from tests.index.made import spec
@@ -28,7 +28,7 @@ def make_store(place: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeSt
         place.open()
 
         def make(most: int) -> PatternStore:
-            for module in (sqlite_patterns, redis_patterns):
+            for module in (sqlite_store, redis_store):
                 monkeypatch.setattr(module, "MOST_ROWS", most)
             return stack.enter_context(contextlib.closing(open_patterns(place.url)))
 

@@ -22,16 +22,16 @@ class RedisPatternStore:
     def __init__(self, url: str) -> None:
         self._client = Client(parse_address(url))
         self._keys = [self._client.key(part) for part in ("patterns", "patterns:changed")]
-        self._script = (files(__package__) / "lua" / "patterns.lua").read_text("utf-8")
+        self._script = (files(__package__) / "redis_store.lua").read_text("utf-8")
 
-    def add(self, rows: Iterable[Row]) -> None:  # noqa: D102
+    def add(self, rows: Iterable[Row]) -> None:
         # Versions begin with the time: where Redis was emptied, they still go on.
         arguments: list[str | int] = [MOST_ROWS, int(time.time() * 1000)]
         for row in rows:
             arguments += [_name(row.host, row.signature), *row.counts, row.mark, row.example]
         self._client.call("EVAL", self._script, 2, *self._keys, *arguments)
 
-    def changes(self, since: int = 0, limit: int = BATCH) -> tuple[list[Row], int]:  # noqa: D102
+    def changes(self, since: int = 0, limit: int = BATCH) -> tuple[list[Row], int]:
         rows, changed = self._keys
         bounds = (f"({since}", "+inf", "LIMIT", 0, limit)
         names = self._client.call("ZRANGEBYSCORE", changed, *bounds)
@@ -42,14 +42,14 @@ class RedisPatternStore:
         found = [_row(name, value) for name, value in zip(names, values, strict=True) if value]
         return found, int(float(version)) if version else since
 
-    def remove(self, host: str, signature: str) -> bool:  # noqa: D102
+    def remove(self, host: str, signature: str) -> bool:
         rows, changed = self._keys
         name = _name(host, signature)
         removed = self._client.call("HDEL", rows, name)
         self._client.call("ZREM", changed, name)
         return bool(removed)
 
-    def close(self) -> None:  # noqa: D102
+    def close(self) -> None:
         self._client.close()
 
 
