@@ -1,19 +1,19 @@
 """How the claims of one call are answered, given what is near and what the log says of it."""
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.contract import Arrival, Claim, IndexSpec, Judge, Match, Outcome, Ruling
 from scrapy_simhash.index.log import Log, Record
 from scrapy_simhash.index.neighbours import (
     Near,
-    Uint32s,
     distances,
     packed_blocks,
     packed_words,
-    scope_mark,
 )
 
 OWN = Ruling(True, "key")
@@ -24,13 +24,33 @@ def ruling(judge: Judge, page: Arrival, key: str, facts: bytes, distance: int) -
     return OWN if key == page.key else judge(page.key, page.facts, key, facts, distance)
 
 
+def in_scope(fingerprint: Fingerprint, scope: str) -> Fingerprint:
+    """Return a fingerprint with the bits of value and blocks flipped that its scope flips.
+
+    So pages of different scopes are neither near nor share a bucket. Done twice, it is undone.
+    """
+    if not scope:
+        return fingerprint
+    content = fingerprint.to_bytes() + fingerprint.blocks
+    mask = hashlib.shake_128(scope.encode()).digest(len(content))
+    flipped = int.from_bytes(content, "big") ^ int.from_bytes(mask, "big")
+    return read_fingerprint(flipped.to_bytes(len(content), "big"), fingerprint.bits)
+
+
+def read_fingerprint(content: bytes, bits: int) -> Fingerprint:
+    """Return a fingerprint, given as the bytes of its value and of its blocks."""
+    size = bits // 8
+    return Fingerprint(int.from_bytes(content[:size], "big"), bits, content[size:])
+
+
 class Pages:
-    """The pages of one call, as numpy compares them.
+    """The pages of one call, as an index compares them.
 
     Attributes:
         arrivals: the pages.
-        words: their fingerprints, shape (n, bits / 64).
-        blocks: their block values within their scopes, shape (n, blocks).
+        fingerprints: those of the pages, in their scopes.
+        words: their values, shape (n, bits / 64).
+        blocks: their block values, shape (n, blocks).
 
     Raises:
         ValueError: a page cannot stand in the index.
@@ -40,13 +60,12 @@ class Pages:
         for page in arrivals:
             spec.check(page)
         self.arrivals = arrivals
-        self.words = packed_words([page.fingerprint.to_bytes() for page in arrivals], spec.bits)
-        blocks = packed_blocks([page.fingerprint.blocks for page in arrivals], spec.blocks)
-        marks = np.array([scope_mark(page.scope) for page in arrivals], np.uint32)
-        self.blocks: Uint32s = blocks ^ marks[:, None]
+        self.fingerprints = [in_scope(page.fingerprint, page.scope) for page in arrivals]
+        self.words = packed_words([own.to_bytes() for own in self.fingerprints], spec.bits)
+        self.blocks = packed_blocks([own.blocks for own in self.fingerprints], spec.blocks)
 
     def twins(self, distance: int) -> list[Near]:
-        """Return for each page (distance, index) of the earlier ones near it, in any scope."""
+        """Return for each page (distance, index) of the earlier ones near it."""
         twins: list[Near] = [[] for _ in self.arrivals]
         between = distances(self.words[:, None], self.words)
         for i, j in np.argwhere(between <= distance).tolist():
@@ -89,7 +108,7 @@ class Decision:
         matches: list[Match] = []
         others: list[Match] = []
         expired: list[Record] = []
-        for distance, record in self._found(index, page.scope):
+        for distance, record in self._found(index):
             judged = ruling(self.spec.judge, page, record.key, record.facts, distance)
             match = record.match(distance, judged.reason)
             if judged is OWN:
@@ -123,13 +142,12 @@ class Decision:
         self.leased[leased.position] = self.records[leased.position] = leased
         return leased
 
-    def _found(self, index: int, scope: str) -> Iterator[tuple[int, Record]]:
+    def _found(self, index: int) -> Iterator[tuple[int, Record]]:
         """Yield distance and entry of what is near a page, nearest first, then oldest."""
         near = [*self.near[index]]
         for distance, twin in self._twins[index]:
             if twin in self.new:
                 near.append((distance, self.new[twin].position))
         for distance, position in sorted(near):
-            record = self.records.get(position)
-            if record is not None and record.scope == scope:
+            if record := self.records.get(position):
                 yield distance, record

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 
-import numpy as np
-
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.contract import (
     MAX_ADOPTIONS,
@@ -26,14 +24,13 @@ from scrapy_simhash.index.contract import (
     Orphan,
     Unsettled,
 )
-from scrapy_simhash.index.decision import Decision, Pages
+from scrapy_simhash.index.decision import Decision, Pages, in_scope, read_fingerprint
 from scrapy_simhash.index.log import Log, Record
 from scrapy_simhash.index.neighbours import (
     Near,
     Neighbours,
     packed_blocks,
     packed_words,
-    scope_mark,
 )
 from scrapy_simhash.index.sqlite_file import SqliteFile
 
@@ -77,8 +74,7 @@ class LocalIndex(Index):
         with self._lock:
             self._follow()
             (near,), records = self._look(Pages([Arrival("", fingerprint, scope)], self.spec))
-        found = [(distance, records[at]) for distance, at in near if at in records]
-        return [record.match(distance) for distance, record in found if record.scope == scope]
+        return [records[at].match(distance) for distance, at in near if at in records]
 
     # The log in RAM.
 
@@ -101,11 +97,10 @@ class LocalIndex(Index):
         with self._log.transaction():
             self._follow()
             yield new
-            words, blocks = pages.words[[*new]], pages.blocks[[*new]]
-            self._log.append(new.values(), words, blocks)
+            self._log.append(new.values(), [pages.fingerprints[index] for index in new])
         if new:
             positions = [record.position for record in new.values()]
-            self._neighbours.add(positions, words, blocks)
+            self._neighbours.add(positions, pages.words[[*new]], pages.blocks[[*new]])
             self._seen = positions[-1]
 
     def _look(self, pages: Pages) -> tuple[list[Near], dict[int, Record]]:
@@ -244,10 +239,8 @@ class LocalIndex(Index):
             for after, value, packed in rows:
                 if record := records.get(after):
                     _, key, scope, facts, time_, owner, *_ = record
-                    blocks = np.frombuffer(packed, "<u4") ^ scope_mark(scope)
-                    own = blocks.astype("<u4").tobytes()
-                    fingerprint = Fingerprint(int.from_bytes(value, "big"), self.spec.bits, own)
-                    yield Entry(key, fingerprint, scope, facts, time_, owner is not None)
+                    own = in_scope(read_fingerprint(value + packed, self.spec.bits), scope)
+                    yield Entry(key, own, scope, facts, time_, owner is not None)
 
     def close(self) -> None:
         with self._lock:

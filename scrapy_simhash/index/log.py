@@ -4,9 +4,9 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.contract import MAX_FACTS, Census, IndexSpec, Match, StoreDamaged
 from scrapy_simhash.index.liveness import is_dead, leave, names_of, new_crawler
-from scrapy_simhash.index.neighbours import Uint32s, Uint64s
 from scrapy_simhash.index.sqlite_file import SqliteFile
 
 _ENTRIES = (
@@ -120,14 +120,14 @@ class Log:
             )
         return Record._make(row)
 
-    def append(self, records: Collection[Record], words: Uint64s, blocks: Uint32s) -> None:
-        """Append entries, whose positions continue the log; see :class:`.Pages` for the shapes."""
+    def append(self, records: Collection[Record], fingerprints: Iterable[Fingerprint]) -> None:
+        """Append entries, whose positions continue the log."""
         end = None if self.has_fingerprints else 0
         self._file.run_many(
             "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
-                (*record[:5], own.tobytes()[:end], values.tobytes()[:end])
-                for record, own, values in zip(records, words, blocks.astype("<u4"), strict=True)
+                (*record[:5], own.to_bytes()[:end], own.blocks[:end])
+                for record, own in zip(records, fingerprints, strict=True)
             ],
         )
 

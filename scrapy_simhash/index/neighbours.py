@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from mmap import mmap
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
@@ -240,11 +239,6 @@ def _mapped(size: int, dtype: type) -> npt.NDArray[Any]:
     memory of a million entries.
     """
     return np.frombuffer(mmap(-1, size * np.dtype(dtype).itemsize), dtype)
-
-
-def scope_mark(scope: str) -> int:
-    """Return what is XORed with block values, so that those of two scopes are hardly ever equal."""
-    return crc32(scope.encode("utf-8", "surrogatepass"))
 
 
 def packed_words(values: Sequence[bytes], bits: int) -> Uint64s:

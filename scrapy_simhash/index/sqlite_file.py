@@ -18,7 +18,7 @@ from scrapy_simhash.index.contract import (
 
 # "simh", so that a file of this package is told from other SQLite files.
 APPLICATION_ID = 0x73696D68
-FORMAT = 3
+FORMAT = 4
 # Seconds to wait for another process's write lock.
 BUSY_TIMEOUT = 5.0
 

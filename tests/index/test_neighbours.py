@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import neighbours
 from scrapy_simhash.index.contract import BUCKET_LIMIT, Arrival, IndexSpec
-from scrapy_simhash.index.decision import Pages
-from scrapy_simhash.index.neighbours import Neighbours, scope_mark
+from scrapy_simhash.index.decision import Pages, in_scope
+from scrapy_simhash.index.neighbours import Neighbours
 
 few_examples = settings(max_examples=25, deadline=None)
 DISTANCE = 3
@@ -122,11 +122,12 @@ def test_a_look_up_in_a_flooded_bucket_reads_a_bounded_number_of_entries(monkeyp
     assert index.flooded == 2
 
 
-def test_pages_of_different_scopes_share_no_block_value_and_the_values_can_be_had_back():
-    page = np.arange(4, dtype="<u4")
-    fingerprint = Fingerprint(0, 64, page.tobytes())
+def test_pages_of_different_scopes_are_not_near_and_the_fingerprint_can_be_had_back():
+    fingerprint = Fingerprint(0, 64, np.arange(4, dtype="<u4").tobytes())
     recipe = IndexSpec("recipe", bits=64, distance=3, blocks=4)
-    rows = Pages([Arrival(f"{n}", fingerprint, n) for n in ("", "a", "b")], recipe).blocks
-    assert not (set(rows[0].tolist()) & set(rows[1].tolist()))
-    assert not (set(rows[1].tolist()) & set(rows[2].tolist()))
-    assert (rows[1] ^ scope_mark("a")).tolist() == page.tolist()
+    pages = Pages([Arrival(f"{n}", fingerprint, n) for n in ("", "a", "b")], recipe)
+    assert pages.twins(DISTANCE) == [[], [], []]
+    assert len(np.unique(pages.blocks)) == 12
+    assert pages.fingerprints[0] is fingerprint
+    back = in_scope(pages.fingerprints[1], "a")
+    assert (back, back.blocks) == (fingerprint, fingerprint.blocks)

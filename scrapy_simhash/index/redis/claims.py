@@ -1,11 +1,9 @@
 """A page that claims: what a script is told of it, and what its answers mean."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.contract import Arrival, Claim, Judge, Match, Outcome
 from scrapy_simhash.index.decision import OWN, ruling
 from scrapy_simhash.index.redis.rows import ROWS, Row, pack_claim, read_lease, read_row, read_rows
@@ -111,18 +109,6 @@ def _nearest(match: Match) -> tuple[int, int]:
 
 def _mask(generation: str) -> int:
     return int.from_bytes(bytes.fromhex(generation)[: _CHECK // 8], "big")
-
-
-def in_colours(fingerprint: Fingerprint, scope: str) -> bytes:
-    """Return a fingerprint with the bits flipped that its scope flips.
-
-    So the fingerprints of different scopes are never near. Done twice, it is undone.
-    """
-    if not scope:
-        return fingerprint.to_bytes()
-    size = fingerprint.bits // 8
-    colours = hashlib.blake2b(scope.encode(), digest_size=size).digest()
-    return (fingerprint.value ^ int.from_bytes(colours, "big")).to_bytes(size, "big")
 
 
 def _packed(entries: set[int]) -> bytes:

@@ -4,11 +4,10 @@ This is the one seam between the two kinds of buckets. A finder gives a script t
 each page, and has its counterpart in Lua: ``lua/buckets.lua`` or ``lua/news.lua``.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from scrapy_simhash.index.neighbours import Neighbours, Uint32s, packed_words
+from scrapy_simhash.index.decision import Pages
+from scrapy_simhash.index.neighbours import Neighbours
 from scrapy_simhash.index.redis.client import Client
 from scrapy_simhash.index.redis.scripts import Geometry, script
 
@@ -33,9 +32,9 @@ class InRedis:
     seen = 0
     flooded = 0
 
-    def arguments(self, fingerprints: Sequence[bytes], blocks: Uint32s) -> list[bytes]:
-        """Return the argument of each page, given its fingerprint and its row of block values."""
-        return [values.tobytes() for values in (blocks * SPREAD).astype(">u4")]
+    def arguments(self, pages: Pages) -> list[bytes]:
+        """Return the argument of each page."""
+        return [values.tobytes() for values in (pages.blocks * SPREAD).astype(">u4")]
 
 
 class InRam:
@@ -53,9 +52,9 @@ class InRam:
         self.seen = 0
         self.flooded = 0
 
-    def arguments(self, fingerprints: Sequence[bytes], blocks: Uint32s) -> list[bytes]:  # noqa: D102
+    def arguments(self, pages: Pages) -> list[bytes]:  # noqa: D102
         self._follow()
-        near = self._neighbours.find(packed_words(fingerprints, self._geometry.bits), blocks)
+        near = self._neighbours.find(pages.words, pages.blocks)
         self.flooded = self._neighbours.flooded
         return [
             b"".join([p.to_bytes(4, "big") + d.to_bytes(2, "big") for d, p in found])

@@ -32,11 +32,10 @@ from scrapy_simhash.index.contract import (
     StoreUnavailable,
     Unsettled,
 )
-from scrapy_simhash.index.decision import Pages
+from scrapy_simhash.index.decision import Pages, in_scope, read_fingerprint
 from scrapy_simhash.index.redis.claims import (
     Claimant,
     Near,
-    in_colours,
     packed_entry,
     position_of,
     read_near,
@@ -278,11 +277,9 @@ class RedisIndex(Index):
             if found is None:
                 return
             stored, blocks = found
-            row, bits = stored.row, self.spec.bits
-            value = int.from_bytes(stored.record[: bits // 8], "big")
-            value = int.from_bytes(in_colours(Fingerprint(value, bits), row.scope), "big")
-            fingerprint = Fingerprint(value, bits, blocks)
-            yield Entry(row.key, fingerprint, row.scope, row.facts, row.time, stored.is_provisional)
+            row, value = stored.row, stored.record[: self.spec.bits // 8]
+            own = in_scope(read_fingerprint(value + blocks, self.spec.bits), row.scope)
+            yield Entry(row.key, own, row.scope, row.facts, row.time, stored.is_provisional)
 
     def census(self) -> Census:  # noqa: D102
         pages, provisional = self._session.on_its_log(lambda: self._scan().size())

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_simhash.index.contract import StoreUnavailable
-from scrapy_simhash.index.neighbours import Uint32s, scope_mark
+from scrapy_simhash.index.neighbours import Uint32s
 from scrapy_simhash.index.redis.client import KEYS, Client
 from scrapy_simhash.index.redis.finders import SPREAD, AnotherLog
 from scrapy_simhash.index.redis.rows import ROWS, Row, read_lease, read_row, read_rows
@@ -78,7 +78,7 @@ class Scan:
                 values = window[stored.position - first]
             else:
                 values = np.frombuffer(stored.record[self._geometry.width :], "<u4")
-            yield stored, (values ^ scope_mark(stored.row.scope)).astype("<u4").tobytes()
+            yield stored, values.astype("<u4").tobytes()
 
     def _state(self, *names: str) -> list[int]:
         """Return numbers of the header."""

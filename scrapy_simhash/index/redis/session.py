@@ -23,7 +23,6 @@ from scrapy_simhash.index.contract import (
 )
 from scrapy_simhash.index.decision import Pages
 from scrapy_simhash.index.redis.address import parse_address
-from scrapy_simhash.index.redis.claims import in_colours
 from scrapy_simhash.index.redis.client import Client
 from scrapy_simhash.index.redis.finders import AnotherLog, Finder, InRam, InRedis
 from scrapy_simhash.index.redis.rows import HEAD
@@ -31,7 +30,7 @@ from scrapy_simhash.index.redis.scripts import Geometry, script
 
 logger = logging.getLogger(__name__)
 
-FORMAT = 6
+FORMAT = 7
 # Requests for the same pages, while what others admit is too much to be compared with.
 _ATTEMPTS = 100
 
@@ -187,14 +186,12 @@ class Session:
         Its arguments are those of all pages, the head, then those of each page: its record, its
         part, and what the finder adds.
         """
-        values = [in_colours(page.fingerprint, page.scope) for page in pages.arrivals]
-        records = values
+        records = [own.to_bytes() for own in pages.fingerprints]
         if not self.geometry.in_redis:
-            blocks = pages.blocks.astype("<u4")
-            records = [value + own.tobytes() for value, own in zip(values, blocks, strict=True)]
+            records = [own.to_bytes() + own.blocks for own in pages.fingerprints]
         for _ in range(_ATTEMPTS):
             arguments: list[Any] = []
-            found = self.finder.arguments(values, pages.blocks)
+            found = self.finder.arguments(pages)
             for record, part, near in zip(records, parts, found, strict=True):
                 arguments += (record, *part, near)
             answer = self.run(name, self._spec.reach, self.finder.seen, *head, *arguments)
