@@ -55,7 +55,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     own: list[Entry] = []
     if url is not None:
         with closing(open_existing(url)) as index:
-            entries = progress("looking", len(index), of=index)
+            entries = progress("looking", len(index), of=index.with_blocks())
             # One and the same key may have come in twice, with different contents.
             own = [entry for entry in entries if entry.key in names]
             lines += _in_index(index, own)

@@ -35,7 +35,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         is_packed = options.file.endswith(".gz")
         file = gzip.GzipFile(fileobj=whole, mode="wb", compresslevel=1) if is_packed else whole
         with closing(file):
-            entries = progress("exporting", len(index), of=index)
+            entries = progress("exporting", len(index), of=index.with_blocks())
             pages, in_progress = write(cast("IO[bytes]", file), index.spec, entries)
     say([f"{options.file}: {count(pages, 'page')}"])
     if in_progress:

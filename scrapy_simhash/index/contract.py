@@ -327,7 +327,14 @@ class Index(Protocol):
     def __len__(self) -> int: ...
 
     def __iter__(self) -> Iterator[Entry]:
-        """Yield the entries in the order of the log. The index may change meanwhile."""
+        """Yield the entries in the order of the log. The index may change meanwhile.
+
+        Fingerprints may lack their block values, which are far apart in some stores.
+        """
+
+    def with_blocks(self) -> Iterator[Entry]:
+        """Yield the entries as another index takes them."""
+        return iter(self)
 
     def close(self) -> None:
         """Release the store's resources. Closing twice does no harm."""

@@ -32,7 +32,7 @@ from scrapy_simhash.index.contract import (
     StoreUnavailable,
     Unsettled,
 )
-from scrapy_simhash.index.decision import Pages, in_scope, read_fingerprint
+from scrapy_simhash.index.decision import Pages
 from scrapy_simhash.index.redis.claims import (
     Claimant,
     Near,
@@ -245,11 +245,10 @@ class RedisIndex(Index):
         wanted = set(keys)
 
         def delete() -> int:
-            found = [stored for stored in self._scan() if stored.row.key in wanted]
+            found = [position for position, e in self._scan().entries() if e.key in wanted]
             count = 0
             for start in range(0, len(found), _ENTRIES):
-                some = found[start : start + _ENTRIES]
-                count += self._session.run("remove", *(entry.position for entry in some))
+                count += self._session.run("remove", *found[start : start + _ENTRIES])
             return count
 
         return self._session.on_its_log(delete)
@@ -266,8 +265,14 @@ class RedisIndex(Index):
         return self._session.on_its_log(lambda: self._scan().size()[0])
 
     def __iter__(self) -> Iterator[Entry]:
+        return self._entries(with_blocks=False)
+
+    def with_blocks(self) -> Iterator[Entry]:  # noqa: D102
+        return self._entries(with_blocks=True)
+
+    def _entries(self, *, with_blocks: bool) -> Iterator[Entry]:
         len(self)
-        entries = self._scan().with_blocks()
+        entries = self._scan().entries(with_blocks=with_blocks)
         while True:
             with self._session.use():
                 try:
@@ -276,10 +281,7 @@ class RedisIndex(Index):
                     raise StoreUnavailable(f"{self._client.where} was cleared just now") from None
             if found is None:
                 return
-            stored, blocks = found
-            row, value = stored.row, stored.record[: self.spec.bits // 8]
-            own = in_scope(read_fingerprint(value + blocks, self.spec.bits), row.scope)
-            yield Entry(row.key, own, row.scope, row.facts, row.time, stored.is_provisional)
+            yield found[1]
 
     def census(self) -> Census:  # noqa: D102
         pages, provisional = self._session.on_its_log(lambda: self._scan().size())

@@ -1,16 +1,16 @@
 """Reading all entries of an index in Redis, and what they take."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_simhash.index.contract import StoreUnavailable
+from scrapy_simhash.index.contract import Entry, StoreUnavailable
+from scrapy_simhash.index.decision import in_scope, read_fingerprint
 from scrapy_simhash.index.neighbours import Uint32s
 from scrapy_simhash.index.redis.client import KEYS, Client
 from scrapy_simhash.index.redis.finders import SPREAD, AnotherLog
-from scrapy_simhash.index.redis.rows import ROWS, Row, read_lease, read_row, read_rows
+from scrapy_simhash.index.redis.rows import ROWS, read_lease, read_row, read_rows
 from scrapy_simhash.index.redis.scripts import LEAST_PAGES, Geometry
 
 _GATHER = np.uint32(pow(int(SPREAD), -1, 1 << 32))
@@ -24,17 +24,8 @@ _PAGES = 32
 _SAMPLES = 200
 
 
-class Stored(NamedTuple):
-    """An entry that is not deleted; its record is what stands at its position in the log."""
-
-    position: int
-    record: bytes
-    row: Row
-    is_provisional: bool
-
-
 class Scan:
-    """Reads the entries that an index has now, in the order of the log.
+    """Reads the entries that an index has now.
 
     Its methods raise AnotherLog when the log is not of this generation by now, ValueError and the
     like when it is damaged.
@@ -61,24 +52,17 @@ class Scan:
             return {}
         return {part: size for part, size in zip(KEYS, sizes, strict=True) if size}
 
-    def __iter__(self) -> Iterator[Stored]:
-        (end,) = self._state("end")
-        for first in range(0, end, _STEP):
-            yield from self._between(first, min(first + _STEP, end))
+    def entries(self, *, with_blocks: bool = False) -> Iterator[tuple[int, Entry]]:
+        """Yield position and entry in the order of the log.
 
-    def with_blocks(self) -> Iterator[tuple[Stored, bytes]]:
-        """Yield the entries with their block values, as a fingerprint has them."""
-        window, first = np.empty((0, self._geometry.blocks), np.uint32), 0
-        for stored in self:
-            if self._geometry.in_redis:
-                if stored.position >= first + len(window):
-                    (end,) = self._state("end")
-                    first = stored.position
-                    window = self._read_blocks(first, min(first + _WINDOW, end))
-                values = window[stored.position - first]
-            else:
-                values = np.frombuffer(stored.record[self._geometry.width :], "<u4")
-            yield stored, values.astype("<u4").tobytes()
+        With buckets in Redis, fingerprints have block values only if they are asked for.
+        """
+        (end,) = self._state("end")
+        window = None
+        for first in range(0, end, _STEP):
+            if with_blocks and self._geometry.in_redis and first % _WINDOW == 0:
+                window = self._read_blocks(first, min(first + _WINDOW, end))
+            yield from self._between(first, min(first + _STEP, end), window)
 
     def _state(self, *names: str) -> list[int]:
         """Return numbers of the header."""
@@ -90,7 +74,7 @@ class Scan:
             raise ValueError(f"{names} are {numbers}")
         return numbers
 
-    def _between(self, first: int, end: int) -> Iterator[Stored]:
+    def _between(self, first: int, end: int, window: Uint32s | None) -> Iterator[tuple[int, Entry]]:
         size, key, call = self._geometry.segment, self._client.key, self._client.call
         segments = range(first // size, (end - 1) // size + 1)
         numbers = range(first // ROWS, (end - 1) // ROWS + 1)
@@ -111,15 +95,16 @@ class Scan:
                 raise ValueError(f"the log lacks {position}")
             packed = known[position // ROWS].get(position % ROWS)
             lease = leases[position - first]
-            if packed is not None:
-                yield Stored(position, record, read_row(packed), False)
-            elif lease:
-                yield Stored(position, record, read_lease(lease)[1], True)
-            else:
+            if packed is None and not lease:
                 raise ValueError(f"entry {position} has no row")
+            row = read_lease(lease)[1] if packed is None else read_row(packed)
+            if window is not None:
+                record += window[position % _WINDOW].tobytes()
+            own = in_scope(read_fingerprint(record, self._geometry.bits), row.scope)
+            yield position, Entry(row.key, own, row.scope, row.facts, row.time, packed is None)
 
     def _read_blocks(self, first: int, end: int) -> Uint32s:
-        """Return the block values of the entries between two positions; shape (n, blocks).
+        """Return the block values of the entries between two positions, "<u4", shape (n, blocks).
 
         Every bucket page is read. Values that are not there, because their bucket was flooded, are
         made up: no other entry has them.
@@ -131,7 +116,7 @@ class Scan:
             places, some = self._entries(number, content)
             inside = (places >= first) & (places < end)
             values[places[inside] - first, block] = some[inside] * _GATHER
-        return values
+        return values.astype("<u4")
 
     def _bucket_pages(self) -> Iterator[tuple[int, int, bytes]]:
         """Yield block, number and content of all bucket pages, some of them twice."""

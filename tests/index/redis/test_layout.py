@@ -44,7 +44,7 @@ def test_crawlers_find_everything_while_bucket_pages_are_split(server, url, open
         for i in range(0, len(made), 3):
             near = Fingerprint(made[i].value ^ 7, 256, made[i].blocks)
             assert [found.key for found in crawler.query(near)] == [f"{i}"]
-    entries = list(crawlers[1])
+    entries = list(crawlers[1].with_blocks())
     assert [entry.key for entry in entries] == [f"{i}" for i in range(len(made))]
     assert [e.fingerprint.blocks for e in entries] == [own.blocks for own in made]
 
@@ -87,7 +87,9 @@ def test_an_entry_is_read_with_its_blocks_while_bucket_pages_are_split(url, open
             yield found
 
     monkeypatch.setattr(scan.Scan, "_bucket_pages", read_and_split)
-    assert [e.fingerprint.blocks for e in index] == [own.blocks for own in made[:1500]]
+    assert [e.fingerprint.blocks for e in index.with_blocks()] == [
+        own.blocks for own in made[:1500]
+    ]
 
 
 def test_an_index_can_be_read_while_others_put_entries(url, opened, monkeypatch):

@@ -94,7 +94,7 @@ class Victim:
             lambda: index.remove([str(values(1)[0])]),
             lambda: index.unsettled([near.entry for near in index.query(fp(value))]),
             lambda: index.orphans(now=now),
-            lambda: index.put(iter(index)),
+            lambda: index.put(index.with_blocks()),
         ]
         for call in calls:
             # The header is read again when the log has changed.
