@@ -31,6 +31,8 @@ from scrapy_simhash.fingerprint.simhash import Fingerprint
 DEFAULT_LEASE = 60.0
 # Adoptions of one entry, after which it is deleted: its page has ended as many crawlers.
 MAX_ADOPTIONS = 5
+# Expired entries that are looked at in one call.
+MAX_ORPHANS = 100
 MAX_FACTS = 24
 # Entries that are read of a bucket at most, the newest ones.
 BUCKET_LIMIT = 512
@@ -294,12 +296,12 @@ class Index(Protocol):
     def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:
         """Start the leases of this crawler's provisional entries of these keys anew."""
 
-    def orphans(self, *, limit: int = 100, now: float | None = None) -> list[Orphan]:
+    def orphans(self, *, now: float | None = None) -> list[Orphan]:
         """Adopt expired entries of this crawler's spider; the caller crawls their pages again.
 
         Each is leased anew to the caller. A second adoption comes only after the lease of the first
         has run out. After ``MAX_ADOPTIONS`` the entry is deleted with a warning, and at once if it
-        has no request. At most ``limit`` entries are looked at; the next call may find more.
+        has no request. At most ``MAX_ORPHANS`` are looked at; the next call may find more.
         """
 
     def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> Unsettled:

@@ -14,6 +14,7 @@ from itertools import islice
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.contract import (
     MAX_ADOPTIONS,
+    MAX_ORPHANS,
     Arrival,
     Census,
     Claim,
@@ -141,13 +142,13 @@ class LocalIndex(Index):
         for record in records:
             self._open.setdefault(record.key, set()).add(record.position)
 
-    def orphans(self, *, limit: int = 100, now: float | None = None) -> list[Orphan]:
+    def orphans(self, *, now: float | None = None) -> list[Orphan]:
         now = time.time() if now is None else now
         owner, expires = self._log.crawler, now + self.spec.lease
         adopted, given_up = [], []
         with self._lock:
             with self._log.transaction():
-                for record in self._log.expired(now, limit):
+                for record in self._log.expired(now, MAX_ORPHANS):
                     times = record.adoptions + 1
                     if record.request is None or times > MAX_ADOPTIONS:
                         given_up.append(record)

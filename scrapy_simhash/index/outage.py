@@ -165,8 +165,8 @@ class Outage:
         self._memory.renew(keys, now=now)
         self._read(lambda store: store.renew(keys, now=now))
 
-    def orphans(self, *, limit: int = 100, now: float | None = None) -> list[Orphan]:
-        return self._read(lambda store: store.orphans(limit=limit, now=now)) or []
+    def orphans(self, *, now: float | None = None) -> list[Orphan]:
+        return self._read(lambda store: store.orphans(now=now)) or []
 
     def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> Unsettled:
         """See the contract; an absent store's entries are provisional for as long as a lease."""

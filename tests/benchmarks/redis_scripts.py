@@ -79,7 +79,7 @@ def acts(index: Index, count: int) -> Iterator[tuple[str, Callable[[], None]]]:
 
     def adopt() -> None:
         for later in itertools.count(1):
-            if not index.orphans(limit=100, now=now + 1000 * later) or later > 5:
+            if not index.orphans(now=now + 1000 * later) or later > 5:
                 break
 
     yield "claims of new pages", lambda: claim(iter(made))

@@ -15,6 +15,7 @@ from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import (
     BUCKET_LIMIT,
     MAX_ADOPTIONS,
+    MAX_ORPHANS,
     Arrival,
     Entry,
     IndexSpec,
@@ -444,13 +445,13 @@ def test_an_expired_entry_without_a_request_is_deleted_in_silence(store, caplog)
 
 def test_a_call_adopts_a_bounded_number_of_orphans(store):
     index = store.open()
-    index.claim_all([page(f"{v}", v, request="R") for v in values(25)], now=100)
+    index.claim_all([page(f"{v}", v, request="R") for v in values(250)], now=100)
     found = []
     for _ in range(3):
-        some = index.orphans(limit=10, now=1000)
-        assert len(some) <= 10
+        some = index.orphans(now=1000)
+        assert len(some) <= MAX_ORPHANS
         found += [orphan.key for orphan in some]
-    assert sorted(found) == sorted(str(v) for v in values(25))
+    assert sorted(found) == sorted(str(v) for v in values(250))
 
 
 def test_only_a_crawler_of_the_same_spider_adopts_a_page(shared_store):

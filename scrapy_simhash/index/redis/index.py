@@ -20,6 +20,7 @@ from typing import Any
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.contract import (
     MAX_ADOPTIONS,
+    MAX_ORPHANS,
     Arrival,
     Census,
     Claim,
@@ -166,10 +167,10 @@ class RedisIndex(Index):
         _, ends, head = self._session.leases(now)
         self._act("renew", keys, self._session.name, ends, head[:8], settles=False)
 
-    def orphans(self, *, limit: int = 100, now: float | None = None) -> list[Orphan]:  # noqa: D102
+    def orphans(self, *, now: float | None = None) -> list[Orphan]:  # noqa: D102
         def adopt() -> list[Orphan]:
             at, ends, head = self._session.leases(now)
-            asked = (repr(at), ends, head, min(limit, _ENTRIES), MAX_ADOPTIONS)
+            asked = (repr(at), ends, head, MAX_ORPHANS, MAX_ADOPTIONS)
             adopted, given_up = self._session.run("orphans", *asked)
             for key in given_up:
                 logger.warning(
