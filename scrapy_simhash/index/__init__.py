@@ -30,7 +30,7 @@ def open_index(url: str, spec: IndexSpec) -> Index:
     """
     place = place_of(url)
     if place == "redis":
-        from scrapy_simhash.index.redis import RedisIndex
+        from scrapy_simhash.index.redis.index import RedisIndex
 
         return RedisIndex(url, spec)
     return LocalIndex(open_file(place, spec), spec)
@@ -47,7 +47,8 @@ def open_existing(url: str) -> Index:
     """
     place = place_of(url)
     if place == "redis":
-        from scrapy_simhash.index.redis import RedisIndex, stored_spec
+        from scrapy_simhash.index.redis.index import RedisIndex
+        from scrapy_simhash.index.redis.session import stored_spec
 
         return RedisIndex(*stored_spec(url))
     if place is None:

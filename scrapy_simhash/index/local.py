@@ -184,25 +184,20 @@ class LocalIndex(Index):
             arrivals = [Arrival(e.key, e.fingerprint, e.scope, e.facts) for e in some]
             pages = Pages(arrivals, self.spec)
             with self._lock, self._admission(pages) as new:
-                known, last = self._known(pages), self._log.last()
-                for index, e in enumerate(some):
-                    name = (e.key, e.scope, e.fingerprint.value)
-                    if name not in known:
-                        known.add(name)
+                (near, records), last = self._look(pages), self._log.last()
+                known = {
+                    (records[at].key, own.value)
+                    for own, found in zip(pages.fingerprints, near, strict=True)
+                    for distance, at in found
+                    if distance == 0 and at in records and records[at].owner is None
+                }
+                for index, (e, own) in enumerate(zip(some, pages.fingerprints, strict=True)):
+                    if (e.key, own.value) not in known:
+                        known.add((e.key, own.value))
                         position, when = last + len(new) + 1, float(int(e.time))
                         new[index] = Record(position, e.key, e.scope, e.facts, when)
             count += len(new)
         return count
-
-    def _known(self, pages: Pages) -> set[tuple[str, str, int]]:
-        """Return key, scope and value of the confirmed entries with these fingerprints."""
-        near, records = self._look(pages)
-        return {
-            (record.key, record.scope, page.fingerprint.value)
-            for page, some in zip(pages.arrivals, near, strict=True)
-            for distance, position in some
-            if distance == 0 and (record := records.get(position)) and record.owner is None
-        }
 
     def remove(self, keys: Iterable[str]) -> int:
         wanted = set(keys)

@@ -32,8 +32,8 @@ LARGEST = 1 << 20
 # A run is merged with the next one unless it has this many times its entries.
 RATIO = 4
 # Multiplying by an odd number spreads values over 32 bits, and can be undone (Knuth, 6.4).
-_SPREAD = np.uint32(0x9E3779B1)
-_GATHER = np.uint32(pow(0x9E3779B1, -1, 1 << 32))
+SPREAD = np.uint32(0x9E3779B1)
+GATHER = np.uint32(pow(0x9E3779B1, -1, 1 << 32))
 _LOW = np.uint64((1 << 32) - 1)
 
 
@@ -90,7 +90,7 @@ class Neighbours:
         tail = self._words[self._in_runs : self._count]
         queries, numbers = (distances(words[:, None], tail) <= self._distance).nonzero()
         candidates: list[_Pairs] = [(queries, numbers + self._in_runs)]
-        values = blocks * _SPREAD
+        values = blocks * SPREAD
         # Entries that a look-up may still read, and look-ups that may not read all.
         left, flooded = np.full(values.size, BUCKET_LIMIT), set[int]()
         for run in reversed(self._runs):
@@ -135,7 +135,7 @@ class Neighbours:
 
     def _append_run(self, blocks: Uint32s) -> None:
         numbers = np.arange(self._in_runs, self._count, dtype=np.uint64)
-        spread = (blocks * _SPREAD).T.astype(np.uint64) << np.uint64(32)
+        spread = (blocks * SPREAD).T.astype(np.uint64) << np.uint64(32)
         run = _Run(self._in_runs, self._count, self._blocks, spread | numbers)
         while self._runs and len(self._runs[-1]) < RATIO * len(run):
             if len(self._runs[-1]) + len(run) > LARGEST:
@@ -229,7 +229,7 @@ class _Run:
         for block in range(self._blocks):
             keys = self._keys(block)
             values[(keys & _LOW) - self.first, block] = keys >> np.uint64(32)
-        return values * _GATHER
+        return values * GATHER
 
 
 def _mapped(size: int, dtype: type) -> npt.NDArray[Any]:

@@ -7,12 +7,10 @@ each page, and has its counterpart in Lua: ``lua/buckets.lua`` or ``lua/news.lua
 import numpy as np
 
 from scrapy_simhash.index.decision import Pages
-from scrapy_simhash.index.neighbours import Neighbours
+from scrapy_simhash.index.neighbours import SPREAD, Neighbours
 from scrapy_simhash.index.redis.client import Client
 from scrapy_simhash.index.redis.scripts import Geometry, script
 
-# Multiplying by an odd number spreads values over 32 bits.
-SPREAD = np.uint32(0x9E3779B1)
 # Segments of the log that are read at a time.
 _SEGMENTS = 64
 

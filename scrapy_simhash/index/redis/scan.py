@@ -7,13 +7,12 @@ import numpy.typing as npt
 
 from scrapy_simhash.index.contract import Entry, StoreUnavailable
 from scrapy_simhash.index.decision import in_scope, read_fingerprint
-from scrapy_simhash.index.neighbours import Uint32s
+from scrapy_simhash.index.neighbours import GATHER, SPREAD, Uint32s
 from scrapy_simhash.index.redis.client import KEYS, Client
-from scrapy_simhash.index.redis.finders import SPREAD, AnotherLog
+from scrapy_simhash.index.redis.finders import AnotherLog
 from scrapy_simhash.index.redis.rows import ROWS, read_lease, read_row, read_rows
 from scrapy_simhash.index.redis.scripts import LEAST_PAGES, Geometry
 
-_GATHER = np.uint32(pow(int(SPREAD), -1, 1 << 32))
 # Positions that are read at a time; and those whose block values are, which takes a look at all
 # buckets each time.
 _STEP = 16 * ROWS
@@ -115,7 +114,7 @@ class Scan:
         for block, number, content in self._bucket_pages():
             places, some = self._entries(number, content)
             inside = (places >= first) & (places < end)
-            values[places[inside] - first, block] = some[inside] * _GATHER
+            values[places[inside] - first, block] = some[inside] * GATHER
         return values.astype("<u4")
 
     def _bucket_pages(self) -> Iterator[tuple[int, int, bytes]]:
