@@ -89,16 +89,14 @@ class Neighbours:
         """
         tail = self._words[self._in_runs : self._count]
         queries, numbers = (distances(words[:, None], tail) <= self._distance).nonzero()
-        candidates: list[_Pairs] = [(queries, numbers + self._in_runs)]
+        candidates: list[_Pairs] = [(queries * self._blocks, numbers + self._in_runs)]
         values = blocks * SPREAD
         # Entries that a look-up may still read, and look-ups that may not read all.
         left, flooded = np.full(values.size, BUCKET_LIMIT), set[int]()
-        for run in reversed(self._runs):
-            lookups, older = run.find(values, left, flooded)
-            left -= np.bincount(lookups, minlength=len(left))
-            candidates.append((lookups // self._blocks, older))
+        candidates += [run.find(values, left, flooded) for run in reversed(self._runs)]
         self.flooded += len(flooded)
-        queries, numbers = map(np.concatenate, zip(*candidates, strict=True))
+        lookups, numbers = map(np.concatenate, zip(*candidates, strict=True))
+        queries = lookups // self._blocks
         between = distances(words[queries], self._words[numbers])
         near = (between <= self._distance).nonzero()[0]
         near = near[self._living[numbers[near]]]
@@ -182,13 +180,13 @@ class _Run:
     def find(self, values: Uint32s, left: npt.NDArray[np.int64], flooded: set[int]) -> _Pairs:
         """Look up the block values of some pages, shape (n, blocks).
 
-        Each look-up finds the newest entries, as many as are ``left``, and is put into ``flooded``
-        if there are more. The answer is pairs of a look-up, counted page by page, and the number of
-        an entry.
+        Each look-up reads the newest entries, at most as many as are ``left``, of which it takes
+        them, and is put into ``flooded`` if there are more. The answer is pairs of a look-up,
+        counted page by page, and the number of an entry.
         """
         places = ((values >> self._shift) + self._offsets).ravel()
         starts = self._starts[places].astype(np.int64)
-        lengths = self._starts[places + np.uint32(1)] - starts
+        lengths = self._starts[1:][places] - starts
         lows = (values & self._mask).astype(self._lows.dtype).ravel()
         for lookup in (lengths > left).nonzero()[0].tolist():
             start, low = int(starts[lookup]), lows[lookup]
@@ -198,6 +196,7 @@ class _Run:
                 flooded.add(lookup)
                 first = end - left[lookup]
             starts[lookup], lengths[lookup] = start + first, end - first
+        left -= lengths
         lookups = np.arange(len(starts)).repeat(lengths)
         # The entries of all places, one place after the other.
         entries = (starts + lengths - lengths.cumsum())[lookups]
