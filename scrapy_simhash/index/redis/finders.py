@@ -50,7 +50,7 @@ class InRam:
         self.seen = 0
         self.flooded = 0
 
-    def arguments(self, pages: Pages) -> list[bytes]:  # noqa: D102
+    def arguments(self, pages: Pages) -> list[bytes]:
         self._follow()
         near = self._neighbours.find(pages.words, pages.blocks)
         self.flooded = self._neighbours.flooded

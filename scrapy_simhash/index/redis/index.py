@@ -66,9 +66,7 @@ class RedisIndex(Index):
 
     # Claims.
 
-    def claim_all(  # noqa: D102
-        self, arrivals: Sequence[Arrival], *, now: float | None = None
-    ) -> list[Claim]:
+    def claim_all(self, arrivals: Sequence[Arrival], *, now: float | None = None) -> list[Claim]:
         for page in arrivals:
             self.spec.check(page)
         answers: dict[int, Claim] = {}
@@ -122,9 +120,7 @@ class RedisIndex(Index):
         told = [result if isinstance(result, list) else [] for result in results]
         return results, read_near(told, rows, self._session.generation)
 
-    def query(  # noqa: D102
-        self, fingerprint: Fingerprint, *, scope: str = ""
-    ) -> list[Match]:
+    def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:
         sought = [Arrival("", fingerprint, scope)]
         self.spec.check(sought[0])
         (near,) = self._session.on_its_log(lambda: self._look(sought))
@@ -157,17 +153,17 @@ class RedisIndex(Index):
 
         self._session.on_its_log(act)
 
-    def confirm(self, keys: Iterable[str]) -> None:  # noqa: D102
+    def confirm(self, keys: Iterable[str]) -> None:
         self._act("confirm", keys)
 
-    def release(self, keys: Iterable[str]) -> None:  # noqa: D102
+    def release(self, keys: Iterable[str]) -> None:
         self._act("release", keys, self._session.name)
 
-    def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:  # noqa: D102
+    def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:
         _, ends, head = self._session.leases(now)
         self._act("renew", keys, self._session.name, ends, head[:8], settles=False)
 
-    def orphans(self, *, now: float | None = None) -> list[Orphan]:  # noqa: D102
+    def orphans(self, *, now: float | None = None) -> list[Orphan]:
         def adopt() -> list[Orphan]:
             at, ends, head = self._session.leases(now)
             asked = (repr(at), ends, head, MAX_ORPHANS, MAX_ADOPTIONS)
@@ -187,9 +183,7 @@ class RedisIndex(Index):
 
         return self._session.on_its_log(adopt)
 
-    def unsettled(  # noqa: D102
-        self, entries: Iterable[int], *, now: float | None = None
-    ) -> Unsettled:
+    def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> Unsettled:
         asked = list(entries)
 
         def ask() -> Unsettled:
@@ -206,7 +200,7 @@ class RedisIndex(Index):
 
     # All entries.
 
-    def put(self, entries: Iterable[Entry]) -> int:  # noqa: D102
+    def put(self, entries: Iterable[Entry]) -> int:
         count, rest = 0, iter(entries)
         while some := list(islice(rest, _PAGES)):
             pages = [Arrival(e.key, e.fingerprint, e.scope, e.facts) for e in some]
@@ -242,7 +236,7 @@ class RedisIndex(Index):
                     arguments += (number, len(content), squeeze_rows(content))
             self._session.run("squeeze", *arguments)
 
-    def remove(self, keys: Iterable[str]) -> int:  # noqa: D102
+    def remove(self, keys: Iterable[str]) -> int:
         wanted = set(keys)
 
         def delete() -> int:
@@ -254,7 +248,7 @@ class RedisIndex(Index):
 
         return self._session.on_its_log(delete)
 
-    def clear(self) -> None:  # noqa: D102
+    def clear(self) -> None:
         with self._session.use():
             self._client.call("UNLINK", *self._client.keys)
             self._session.begin()
@@ -268,7 +262,7 @@ class RedisIndex(Index):
     def __iter__(self) -> Iterator[Entry]:
         return self._entries(with_blocks=False)
 
-    def with_blocks(self) -> Iterator[Entry]:  # noqa: D102
+    def with_blocks(self) -> Iterator[Entry]:
         return self._entries(with_blocks=True)
 
     def _entries(self, *, with_blocks: bool) -> Iterator[Entry]:
@@ -284,10 +278,10 @@ class RedisIndex(Index):
                 return
             yield found[1]
 
-    def census(self) -> Census:  # noqa: D102
+    def census(self) -> Census:
         pages, provisional = self._session.on_its_log(lambda: self._scan().size())
         with self._session.use():
             return Census(pages, provisional, self._scan().bytes_of_parts())
 
-    def close(self) -> None:  # noqa: D102
+    def close(self) -> None:
         self._session.close()
