@@ -12,10 +12,10 @@ so:
    views of one list. Where they stand on one host without a query, that holds for less than 1,500
    bytes, and k/3 for less than 500, because many pages of a reference have one general heading, and
    a mail quotes another one. On one site, a text that is
-   less than a quarter of its page does not count without like surroundings. Where one of the
-   addresses has a query, or the number of a page in its path (``/page/2/``), neither does the same
-   text (k/16) if it is less than three quarters of both pages, because each page of a list has the
-   same text above it.
+   less than a quarter of its page does not count without like surroundings. On one host, neither
+   does the same text (k/16), or one of less than 1,500 bytes without a query, if it is less than
+   three quarters of both pages: each page of a list has one text above it, and many records have
+   one notice below them.
 2. Two pages with other headings may be one story in two publications: on two sites, with names
    and surroundings of their own, they are copies if their texts are within k and are what the pages
    are about, which a text is that has the words of a heading, or that is long and half of its page.
@@ -47,9 +47,6 @@ TEMPLATES_ALIKE = 18  # of 64 bits around the texts
 LIKE_TEXTS = 0.75  # the shorter of two lengths, as a share of the longer one
 LIKE_PAGES = 0.7
 
-_NUMBERED = re.compile(
-    r"(?<!/)[/_-](?:p|pg|page|pagina|seite|strona)[/_-]?[0-9]{1,6}(?![^/._-])", re.IGNORECASE
-)
 _LANGUAGE = re.compile(r"\.[a-z]{2}(?:-[a-z]{2})?(?=\.)", re.IGNORECASE)
 
 #: The reason for pages beyond k. Verdicts do not name them, because they are not near.
@@ -75,15 +72,13 @@ class Kinship(Enum):
     """How two addresses are related."""
 
     QUERY = "one host, and one of the addresses has a query"
-    LIST = "one host, and one of the addresses has the number of a page in its path"
     HOST = "one host"
     VERSIONS = "two hosts of one registered domain, and one path or file name"
     DOMAIN = "two hosts of one registered domain"
     NONE = "two sites"
 
 
-PATHS = (Kinship.LIST, Kinship.HOST)
-ONE_HOST = (Kinship.QUERY, *PATHS)
+ONE_HOST = (Kinship.QUERY, Kinship.HOST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +134,14 @@ def _under_like_headings(a: Facts, b: Facts, kin: Kinship, distance: int, k: int
     like_around = _around(a, b) <= PAGES_ALIKE
     whole = kin is not Kinship.NONE and like_around and _pages_alike(a, b)
     is_view = kin is Kinship.QUERY and whole
-    within = {MIDDLE_TEXT: k / 3, LONG_TEXT: 2 * k / 3} if kin in PATHS else {SHORT_TEXT: 2 * k / 3}
-    is_short = any(_size(a, b) < size and distance > most for size, most in within.items())
+    on_paths, size = kin is Kinship.HOST, _size(a, b)
+    within = {MIDDLE_TEXT: k / 3, LONG_TEXT: 2 * k / 3} if on_paths else {SHORT_TEXT: 2 * k / 3}
+    is_short = any(size < bytes_ and distance > most for bytes_, most in within.items())
     if is_short and not is_view:
         return Ruling(False, "short")
-    stands_above_list = max(a.share, b.share) < 0.75 and 16 * distance <= k
-    if kin in (Kinship.QUERY, Kinship.LIST) and stands_above_list and not like_around:
+    is_notice = 16 * distance <= k or (on_paths and size < LONG_TEXT)
+    is_part = kin in ONE_HOST and is_notice and max(a.share, b.share) < 0.75
+    if is_part and not like_around:
         return Ruling(False, "part-of-page")
     if kin is Kinship.NONE or _share(a, b) >= 0.25:
         return Ruling(True, "like-headings")
@@ -175,7 +172,7 @@ def _is_what_both_are_about(a: Facts, b: Facts) -> bool:
 def _on_thin_pages(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
     if not headings_alike(a, b, kin):
         return Ruling(False, "other-heading")
-    nearest = {Kinship.HOST: k / 6, Kinship.LIST: k / 6, Kinship.QUERY: k / 4}
+    nearest = {Kinship.HOST: k / 6, Kinship.QUERY: k / 4}
     if distance > nearest.get(kin, 2 * k / 3):
         return Ruling(False, "short")
     return Ruling(True, "thin-page") if _pages_alike(a, b) else Ruling(False, "other-length")
@@ -215,9 +212,7 @@ def kinship(key: str, other: str) -> Kinship:
     """
     (one, name, query), (two, other_name, other_query) = _place(key), _place(other)
     if one == two or not (one and two):
-        if query or other_query:
-            return Kinship.QUERY
-        return Kinship.LIST if _NUMBERED.search(key) or _NUMBERED.search(other) else Kinship.HOST
+        return Kinship.QUERY if query or other_query else Kinship.HOST
     if registered_domain(one) == registered_domain(two):
         return Kinship.VERSIONS if (name, query) == (other_name, other_query) else Kinship.DOMAIN
     return Kinship.NONE
