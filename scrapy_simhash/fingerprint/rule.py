@@ -22,7 +22,7 @@ so:
    In one publication they are siblings, unless their texts are half of their pages and have one
    name: texts of 500 bytes within 2/3 k that have one path or file name on two hosts of a domain,
    or of 1,500 bytes within k/2 whose own names are alike, beside the name of the site. Texts of
-   1,500 bytes within k/16 that are three quarters of their pages need no name.
+   1,500 bytes within k/16 that are four fifths of their pages need no name.
 3. A page without main text has the fingerprint of all that it shows. Two of them are copies if
    they have like headings, are of like length, and within 2/3 k; on one host, where the template
    is most of what they show, within k/4, or k/6 if no address has a query.
@@ -157,7 +157,7 @@ def _have_one_name(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> b
         return False
     if headings_alike(a, b, Kinship.DOMAIN):
         return share >= 0.5 and 2 * distance <= k
-    return share >= 0.75 and 16 * distance <= k
+    return share >= 0.8 and 16 * distance <= k
 
 
 def _is_what_both_are_about(a: Facts, b: Facts) -> bool:

@@ -78,7 +78,7 @@ def test_one_path_on_two_hosts_of_a_domain_is_a_name() -> None:
 
 def test_the_same_long_text_needs_no_name_where_it_is_most_of_the_page() -> None:
     assert rule(STORY, OTHER, HOST, 3, 48) == (True, "long-text")
-    assert rule(STORY, page(2, 2, 2, shown=9000), HOST, 3, 48) == (False, "other-heading")
+    assert rule(STORY, page(2, 2, 2, shown=6500), HOST, 3, 48) == (False, "other-heading")
 
 
 def test_short_texts_have_to_be_nearer() -> None:
