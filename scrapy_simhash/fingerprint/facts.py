@@ -23,6 +23,7 @@ _LONGEST_HEADING = 1000  # characters; a page may call its whole text its title
 _HEADINGS = 3
 _STEPS = 8  # of a length, to an octave
 _NGRAM = 5  # characters
+_LONG_TEXT = 1500  # bytes
 
 # Between a page's own title and the name of its site. "_" and "-" part titles only in front of a
 # character of Chinese or the like, or SPI_commit and SPI_rollback would have one title.
@@ -65,8 +66,9 @@ class Facts:
 
     Attributes:
         headings: 32-bit hash of the whole title and the first three ``h1``, as they are written.
-            If the text does not speak of them, the first ``h2`` is among them; if there are none of
-            either, the short lines above the text.
+            The first ``h2`` is among them if the text does not speak of them, or has less than
+            1,500 bytes and the title is the ``h1``, which may be the site's name; if there are none
+            of either, the short lines above the text are.
         title: 32-bit hash of the title's own part, without outline number and site's name.
         heading: 32-bit hash of the last of the first three ``h1``, without outline number: the
             first one is the name of the site in many themes.
@@ -140,7 +142,8 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
     text = normalise(extraction.text) if normal is None else normal
     backed = _speaks_of(own_part, text) or _speaks_of(heading, text)
     names = [title, *headings, *[normalise(_NUMBER.sub("", label)) for label in extraction.labels]]
-    if not backed:
+    may_be_site = _without_number(title) == _without_number(heading) and _size(text) < _LONG_TEXT
+    if may_be_site or not backed:
         names.append(extraction.subheading[:_LONGEST_HEADING])
     around = _around(extraction)
     shown = normalise(around)

@@ -90,6 +90,14 @@ def test_the_first_h2_is_a_name_where_the_text_does_not_speak_of_the_others() ->
     assert facts(**shop, **named).headings == facts(**shop, **other).headings
 
 
+def test_the_first_h2_is_a_name_where_the_others_may_be_that_of_the_site() -> None:
+    named, other = {"subheading": "Camera K510"}, {"subheading": "Camera K520"}
+    shop = {"title": "Our shop", "headings": ("Our Shop",), "text": "The shop has cameras."}
+    assert facts(**shop, **named).headings != facts(**shop, **other).headings
+    shop["text"] += " There are many. " * 200
+    assert facts(**shop, **named).headings == facts(**shop, **other).headings
+
+
 def test_labels_are_names_without_their_numbers_and_signs() -> None:
     one = facts(labels=("Camera K510", "12 visitors, 2015-03-01"))
     assert one.headings == facts(labels=("camera k510:", "7 visitors, 2016-04-11")).headings
