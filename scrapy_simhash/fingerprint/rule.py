@@ -11,11 +11,11 @@ so:
    be within 2/3 k, unless their surroundings are alike and one of their addresses has a query: two
    views of one list. Where they stand on one host without a query, that holds for less than 1,500
    bytes, and k/3 for less than 500, because many pages of a reference have one general heading, and
-   a mail quotes another one. On one site, a text that is
-   less than a quarter of its page does not count without like surroundings. On one host, neither
-   does the same text (k/16), or one of less than 1,500 bytes without a query, if it is less than
-   three quarters of both pages: each page of a list has one text above it, and many records have
-   one notice below them.
+   a mail quotes another one. On one site, a text that is less than a quarter of its page does not
+   count without like surroundings. On one host, a text of less than three quarters of both pages
+   does not, either, if it is the same (k/16) and an address has a query, because each page of a
+   list has one text above it; or if it has less than 1,500 bytes and none has a query, because many
+   records have one notice below them.
 2. Two pages with other headings may be one story in two publications: on two sites, with names
    and surroundings of their own, they are copies if their texts are within k and are what the pages
    are about, which a text is that has the words of a heading, or that is long and half of its page.
@@ -43,6 +43,7 @@ SHORT_TEXT = 300  # bytes
 MIDDLE_TEXT = 500  # bytes
 LONG_TEXT = 1500  # bytes
 PAGES_ALIKE = 12  # of 64 bits around the texts
+RECORDS_ALIKE = 9  # of 64 bits around the texts
 TEMPLATES_ALIKE = 18  # of 64 bits around the texts
 LIKE_TEXTS = 0.75  # the shorter of two lengths, as a share of the longer one
 LIKE_PAGES = 0.7
@@ -139,10 +140,11 @@ def _under_like_headings(a: Facts, b: Facts, kin: Kinship, distance: int, k: int
     is_short = any(size < bytes_ and distance > most for bytes_, most in within.items())
     if is_short and not is_view:
         return Ruling(False, "short")
-    is_notice = 16 * distance <= k or (on_paths and size < LONG_TEXT)
-    is_part = kin in ONE_HOST and is_notice and max(a.share, b.share) < 0.75
-    if is_part and not like_around:
-        return Ruling(False, "part-of-page")
+    if kin in ONE_HOST and max(a.share, b.share) < 0.75:
+        is_notice = size < LONG_TEXT and _around(a, b) > RECORDS_ALIKE
+        stands_above_list = 16 * distance <= k and not like_around
+        if is_notice if on_paths else stands_above_list:
+            return Ruling(False, "part-of-page")
     if kin is Kinship.NONE or _share(a, b) >= 0.25:
         return Ruling(True, "like-headings")
     return Ruling(True, "whole-page") if whole else Ruling(False, "part-of-page")

@@ -132,21 +132,24 @@ def test_a_small_part_of_a_page_counts_only_if_the_rest_is_alike() -> None:
 
 def test_the_next_page_of_a_list_has_the_same_text_above_it_and_is_no_copy() -> None:
     first, second = page(text=2000, shown=3400), page(text=2000, shown=3400, around=0x1FFF)
-    for kin in (QUERY, HOST):
-        assert rule(first, second, kin, 3, 48) == (False, "part-of-page")
-        assert rule(first, second, kin, 4, 48) == (True, "like-headings")
-        for shown, around in ((3400, 0xFFF), (2600, 0x1FFF)):
-            other = page(text=2000, shown=shown, around=around)
-            assert rule(first, other, kin, 3, 48) == (True, "like-headings")
-    for kin in (VERSIONS, DOMAIN, SITES):
+    assert rule(first, second, QUERY, 3, 48) == (False, "part-of-page")
+    assert rule(first, second, QUERY, 4, 48) == (True, "like-headings")
+    for shown, around in ((3400, 0xFFF), (2600, 0x1FFF)):
+        other = page(text=2000, shown=shown, around=around)
+        assert rule(first, other, QUERY, 3, 48) == (True, "like-headings")
+    for kin in (HOST, VERSIONS, DOMAIN, SITES):
         assert rule(first, second, kin, 3, 48) == (True, "like-headings")
 
 
 def test_records_under_one_heading_share_a_notice_and_are_no_copies() -> None:
-    line, other_line = page(text=1400, shown=2400), page(text=1400, shown=2400, around=0x1FFF)
-    assert rule(line, other_line, HOST, 32, 48) == (False, "part-of-page")
-    assert rule(line, line, HOST, 32, 48) == (True, "like-headings")
+    line, other_line = page(text=1400, shown=2400), page(text=1400, shown=2400, around=0x3FF)
+    assert rule(line, other_line, HOST, 0, 48) == (False, "part-of-page")
     assert rule(line, other_line, QUERY, 32, 48) == (True, "like-headings")
+    for shown, around in ((2400, 0x1FF), (1700, 0x3FF)):
+        other = page(text=1400, shown=shown, around=around)
+        assert rule(line, other, HOST, 32, 48) == (True, "like-headings")
+    first, second = page(text=1600, shown=2400), page(text=1600, shown=2400, around=0x3FF)
+    assert rule(first, second, HOST, 32, 48) == (True, "like-headings")
 
 
 def test_two_publications_may_print_a_story_under_headings_of_their_own() -> None:
