@@ -176,8 +176,10 @@ class Summary:
         """Return what became of the pages and items, and of those of the largest hosts."""
         lines = [f"Near-duplicates: {count(self._judged, 'page')} judged"]
         for name, words in _PAGES.items():
-            length = f", {size(self._counts['bytes_dropped'])}" if name == "dropped" else ""
-            lines += _counted(self._counts[name], words + length)
+            if name == "dropped":
+                # A crawl that ends early looks like one that is done.
+                words += f", {size(self._counts['bytes_dropped'])}; their links were not followed"
+            lines += _counted(self._counts[name], words)
         lines += _counted(self._near_kept, "of those kept: near another, told apart by the rule")
         for name, number in self._counts.most_common():
             kind, _, reason = name.partition("/")
