@@ -125,12 +125,9 @@ class NearDuplicatePipeline:
 
     def _item_ended(self, item: Any, signal: object) -> None:
         # A pipeline may have changed the key of the item, or made another item with the same key.
-        own = self._key(item)
-        found = [
-            (claimed is not item, place)
-            for place, (key, claimed) in enumerate(self._claimed)
-            if claimed is item or key == own
-        ]
-        if found:
-            key, _ = self._claimed.pop(min(found)[1])
+        own, claims = self._key(item), self._claimed
+        places = [place for place, (_, claimed) in enumerate(claims) if claimed is item]
+        places = places or [place for place, (key, _) in enumerate(claims) if key == own]
+        if places:
+            key, _ = claims.pop(places[0])
             self._filter.progress.end(key, failed=signal is signals.item_error)

@@ -143,7 +143,8 @@ def _under_like_headings(a: Facts, b: Facts, kin: Kinship, distance: int, k: int
     if kin in ONE_HOST and max(a.share, b.share) < 0.75:
         is_notice = size < LONG_TEXT and _around(a, b) > RECORDS_ALIKE
         stands_above_list = 16 * distance <= k and not like_around
-        if is_notice if on_paths else stands_above_list:
+        is_part = is_notice if on_paths else stands_above_list
+        if is_part:
             return Ruling(False, "part-of-page")
     if kin is Kinship.NONE or _share(a, b) >= 0.25:
         return Ruling(True, "like-headings")
