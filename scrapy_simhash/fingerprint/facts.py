@@ -23,7 +23,8 @@ _LONGEST_HEADING = 1000  # characters; a page may call its whole text its title
 _HEADINGS = 3
 _STEPS = 8  # of a length, to an octave
 _NGRAM = 5  # characters
-_LONG_TEXT = 1500  # bytes
+#: From so many bytes on, a text says by itself what its page is.
+LONG_TEXT = 1500
 
 # Between a page's own title and the name of its site. "_" and "-" part titles only in front of a
 # character of Chinese or the like, or SPI_commit and SPI_rollback would have one title.
@@ -142,7 +143,7 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
     text = normalise(extraction.text) if normal is None else normal
     backed = _speaks_of(own_part, text) or _speaks_of(heading, text)
     names = [title, *headings, *[normalise(_NUMBER.sub("", label)) for label in extraction.labels]]
-    may_be_site = _without_number(title) == _without_number(heading) and _size(text) < _LONG_TEXT
+    may_be_site = _without_number(title) == _without_number(heading) and _size(text) < LONG_TEXT
     if may_be_site or not backed:
         names.append(extraction.subheading[:_LONGEST_HEADING])
     around = _around(extraction)

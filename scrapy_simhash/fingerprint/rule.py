@@ -34,14 +34,13 @@ from enum import Enum
 from functools import lru_cache
 from urllib.parse import urlsplit
 
-from scrapy_simhash.fingerprint.facts import Facts
+from scrapy_simhash.fingerprint.facts import LONG_TEXT, Facts
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.index.contract import Ruling
 from scrapy_simhash.keys import registered_domain
 
 SHORT_TEXT = 300  # bytes
 MIDDLE_TEXT = 500  # bytes
-LONG_TEXT = 1500  # bytes
 PAGES_ALIKE = 12  # of 64 bits around the texts
 RECORDS_ALIKE = 9  # of 64 bits around the texts
 TEMPLATES_ALIKE = 18  # of 64 bits around the texts
