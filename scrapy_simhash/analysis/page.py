@@ -7,6 +7,7 @@ from scrapy_simhash.extraction.charset import utf8_html
 from scrapy_simhash.extraction.excerpt import excerpt
 from scrapy_simhash.extraction.extractor import Extraction, extract
 from scrapy_simhash.fingerprint.facts import facts_of
+from scrapy_simhash.fingerprint.features import heavier
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
@@ -94,10 +95,12 @@ def analyse_text(
     """
     if extraction is not None and not text.strip():
         return PageAnalysis(None, reason="empty")
-    normal = normalise(text)
+    lines, weights = extraction.to_fingerprint if extraction else (text, ())
+    counted = normalise(lines, by_line=bool(weights))
+    normal = heavier(counted, weights).replace("\n", "") if weights else counted
     beginning = excerpt(text, excerpt_length)
     if len(normal) < recipe.min_length:
         return PageAnalysis(None, reason="too_short", excerpt=beginning)
-    fingerprint = recipe.fingerprint(text, normal)
+    fingerprint = recipe.fingerprint(lines, weights, counted)
     facts = facts_of(extraction, recipe, normal) if extraction else b""
     return PageAnalysis(fingerprint, facts, excerpt=beginning)

@@ -163,7 +163,7 @@ def _known(side: _Side) -> dict[str, str]:
 
 def _steps_of_both(one: _Side, other: _Side, recipe: Recipe) -> list[str]:
     """Return every step from both texts to their fingerprints."""
-    steps = [recipe.steps(side.extraction.text) for side in (one, other)]
+    steps = [recipe.steps(*side.extraction.to_fingerprint) for side in (one, other)]
     blocks = [np.frombuffer(each.fingerprint.blocks, "<u4") for each in steps]
     marked = [f"{'*' if is_same else ' '} " for is_same in blocks[0] == blocks[1]]
     lines: list[str] = []

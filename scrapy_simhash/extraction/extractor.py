@@ -6,13 +6,13 @@ bound the size of a page, because time and memory grow with it.
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import import_module
 from itertools import count
 from typing import Any
 
-from scrapy_simhash.extraction.main_text import main_text, shown_text
+from scrapy_simhash.extraction.main_text import TAKEN, main_text, shown_text
 from scrapy_simhash.extraction.page import Page, encoded, read_page
 
 logger = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ class Extraction:
     """The text of a page, and what else it shows.
 
     Attributes:
-        text: what to fingerprint, one line per block; may be empty.
+        text: the main text, one line per block; may be empty.
         thin: no main text stands out. Then ``text`` is all that the page shows outside navigation,
             header and footer.
         shown: all visible text of the page, one line per block.
@@ -39,6 +39,9 @@ class Extraction:
             the first element of the class ``title``.
         subheading: the text of the first ``<h2>`` that has any.
         labels: the short lines above the main text of a page without any of these headings.
+        weighed: the lines of the text among others that may be main text, too; empty where all of
+            the text is equally sure.
+        weights: of each of these lines, from 1; those of the text have more than half of the most.
     """
 
     text: str
@@ -48,6 +51,13 @@ class Extraction:
     headings: tuple[str, ...] = ()
     subheading: str = ""
     labels: tuple[str, ...] = ()
+    weighed: str = ""
+    weights: tuple[int, ...] = ()
+
+    @property
+    def to_fingerprint(self) -> tuple[str, tuple[int, ...]]:
+        """The text to fingerprint, and the weights of its lines, if they have any."""
+        return (self.weighed, self.weights) if self.weights else (self.text, ())
 
 
 def extract(html: str | bytes, extractor: str = "main") -> Extraction:
@@ -111,10 +121,13 @@ def _extraction(text: str, page: Page, *, thin: bool = False) -> Extraction:
 
 def _main(html: str | bytes) -> Extraction:
     page = read_page(html)
-    text = main_text(page)
-    if text is None:
+    found = main_text(page)
+    if found is None:
         return _extraction(shown_text(page), page, thin=True)
-    return _extraction(text, page)
+    lines, weights = found
+    text = "\n".join([line for line, weight in zip(*found, strict=True) if weight >= TAKEN])
+    extraction = _extraction(text, page)
+    return replace(extraction, weighed="\n".join(lines), weights=tuple(weights))
 
 
 def _shown(html: str | bytes) -> Extraction:

@@ -14,8 +14,11 @@ from scrapy_simhash.extraction.roles import FOOTER, HEADER, NAVIGATION, TITLE
 # which say about as much.
 #: A shorter line is a label, a byline, a date: templates have others in their place.
 MIN_LINE = 20
-#: Log odds from which on a line is main text.
+#: Log odds from which on a line is main text, and how far from them it surely is or is not.
 LIKELY = 0.0
+DOUBT = 2.0
+#: The weight of a line that surely is main text, and the least of one that is taken for it.
+SURE, TAKEN = 3, 2
 #: Less is no main text; nor is less than the second that is a small share of what the page shows.
 THIN_BYTES = 150
 THIN_BYTES_OF_MUCH = 450
@@ -49,19 +52,26 @@ def measures(text: str) -> Measures:
     return Measures(sums & 0xFFFFFFFF, sums >> 32, _ENDS[codes[breaks[1:] - 1]])
 
 
-def main_text(page: Page) -> str | None:
-    """Return the lines of a page's main text, or None if none stands out."""
+def main_text(page: Page) -> tuple[list[str], list[int]] | None:
+    """Return the lines that may be a page's main text, with their weights; None if none stands out.
+
+    The main text are those of the weight ``TAKEN`` or more. In another template the odds of a line
+    are others, but few lines go from the least weight to the greatest.
+    """
     found = candidates(page)
     if found is None:
         return None
     chosen, lines, outline = found
-    taken = likelihoods(lines, outline) >= LIKELY
+    doubt = (likelihoods(lines, outline) - LIKELY) / DOUBT
+    weights = np.rint(SURE * (doubt.clip(-1, 1) + 1) / 2).astype(np.intp)
+    taken = weights >= TAKEN
     size = lines.sizes[taken].sum()
     if size < THIN_BYTES_OF_MUCH and (
         size < THIN_BYTES or size < THIN_SHARE * measures(page.shown).sizes.sum()
     ):
         return None
-    return "\n".join([page.texts[line] for line in chosen[taken].tolist()])
+    may_be = weights > 0
+    return [page.texts[line] for line in chosen[may_be].tolist()], weights[may_be].tolist()
 
 
 def candidates(page: Page) -> tuple[Ints, Lines, Outline] | None:

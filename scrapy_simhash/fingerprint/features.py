@@ -3,6 +3,7 @@
 import functools
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,6 +78,12 @@ class FeatureSpec:
         if self.weights == "binary":
             return np.ones_like(counts)
         return np.sqrt(counts) if self.weights == "sqrt" else counts
+
+
+def heavier(text: str, weights: Sequence[int]) -> str:
+    """Return the lines of a text that have more than half of the most weight."""
+    lines, half = zip(text.split("\n"), weights, strict=False), max(weights) / 2
+    return "\n".join([line for line, weight in lines if weight > half])
 
 
 def ngrams(text: str, n: int) -> list[str]:

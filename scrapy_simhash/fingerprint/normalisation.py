@@ -32,23 +32,25 @@ _WORD_CHARACTERS = re.compile(rf"[^\W{_LATER}]+")
 # NFKC makes 18 characters of U+FDFA, and fingerprinting takes 40 bytes for each.
 LONGEST = 1 << 20
 _BEYOND = 0x3134B  # the first code point after which Unicode 13.0 has no letters
+_LINE_BREAK = ord("\n")
 _ASCII_SEPARATORS = bytes(c for c in range(128) if not _WORD_CHARACTERS.match(chr(c)))
 
 
-def normalise(text: str) -> str:
+def normalise(text: str, *, by_line: bool = False) -> str:
     r"""Return the characters that count: lower case, ``\w`` only, then NFKC; digits stay.
 
     What is left has no separators, so line breaks, spaces and punctuation, which differ from one
-    template to the next, play no part. Of a text of more than ``LONGEST`` characters, before or
-    after normalisation, the rest plays no part either.
+    template to the next, play no part; ``by_line``, line breaks stay. Of a text of more than
+    ``LONGEST`` characters, before or after normalisation, the rest plays no part either.
     """
     text = text[:LONGEST]
     if text.isascii():
-        return text.lower().encode("ascii").translate(None, _ASCII_SEPARATORS).decode("ascii")
+        gone = _ASCII_SEPARATORS.replace(b"\n", b"") if by_line else _ASCII_SEPARATORS
+        return text.lower().encode("ascii").translate(None, gone).decode("ascii")
     if "\u03a3" in text:  # the one letter whose lower case depends on its neighbours
         text = _LATER_LETTER.sub(" ", text).lower()
     lowered = _lower_case().take(code_points(text), mode="clip")
-    kept = lowered.compress(lowered != 0)
+    kept = lowered.compress(lowered > (0 if by_line else _LINE_BREAK))
     return unicodedata.normalize("NFKC", kept.tobytes().decode("utf-32-le"))[:LONGEST]
 
 
@@ -70,7 +72,10 @@ def fold(text: str) -> str:
 
 @functools.cache
 def _lower_case() -> npt.NDArray[np.uint32]:
-    """Return the lower case of each word character, by code point, and 0 for each separator."""
+    """Return the lower case of each word character, by code point, and 0 for each separator.
+
+    A line break stays one.
+    """
     # A look-up takes half the time of str.lower and re.sub. The only lower case of two characters,
     # that of U+0130, is an i and a separator.
     known = np.arange(_BEYOND, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
@@ -84,6 +89,7 @@ def _lower_case() -> npt.NDArray[np.uint32]:
     table[later] = 0
     table[:-1] = table[code_points(lowered)]
     table[later] = 0  # the lower case of some is a letter of 13.0
+    table[_LINE_BREAK] = _LINE_BREAK
     return table
 
 

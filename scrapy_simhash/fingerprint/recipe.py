@@ -1,12 +1,13 @@
 """A recipe: every choice between a page and its fingerprint, under one name."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any
 
 from scrapy_simhash.fingerprint.blocks import VERSION as BLOCKS_VERSION
 from scrapy_simhash.fingerprint.blocks import Bands, Slices
-from scrapy_simhash.fingerprint.features import FeatureSpec
+from scrapy_simhash.fingerprint.features import FeatureSpec, heavier, ngrams
 from scrapy_simhash.fingerprint.hashing import check_hash, key_from_seed
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.fingerprint.simhash import (
@@ -17,6 +18,7 @@ from scrapy_simhash.fingerprint.simhash import (
     feature_sums,
     fingerprint_from_sums,
     ngram_sums,
+    weighed_ngram_sums,
 )
 
 _NARROW_DISTANCE = 3  # what four slices find every pair within
@@ -26,7 +28,7 @@ _NARROW_DISTANCE = 3  # what four slices find every pair within
 _VERSIONS = {
     **dict.fromkeys(("simhash", "karp-rabin"), 1),
     **dict.fromkeys(("characters", "words", "keywords", "pypi"), 1),
-    "main": 4,
+    "main": 5,
     "text": 1,
     "facts": 4,
 }
@@ -116,23 +118,45 @@ class Recipe:
             f"{_versioned('facts')}"
         )
 
-    def features(self, text: str) -> dict[str, float]:
-        """Return the weighted features of a text, to explain a fingerprint by."""
-        return self.spec.of(text)
+    def features(self, text: str, weights: Sequence[int] = ()) -> dict[str, float]:
+        """Return the weighted features of a text, whose lines may have weights, too."""
+        if not weights:
+            return self.spec.of(text)
+        if not self._is_of_ngrams:
+            return self.spec.of(heavier(text, weights))
+        grams: dict[str, float] = {}
+        lines = normalise(text, by_line=True).split("\n")
+        for weight, line in sorted(zip(weights, lines, strict=False)):
+            if len(line) >= self.spec.n:
+                grams |= dict.fromkeys(ngrams(line, self.spec.n), float(weight))
+        return grams or self.spec.of(text)
 
-    def fingerprint(self, text: str, normal: str | None = None) -> Fingerprint:
+    def fingerprint(
+        self, text: str, weights: Sequence[int] = (), normal: str | None = None
+    ) -> Fingerprint:
         """Return the fingerprint of a text of any length.
 
         Args:
             text: as it is.
-            normal: the same normalised, where it is known.
+            weights: of each of its lines, if they differ. Recipes other than those of n-grams by
+                ``karp-rabin`` take the lines of more than half of the most weight.
+            normal: the text normalised, where it is known, with weights by line.
         """
-        return self._fingerprint(self._sums(text, normal))
+        return self._fingerprint(self.sums(text, weights, normal))
 
-    def steps(self, text: str) -> Steps:
+    def sums(self, text: str, weights: Sequence[int] = (), normal: str | None = None) -> Sums:
+        """Return what fingerprint and block values are made of; see :meth:`fingerprint`."""
+        if not self._is_of_ngrams:
+            return feature_sums(self.features(text, weights), self.bits, self.hash, self.seed)
+        normal = normalise(text, by_line=bool(weights)) if normal is None else normal
+        if weights:
+            return weighed_ngram_sums(normal, weights, self.spec.n, self.bits, self.seed)
+        return ngram_sums(normal, self.spec.n, self.bits, self.seed)
+
+    def steps(self, text: str, weights: Sequence[int] = ()) -> Steps:
         """Return every step from a text of any length to its fingerprint."""
-        sums = self._sums(text)
-        return Steps(self.features(text), sums.values, self._fingerprint(sums))
+        sums = self.sums(text, weights)
+        return Steps(self.features(text, weights), sums.values, self._fingerprint(sums))
 
     def restored(self, value: int) -> Fingerprint:
         """Return a fingerprint of which only the value is known, with its block values.
@@ -143,12 +167,10 @@ class Recipe:
         bare = Fingerprint(value, self.bits)  # which refuses a value that does not fit
         return replace(bare, blocks=self.blocks.of(value))
 
-    def _sums(self, text: str, normal: str | None = None) -> Sums:
-        spec = self.spec
-        if (spec.kind, spec.weights, self.hash) == ("characters", "binary", "karp-rabin"):
-            normal = normalise(text) if normal is None else normal
-            return ngram_sums(normal, spec.n, self.bits, self.seed)
-        return feature_sums(spec.of(text), self.bits, self.hash, self.seed)
+    @property
+    def _is_of_ngrams(self) -> bool:
+        how = self.spec.kind, self.spec.weights, self.hash
+        return how == ("characters", "binary", "karp-rabin")
 
     def _fingerprint(self, sums: Sums) -> Fingerprint:
         value = fingerprint_from_sums(sums.values)

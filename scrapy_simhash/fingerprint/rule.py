@@ -9,13 +9,13 @@ so:
    because a mirror has notices of its own among the text; on one host only if the shorter text has
    three quarters of the longer one. Where the shorter text has less than 300 bytes, they have to
    be within 2/3 k, unless their surroundings are alike and one of their addresses has a query: two
-   views of one list. Where they stand on one host without a query, that holds for less than 1,500
-   bytes, and k/3 for less than 500, because many pages of a reference have one general heading, and
-   a mail quotes another one. On one site, a text that is less than a quarter of its page does not
-   count without like surroundings. On one host, a text of less than three quarters of both pages
-   does not, either, if it is the same (k/16) and an address has a query, because each page of a
-   list has one text above it; or if it has less than 1,500 bytes and none has a query, because many
-   records have one notice below them.
+   views of one list. Where they stand on one host without a query, they have to be within .9 k,
+   .6 k for less than 1,500 bytes, and .3 k for less than 500, because many pages of a reference
+   have one general heading, and a mail quotes another one. On one site, a text that is less than a
+   quarter of its page does not count without like surroundings. On one host, a text of less than
+   three quarters of both pages does not, either, if it is the same (k/16) and an address has a
+   query, because each page of a list has one text above it; or if it has less than 1,500 bytes and
+   none has a query, because many records have one notice below them.
 2. Two pages with other headings may be one story in two publications: on two sites, with names
    and surroundings of their own, they are copies if their texts are within k and are what the pages
    are about, which a text is that has the words of a heading, or that is long and half of its page.
@@ -28,6 +28,7 @@ so:
    is most of what they show, within k/4, or k/6 if no address has a query.
 """
 
+import math
 import re
 from dataclasses import dataclass
 from enum import Enum
@@ -60,7 +61,7 @@ REASONS = {
     "other-site": "two publications have the text under headings of their own",
     "thin-page": "neither page has a main text, and all that they show is near",
     FAR: "the texts are beyond k, and not under like headings on two sites",
-    "short": "there is little text, and it is not near enough for that",
+    "short": "the texts are within k, but not near enough for texts of their length",
     "part-of-page": "the texts are a part of pages that differ otherwise",
     "other-heading": "the headings differ",
     "one-thin": "only one of the pages has a main text",
@@ -135,8 +136,8 @@ def _under_like_headings(a: Facts, b: Facts, kin: Kinship, distance: int, k: int
     whole = kin is not Kinship.NONE and like_around and _pages_alike(a, b)
     is_view = kin is Kinship.QUERY and whole
     on_paths, size = kin is Kinship.HOST, _size(a, b)
-    within = {MIDDLE_TEXT: k / 3, LONG_TEXT: 2 * k / 3} if on_paths else {SHORT_TEXT: 2 * k / 3}
-    is_short = any(size < bytes_ and distance > most for bytes_, most in within.items())
+    limits = {MIDDLE_TEXT: 0.3, LONG_TEXT: 0.6, math.inf: 0.9} if on_paths else {SHORT_TEXT: 2 / 3}
+    is_short = any(size < bytes_ and distance > share * k for bytes_, share in limits.items())
     if is_short and not is_view:
         return Ruling(False, "short")
     if kin in ONE_HOST and max(a.share, b.share) < 0.75:

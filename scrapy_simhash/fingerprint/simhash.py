@@ -15,7 +15,13 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_simhash.fingerprint.hashing import Uint64s, hash_features, hash_ngrams, one_lane, spread
+from scrapy_simhash.fingerprint.hashing import (
+    Uint64s,
+    hash_features,
+    hash_ngrams,
+    one_lane,
+    spread,
+)
 
 BITS = (64, 128, 256)
 
@@ -78,7 +84,8 @@ class Sums(NamedTuple):
 
     Attributes:
         values: V, float64, shape (bits,), the most significant bit first.
-        hashes: one well mixed hash of each distinct feature, uint64, in any order.
+        hashes: one well mixed hash of each distinct feature, uint64, in any order; where lines have
+            weights, of those features that have more than half of the most.
     """
 
     values: Floats
@@ -111,6 +118,44 @@ def ngram_sums(text: str, n: int, bits: int = 64, seed: str | bytes | None = Non
     """
     lanes = spread(_distinct(hash_ngrams(text, n, seed)), bits)
     return Sums(bit_sums(lanes), lanes[0])
+
+
+def weighed_ngram_sums(
+    text: str, weights: Sequence[int], n: int, bits: int = 64, seed: str | bytes | None = None
+) -> Sums:
+    """Return the sums of all different n-grams of the lines of a text, which have weights.
+
+    The same as :func:`feature_sums` over a mapping of the n-grams to the most weight of the lines
+    that they stand in. None crosses from one line to the next. If no line has an n-gram, the lines
+    are one text without weights. The text is normalised already, but for its line breaks; a weight
+    is 1 or more. Lines beyond the weights do not count.
+    """
+    each = _weights_of_ngrams(text, weights, n)
+    if not each.any():
+        return ngram_sums(text.replace("\n", ""), n, bits, seed)
+    values = hash_ngrams(text, n, seed)
+    sums, hashes, heavier = np.zeros(bits), [], list[Uint64s]()
+    for weight in sorted({*weights}, reverse=True):
+        new = _distinct(values.compress(each == weight))
+        for known in filter(len, heavier):
+            new = new.compress(known.take(known.searchsorted(new), mode="clip") != new)
+        heavier.append(new)
+        lanes = spread(new, bits)
+        sums += weight * bit_sums(lanes)
+        if 2 * weight > max(weights):
+            hashes.append(lanes[0])
+    return Sums(sums, np.concatenate(hashes))
+
+
+def _weights_of_ngrams(text: str, weights: Sequence[int], n: int) -> npt.NDArray[np.uint8]:
+    """Return for each n-gram of a text the weight of its line, 0 if it crosses the end of one."""
+    lines = text.split("\n")[: len(weights)]
+    lengths = np.fromiter(map(len, lines), np.intp)
+    whole = np.maximum(lengths - n + 1, 0)
+    runs = np.zeros((len(lines), 2), np.uint8)
+    runs[:, 0] = weights[: len(lines)]
+    sizes = np.stack((whole, lengths + 1 - whole), axis=1)
+    return runs.ravel().repeat(sizes.ravel())[: max(len(text) - n + 1, 0)]
 
 
 def bit_sums(lanes: Uint64s, weights: Floats | None = None) -> Floats:

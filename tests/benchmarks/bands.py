@@ -23,7 +23,6 @@ from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.fingerprint.blocks import Bands
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
-from scrapy_simhash.fingerprint.simhash import ngram_sums
 from scrapy_simhash.offline.pages import SavedPage, read_pages
 from tests.benchmarks.documents import html_of, read_marked, text_of
 from tests.benchmarks.kinds import make_kinds
@@ -57,15 +56,14 @@ class Pages:
         values: list[bytes] = []
         blocks: list[list[bytes]] = []
         for document in islice(documents(name), SETS[name]):
-            text = text_of(document)
+            text, weights = text_of(document), ()
             if not document.body.is_text:
-                text = extract(html_of(document), recipe.extractor).text
-            normal = normalise(text)
-            if not text or text in seen or len(normal) < recipe.min_length:
+                text, weights = extract(html_of(document), recipe.extractor).to_fingerprint
+            if not text or text in seen or len(normalise(text)) < recipe.min_length:
                 continue
             seen.add(text)
-            values.append(recipe.fingerprint(text, normal).to_bytes())
-            hashes = ngram_sums(normal, recipe.spec.n).hashes
+            values.append(recipe.fingerprint(text, weights).to_bytes())
+            hashes = recipe.sums(text, weights).hashes
             blocks.append([each.of(0, hashes) for each in bands])
         self.name = name
         self.count = len(values)

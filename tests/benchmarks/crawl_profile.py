@@ -18,6 +18,7 @@ from pathlib import Path
 from scrapy_simhash.extraction.charset import utf8_html
 from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.fingerprint.facts import facts_of
+from scrapy_simhash.fingerprint.features import heavier
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from tests.benchmarks.crawl import DATA, WARM_UP, read_pages, run, serving
@@ -74,8 +75,10 @@ def stages(bodies: list[bytes]) -> None:
         decoded = clock()
         extraction = extract(html)
         extracted = clock()
-        normal = normalise(extraction.text)
-        recipe.fingerprint(extraction.text, normal)
+        lines, weights = extraction.to_fingerprint
+        counted = normalise(lines, by_line=bool(weights))
+        normal = heavier(counted, weights).replace("\n", "") if weights else counted
+        recipe.fingerprint(lines, weights, counted)
         fingerprinted = clock()
         facts_of(extraction, recipe, normal)
         ended = clock()

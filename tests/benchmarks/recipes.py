@@ -132,10 +132,10 @@ def analyse_document(document: SavedPage, recipes: Sequence[Recipe]) -> Analysed
     found = Analysed([], [])
     for recipe in recipes:
         begun = time.process_time()
-        text = text_of(document)
+        lines, weights = text_of(document), ()
         if not document.body.is_text:
-            text = extract(html_of(document), recipe.extractor).text
-        found.fingerprints.append(recipe.fingerprint(text) if text.strip() else None)
+            lines, weights = extract(html_of(document), recipe.extractor).to_fingerprint
+        found.fingerprints.append(recipe.fingerprint(lines, weights) if lines.strip() else None)
         found.ms.append(1000 * (time.process_time() - begun))
     return found
 

@@ -61,6 +61,11 @@ class Method:
     rival: Any
     judge: Judge
 
+    def sketch(self, extraction: Extraction) -> Any:
+        if self.rival:
+            return self.rival.sketch(extraction.text)
+        return self.recipe.fingerprint(*extraction.to_fingerprint)
+
     def near(
         self, pages: Pages, sketches: Sequence[Any]
     ) -> dict[tuple[int, int], tuple[int, Ruling]]:
@@ -114,9 +119,10 @@ def results(pages: Pages, tried: Sequence[Method]) -> Iterator[tuple[Method, Res
     kept: dict[Any, list[Any]] = {}
     for method in tried:
         if method.rival not in kept:
-            sketch = method.rival.sketch if method.rival else method.recipe.fingerprint
-            texts = (extraction.text for extraction in pages.extractions)
-            kept[method.rival] = [sketch(text) if text.strip() else None for text in texts]
+            kept[method.rival] = [
+                method.sketch(extraction) if extraction.text.strip() else None
+                for extraction in pages.extractions
+            ]
         near = method.near(pages, kept[method.rival])
         result = scored(pages.dataset, method.recipe, near, pages.facts, {})
         yield method, replace(result, name=method.name)

@@ -105,7 +105,7 @@ def test_the_fast_path_is_the_slow_one(text: str) -> None:
     recipe = RECIPES["default"]
     slow = fingerprint_from_sums(feature_sums(recipe.features(text), 256, "karp-rabin").values)
     assert recipe.fingerprint(text).value == slow
-    assert recipe.fingerprint(text, normalise(text)) == recipe.fingerprint(text)
+    assert recipe.fingerprint(text, (), normalise(text)) == recipe.fingerprint(text)
 
 
 @every_recipe
@@ -241,3 +241,29 @@ def test_impossible_values_are_refused(name: str, given: dict[str, Any], message
     with pytest.raises(ValueError, match=message) as caught:
         named_recipe(name, **given)
     assert "\n" not in str(caught.value)
+
+
+@given(st.lists(st.tuples(st.text(st.sampled_from("ab字 ,É"), max_size=20), st.integers(1, 3))))
+def test_the_fast_path_weighs_lines_as_the_slow_one(lines: list[tuple[str, int]]) -> None:
+    """An n-gram has the greatest weight of the lines in which it stands, and crosses none."""
+    recipe = RECIPES["default"]
+    text, weights = "\n".join(line for line, _ in lines), [weight for _, weight in lines]
+    features = recipe.features(text, weights)
+    slow = fingerprint_from_sums(feature_sums(features, 256, "karp-rabin").values)
+    assert recipe.fingerprint(text, weights).value == slow
+    assert recipe.fingerprint(text, weights, normalise(text, by_line=True)).value == slow
+    assert recipe.steps(text, weights).fingerprint.value == slow
+
+
+@every_recipe
+def test_lines_of_less_than_half_of_the_weight_give_no_block_values(recipe: Recipe) -> None:
+    """A page is found by the lines that are surely its text; other recipes take no others."""
+    text, more = TEXTS["english"].replace("\n", " "), TEXTS["chinese"].replace("\n", " ")
+    plain = recipe.fingerprint(text, [3])
+    weighed = recipe.fingerprint(f"{text}\n{more}", [3, 1])
+    if recipe.name != "classic":  # its blocks are slices of the fingerprint
+        assert weighed.blocks == plain.blocks
+    if recipe.name in ("default", "compact"):
+        assert 0 < distance(weighed, plain) < distance(recipe.fingerprint(text + more), plain)
+    else:
+        assert weighed == plain

@@ -37,7 +37,13 @@ QUERY, HOST, VERSIONS, DOMAIN, SITES = Kinship
 
 
 def test_like_headings_and_near_texts_make_a_copy() -> None:
-    assert rule(STORY, STORY, HOST, 48, 48) == (True, "like-headings")
+    for kin in (QUERY, VERSIONS, DOMAIN):
+        assert rule(STORY, STORY, kin, 48, 48) == (True, "like-headings")
+
+
+def test_under_two_paths_of_one_host_texts_have_to_be_a_tenth_nearer() -> None:
+    assert rule(STORY, STORY, HOST, 43, 48) == (True, "like-headings")
+    assert rule(STORY, STORY, HOST, 44, 48) == (False, "short")
 
 
 def test_like_headings_on_two_sites_count_a_third_beyond_k() -> None:
@@ -89,21 +95,21 @@ def test_short_texts_have_to_be_nearer() -> None:
 
 def test_short_texts_under_two_paths_of_one_host_have_to_be_nearer_still() -> None:
     short, other = page(text=450, shown=500), page(text=550, shown=600)
-    assert rule(short, other, HOST, 16, 48) == (True, "like-headings")
-    assert rule(short, other, HOST, 17, 48) == (False, "short")
+    assert rule(short, other, HOST, 14, 48) == (True, "like-headings")
+    assert rule(short, other, HOST, 15, 48) == (False, "short")
     for kin in (QUERY, VERSIONS, DOMAIN, SITES):
         assert rule(short, other, kin, 48, 48) == (True, "like-headings")
 
 
 def test_a_reply_that_quotes_a_mail_is_no_copy_of_it() -> None:
     mail, reply = page(text=1400, shown=1500), page(text=1600, shown=1700)
-    assert rule(mail, reply, HOST, 32, 48) == (True, "like-headings")
-    assert rule(mail, reply, HOST, 33, 48) == (False, "short")
-    for other, kin in ((STORY, HOST), (mail, QUERY), (mail, VERSIONS), (mail, DOMAIN)):
-        assert rule(other, other, kin, 48, 48) == (True, "like-headings")
+    assert rule(mail, reply, HOST, 28, 48) == (True, "like-headings")
+    assert rule(mail, reply, HOST, 29, 48) == (False, "short")
+    for kin in (QUERY, VERSIONS, DOMAIN):
+        assert rule(mail, mail, kin, 48, 48) == (True, "like-headings")
 
 
-@pytest.mark.parametrize("distance", [0, 48])
+@pytest.mark.parametrize("distance", [0, 43])
 def test_a_text_of_one_host_that_is_much_longer_is_no_copy(distance: int) -> None:
     alike, longer = page(text=6300, shown=7000), page(text=7000, shown=7400)
     for kin in (HOST, QUERY):
@@ -147,7 +153,7 @@ def test_records_under_one_heading_share_a_notice_and_are_no_copies() -> None:
     assert rule(line, other_line, QUERY, 32, 48) == (True, "like-headings")
     for shown, around in ((2400, 0x1FF), (1700, 0x3FF)):
         other = page(text=1400, shown=shown, around=around)
-        assert rule(line, other, HOST, 32, 48) == (True, "like-headings")
+        assert rule(line, other, HOST, 28, 48) == (True, "like-headings")
     first, second = page(text=1600, shown=2400), page(text=1600, shown=2400, around=0x3FF)
     assert rule(first, second, HOST, 32, 48) == (True, "like-headings")
 
