@@ -9,6 +9,7 @@ import pytest
 
 from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.extraction.main_text import measures
+from scrapy_simhash.fingerprint.features import heavier
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 from tests.pages import article
@@ -54,6 +55,27 @@ def test_two_templates_give_the_same_text() -> None:
     for template in (MODERN, TABLES):
         html = template.format(body=tagged(texts), other=article(9, words=30))
         assert lines_of(html) == texts
+
+
+@pytest.mark.parametrize("site", SITES)
+def test_the_text_is_the_heavier_lines_of_what_is_weighed(site: str) -> None:
+    """Lines that nearly are main text stand among them, with less than half of the weight."""
+    found = extract(SITES[site](paragraphs(1)))
+    lines = found.weighed.split("\n")
+    assert len(lines) == len(found.weights)
+    assert set(found.weights) <= {1, 2, 3}
+    assert heavier(*found.to_fingerprint) == found.text
+
+
+@pytest.mark.parametrize(
+    ("line", "weight"), [("<div class=related>{}</div>", 2), ("<aside><p>{}</p></aside>", 1)]
+)
+def test_a_less_sure_line_counts_less(line: str, weight: int) -> None:
+    """Whether it is just taken or just not, it has little of the fingerprint."""
+    texts = paragraphs(1)
+    body = tagged(texts) + line.format(article(8, words=30))
+    html = MODERN.format(body=body, other=article(9, words=30))
+    assert extract(html).weights == (3, 3, 3, 3, weight)
 
 
 def test_breaks_end_lines_and_inline_tags_do_not() -> None:
@@ -166,8 +188,8 @@ def shingles(text: str) -> set[str]:
 
 
 def distance(one: str, other: str) -> int:
-    texts = (extract(one).text, extract(other).text)
-    return hamming_distance(*(RECIPE.fingerprint(text).value for text in texts))
+    texts = (extract(one).to_fingerprint, extract(other).to_fingerprint)
+    return hamming_distance(*(RECIPE.fingerprint(*text).value for text in texts))
 
 
 @pytest.mark.parametrize("body", [english_body, chinese_body])
