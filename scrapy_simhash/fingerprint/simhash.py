@@ -134,17 +134,20 @@ def weighed_ngram_sums(
     if not each.any():
         return ngram_sums(text.replace("\n", ""), n, bits, seed)
     values = hash_ngrams(text, n, seed)
-    sums, hashes, heavier = np.zeros(bits), [], list[Uint64s]()
-    for weight in sorted({*weights}, reverse=True):
+    levels = sorted({*weights}, reverse=True)
+    groups: list[Uint64s] = []
+    for weight in levels:
         new = _distinct(values.compress(each == weight))
-        for known in filter(len, heavier):
+        for known in filter(len, groups):
             new = new.compress(known.take(known.searchsorted(new), mode="clip") != new)
-        heavier.append(new)
-        lanes = spread(new, bits)
-        sums += weight * bit_sums(lanes)
-        if 2 * weight > max(weights):
-            hashes.append(lanes[0])
-    return Sums(sums, np.concatenate(hashes))
+        groups.append(new)
+    lanes = spread(np.concatenate(groups), bits)
+    own = np.repeat(levels, [len(group) for group in groups])
+    # Most have the greatest weight; counting the others several times is less than another pass.
+    surest = len(groups[0])
+    others = lanes[:, surest:].repeat(own[surest:], axis=1)
+    sums = levels[0] * bit_sums(lanes[:, :surest]) + bit_sums(others)
+    return Sums(sums, lanes[0].compress(2 * own > levels[0]))
 
 
 def _weights_of_ngrams(text: str, weights: Sequence[int], n: int) -> npt.NDArray[np.uint8]:
