@@ -8,14 +8,14 @@ so:
 1. Two pages with like headings are copies if their texts are within k; on two sites within 4/3 k,
    because a mirror has notices of its own among the text; on one host only if the shorter text has
    three quarters of the longer one. Where the shorter text has less than 300 bytes, they have to
-   be within 2/3 k, unless their surroundings are alike and one of their addresses has a query: two
-   views of one list. Where they stand on one host without a query, they have to be within .9 k,
-   .6 k for less than 1,500 bytes, and .3 k for less than 500, because many pages of a reference
-   have one general heading, and a mail quotes another one. On one site, a text that is less than a
-   quarter of its page does not count without like surroundings. On one host, a text of less than
-   three quarters of both pages does not, either, if it is the same (k/16) and an address has a
-   query, because each page of a list has one text above it; or if it has less than 1,500 bytes and
-   none has a query, because many records have one notice below them.
+   be within 2/3 k, unless their surroundings are alike and they are two views of one list: one path
+   or file name, with a query. Other pages of one host have to be within .9 k, .6 k for less than
+   1,500 bytes, and .3 k for less than 500, because many pages of a reference have one general
+   heading, and a mail quotes another one. On one site, a text that is less than a quarter of its
+   page does not count without like surroundings. On one host, a text of less than three quarters of
+   both pages does not, either, if it is the same (k/16) in two views, because each page of a list
+   has one text above it; or if it has less than 1,500 bytes in other pages, because many records
+   have one notice below them.
 2. Two pages with other headings may be one story in two publications: on two sites, with names
    and surroundings of their own, they are copies if their texts are within k and are what the pages
    are about, which a text is that has the words of a heading, or that is long and half of its page.
@@ -25,7 +25,7 @@ so:
    1,500 bytes within k/16 that are four fifths of their pages need no name.
 3. A page without main text has the fingerprint of all that it shows. Two of them are copies if
    they have like headings, are of like length, and within 2/3 k; on one host, where the template
-   is most of what they show, within k/4, or k/6 if no address has a query.
+   is most of what they show, within k/4 in two views, or k/6.
 """
 
 import math
@@ -72,7 +72,7 @@ REASONS = {
 class Kinship(Enum):
     """How two addresses are related."""
 
-    QUERY = "one host, and one of the addresses has a query"
+    QUERY = "one path or file name on one host, and one of the addresses has a query"
     HOST = "one host"
     VERSIONS = "two hosts of one registered domain, and one path or file name"
     DOMAIN = "two hosts of one registered domain"
@@ -215,7 +215,8 @@ def kinship(key: str, other: str) -> Kinship:
     """
     (one, name, query), (two, other_name, other_query) = _place(key), _place(other)
     if one == two or not (one and two):
-        return Kinship.QUERY if query or other_query else Kinship.HOST
+        is_view = name == other_name and (query or other_query)
+        return Kinship.QUERY if is_view else Kinship.HOST
     if registered_domain(one) == registered_domain(two):
         return Kinship.VERSIONS if (name, query) == (other_name, other_query) else Kinship.DOMAIN
     return Kinship.NONE
