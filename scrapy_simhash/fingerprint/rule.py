@@ -10,8 +10,9 @@ so:
    three quarters of the longer one. Where the shorter text has less than 300 bytes, they have to
    be within 2/3 k, unless their surroundings are alike and they are two views of one list: one path
    or file name, with a query. Other pages of one host have to be within .9 k, .6 k for less than
-   1,500 bytes, and .3 k for less than 500, because many pages of a reference have one general
-   heading, and a mail quotes another one. On one site, a text that is less than a quarter of its
+   1,500 bytes, and .3 k for less than 500 or where a tenth of the page stands around them and
+   differs, because many pages of a reference have one general heading, a mail quotes another one,
+   and a job is advertised for several towns. On one site, a text that is less than a quarter of its
    page does not count without like surroundings. On one host, a text of less than three quarters of
    both pages does not, either, if it is the same (k/16) in two views, because each page of a list
    has one text above it; or if it has less than 1,500 bytes in other pages, because many records
@@ -42,6 +43,7 @@ from scrapy_simhash.keys import registered_domain
 
 SHORT_TEXT = 300  # bytes
 MIDDLE_TEXT = 500  # bytes
+FIELDS_ALIKE = 3  # of 64 bits around the texts
 PAGES_ALIKE = 12  # of 64 bits around the texts
 RECORDS_ALIKE = 9  # of 64 bits around the texts
 TEMPLATES_ALIKE = 18  # of 64 bits around the texts
@@ -136,7 +138,9 @@ def _under_like_headings(a: Facts, b: Facts, kin: Kinship, distance: int, k: int
     whole = kin is not Kinship.NONE and like_around and _pages_alike(a, b)
     is_view = kin is Kinship.QUERY and whole
     on_paths, size = kin is Kinship.HOST, _size(a, b)
-    limits = {MIDDLE_TEXT: 0.3, LONG_TEXT: 0.6, math.inf: 0.9} if on_paths else {SHORT_TEXT: 2 / 3}
+    fields_differ = _share(a, b) < 0.9 and _around(a, b) > FIELDS_ALIKE
+    of_paths = {MIDDLE_TEXT: 0.3, LONG_TEXT: 0.3 if fields_differ else 0.6, math.inf: 0.9}
+    limits = of_paths if on_paths else {SHORT_TEXT: 2 / 3}
     is_short = any(size < bytes_ and distance > share * k for bytes_, share in limits.items())
     if is_short and not is_view:
         return Ruling(False, "short")

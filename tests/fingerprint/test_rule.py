@@ -109,6 +109,13 @@ def test_a_reply_that_quotes_a_mail_is_no_copy_of_it() -> None:
         assert rule(mail, mail, kin, 48, 48) == (True, "like-headings")
 
 
+def test_one_job_in_two_towns_is_told_apart_by_what_stands_around_its_text() -> None:
+    for around, shown, most in ((0b111, 1800, 28), (0b1111, 1800, 14), (0b1111, 1500, 28)):
+        job, other = (page(text=1400, shown=shown, around=bits) for bits in (0, around))
+        assert rule(job, other, HOST, most, 48) == (True, "like-headings")
+        assert rule(job, other, HOST, most + 1, 48) == (False, "short")
+
+
 @pytest.mark.parametrize("distance", [0, 43])
 def test_a_text_of_one_host_that_is_much_longer_is_no_copy(distance: int) -> None:
     alike, longer = page(text=6300, shown=7000), page(text=7000, shown=7400)
@@ -153,7 +160,7 @@ def test_records_under_one_heading_share_a_notice_and_are_no_copies() -> None:
     assert rule(line, other_line, QUERY, 32, 48) == (True, "like-headings")
     for shown, around in ((2400, 0x1FF), (1700, 0x3FF)):
         other = page(text=1400, shown=shown, around=around)
-        assert rule(line, other, HOST, 28, 48) == (True, "like-headings")
+        assert rule(line, other, HOST, 14, 48) == (True, "like-headings")
     first, second = page(text=1600, shown=2400), page(text=1600, shown=2400, around=0x3FF)
     assert rule(first, second, HOST, 32, 48) == (True, "like-headings")
 
