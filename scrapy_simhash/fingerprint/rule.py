@@ -19,7 +19,8 @@ so:
    have one notice below them.
 2. Two pages with other headings may be one story in two publications: on two sites, with names
    and surroundings of their own, they are copies if their texts are within k and are what the pages
-   are about, which a text is that has the words of a heading, or that is long and half of its page.
+   are about, which a text is that has the words of a heading, or that is long and half of its page;
+   beyond 2/3 k, under surroundings of one program, both texts have the words of their headings.
    In one publication they are siblings, unless their texts are half of their pages and have one
    name: texts of 500 bytes within 2/3 k that have one path or file name on two hosts of a domain,
    or of 1,500 bytes within k/2 whose own names are alike, beside the name of the site. Texts of
@@ -47,6 +48,7 @@ FIELDS_ALIKE = 3  # of 64 bits around the texts
 PAGES_ALIKE = 12  # of 64 bits around the texts
 RECORDS_ALIKE = 9  # of 64 bits around the texts
 TEMPLATES_ALIKE = 18  # of 64 bits around the texts
+PROGRAMS_ALIKE = 20  # of 64 bits around the texts
 LIKE_TEXTS = 0.75  # the shorter of two lengths, as a share of the longer one
 LIKE_PAGES = 0.7
 
@@ -126,7 +128,7 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
         return _under_like_headings(a, b, kin, distance, k)
     if _have_one_name(a, b, kin, distance, k):
         return Ruling(True, "long-text")
-    if not one_publication(a, b, kin) and _is_what_both_are_about(a, b):
+    if not one_publication(a, b, kin) and _is_what_both_are_about(a, b, distance, k):
         return Ruling(True, "other-site")
     return Ruling(False, "other-heading")
 
@@ -167,8 +169,11 @@ def _have_one_name(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> b
     return share >= 0.8 and 16 * distance <= k
 
 
-def _is_what_both_are_about(a: Facts, b: Facts) -> bool:
+def _is_what_both_are_about(a: Facts, b: Facts, distance: int, k: int) -> bool:
     """Return whether the texts are the pages' subject, and no notice that they share."""
+    # Two shops of one program may have one notice below all that they sell.
+    if 3 * distance > 2 * k and _around(a, b) <= PROGRAMS_ALIKE and not (a.backed and b.backed):
+        return False
     if _size(a, b) >= LONG_TEXT and _share(a, b) >= 0.5:
         return True
     # A longer text is needed if no name tells the two publications apart.

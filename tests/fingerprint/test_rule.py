@@ -179,6 +179,15 @@ def test_siblings_on_two_mirrors_are_no_copies(sibling: Facts) -> None:
     assert rule(STORY, sibling, SITES, 25, 48) == (False, "other-heading")
 
 
+def test_two_shops_of_one_program_may_have_one_notice_below_other_products() -> None:
+    silent = page(backed=False)
+    like, unlike = (page(2, 2, 2, site=2, around=2**bits - 1) for bits in (20, 21))
+    assert rule(silent, like, SITES, 32, 48) == (True, "other-site")
+    assert rule(silent, like, SITES, 33, 48) == (False, "other-heading")
+    for one, other in ((silent, unlike), (STORY, like)):
+        assert rule(one, other, SITES, 48, 48) == (True, "other-site")
+
+
 def test_a_story_elsewhere_has_the_words_of_a_heading_or_fills_its_page() -> None:
     notice = {"site": 2, "around": 2**32 - 1, "backed": False}
     unnamed = page(backed=False)
