@@ -24,10 +24,10 @@ def pages(
 
 
 def test_pairs_count_from_the_k_with_which_the_rule_calls_them_copies() -> None:
-    # The rule wants two short texts of one host nearer: within a third of k.
+    # The rule wants two short texts of one host nearer: within three tenths of k.
     facts = Facts(1, 2, 3, 4, 5, text_steps=40, page_steps=40, thin=False, backed=True).to_bytes()
     near = [((0, 1), 4)]
-    assert [copies(pages([0, 0b1111], facts, 256), near, k) for k in (11, 12)] == [[], near]
+    assert [copies(pages([0, 0b1111], facts, 256), near, k) for k in (13, 14)] == [[], near]
 
 
 def made(near: int, far: int) -> tuple[list[Near], dict[tuple[int, int], bool]]:
