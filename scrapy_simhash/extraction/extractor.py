@@ -42,6 +42,7 @@ class Extraction:
         weighed: the lines of the text among others that may be main text, too; empty where all of
             the text is equally sure.
         weights: of each of these lines, from 1; those of the text have more than half of the most.
+        linked: the share of the text that stands in links, where the extractor tells it.
     """
 
     text: str
@@ -53,6 +54,7 @@ class Extraction:
     labels: tuple[str, ...] = ()
     weighed: str = ""
     weights: tuple[int, ...] = ()
+    linked: float = 0.0
 
     @property
     def to_fingerprint(self) -> tuple[str, tuple[int, ...]]:
@@ -124,10 +126,11 @@ def _main(html: str | bytes) -> Extraction:
     found = main_text(page)
     if found is None:
         return _extraction(shown_text(page), page, thin=True)
-    lines, weights = found
-    text = "\n".join([line for line, weight in zip(*found, strict=True) if weight >= TAKEN])
-    extraction = _extraction(text, page)
-    return replace(extraction, weighed="\n".join(lines), weights=tuple(weights))
+    lines, weights, linked = found
+    pairs = zip(lines, weights, strict=True)
+    extraction = _extraction("\n".join([line for line, weight in pairs if weight >= TAKEN]), page)
+    weighed = "\n".join(lines)
+    return replace(extraction, weighed=weighed, weights=tuple(weights), linked=linked)
 
 
 def _shown(html: str | bytes) -> Extraction:

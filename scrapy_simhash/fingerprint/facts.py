@@ -22,6 +22,7 @@ FACTS_SIZE = _LAYOUT.size
 _LONGEST_HEADING = 1000  # characters; a page may call its whole text its title
 _HEADINGS = 3
 _STEPS = 8  # of a length, to an octave
+_LINKED_STEPS = 63  # of a share; it has the six bits that two flags leave of a byte
 _NGRAM = 5  # characters
 #: From so many bytes on, a text says by itself what its page is.
 LONG_TEXT = 1500
@@ -80,6 +81,7 @@ class Facts:
         thin: the page has no main text, and the fingerprint is of all that it shows.
         backed: the main text has at least half of the words of the title's own part or of the
             heading, so it is what the page is about.
+        linked: the share of the main text that stands in links, in steps of a 63rd.
     """
 
     headings: int
@@ -91,11 +93,12 @@ class Facts:
     page_steps: int
     thin: bool
     backed: bool
+    linked: float = 0.0
 
     def to_bytes(self) -> bytes:
         """Return the facts as an index keeps them."""
         hashes = self.headings, self.title, self.heading, self.site, self.around
-        flags = self.thin | self.backed << 1
+        flags = self.thin | self.backed << 1 | round(_LINKED_STEPS * self.linked) << 2
         return _LAYOUT.pack(*hashes, self.text_steps, self.page_steps, flags)
 
     @classmethod
@@ -108,12 +111,18 @@ class Facts:
         if len(data) != FACTS_SIZE:
             raise ValueError(f"the facts of a page have {FACTS_SIZE} bytes, not {len(data)}")
         *numbers, flags = _LAYOUT.unpack(data)
-        return cls(*numbers, thin=bool(flags & 1), backed=bool(flags & 2))  # type: ignore[misc]
+        thin, backed, linked = bool(flags & 1), bool(flags & 2), (flags >> 2) / _LINKED_STEPS
+        return cls(*numbers, thin=thin, backed=backed, linked=linked)  # type: ignore[misc]
 
     @property
     def text_bytes(self) -> float:
         """The length of the main text, within 5%."""
         return 2 ** (self.text_steps / _STEPS)
+
+    @property
+    def own_bytes(self) -> float:
+        """The length of what the main text says outside links."""
+        return self.text_bytes * (1 - self.linked)
 
     @property
     def page_bytes(self) -> float:
@@ -124,6 +133,11 @@ class Facts:
     def share(self) -> float:
         """The share of the main text in what the page shows, within 10%; not above 1."""
         return min(1.0, self.text_bytes / self.page_bytes)
+
+    @property
+    def own_share(self) -> float:
+        """The share of :attr:`own_bytes` in what the page shows; not above 1."""
+        return min(1.0, self.own_bytes / self.page_bytes)
 
 
 def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) -> bytes:
@@ -160,6 +174,7 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
         page_steps=_steps(once * (_size(text) + _size(shown))),
         thin=extraction.thin,
         backed=backed,
+        linked=extraction.linked,
     ).to_bytes()
 
 

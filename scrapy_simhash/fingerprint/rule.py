@@ -16,7 +16,8 @@ so:
    page does not count without like surroundings. On one host, a text of less than three quarters of
    both pages does not, either, if it is the same (k/16) in two views, because each page of a list
    has one text above it; or if it has less than 1,500 bytes in other pages, because many records
-   have one notice below them.
+   have one notice below them. In lengths and shares of pages of one host, links do not count,
+   because a list of the thread may stand below each of its mails.
 2. Two pages with other headings may be one story in two publications: on two sites, with names
    and surroundings of their own, they are copies if their texts are within k and are what the pages
    are about, which a text is that has the words of a heading, or that is long and half of its page;
@@ -139,14 +140,15 @@ def _under_like_headings(a: Facts, b: Facts, kin: Kinship, distance: int, k: int
     like_around = _around(a, b) <= PAGES_ALIKE
     whole = kin is not Kinship.NONE and like_around and _pages_alike(a, b)
     is_view = kin is Kinship.QUERY and whole
-    on_paths, size = kin is Kinship.HOST, _size(a, b)
+    on_paths = kin is Kinship.HOST
+    size = min(a.own_bytes, b.own_bytes) if kin in ONE_HOST else _size(a, b)
     fields_differ = _share(a, b) < 0.9 and _around(a, b) > FIELDS_ALIKE
     of_paths = {MIDDLE_TEXT: 0.3, LONG_TEXT: 0.3 if fields_differ else 0.6, math.inf: 0.9}
     limits = of_paths if on_paths else {SHORT_TEXT: 2 / 3}
     is_short = any(size < bytes_ and distance > share * k for bytes_, share in limits.items())
     if is_short and not is_view:
         return Ruling(False, "short")
-    if kin in ONE_HOST and max(a.share, b.share) < 0.75:
+    if kin in ONE_HOST and max(a.own_share, b.own_share) < 0.75:
         is_notice = size < LONG_TEXT and _around(a, b) > RECORDS_ALIKE
         stands_above_list = 16 * distance <= k and not like_around
         is_part = is_notice if on_paths else stands_above_list

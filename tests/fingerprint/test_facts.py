@@ -181,6 +181,16 @@ def test_lengths_count_bytes() -> None:
     assert facts(text="汉" * 100).text_bytes == pytest.approx(300, rel=0.05)
 
 
+def test_links_are_no_part_of_what_a_text_says_itself() -> None:
+    said = "A sentence of the text that stands in no link, and another one. "
+    half = f'<p>{said}<a href="/">{said}</a></p>'
+    known = facts(extract(f"<h1>A story</h1><article>{half * 20}</article>"))
+    assert known.linked == pytest.approx(0.5, abs=0.02)
+    assert known.own_bytes == pytest.approx(known.text_bytes / 2, rel=0.05)
+    assert known.own_share == pytest.approx(known.share / 2, rel=0.05)
+    assert facts().linked == 0
+
+
 def test_text_in_other_lines_than_the_page_counts_once() -> None:
     one = facts(text="a text of the page\n" * 50, shown="a text of the page\n" * 50 + "a menu")
     other = facts(text="a text of the page " * 50, shown="a text of the page\n" * 50 + "a menu")

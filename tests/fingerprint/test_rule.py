@@ -24,9 +24,10 @@ def page(
     shown: int = 6000,
     thin: bool = False,
     backed: bool = True,
+    linked: float = 0,
 ) -> Facts:
     steps = [round(8 * math.log2(length)) for length in (text, shown)]
-    return Facts(headings, title, heading, site, around, *steps, thin, backed)
+    return Facts(headings, title, heading, site, around, *steps, thin, backed, linked)
 
 
 STORY = page()
@@ -163,6 +164,15 @@ def test_records_under_one_heading_share_a_notice_and_are_no_copies() -> None:
         assert rule(line, other, HOST, 14, 48) == (True, "like-headings")
     first, second = page(text=1600, shown=2400), page(text=1600, shown=2400, around=0x3FF)
     assert rule(first, second, HOST, 32, 48) == (True, "like-headings")
+
+
+def test_on_one_host_links_do_not_count_in_the_lengths_of_texts() -> None:
+    mail, other = (page(text=3000, shown=3600, around=around, linked=0.9) for around in (0, 1023))
+    assert rule(mail, mail, HOST, 14, 48) == (True, "like-headings")
+    assert rule(mail, mail, HOST, 15, 48) == (False, "short")
+    assert rule(mail, other, HOST, 0, 48) == (False, "part-of-page")
+    for kin in (VERSIONS, DOMAIN, SITES):
+        assert rule(mail, other, kin, 48, 48) == (True, "like-headings")
 
 
 def test_two_publications_may_print_a_story_under_headings_of_their_own() -> None:
