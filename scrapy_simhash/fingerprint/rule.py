@@ -13,11 +13,12 @@ so:
    1,500 bytes, and .3 k for less than 500 or where a tenth of the page stands around them and
    differs, because many pages of a reference have one general heading, a mail quotes another one,
    and a job is advertised for several towns. On one site, a text that is less than a quarter of its
-   page does not count without like surroundings. On one host, a text of less than three quarters of
-   both pages does not, either, if it is the same (k/16) in two views, because each page of a list
-   has one text above it; or if it has less than 1,500 bytes in other pages, because many records
-   have one notice below them. In lengths and shares of pages of one host, links do not count,
-   because a list of the thread may stand below each of its mails.
+   page does not count without like surroundings; on two sites not at all if it has less than 300
+   bytes, because the program behind both may have put it there. On one host, a text of less than
+   three quarters of both pages does not, either, if it is the same (k/16) in two views, because
+   each page of a list has one text above it; or if it has less than 1,500 bytes in other pages,
+   because many records have one notice below them. In lengths and shares of pages of one host,
+   links do not count, because a list of the thread may stand below each of its mails.
 2. Two pages with other headings may be one story in two publications: on two sites, with names
    and surroundings of their own, they are copies if their texts are within k and are what the pages
    are about, which a text is that has the words of a heading, or that is long and half of its page;
@@ -154,7 +155,7 @@ def _under_like_headings(a: Facts, b: Facts, kin: Kinship, distance: int, k: int
         is_part = is_notice if on_paths else stands_above_list
         if is_part:
             return Ruling(False, "part-of-page")
-    if kin is Kinship.NONE or _share(a, b) >= 0.25:
+    if _share(a, b) >= 0.25 or (kin is Kinship.NONE and size >= SHORT_TEXT):
         return Ruling(True, "like-headings")
     return Ruling(True, "whole-page") if whole else Ruling(False, "part-of-page")
 

@@ -144,6 +144,13 @@ def test_a_small_part_of_a_page_counts_only_if_the_rest_is_alike() -> None:
         assert rule(part, other, SITES, 0, 48) == (True, "like-headings")
 
 
+def test_on_two_sites_a_short_text_that_is_a_small_part_of_a_page_does_not_count() -> None:
+    notice = page(text=280, shown=1800)
+    for other in (notice, page(text=280, shown=600)):
+        assert rule(notice, other, SITES, 0, 48) == (False, "part-of-page")
+    assert rule(page(text=280, shown=600), page(text=280, shown=900), SITES, 0, 48).is_copy
+
+
 def test_the_next_page_of_a_list_has_the_same_text_above_it_and_is_no_copy() -> None:
     first, second = page(text=2000, shown=3400), page(text=2000, shown=3400, around=0x1FFF)
     assert rule(first, second, QUERY, 3, 48) == (False, "part-of-page")
