@@ -30,7 +30,7 @@ _VERSIONS = {
     **dict.fromkeys(("characters", "words", "keywords", "pypi"), 1),
     "main": 5,
     "text": 1,
-    "facts": 4,
+    "facts": 5,
 }
 
 
