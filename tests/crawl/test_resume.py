@@ -96,7 +96,8 @@ def test_every_real_page_has_a_delivered_copy_when_the_job_is_stopped(tmp_path: 
     assert job.run() == 0
     recipe = named_recipe("default")
     urls = set(job.delivered())
-    values = {p["url"]: recipe.fingerprint(extract(p["html"]).text).value for p in pages}
+    texts = {page["url"]: extract(page["html"]).to_fingerprint for page in pages}
+    values = {url: recipe.fingerprint(*text).value for url, text in texts.items()}
     delivered = [value for url, value in values.items() if url in urls]
     lost = [
         url
