@@ -16,10 +16,9 @@ so:
    page does not count without like surroundings; on two sites not at all if it has less than 300
    bytes, because the program behind both may have put it there. On one host, a text of less than
    three quarters of both pages does not, either, if it is the same (k/16) in two views, because
-   each page of a list has one text above it; or in other pages, because many records have one
-   notice below them; there, what stands around less than 1,500 bytes has to be still more alike.
-   In lengths and shares of pages of one host, links do not count, because a list of the thread may
-   stand below each of its mails.
+   each page of a list has one text above it; or if it has less than 1,500 bytes in other pages,
+   because many records have one notice below them. In lengths and shares of pages of one host,
+   links do not count, because a list of the thread may stand below each of its mails.
 2. Two pages with other headings may be one story in two publications: on two sites, with names
    and surroundings of their own, they are copies if their texts are within k and are what the pages
    are about, which a text is that has the words of a heading, or that is long and half of its page;
@@ -151,9 +150,10 @@ def _under_like_headings(a: Facts, b: Facts, kin: Kinship, distance: int, k: int
     if is_short and not is_view:
         return Ruling(False, "short")
     if kin in ONE_HOST and max(a.own_share, b.own_share) < 0.75:
-        is_notice = on_paths and size < LONG_TEXT and _around(a, b) > RECORDS_ALIKE
-        stands_among_others = not like_around and (on_paths or 16 * distance <= k)
-        if is_notice or stands_among_others:
+        is_notice = size < LONG_TEXT and _around(a, b) > RECORDS_ALIKE
+        stands_above_list = 16 * distance <= k and not like_around
+        is_part = is_notice if on_paths else stands_above_list
+        if is_part:
             return Ruling(False, "part-of-page")
     if _share(a, b) >= 0.25 or (kin is Kinship.NONE and size >= SHORT_TEXT):
         return Ruling(True, "like-headings")
