@@ -7,18 +7,19 @@ so:
 
 1. Two pages with like headings are copies if their texts are within k; on two sites within 4/3 k,
    because a mirror has notices of its own among the text; on one host only if the shorter text has
-   three quarters of the longer one. Where the shorter text has less than 300 bytes, they have to
-   be within 2/3 k, unless their surroundings are alike and they are two views of one list: one path
-   or file name, with a query. Other pages of one host have to be within .9 k, .6 k for less than
-   1,500 bytes, and .3 k for less than 500 or where a tenth of the page stands around them and
-   differs, because many pages of a reference have one general heading, a mail quotes another one,
-   and a job is advertised for several towns. On one site, a text that is less than a quarter of its
-   page does not count without like surroundings; on two sites not at all if it has less than 300
-   bytes, because the program behind both may have put it there. On one host, a text of less than
-   three quarters of both pages does not, either, if it is the same (k/16) in two views, because
-   each page of a list has one text above it; or if it has less than 1,500 bytes in other pages,
-   because many records have one notice below them. In lengths and shares of pages of one host,
-   links do not count, because a list of the thread may stand below each of its mails.
+   three quarters of the longer one. Where the shorter text has less than 300 bytes, they have to be
+   within 2/3 k, unless their surroundings are alike and they are two views of one list: one path or
+   file name with a query, or a file name that is in the other's query. Other pages of one host have
+   to be within .9 k, .6 k for less than 1,500 bytes, and .3 k for less than 500 or where a tenth of
+   the page stands around them and differs, because many pages of a reference have one general
+   heading, a mail quotes another one, and a job is advertised for several towns. On one site, a
+   text that is less than a quarter of its page does not count without like surroundings; on two
+   sites not at all if it has less than 300 bytes, because the program behind both may have put it
+   there. On one host, a text of less than three quarters of both pages does not, either, if it is
+   the same (k/16) in two views, because each page of a list has one text above it; or if it has
+   less than 1,500 bytes in other pages, because many records have one notice below them. In lengths
+   and shares of pages of one host, links do not count, because a list of the thread may stand below
+   each of its mails.
 2. Two pages with other headings may be one story in two publications: on two sites, with names
    and surroundings of their own, they are copies if their texts are within k and are what the pages
    are about, which a text is that has the words of a heading, or that is long and half of its page;
@@ -78,7 +79,7 @@ REASONS = {
 class Kinship(Enum):
     """How two addresses are related."""
 
-    QUERY = "one path or file name on one host, and one of the addresses has a query"
+    QUERY = "one host; one path or file name and a query, or a query with the other's name in it"
     HOST = "one host"
     VERSIONS = "two hosts of one registered domain, and one path or file name"
     DOMAIN = "two hosts of one registered domain"
@@ -227,7 +228,9 @@ def kinship(key: str, other: str) -> Kinship:
     """
     (one, name, query), (two, other_name, other_query) = _place(key), _place(other)
     if one == two or not (one and two):
-        is_view = name == other_name and (query or other_query)
+        # A wiki has a page as /Flour and as ?title=Flour.
+        named = f"={name}&" in f"{other_query}&" or f"={other_name}&" in f"{query}&"
+        is_view = (query or other_query) and (name == other_name or named)
         return Kinship.QUERY if is_view else Kinship.HOST
     if registered_domain(one) == registered_domain(two):
         return Kinship.VERSIONS if (name, query) == (other_name, other_query) else Kinship.DOMAIN

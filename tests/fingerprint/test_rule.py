@@ -262,6 +262,8 @@ def test_headings_are_compared_as_the_sites_are_related(
         ("http://a.com/list", "https://A.com/list?sort=2", QUERY),
         ("http://a.com/in/7?ref=1", "http://a.com/7", QUERY),
         ("http://a.com/item/7?ref=1", "http://a.com/item/8?ref=1", HOST),
+        ("http://a.com/index.php/Flour", "http://a.com/index.php?oldid=4&title=Flour", QUERY),
+        ("http://a.com/index.php/Flour", "http://a.com/index.php?title=Flours", HOST),
         ("http://a.com/1", "POST 0011 http://a.com/2", HOST),
         ("http://a.com/", "http://www.a.com/", VERSIONS),
         ("http://a.com/1", "http://www.a.com/2", DOMAIN),
