@@ -114,19 +114,6 @@ def test_item_whose_key_a_later_pipeline_changes_is_an_original(crawl: Any, site
     assert len(crawled.items) == crawled.stat("items_dropped") == 1
 
 
-def test_item_of_which_a_later_pipeline_makes_nothing_is_an_original(crawl: Any, site: Any) -> None:
-    """Its copy does not wait for the end of a lease."""
-
-    class Storage:
-        def process_item(self, item: Any, spider: Any = None) -> Any:
-            return None
-
-    items = [{"url": f"http://{host}.example/1", "text": article(1)} for host in "ab"]
-    settings = {**TEXT, "ITEM_PIPELINES": {Storage: 300}, "SIMHASH_LEASE": 2}
-    crawled = crawl(Items, settings=settings, site=site, items=items)
-    assert crawled.stat("items_dropped") == 1
-
-
 def test_items_of_one_key_are_originals_with_all_their_texts(
     crawl: Any, site: Any, tmp_path: Path
 ) -> None:

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any
 from itemadapter import ItemAdapter
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
-from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_simhash.crawl import filter_of
-from scrapy_simhash.crawl.outputs import key_in_progress
 from scrapy_simhash.exceptions import NearDuplicateItem
 from scrapy_simhash.keys import page_key, plain_key
 
@@ -44,8 +42,8 @@ class NearDuplicatePipeline:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._filter = filter_of(crawler)
-        # Items on their way through the pipelines after this one, with their keys and pages.
-        self._claimed: list[tuple[Any, str, str | None]] = []
+        # Items on their way through the pipelines after this one, with their keys.
+        self._claimed: list[tuple[str, Any]] = []
         if self._filter.settings.has_items:
             self.process_item = self._let_through
             for signal in (signals.item_scraped, signals.item_dropped, signals.item_error):
@@ -81,7 +79,7 @@ class NearDuplicatePipeline:
         elif verdict.kind != "duplicate":
             counts["items_kept"] += 1
             progress.begin(key)
-            self._claimed.append((item, key, page))
+            self._claimed.append((key, item))
         elif self._filter.settings.action == "flag":
             counts["items_flagged"] += 1
         else:
@@ -125,12 +123,11 @@ class NearDuplicatePipeline:
             return Body(str(html).encode("utf-8", "replace"), "utf-8")
         return None
 
-    def _item_ended(self, item: Any, response: Response | None, signal: object) -> None:
-        # A pipeline may have changed the key of the item, or made something else of it.
-        own, page = self._key(item), key_in_progress(response)
-        same = [claim for claim in self._claimed if claim[0] is item]
-        same += [claim for claim in self._claimed if claim[1] == own]
-        same += [claim for claim in self._claimed if claim[2] == page and page is not None]
-        if same:
-            self._claimed = [claim for claim in self._claimed if claim is not same[0]]
-            self._filter.progress.end(same[0][1], failed=signal is signals.item_error)
+    def _item_ended(self, item: Any, signal: object) -> None:
+        # A pipeline may have changed the key of the item, or made another item with the same key.
+        own, claims = self._key(item), self._claimed
+        places = [place for place, (_, claimed) in enumerate(claims) if claimed is item]
+        places = places or [place for place, (key, _) in enumerate(claims) if key == own]
+        if places:
+            key, _ = claims.pop(places[0])
+            self._filter.progress.end(key, failed=signal is signals.item_error)

@@ -32,7 +32,8 @@ class NearDuplicateSpiderMiddleware:
         self, response: Response, result: AsyncIterator[Any], spider: Spider | None = None
     ) -> AsyncIterator[Any]:
         """Pass on what a callback yields; of a duplicate to be followed, only the requests."""
-        page, key = _page(response), key_in_progress(response)
+        page = _page(response)
+        key = _key_in_progress(page)
         failed, asks_again = True, False
         try:
             async for output in result:
@@ -64,7 +65,7 @@ class NearDuplicateSpiderMiddleware:
 
     def _end_callback(self, response: Response, *, failed: bool) -> None:
         # A callback that fails half-way comes here twice: as output and as exception.
-        key = key_in_progress(response)
+        key = _key_in_progress(_page(response))
         if key is not None and response not in self._ended:
             self._ended.add(response)
             self._filter.progress.end(key, failed=failed)
@@ -72,7 +73,8 @@ class NearDuplicateSpiderMiddleware:
     def _item_ended(self, item: object, response: Response | None, signal: object) -> None:
         # A pipeline before ours may have dropped it, and another item may get its identity.
         self._filter.progress.page_of(item)
-        if key := key_in_progress(response):
+        # An item of a start method or an errback has no response.
+        if isinstance(response, Response) and (key := _key_in_progress(_page(response))):
             self._filter.progress.end(key, failed=signal is signals.item_error)
 
 
@@ -81,9 +83,5 @@ def _page(response: Response) -> dict[str, Any]:
     return page
 
 
-def key_in_progress(response: Response | None) -> str | None:
-    """Return the key of a page that this crawl owns; an item of an errback has no response."""
-    if not isinstance(response, Response):
-        return None
-    page = _page(response)
+def _key_in_progress(page: dict[str, Any]) -> str | None:
     return page["key"] if page.get("verdict") in ("unique", "revisit") else None
