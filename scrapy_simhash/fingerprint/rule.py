@@ -10,16 +10,16 @@ so:
    three quarters of the longer one. Where the shorter text has less than 300 bytes, they have to be
    within 2/3 k, unless their surroundings are alike and they are two views of one list: one path or
    file name with a query, or a file name that is in the other's query. Other pages of one host have
-   to be within .9 k, .6 k for less than 1,500 bytes, and .3 k for less than 500 or where a tenth of
-   the page stands around them and differs, because many pages of a reference have one general
-   heading, a mail quotes another one, and a job is advertised for several towns. On one site, a
-   text that is less than a quarter of its page does not count without like surroundings; on two
-   sites not at all if it has less than 300 bytes, because the program behind both may have put it
-   there. On one host, a text of less than three quarters of both pages does not, either, if it is
-   the same (k/16) in two views, because each page of a list has one text above it; or if it has
-   less than 1,500 bytes in other pages, because many records have one notice below them. In lengths
-   and shares of pages of one host, links do not count, because a list of the thread may stand below
-   each of its mails.
+   to be within .9 k, and texts of less than 1,500 bytes within .6 k, or within .3 k if these have
+   less than 500 bytes, or if a tenth of their page stands around them and differs: many pages of a
+   reference have one general heading, a mail quotes another one, and a job is advertised for
+   several towns. On one site, a text that is less than a quarter of its page does not count without
+   like surroundings; on two sites not at all if it has less than 300 bytes, because the program
+   behind both may have put it there. On one host, a text of less than three quarters of both pages
+   does not, either, if it is the same (k/16) in two views, because each page of a list has one text
+   above it; or if it has less than 1,500 bytes in other pages, because many records have one notice
+   below them. In lengths and shares of pages of one host, links do not count, because a list of the
+   thread may stand below each of its mails.
 2. Two pages with other headings may be one story in two publications: on two sites, with names
    and surroundings of their own, they are copies if their texts are within k and are what the pages
    are about, which a text is that has the words of a heading, or that is long and half of its page;
