@@ -22,8 +22,9 @@ so:
    thread may stand below each of its mails.
 2. Two pages with other headings may be one story in two publications: on two sites, with names
    and surroundings of their own, they are copies if their texts are within k and are what the pages
-   are about, which a text is that has the words of a heading, or that is long and half of its page;
-   beyond 2/3 k, under surroundings of one program, both texts have the words of their headings.
+   are about, which a text is that has the words of a heading, or that is long and half of its page.
+   If both texts have the words of their headings, they may be within 7/6 k; else within 2/3 k, if
+   the surroundings are those of one program.
    In one publication they are siblings, unless their texts are half of their pages and have one
    name: texts of 500 bytes within 2/3 k that have one path or file name on two hosts of a domain,
    or of 1,500 bytes within k/2 whose own names are alike, beside the name of the site. Texts of
@@ -67,7 +68,7 @@ REASONS = {
     "long-text": "the headings differ, but the texts have one name, or are long and the same",
     "other-site": "two publications have the text under headings of their own",
     "thin-page": "neither page has a main text, and all that they show is near",
-    FAR: "the texts are beyond k, and not under like headings on two sites",
+    FAR: "the texts are beyond k, and nothing allows for more",
     "short": "the texts are within k, but not near enough for texts of their length",
     "part-of-page": "the texts are a part of pages that differ otherwise",
     "other-heading": "the headings differ",
@@ -120,20 +121,21 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
         distance: between their fingerprints, in bits.
         k: the recipe's distance.
     """
-    may_be_mirrors = kin is Kinship.NONE and not a.thin and headings_alike(a, b, kin)
-    if distance > (4 * k / 3 if may_be_mirrors else k):
+    alike = headings_alike(a, b, kin)
+    on_two_sites = 4 * k / 3 if alike else 7 * k / 6
+    if distance > (k if kin is not Kinship.NONE or a.thin else on_two_sites):
         return Ruling(False, FAR)
     if a.thin != b.thin:
         return Ruling(False, "one-thin")
     if a.thin:
         return _on_thin_pages(a, b, kin, distance, k)
-    if headings_alike(a, b, kin):
+    if alike:
         return _under_like_headings(a, b, kin, distance, k)
     if _have_one_name(a, b, kin, distance, k):
         return Ruling(True, "long-text")
     if not one_publication(a, b, kin) and _is_what_both_are_about(a, b, distance, k):
         return Ruling(True, "other-site")
-    return Ruling(False, "other-heading")
+    return Ruling(False, "other-heading" if distance <= k else FAR)
 
 
 def _under_like_headings(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
@@ -176,7 +178,8 @@ def _have_one_name(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> b
 def _is_what_both_are_about(a: Facts, b: Facts, distance: int, k: int) -> bool:
     """Return whether the texts are the pages' subject, and no notice that they share."""
     # Two shops of one program may have one notice below all that they sell.
-    if 3 * distance > 2 * k and _around(a, b) <= PROGRAMS_ALIKE and not (a.backed and b.backed):
+    most = 2 * k / 3 if _around(a, b) <= PROGRAMS_ALIKE else k
+    if distance > most and not (a.backed and b.backed):
         return False
     if _size(a, b) >= LONG_TEXT and _share(a, b) >= 0.5:
         return True

@@ -52,7 +52,6 @@ def test_like_headings_on_two_sites_count_a_third_beyond_k() -> None:
     assert rule(STORY, STORY, SITES, 65, 48) == (False, "far")
     for kin in (HOST, QUERY, VERSIONS, DOMAIN):
         assert rule(STORY, STORY, kin, 49, 48) == (False, "far")
-    assert rule(STORY, ELSEWHERE, SITES, 49, 48) == (False, "far")
     assert rule(page(thin=True), page(thin=True), SITES, 49, 48) == (False, "far")
     short = page(text=200, shown=220)
     assert rule(short, short, SITES, 49, 48) == (False, "short")
@@ -183,8 +182,15 @@ def test_on_one_host_links_do_not_count_in_the_lengths_of_texts() -> None:
 
 
 def test_two_publications_may_print_a_story_under_headings_of_their_own() -> None:
-    assert rule(STORY, ELSEWHERE, SITES, 48, 48) == (True, "other-site")
+    assert rule(STORY, ELSEWHERE, SITES, 56, 48) == (True, "other-site")
+    assert rule(STORY, ELSEWHERE, SITES, 57, 48) == (False, "far")
     assert rule(STORY, ELSEWHERE, DOMAIN, 48, 48) == (False, "other-heading")
+
+
+def test_a_story_elsewhere_beyond_k_has_the_words_of_both_headings() -> None:
+    silent = page(2, 2, 2, site=2, around=2**32 - 1, backed=False)
+    assert rule(STORY, silent, SITES, 48, 48) == (True, "other-site")
+    assert rule(STORY, silent, SITES, 49, 48) == (False, "far")
 
 
 @pytest.mark.parametrize(
@@ -301,7 +307,7 @@ def test_thresholds_follow_the_distance_of_the_recipe() -> None:
     st.builds(page, *[st.integers(0, 2)] * 3, text=st.sampled_from([200, 400, 600, 2000])),
     st.builds(page, *[st.integers(0, 2)] * 3, site=st.integers(0, 2), thin=st.booleans()),
     st.sampled_from(Kinship),
-    st.integers(0, 48),
+    st.integers(0, 64),
 )
 def test_order_does_not_matter_and_every_reason_has_a_meaning(
     one: Facts, other: Facts, kin: Kinship, distance: int
