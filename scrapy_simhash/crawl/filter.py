@@ -23,6 +23,7 @@ from w3lib.encoding import http_content_type_encoding
 from scrapy_simhash.analysis.page import Body, PageAnalysis, SkipReason
 from scrapy_simhash.analysis.pool import PageFailed, PageTimeout, WorkerPool
 from scrapy_simhash.crawl.claims import Claims
+from scrapy_simhash.crawl.downloads import mark_downloads
 from scrapy_simhash.crawl.progress import Progress
 from scrapy_simhash.crawl.requests import request_key, request_to_json
 from scrapy_simhash.crawl.slow_hosts import SlowHosts
@@ -152,7 +153,7 @@ class CrawlFilter:
     def _reason_to_skip(self, request: Request, response: Response) -> SkipReason | None:
         if request.meta.get("dont_simhash"):
             return "opted_out"
-        # robots.txt, images, and whatever else a component fetches for itself.
+        # robots.txt, images, and whatever else a component or a callback fetches for itself.
         if request.callback is NO_CALLBACK:
             return "no_callback"
         if response.status != 200:
@@ -181,6 +182,8 @@ class CrawlFilter:
         # The crawl keeps whatever there is by now, and looking through it again and again for
         # garbage would hold the event loop for some 40 ms each time.
         gc.freeze()
+        assert self._crawler.engine is not None
+        mark_downloads(self._crawler.engine)
         self.summary.begin(spider.name)
         await self.upkeep.begin(self._each_round)
         self.sparing.begin()

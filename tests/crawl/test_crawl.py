@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import logging
 import threading
@@ -224,6 +223,28 @@ def test_download_for_a_component_is_skipped(crawl: Any, twins: Any) -> None:
     crawled = crawl(Fetching, site=twins, paths=["/first"])
     assert [item["status"] for item in crawled.items] == [200]
     assert crawled.stat("skipped/no_callback") == 1
+
+
+@pytest.mark.parametrize("path", ["/second", "/moved"])
+def test_download_in_a_callback_is_neither_compared_nor_remembered(
+    crawl: Any, twins: Any, path: str
+) -> None:
+    """It repeats the page of that very callback, whose other copies are dropped nevertheless."""
+
+    class Fetching(Pages):
+        async def parse(self, response: Any) -> Any:
+            asked = Request(self.base + path)
+            fetched = await downloaded(self.crawler.engine, asked)
+            assert asked.callback is None
+            yield {"path": response.url.removeprefix(self.base), "status": fetched.status}
+
+    twins.pages["/moved"] = (302, {"Location": "/second"}, b"")
+    crawled = crawl(Fetching, settings=ONE_AT_A_TIME, site=twins, paths=["/first", "/second"])
+    assert paths(crawled) == ["/first"]
+    assert crawled.stat("skipped/no_callback") == 1
+    assert crawled.stat("dropped") == 1
+    assert crawled.stat("crawled_again") == 0
+    check_sum(crawled)
 
 
 def test_post_requests_with_other_bodies_are_other_pages(crawl: Any, site: Any) -> None:
@@ -477,31 +498,6 @@ def test_page_whose_callback_asks_for_it_again_is_no_original(
     crawled = crawl(Patient, site=site, paths=["/0", "/1", "/2"])
     assert sorted(paths(crawled)) == ["/0", "/1", "/2"]
     assert crawled.stat("dropped") > 0
-
-
-def test_page_whose_download_was_given_up_is_no_original(
-    crawl: Any, twins: Any, monkeypatch: Any
-) -> None:
-    claim_all = LocalIndex.claim_all
-
-    def slow(self: Any, arrivals: Any, **kwargs: Any) -> Any:
-        if any(arrival.key.endswith("/first") for arrival in arrivals):
-            time.sleep(0.6)
-        return claim_all(self, arrivals, **kwargs)
-
-    class Impatient(Pages):
-        async def parse(self, response: Any) -> Any:
-            if response.url.endswith("/other"):
-                download = downloaded(self.crawler.engine, Request(self.base + "/first"))
-                with contextlib.suppress(asyncio.TimeoutError):
-                    await asyncio.wait_for(download, 0.3)
-                yield response.follow("/second")
-            else:
-                yield {"path": response.url.removeprefix(self.base)}
-
-    monkeypatch.setattr(LocalIndex, "claim_all", slow)
-    crawled = crawl(Impatient, site=twins, paths=["/other"])
-    assert paths(crawled) == ["/second"]
 
 
 def test_what_is_being_handed_back_when_the_spider_is_idle_is_crawled_again(
