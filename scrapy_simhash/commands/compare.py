@@ -13,10 +13,12 @@ which sentence of the rule decided. Texts of --text may have any length.
 """
 
 import argparse
+import gzip
 import http.client
 import os
 import urllib.error
 import urllib.request
+import zlib
 from dataclasses import replace
 from email.message import Message
 from pathlib import Path
@@ -142,8 +144,13 @@ def _fetched(url: str, most: int, agent: str) -> tuple[bytes, Message, str]:
     try:
         request = urllib.request.Request(url, headers={"User-Agent": agent})  # noqa: S310 (checked)
         with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310
-            return answer.read(most + 1), answer.headers, answer.geturl()
-    except (OSError, ValueError, http.client.HTTPException) as error:
+            content = answer
+            if answer.headers["Content-Encoding"] == "gzip":
+                # Some servers pack whatever they send, although nothing packed is asked for.
+                content = gzip.GzipFile(fileobj=answer)
+                del answer.headers["Content-Encoding"]
+            return content.read(most + 1), answer.headers, answer.geturl()
+    except (OSError, EOFError, ValueError, http.client.HTTPException, zlib.error) as error:
         if isinstance(error, urllib.error.HTTPError):
             error.close()
         raise UsageError(f"{url}: {error}") from None

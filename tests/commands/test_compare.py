@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,24 @@ def test_an_address_is_fetched(site: Any, pages: dict[str, Path], capsys: Any) -
     assert re.search(r"^characters +3\d\d ", out, re.MULTILINE)
     assert simhash("compare", f"{site.url}/gone", pages["one"]) == 2
     assert "/gone: HTTP Error 404: Not Found" in capsys.readouterr().err
+
+
+def test_an_answer_may_be_packed_though_nobody_asked_for_that(
+    site: Any, pages: dict[str, Path], capsys: Any
+) -> None:
+    headers, packed = (
+        {"Content-Type": "text/html", "Content-Encoding": "gzip"},
+        gzip.compress(html(ONE)),
+    )
+    bomb = gzip.compress(bytes(10**7))
+    site.pages = {
+        "/a": (200, headers, packed),
+        "/half": (200, headers, packed[:-9]),
+        "/bomb": (200, headers, bomb),
+    }
+    assert compared(capsys, f"{site.url}/a", pages["one"])[1] == 0
+    assert "A is not compared (too_large)" in compared(capsys, f"{site.url}/bomb", pages["one"])[2]
+    assert simhash("compare", f"{site.url}/half", pages["one"]) == 2
 
 
 def test_texts_and_text_files_are_compared(capsys: Any, tmp_path: Path) -> None:
