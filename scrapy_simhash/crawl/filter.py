@@ -11,6 +11,7 @@ import gc
 import logging
 from collections import Counter
 from functools import partial
+from weakref import WeakKeyDictionary
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
@@ -24,6 +25,7 @@ from scrapy_simhash.analysis.page import Body, PageAnalysis, SkipReason
 from scrapy_simhash.analysis.pool import PageFailed, PageTimeout, WorkerPool
 from scrapy_simhash.crawl.claims import Claims
 from scrapy_simhash.crawl.downloads import mark_downloads
+from scrapy_simhash.crawl.outputs import Delivery
 from scrapy_simhash.crawl.progress import Progress
 from scrapy_simhash.crawl.requests import request_key, request_to_json
 from scrapy_simhash.crawl.slow_hosts import SlowHosts
@@ -49,6 +51,7 @@ class CrawlFilter:
 
     Attributes:
         counts: the stats ``simhash/…``, by name; they are published a moment later.
+        deliveries: by the request of each page; not in its meta, which a spider may change.
 
     Raises:
         SettingError: a setting cannot be used.
@@ -59,6 +62,7 @@ class CrawlFilter:
         self.settings = FilterSettings.from_settings(crawler.settings)
         self._crawler = crawler
         self.counts: Counter[str] = Counter()
+        self.deliveries: WeakKeyDictionary[Request, Delivery] = WeakKeyDictionary()
         spider = crawler.spider or crawler.spidercls
         self._index = open_outage(self.settings, spider.name or "")
         self.progress = Progress(items=self.settings.has_items)
@@ -110,10 +114,13 @@ class CrawlFilter:
         self._count_page(response, verdict, action)
         pattern = self.sparing.page(request, response, verdict)
         self.summary.page(request, response, verdict, action, pattern)
+        delivery = Delivery(drops_items=verdict.kind == "duplicate" and action == "follow")
         if verdict.kind in ("unique", "revisit"):
+            delivery = Delivery(key)
             self.progress.begin_page(key, request)
         elif verdict.provisional and action != "flag":
             self.upkeep.copies.wait(request, verdict.matches[0].entry)
+        self.deliveries[request] = delivery
         return verdict
 
     async def analyse(self, body: Body, key: str, url: str) -> PageAnalysis:

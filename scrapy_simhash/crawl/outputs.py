@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakSet
 
 from scrapy import Request, Spider, signals
@@ -12,6 +12,18 @@ from scrapy.http import Response
 
 from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.requests import request_key
+
+
+class Delivery(NamedTuple):
+    """How the output of a page's callback is to be taken.
+
+    Attributes:
+        key: the page in progress, or None if nobody waits for its delivery.
+        drops_items: whether its requests go on alone.
+    """
+
+    key: str | None = None
+    drops_items: bool = False
 
 
 class NearDuplicateSpiderMiddleware:
@@ -32,8 +44,7 @@ class NearDuplicateSpiderMiddleware:
         self, response: Response, result: AsyncIterator[Any], spider: Spider | None = None
     ) -> AsyncIterator[Any]:
         """Pass on what a callback yields; of a duplicate to be followed, only the requests."""
-        page = _page(response)
-        key = _key_in_progress(page)
+        key, drops_items = self._delivery(response)
         failed, asks_again = True, False
         try:
             async for output in result:
@@ -46,7 +57,7 @@ class NearDuplicateSpiderMiddleware:
                     if output is None:
                         continue
                 else:
-                    if page.get("follow"):
+                    if drops_items:
                         self._filter.counts["items_dropped"] += 1
                         continue
                     if key is not None and key in self._filter.progress:
@@ -65,7 +76,7 @@ class NearDuplicateSpiderMiddleware:
 
     def _end_callback(self, response: Response, *, failed: bool) -> None:
         # A callback that fails half-way comes here twice: as output and as exception.
-        key = _key_in_progress(_page(response))
+        key = self._delivery(response).key
         if key is not None and response not in self._ended:
             self._ended.add(response)
             self._filter.progress.end(key, failed=failed)
@@ -74,14 +85,9 @@ class NearDuplicateSpiderMiddleware:
         # A pipeline before ours may have dropped it, and another item may get its identity.
         self._filter.progress.page_of(item)
         # An item of a start method or an errback has no response.
-        if isinstance(response, Response) and (key := _key_in_progress(_page(response))):
+        if isinstance(response, Response) and (key := self._delivery(response).key):
             self._filter.progress.end(key, failed=signal is signals.item_error)
 
-
-def _page(response: Response) -> dict[str, Any]:
-    page: dict[str, Any] = response.request.meta.get("simhash") or {} if response.request else {}
-    return page
-
-
-def _key_in_progress(page: dict[str, Any]) -> str | None:
-    return page["key"] if page.get("verdict") in ("unique", "revisit") else None
+    def _delivery(self, response: Response) -> Delivery:
+        request = response.request
+        return Delivery() if request is None else self._filter.deliveries.get(request, Delivery())

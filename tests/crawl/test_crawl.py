@@ -285,6 +285,24 @@ def test_follow_up_requests_do_not_share_the_verdict(crawl: Any, twins: Any) -> 
     assert other["key"].endswith("/other")
 
 
+@pytest.mark.parametrize("changed", ["text", {}, {"verdict": "unique", "key": "another"}])
+def test_spider_may_change_the_verdict_in_its_meta(crawl: Any, twins: Any, changed: Any) -> None:
+    class Changing(Pages):
+        def parse(self, response: Any) -> Any:
+            response.meta["simhash"] = changed
+            yield {"path": response.url.removeprefix(self.base)}
+
+    crawled = crawl(
+        Changing,
+        settings={"SIMHASH_ACTION": "follow", **ONE_AT_A_TIME},
+        site=twins,
+        paths=["/first", "/second"],
+    )
+    assert paths(crawled) == ["/first"]
+    assert crawled.stat("followed") == crawled.stat("items_dropped") == 1
+    assert crawled.stat("crawled_again") == 0
+
+
 class Failing(Pages):
     """Fails on /first, in the way that ``how`` names."""
 
