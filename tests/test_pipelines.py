@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from scrapy import Request, Spider
 from scrapy.exceptions import DropItem
 
 from scrapy_simhash.crawl import filter_of
+from scrapy_simhash.crawl import items as items_module
 from scrapy_simhash.index import open_existing
 from tests.pages import article, edited, html
 
@@ -112,6 +115,31 @@ def test_item_whose_key_a_later_pipeline_changes_is_an_original(crawl: Any, site
     settings = {**TEXT, "ITEM_PIPELINES": {Storage: 300}, "SIMHASH_LEASE": 2}
     crawled = crawl(Items, settings=settings, site=site, items=items)
     assert len(crawled.items) == crawled.stat("items_dropped") == 1
+
+
+def test_item_that_waits_for_its_original_asks_less_and_less(
+    crawl: Any, site: Any, monkeypatch: Any
+) -> None:
+    pauses: list[float] = []
+    asked_often = asyncio.Event()
+
+    async def note(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 10:
+            asked_often.set()
+
+    class Storage:
+        async def process_item(self, item: Any, spider: Any = None) -> Any:
+            await asked_often.wait()
+            return item
+
+    monkeypatch.setattr(items_module, "asyncio", SimpleNamespace(sleep=note))
+    items = [{"url": f"http://{host}.example/1", "text": article(1)} for host in "ab"]
+    settings = {**TEXT, "ITEM_PIPELINES": {Storage: 300}}
+    crawled = crawl(Items, settings=settings, site=site, items=items)
+    assert len(crawled.items) == crawled.stat("items_dropped") == 1
+    assert pauses == sorted(pauses)
+    assert pauses[0] < pauses[1] < pauses[-2] == pauses[-1]
 
 
 def test_items_of_one_key_are_originals_with_all_their_texts(

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from scrapy_simhash.analysis.page import Body
     from scrapy_simhash.detector import Verdict
 
-# How often an item looks whether the original that it repeats was stored.
-POLL_SECONDS = 0.2
+# How long an item waits before it looks again whether the original that it repeats was stored:
+# most originals are in a moment, and those that are not would be asked about all the time.
+FIRST_SECONDS, LAST_SECONDS, LONGER = 0.2, 2.0, 1.5
 
 
 class NearDuplicatePipeline:
@@ -91,6 +92,7 @@ class NearDuplicatePipeline:
     async def _verdict(self, key: str, body: Body, page: str | None) -> Verdict:
         analysis = await self._filter.analyse(body, key, key)
         patience = time.monotonic() + self._filter.settings.lease
+        pause = FIRST_SECONDS
         while True:
             verdict = await self._filter.claim(analysis, key, key)
             # An item cannot be crawled again, so it waits until its original is stored or lost;
@@ -99,7 +101,8 @@ class NearDuplicatePipeline:
                 return verdict
             if time.monotonic() > patience:
                 return replace(verdict, kind="skipped", reason="timeout", matches=())
-            await asyncio.sleep(POLL_SECONDS)
+            await asyncio.sleep(pause)
+            pause = min(pause * LONGER, LAST_SECONDS)
 
     def _key(self, item: Any) -> str | None:
         if not ItemAdapter.is_item(item):
