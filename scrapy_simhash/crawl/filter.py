@@ -51,7 +51,7 @@ class CrawlFilter:
 
     Attributes:
         counts: the stats ``simhash/…``, by name; they are published a moment later.
-        deliveries: by the request of each page; not in its meta, which a spider may change.
+        deliveries: by response; not in its meta, which a spider may change.
 
     Raises:
         SettingError: a setting cannot be used.
@@ -62,7 +62,7 @@ class CrawlFilter:
         self.settings = FilterSettings.from_settings(crawler.settings)
         self._crawler = crawler
         self.counts: Counter[str] = Counter()
-        self.deliveries: WeakKeyDictionary[Request, Delivery] = WeakKeyDictionary()
+        self.deliveries: WeakKeyDictionary[Response, Delivery] = WeakKeyDictionary()
         spider = crawler.spider or crawler.spidercls
         self._index = open_outage(self.settings, spider.name or "")
         self.progress = Progress(items=self.settings.has_items)
@@ -87,7 +87,7 @@ class CrawlFilter:
         self._stopping: asyncio.Future[None] | None = None
         connect = crawler.signals.connect
         connect(self._spider_opened, signal=signals.spider_opened)
-        connect(self.progress.arrived, signal=signals.response_received)
+        connect(self._response_received, signal=signals.response_received)
         connect(self._spider_idle, signal=signals.spider_idle)
         connect(self._spider_closed, signal=signals.spider_closed)
 
@@ -114,13 +114,10 @@ class CrawlFilter:
         self._count_page(response, verdict, action)
         pattern = self.sparing.page(request, response, verdict)
         self.summary.page(request, response, verdict, action, pattern)
-        delivery = Delivery(drops_items=verdict.kind == "duplicate" and action == "follow")
         if verdict.kind in ("unique", "revisit"):
-            delivery = Delivery(key)
             self.progress.begin_page(key, request)
         elif verdict.provisional and action != "flag":
             self.upkeep.copies.wait(request, verdict.matches[0].entry)
-        self.deliveries[request] = delivery
         return verdict
 
     async def analyse(self, body: Body, key: str, url: str) -> PageAnalysis:
@@ -194,6 +191,15 @@ class CrawlFilter:
         self.summary.begin(spider.name)
         await self.upkeep.begin(self._each_round)
         self.sparing.begin()
+
+    def _response_received(self, response: Response, request: Request) -> None:
+        # A middleware may have made another response, and given it another request.
+        page = request.meta.get("simhash", {})
+        if page.get("verdict") in ("unique", "revisit"):
+            self.progress.arrived(page["key"], request)
+            self.deliveries[response] = Delivery(page["key"])
+        elif page.get("follow"):
+            self.deliveries[response] = Delivery(drops_items=True)
 
     def _each_round(self) -> None:
         self._publish_counts()

@@ -89,5 +89,4 @@ class NearDuplicateSpiderMiddleware:
             self._filter.progress.end(key, failed=signal is signals.item_error)
 
     def _delivery(self, response: Response) -> Delivery:
-        request = response.request
-        return Delivery() if request is None else self._filter.deliveries.get(request, Delivery())
+        return self._filter.deliveries.get(response, Delivery())

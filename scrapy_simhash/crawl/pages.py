@@ -66,8 +66,11 @@ class NearDuplicateDownloaderMiddleware:
         if "simhash_action" in request.meta:
             action = one_of(request.meta["simhash_action"], ACTIONS, 'meta["simhash_action"]')
         verdict = await self._filter.judge(request, response, action)
-        # A fresh dict each time: requests that copy a response's meta share what is inside.
-        request.meta["simhash"] = _as_meta(verdict)
+        # A fresh dict each time: requests that copy a response's meta share what is inside. A
+        # middleware before this one may have given the response another request.
+        page = _as_meta(verdict)
+        for asked in (request, response.request or request):
+            asked.meta["simhash"] = page
         if verdict.kind == "duplicate":
             self._act(verdict, action, request, response)
         return response

@@ -49,9 +49,12 @@ class Progress:
         """Return the page in progress that an item comes from; to be asked once."""
         return self._page_of_item.pop(id(item), None)
 
-    def arrived(self, request: Request) -> None:
+    def arrived(self, key: str, request: Request) -> None:
         """Note that a page has passed the downloader middlewares."""
-        self._arriving.pop(request, None)
+        if self._arriving.pop(request, None) is None:
+            # One of them has given it another request.
+            its_own = next((own for own, other in self._arriving.items() if other == key), request)
+            self._arriving.pop(its_own, None)
 
     def end(self, key: str, *, failed: bool) -> None:
         """Note that a callback or an item has ended; with the last, the key is settled."""

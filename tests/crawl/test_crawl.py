@@ -303,6 +303,26 @@ def test_spider_may_change_the_verdict_in_its_meta(crawl: Any, twins: Any, chang
     assert crawled.stat("crawled_again") == 0
 
 
+@pytest.mark.parametrize("place", [500, 560])
+def test_middleware_may_give_a_response_another_request(crawl: Any, twins: Any, place: int) -> None:
+    class Exchanging:
+        def process_response(self, request: Any, response: Any, spider: Any = None) -> Any:
+            return response.replace(request=request.replace())
+
+    class Slow(Following):
+        async def parse(self, response: Any) -> Any:
+            # Longer than a round of the upkeep.
+            await asyncio.sleep(0.3)
+            for output in super().parse(response):
+                yield output
+
+    settings = {"DOWNLOADER_MIDDLEWARES": {Exchanging: place}}
+    crawled = crawl(Slow, settings=settings, site=twins, paths=["/first", "/second"])
+    assert len(crawled.items) == 2
+    assert crawled.stat("dropped") == 1
+    assert crawled.stat("crawled_again") == 0
+
+
 class Failing(Pages):
     """Fails on /first, in the way that ``how`` names."""
 

@@ -56,7 +56,7 @@ def test_page_that_never_arrives_at_its_callback_has_failed() -> None:
     here, lost, arrived = (Request(f"http://a.example/{n}") for n in range(3))
     for request in (here, lost, arrived):
         progress.begin_page(request.url, request)
-    progress.arrived(arrived)
+    progress.arrived(arrived.url, arrived)
     progress.end_lost({here})
     assert progress.take_settled() == ([lost.url], [])
     progress.end_all()
