@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
@@ -14,6 +15,7 @@ from scrapy import Request
 from scrapy.core.scheduler import Scheduler
 
 from scrapy_simhash.exceptions import SparedPage
+from scrapy_simhash.url_patterns import open_patterns
 from tests.crawl.test_crawl import Pages
 from tests.pages import article, html
 
@@ -200,6 +202,36 @@ def test_nothing_is_spared_while_the_store_is_away(
     crawled = run(crawl, shop, {"SIMHASH_INDEX_URL": f"sqlite:///{tmp_path}/index.sqlite"})
     assert crawled.stat("spared/skipped") == 0
     assert prints(shop) == NUMBER
+
+
+@pytest.mark.parametrize(("spare", "times"), [("watch", 0), ("skip", 1)])
+def test_only_a_crawl_that_spares_says_that_nothing_is_spared(
+    crawl: Any,
+    shop: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: Any,
+    spare: str,
+    times: int,
+) -> None:
+    asked: list[int] = []
+
+    def open_once(url: str) -> Any:
+        store = open_patterns(url)
+
+        def changes(since: int) -> Any:
+            asked.append(since)
+            if len(asked) > 1:
+                raise OSError("away")
+            return store.changes(since)
+
+        return SimpleNamespace(add=store.add, changes=changes, close=store.close)
+
+    monkeypatch.setattr("scrapy_simhash.crawl.sparing.open_patterns", open_once)
+    settings = {"SIMHASH_INDEX_URL": f"sqlite:///{tmp_path}/index.sqlite", "SIMHASH_SPARE": spare}
+    run(crawl, shop, settings)
+    assert len(asked) > 1
+    assert sum("Nothing is spared" in record.message for record in caplog.records) == times
 
 
 def test_what_was_spared_is_in_the_dedup_log(crawl: Any, shop: Any, tmp_path: Path) -> None:
