@@ -5,7 +5,8 @@ as a feed of the example's pages spider; the first 3,000 are taken. The command 
 pairs of them at every distance and shows both texts, the nearest pairs first; you say
 of each whether the two are near-duplicates. From your answers it estimates the share of
 drops that would be right at each distance, and prints the setting to paste: the largest
-distance at which at least 95% of the drops are right, with a certainty of 95%.
+distance at which at least 95% of the drops are right, with a certainty of 95%. That
+takes some forty pairs, because fewer tell too little of the rest of the crawl.
 
     scrapy simhash tune kept.jsonl --labels answers.tsv
 
@@ -144,6 +145,7 @@ def _report(estimates: Sequence[tuning.Estimate], present: int) -> list[str]:
     lines = [*aligned(rows, left=1), "* the distance that the settings have now", ""]
     best = tuning.suggest(estimates, _TARGET)
     if best is None:
-        return [*lines, f"No distance has surely {_TARGET:.0%} right drops yet: answer more pairs."]
+        needed = "answer more pairs, or take more pages"
+        return [*lines, f"No distance has surely {_TARGET:.0%} right drops yet: {needed}."]
     said = f"The largest distance at which surely {_TARGET:.0%} of the drops are right:"
     return [*lines, said, "", f"    SIMHASH_DISTANCE = {best.distance}"]

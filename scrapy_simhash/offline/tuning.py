@@ -30,7 +30,7 @@ Analysed: TypeAlias = Sequence[tuple[SavedPage, PageAnalysis]]
 
 
 class Estimate(NamedTuple):
-    """The share of right drops among the pairs that would be taken for near-duplicates.
+    """The share of right drops in a crawl of which the pages are a sample.
 
     Attributes:
         distance: k.
@@ -71,7 +71,8 @@ def estimate(matched: Sequence[Near], answers: Answers, distance: int) -> Estima
     """Estimate the precision at a distance, of the pairs that are copies with it.
 
     Among the pairs of a band that were not judged, the share of near-duplicates has the posterior
-    of the answers under Jeffreys' prior, Beta(1/2 + yes, 1/2 + no).
+    of the answers under Jeffreys' prior, Beta(1/2 + yes, 1/2 + no). The pairs of these pages say
+    as much of those of the whole crawl, and no more: that all of three are right makes nobody sure.
     """
     random = np.random.default_rng(0)
     right = np.zeros(_DRAWS)
@@ -83,7 +84,7 @@ def estimate(matched: Sequence[Near], answers: Answers, distance: int) -> Estima
         answered += len(judged)
         share = random.beta(0.5 + yes, 0.5 + len(judged) - yes, _DRAWS)
         right += yes + random.binomial(len(here) - len(judged), share)
-    shares = right / max(len(matched), 1)
+    shares = random.beta(0.5 + right, 0.5 + len(matched) - right)
     low, median, high = map(float, np.percentile(shares, (5, 50, 95)))
     return Estimate(distance, len(matched), answered, median, low, high)
 

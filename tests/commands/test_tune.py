@@ -21,10 +21,10 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def pages(tmp_path: Path) -> Path:
-    """Forty texts, each with a copy that has changed a little, and one that has changed more."""
+    """Sixty texts, each with a copy that has changed a little, and one that has changed more."""
     path = tmp_path / "pages.jsonl"
     with path.open("w") as file:
-        for seed in range(40):
+        for seed in range(60):
             text = article(seed)
             for copy, share in enumerate((0.0, 0.005, 0.04)):
                 changed = edited(text, seed, share) if share else text
@@ -41,8 +41,8 @@ def test_answers_of_a_file_give_the_distance_to_paste(
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO())
     labels = tmp_path / "answers.tsv"
-    answers = [f"{n}/0\t{n}/1\ty\n" for n in range(40)]
-    answers += [f"{n}/{copy}\t{n}/2\tn\n" for n in range(40) for copy in (0, 1)]
+    answers = [f"{n}/0\t{n}/1\ty\n" for n in range(60)]
+    answers += [f"{n}/{copy}\t{n}/2\tn\n" for n in range(60) for copy in (0, 1)]
     labels.write_text("".join(answers) + "gone\t0/1\ty\n")
     tuned(pages, "--labels", labels)
     found = re.search(r"SIMHASH_DISTANCE = (\d+)", capsys.readouterr().out)

@@ -85,6 +85,14 @@ def test_suggestion_is_the_widest_that_is_surely_right() -> None:
     assert suggest([estimate(within(pairs, 2), {}, 2)], 0.5) is None
 
 
+def test_few_pairs_are_sure_of_nothing_though_each_of_them_is_right() -> None:
+    """The setting is for the pages to come, of which these few tell little."""
+    few, truth = made(5, 0)
+    assert suggest([estimate(few, truth, 2)], 0.95) is None
+    many, truth = made(100, 0)
+    assert suggest([estimate(many, truth, 2)], 0.95) is not None
+
+
 def test_draw_takes_the_nearest_first_and_repeats_itself() -> None:
     pairs, _ = made(50, 50)
     drawn = draw(pairs, 5)
