@@ -5,7 +5,8 @@
 
 Counts are exact; sizes of a large index in Redis come from a sample of its keys. Pages in
 progress are those whose callback has not finished; a crawler that was killed leaves some
-until their leases run out.
+until their leases run out. The first page is the one that came in first; pages that were
+imported keep the times that they had.
 """
 
 import argparse
@@ -31,7 +32,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     found = {
         "pages": census.pages,
         "in_progress": census.provisional,
-        "oldest": first.time if first else None,
+        "first": first.time if first else None,
         "recipe": spec.recipe,
         "bits": spec.bits,
         "distance": spec.distance,
@@ -42,7 +43,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     rows = [
         ("pages", f"{census.pages:,}"),
         ("in progress", f"{census.provisional:,}"),
-        ("oldest", f"{moment(first.time)} UTC" if first else "-"),
+        ("first page", f"{moment(first.time)} UTC" if first else "-"),
         ("recipe", spec.recipe),
         ("distance", f"{spec.distance} of {spec.bits} bits"),
         ("found by", f"{spec.blocks} block values a page"),

@@ -42,7 +42,7 @@ def test_stats_are_those_of_the_index(url: str, capsys: Any) -> None:
     assert simhash("stats", "--index", url, "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["pages"], found["in_progress"]) == (3001, 1)
-    assert found["oldest"] == 1_700_000_000
+    assert found["first"] == 1_700_000_000
     assert found["recipe"] == DEFAULT.identity
     assert (found["distance"], found["blocks"]) == (48, DEFAULT.blocks.count)
     # A fingerprint is 32 bytes, its block values 80.
@@ -65,7 +65,7 @@ def test_an_empty_index_has_stats(tmp_path: Path, capsys: Any) -> None:
     assert simhash("stats", "--index", tmp_path / "i", "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["pages"] == 0
-    assert found["oldest"] is None
+    assert found["first"] is None
 
 
 @pytest.mark.parametrize(
