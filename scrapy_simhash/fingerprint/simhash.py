@@ -10,6 +10,7 @@ Bits are written as the literature writes them: position 0 is the most significa
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -27,6 +28,7 @@ BITS = (64, 128, 256)
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
+_IRREGULAR = np.uint64(0x9E3779B97F4A7C15)  # odd; the high bits of a product with it are a hash
 _UNPACKED = 2048  # hashes unpacked at a time: 4 MB as float64 at 256 bits
 _LEVELS = (  # width of a field, how many words fit into twice the width, mask of every other field
     (np.uint64(1), 3, np.uint64(0x5555555555555555)),
@@ -116,7 +118,8 @@ def ngram_sums(text: str, n: int, bits: int = 64, seed: str | bytes | None = Non
     The same as :func:`feature_sums` over a mapping of the n-grams to 1, without making a string of
     each. The text is normalised already; one that is shorter than an n-gram is one feature.
     """
-    lanes = spread(_distinct(hash_ngrams(text, n, seed)), bits)
+    values = hash_ngrams(text, n, seed)
+    lanes = spread(values.take(_last_of_each(values)), bits)
     return Sums(bit_sums(lanes), lanes[0])
 
 
@@ -130,35 +133,34 @@ def weighed_ngram_sums(
     are one text without weights. The text is normalised already, but for its line breaks; a weight
     is 1 or more. Lines beyond the weights do not count.
     """
-    each = _weights_of_ngrams(text, weights, n)
-    if not each.any():
+    pairs = zip(weights, text.split("\n"), strict=False)
+    lines = sorted([pair for pair in pairs if len(pair[1]) >= n], key=itemgetter(0))
+    if not lines:
         return ngram_sums(text.replace("\n", ""), n, bits, seed)
-    values = hash_ngrams(text, n, seed)
-    levels = sorted({*weights}, reverse=True)
-    groups: list[Uint64s] = []
-    for weight in levels:
-        new = _distinct(values.compress(each == weight))
-        for known in filter(len, groups):
-            new = new.compress(known.take(known.searchsorted(new), mode="clip") != new)
-        groups.append(new)
-    lanes = spread(np.concatenate(groups), bits)
-    own = np.repeat(levels, [len(group) for group in groups])
+    values = hash_ngrams("".join([line for _, line in lines]), n, seed)
+    each = _weights_of_ngrams(lines, n)
+    values, each = values.compress(each), each.compress(each)
+    # The last of equal ones has their greatest weight, because the weights ascend.
+    last = _last_of_each(values)
+    lanes, each = spread(values.take(last), bits), each.take(last)
     # Most have the greatest weight; counting the others several times is less than another pass.
-    surest = len(groups[0])
-    others = lanes[:, surest:].repeat(own[surest:], axis=1)
-    sums = levels[0] * bit_sums(lanes[:, :surest]) + bit_sums(others)
-    return Sums(sums, lanes[0].compress(2 * own > levels[0]))
+    most = max(weights)
+    surest = each.searchsorted(most)
+    others = lanes[:, :surest].repeat(each[:surest], axis=1)
+    sums = most * bit_sums(lanes[:, surest:]) + bit_sums(others)
+    return Sums(sums, lanes[0].compress(each > most / 2))
 
 
-def _weights_of_ngrams(text: str, weights: Sequence[int], n: int) -> npt.NDArray[np.uint8]:
-    """Return for each n-gram of a text the weight of its line, 0 if it crosses the end of one."""
-    lines = text.split("\n")[: len(weights)]
-    lengths = np.fromiter(map(len, lines), np.intp)
-    whole = np.maximum(lengths - n + 1, 0)
+def _weights_of_ngrams(lines: Sequence[tuple[int, str]], n: int) -> npt.NDArray[np.uint8]:
+    """Return the weight of each n-gram of the joined lines, 0 where it crosses the end of a line.
+
+    No line is shorter than n.
+    """
     runs = np.zeros((len(lines), 2), np.uint8)
-    runs[:, 0] = weights[: len(lines)]
-    sizes = np.stack((whole, lengths + 1 - whole), axis=1)
-    return runs.ravel().repeat(sizes.ravel())[: max(len(text) - n + 1, 0)]
+    runs[:, 0] = [weight for weight, _ in lines]
+    sizes = np.full((len(lines), 2), n - 1)
+    sizes[:, 0] = [len(line) - n + 1 for _, line in lines]
+    return runs.ravel()[:-1].repeat(sizes.ravel()[:-1])
 
 
 def bit_sums(lanes: Uint64s, weights: Floats | None = None) -> Floats:
@@ -192,12 +194,26 @@ def bit_sums(lanes: Uint64s, weights: Floats | None = None) -> Floats:
     return weighted
 
 
-def _distinct(values: Uint64s) -> Uint64s:
-    """Return each value once, in their order; faster than ``np.unique``, which hashes them."""
-    values.sort()
-    first = np.ones(len(values), np.bool_)
-    np.not_equal(values[1:], values[:-1], out=first[1:])
-    return values.compress(first)  # indexing takes three times as long
+def _last_of_each(values: Uint64s) -> npt.NDArray[np.intp]:
+    """Return where each value occurs last, in ascending order.
+
+    Each value has a slot in a table by its hash, and numpy leaves to a slot what it is given last.
+    Only values that lose their slot to another one are sorted, because that takes long.
+    """
+    bits = len(values).bit_length() + 2
+    slots = (values * _IRREGULAR >> np.uint64(64 - bits)).astype(np.intp)
+    places = np.arange(len(values), dtype=np.int32)
+    table = np.empty(1 << bits, np.int32)
+    table[slots] = places
+    winners = table.take(slots)
+    is_last = winners == places
+    lost = np.flatnonzero(values.take(winners) != values)
+    order = values.take(lost).argsort(kind="stable")
+    lost = lost.take(order)
+    ordered = values.take(lost)
+    is_last[lost] = True
+    is_last[lost[:-1]] = ordered[1:] != ordered[:-1]
+    return np.flatnonzero(is_last)
 
 
 def _count_ones(lanes: Uint64s) -> Floats:

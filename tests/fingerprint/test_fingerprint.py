@@ -12,13 +12,16 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.fingerprint.hashing import hash_features
 from scrapy_simhash.fingerprint.simhash import (
+    _IRREGULAR,
     BITS,
     Fingerprint,
+    _last_of_each,
     bit_sums,
     feature_sums,
     fingerprint_from_sums,
     hamming_distance,
     ngram_sums,
+    weighed_ngram_sums,
 )
 
 WEIGHTS = st.one_of(st.integers(-5, 5).map(float), st.integers(1, 10**6).map(lambda n: n / 1024))
@@ -118,6 +121,28 @@ def test_repeated_ngrams_count_once() -> None:
     assert 10_000 < len(grams) < 19_000
     fast, slow = ngram_sums(text, 5, bits=128), feature_sums(grams, 128, "karp-rabin")
     assert (fast.values == slow.values).all()
+
+
+def test_repeated_ngrams_count_with_their_greatest_weight() -> None:
+    """Long lines full of repetition have the sums of their n-grams, each with its most weight."""
+    rng = random.Random(7)
+    lines = ["".join(rng.choices("abcdefgh", k=rng.randrange(200))) for _ in range(200)]
+    weights = rng.choices((1, 2, 3), k=200)
+    grams: dict[str, float] = {}
+    for weight, line in sorted(zip(weights, lines, strict=True)):
+        grams |= dict.fromkeys(ngram_counts(line, 5), float(weight)) if len(line) >= 5 else {}
+    fast = weighed_ngram_sums("\n".join(lines), weights, 5, bits=128)
+    assert (fast.values == feature_sums(grams, 128, "karp-rabin").values).all()
+    sure = feature_sums({gram: 1.0 for gram in grams if grams[gram] > 1}, 128, "karp-rabin")
+    assert (np.sort(fast.hashes) == np.sort(sure.hashes)).all()
+
+
+def test_values_that_share_a_slot_are_told_apart() -> None:
+    """Of any values, the place of the last of each is found, however their table is filled."""
+    one_slot = np.arange(1000, dtype=np.uint64) * np.uint64(pow(int(_IRREGULAR), -1, 2**64))
+    values = np.random.default_rng(7).choice(one_slot, 3000)
+    places = {value: place for place, value in enumerate(values.tolist())}
+    assert _last_of_each(values).tolist() == sorted(places.values())
 
 
 @pytest.mark.parametrize("bits", BITS)
