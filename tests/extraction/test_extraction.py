@@ -12,7 +12,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from scrapy_simhash.extraction.extractor import EXTRACTORS, Extraction, extract, load_extractor
+from scrapy_simhash.extraction.extractor import (
+    EXTRACTORS,
+    FAST_EXTRACTORS,
+    Extraction,
+    extract,
+    load_extractor,
+)
 from tests.pages import article
 
 ARTICLES = Path(__file__).parents[3] / "shared" / "data" / "articles-html" / "docs.jsonl.xz"
@@ -69,6 +75,12 @@ def test_text_after_what_no_parser_takes_is_kept(name: str) -> None:
     """A NUL, a lone surrogate and an XML declaration of another charset lose no text."""
     html = f'<?xml version="1.0" encoding="gbk"?>\n{PAGE}'.replace("<article>", "<article>\0\ud800")
     assert article(2).split()[-1] in extract(html, name).text.split()
+
+
+@pytest.mark.parametrize("name", FAST_EXTRACTORS)
+def test_text_behind_the_body_is_kept(name: str) -> None:
+    """A body may end before the text does, where an element in it is still open."""
+    assert extract(f"<html><body><aside></body>{article(1)}", name).text == article(1)
 
 
 def test_callables_by_import_path() -> None:
