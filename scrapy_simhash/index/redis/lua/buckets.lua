@@ -73,7 +73,7 @@ local function near_ones(fingerprint, values)
   end
   local own = noted > 0 and {byte(fingerprint, 1, WIDTH)}
   for position, inline in pairs(candidates) do
-    effort = effort + 1
+    effort = effort + 2
     local d = apart(own, inline or record_of(position))
     if d and (not inline or finish <= 16777216 or record_of(position) == inline) then
       near[position] = d
@@ -97,7 +97,7 @@ local function note_entry(position, fingerprint)
     size = size + #content
     written[2 * j - 1], written[2 * j] = names[j], content .. tag .. suffix
   end
-  effort = effort + size / 256
+  effort = effort + size / 128
   call('HSET', buckets, unpack(written))
 end
 
