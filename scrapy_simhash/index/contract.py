@@ -21,12 +21,15 @@ A crawler that drops a copy of a provisional original keeps the copy's request i
 """
 
 import enum
+import logging
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
+
+logger = logging.getLogger(__name__)
 
 DEFAULT_LEASE = 60.0
 # Adoptions of one entry, after which it is deleted: its page has ended as many crawlers.
@@ -41,6 +44,12 @@ BUCKET_LIMIT = 512
 def spider_mark(spider: str) -> int:
     """Return the number of 32 bits that marks a spider's crawlers in a store."""
     return zlib.crc32(spider.encode("utf-8", "surrogatepass"))
+
+
+def warn_of(key: str) -> None:
+    """Say that an entry is deleted because it was adopted ``MAX_ADOPTIONS`` times."""
+    crawlers = MAX_ADOPTIONS + 1
+    logger.warning("%s is given up: %d crawlers that had it in progress have ended", key, crawlers)
 
 
 class StoreError(Exception):
@@ -80,8 +89,7 @@ def by_distance(*_: object) -> Ruling:
     return Ruling(True, "distance")
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(NamedTuple):
     """A page, named by its key, that claims its place.
 
     Attributes:
@@ -139,22 +147,21 @@ class IndexSpec:
         if not self.lease > 0:
             raise ValueError(f"a lease must be longer than 0 seconds, not {self.lease}")
 
-    def check(self, page: Arrival) -> None:
+    def check(self, pages: Iterable[Arrival]) -> None:
         """Raise ValueError if a page could not stand in the index."""
-        for text in (page.key, page.scope, page.request or ""):
-            text.encode()  # a lone surrogate raises UnicodeEncodeError
-        if page.fingerprint.bits != self.bits:
-            raise ValueError(
-                f"the index holds {self.bits} bits a page, not {page.fingerprint.bits}"
-            )
-        if len(page.fingerprint.blocks) != 4 * self.blocks:
-            raise ValueError(
-                f"the fingerprint has {len(page.fingerprint.blocks) / 4:g} block values, and the "
-                f"index finds pages by {self.blocks}: blocks come with the fingerprint from the "
-                "text, and cannot be made of the fingerprint alone"
-            )
-        if len(page.facts) > MAX_FACTS:
-            raise ValueError(f"facts have at most {MAX_FACTS} bytes, not {len(page.facts)}")
+        for key, own, scope, facts, request in pages:
+            for text in (key, scope, request or ""):
+                text.encode()  # a lone surrogate raises UnicodeEncodeError
+            if own.bits != self.bits:
+                raise ValueError(f"the index holds {self.bits} bits a page, not {own.bits}")
+            if len(own.blocks) != 4 * self.blocks:
+                raise ValueError(
+                    f"the fingerprint has {len(own.blocks) / 4:g} block values, and the index "
+                    f"finds pages by {self.blocks}: blocks come with the fingerprint from the "
+                    "text, and cannot be made of the fingerprint alone"
+                )
+            if len(facts) > MAX_FACTS:
+                raise ValueError(f"facts have at most {MAX_FACTS} bytes, not {len(facts)}")
 
 
 class Outcome(enum.Enum):
@@ -165,8 +172,7 @@ class Outcome(enum.Enum):
     REVISIT = "revisit"
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """An entry within reach of a page.
 
     Attributes:
@@ -187,8 +193,7 @@ class Match:
     facts: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """The answer to a claim.
 
     Attributes:

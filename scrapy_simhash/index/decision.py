@@ -1,7 +1,7 @@
-"""How the claims of one call are answered, given what is near and what the log says of it."""
+"""How claims are answered, given what is near, and what the log says of it."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,12 +9,7 @@ import numpy as np
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.contract import Arrival, Claim, IndexSpec, Judge, Match, Outcome, Ruling
 from scrapy_simhash.index.log import Log, Record
-from scrapy_simhash.index.neighbours import (
-    Near,
-    distances,
-    packed_blocks,
-    packed_words,
-)
+from scrapy_simhash.index.neighbours import Near, distances, unpacked
 
 OWN = Ruling(True, "key")
 
@@ -24,22 +19,21 @@ def ruling(judge: Judge, page: Arrival, key: str, facts: bytes, distance: int) -
     return OWN if key == page.key else judge(page.key, page.facts, key, facts, distance)
 
 
-def in_scope(fingerprint: Fingerprint, scope: str) -> Fingerprint:
-    """Return a fingerprint with the bits of value and blocks flipped that its scope flips.
+def in_scope(content: bytes, scope: str) -> bytes:
+    """Return the bytes of a fingerprint and of its blocks with the bits flipped that a scope flips.
 
     So pages of different scopes are neither near nor share a bucket. Done twice, it is undone.
     """
     if not scope:
-        return fingerprint
-    content = fingerprint.to_bytes() + fingerprint.blocks
+        return content
     mask = hashlib.shake_128(scope.encode()).digest(len(content))
     flipped = int.from_bytes(content, "big") ^ int.from_bytes(mask, "big")
-    return read_fingerprint(flipped.to_bytes(len(content), "big"), fingerprint.bits)
+    return flipped.to_bytes(len(content), "big")
 
 
-def read_fingerprint(content: bytes, bits: int) -> Fingerprint:
-    """Return a fingerprint, given as the bytes of its value and of its blocks."""
-    size = bits // 8
+def read_fingerprint(content: bytes, scope: str, bits: int) -> Fingerprint:
+    """Return the fingerprint of a page, given its bytes, and those of its blocks, in its scope."""
+    content, size = in_scope(content, scope), bits // 8
     return Fingerprint(int.from_bytes(content[:size], "big"), bits, content[size:])
 
 
@@ -48,21 +42,17 @@ class Pages:
 
     Attributes:
         arrivals: the pages.
-        fingerprints: those of the pages, in their scopes.
-        words: their values, shape (n, bits / 64).
+        contents: their fingerprints and blocks, in their scopes, as bytes.
+        words: their fingerprints, shape (n, bits / 64).
         blocks: their block values, shape (n, blocks).
-
-    Raises:
-        ValueError: a page cannot stand in the index.
     """
 
     def __init__(self, arrivals: Sequence[Arrival], spec: IndexSpec) -> None:
-        for page in arrivals:
-            spec.check(page)
         self.arrivals = arrivals
-        self.fingerprints = [in_scope(page.fingerprint, page.scope) for page in arrivals]
-        self.words = packed_words([own.to_bytes() for own in self.fingerprints], spec.bits)
-        self.blocks = packed_blocks([own.blocks for own in self.fingerprints], spec.blocks)
+        self.contents = [
+            in_scope(own.to_bytes() + own.blocks, scope) for _, own, scope, _, _ in arrivals
+        ]
+        self.words, self.blocks = unpacked(b"".join(self.contents), spec.bits, spec.blocks)
 
     def twins(self, distance: int) -> list[Near]:
         """Return for each page (distance, index) of the earlier ones near it."""
@@ -72,6 +62,59 @@ class Pages:
             if j < i:
                 twins[i].append((int(between[i, j]), j))
         return twins
+
+
+@dataclass(slots=True)
+class Claimant:
+    """A page on its way to its answer.
+
+    Attributes:
+        others: living entries that were judged to be other pages.
+        spared: all entries that were judged to be other pages.
+        expired: entries that were judged to be copies and had expired.
+    """
+
+    arrival: Arrival
+    others: list[Match] = field(default_factory=list)
+    spared: set[int] = field(default_factory=set)
+    expired: set[int] = field(default_factory=set)
+
+    def hear(self, near: Iterable[tuple[Match, bool]], judge: Judge) -> Claim | None:
+        """Judge entries near the page, nearest first, each with whether it has expired.
+
+        Return the answer; None if no copy is among them.
+        """
+        copies, outcome = [], Outcome.DUPLICATE
+        for found, is_expired in near:
+            judged = ruling(judge, self.arrival, found.key, found.facts, found.distance)
+            match = found._replace(reason=judged.reason)
+            if judged is OWN:
+                outcome = Outcome.REVISIT
+            if not judged.is_copy:
+                self.spared.add(match.entry)
+                if not is_expired:
+                    self.others.append(match)
+            elif judged is OWN or not is_expired:
+                copies.append(match)
+            else:
+                self.expired.add(match.entry)
+        return Claim(outcome, tuple(copies), self._near()) if copies else None
+
+    def own(self, claim: Claim) -> list[int]:
+        """Return the provisional entries of the page's key in its answer."""
+        return [m.entry for m in claim.matches if m.provisional and m.key == self.arrival.key]
+
+    def admitted(self) -> Claim:
+        """Return the answer of a page that becomes an original."""
+        return Claim(Outcome.ORIGINAL, (), self._near())
+
+    def _near(self) -> tuple[Match, ...]:
+        return tuple(sorted(self.others, key=nearest))
+
+
+def nearest(match: Match) -> tuple[int, int]:
+    """Return a key by which entries are sorted: the nearest first, then the oldest."""
+    return match.distance, match.entry
 
 
 @dataclass(eq=False, slots=True)
@@ -104,35 +147,21 @@ class Decision:
         self.claims = [self._answer(*page) for page in enumerate(self.pages.arrivals)]
 
     def _answer(self, index: int, page: Arrival) -> Claim:
-        own: list[Record] = []
-        matches: list[Match] = []
-        others: list[Match] = []
-        expired: list[Record] = []
-        for distance, record in self._found(index):
-            judged = ruling(self.spec.judge, page, record.key, record.facts, distance)
-            match = record.match(distance, judged.reason)
-            if judged is OWN:
-                own.append(record)
-                matches.append(match)
-            elif not self.log.is_expired(record, self.now):
-                (matches if judged.is_copy else others).append(match)
-            elif judged.is_copy:
-                expired.append(record)
-        if own:
-            for record in own:
-                if record.owner is not None:
-                    self._lease(page, record[:5], record.adoptions)
-            return Claim(Outcome.REVISIT, tuple(matches), tuple(others))
-        if matches:
-            return Claim(Outcome.DUPLICATE, tuple(matches), tuple(others))
-        for record in expired:
-            self.deleted.add(record.position)
-            del self.records[record.position]
+        claimant = Claimant(page)
+        claim = claimant.hear(self._found(index), self.spec.judge)
+        if claim:
+            for position in claimant.own(claim):
+                own = self.records[position]
+                self._lease(page, own[:5], own.adoptions)
+            return claim
+        self.deleted |= claimant.expired
+        for position in claimant.expired:
+            del self.records[position]
         position = self._last + len(self.new) + 1
         # Whole seconds take half the room in a file.
         entry = (position, page.key, page.scope, page.facts, float(int(self.now)))
         self.new[index] = self._lease(page, entry, adoptions=0)
-        return Claim(Outcome.ORIGINAL, (), tuple(others))
+        return claimant.admitted()
 
     def _lease(
         self, page: Arrival, entry: tuple[int, str, str, bytes, float], adoptions: int
@@ -142,12 +171,12 @@ class Decision:
         self.leased[leased.position] = self.records[leased.position] = leased
         return leased
 
-    def _found(self, index: int) -> Iterator[tuple[int, Record]]:
-        """Yield distance and entry of what is near a page, nearest first, then oldest."""
+    def _found(self, index: int) -> Iterator[tuple[Match, bool]]:
+        """Yield what is near a page, nearest first, then oldest, and whether it has expired."""
         near = [*self.near[index]]
         for distance, twin in self._twins[index]:
             if twin in self.new:
                 near.append((distance, self.new[twin].position))
         for distance, position in sorted(near):
             if record := self.records.get(position):
-                yield distance, record
+                yield record.match(distance), self.log.is_expired(record, self.now)

@@ -4,7 +4,6 @@ RAM holds a superset of the log: an entry that was deleted is noticed, and forgo
 record is read.
 """
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,18 +23,12 @@ from scrapy_simhash.index.contract import (
     Match,
     Orphan,
     Unsettled,
+    warn_of,
 )
-from scrapy_simhash.index.decision import Decision, Pages, in_scope, read_fingerprint
+from scrapy_simhash.index.decision import Decision, Pages, read_fingerprint
 from scrapy_simhash.index.log import Log, Record
-from scrapy_simhash.index.neighbours import (
-    Near,
-    Neighbours,
-    packed_blocks,
-    packed_words,
-)
+from scrapy_simhash.index.neighbours import Near, Neighbours, unpacked
 from scrapy_simhash.index.sqlite_file import SqliteFile
-
-logger = logging.getLogger(__name__)
 
 # Rows of the log that are followed at a time, and entries that are read or put at a time.
 _ROWS = 1 << 16
@@ -59,8 +52,7 @@ class LocalIndex(Index):
     # Claims.
 
     def claim_all(self, arrivals: Sequence[Arrival], *, now: float | None = None) -> list[Claim]:
-        if not arrivals:
-            return []
+        self.spec.check(arrivals)
         now = time.time() if now is None else now
         pages, log = Pages(arrivals, self.spec), self._log
         with self._lock:
@@ -72,9 +64,11 @@ class LocalIndex(Index):
         return decision.claims
 
     def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:
+        sought = [Arrival("", fingerprint, scope)]
+        self.spec.check(sought)
         with self._lock:
             self._follow()
-            (near,), records = self._look(Pages([Arrival("", fingerprint, scope)], self.spec))
+            (near,), records = self._look(Pages(sought, self.spec))
         return [records[at].match(distance) for distance, at in near if at in records]
 
     # The log in RAM.
@@ -82,12 +76,9 @@ class LocalIndex(Index):
     def _follow(self) -> None:
         """Take what the log holds since the last look into RAM."""
         while rows := self._log.rows(self._seen, _ROWS):
-            positions, values, blocks = zip(*rows, strict=True)
-            self._neighbours.add(
-                positions,
-                packed_words(values, self.spec.bits),
-                packed_blocks(blocks, self.spec.blocks),
-            )
+            positions, contents = zip(*rows, strict=True)
+            own = unpacked(b"".join(contents), self.spec.bits, self.spec.blocks)
+            self._neighbours.add(positions, *own)
             self._seen = positions[-1]
 
     @contextmanager
@@ -98,7 +89,7 @@ class LocalIndex(Index):
         with self._log.transaction():
             self._follow()
             yield new
-            self._log.append(new.values(), [pages.fingerprints[index] for index in new])
+            self._log.append((record, pages.contents[index]) for index, record in new.items())
         if new:
             positions = [record.position for record in new.values()]
             self._neighbours.add(positions, pages.words[[*new]], pages.blocks[[*new]])
@@ -160,11 +151,7 @@ class LocalIndex(Index):
             self._hold(adopted)
         for record in given_up:
             if record.request is not None:
-                logger.warning(
-                    "%s is not crawled again: %d crawlers that had it in progress have ended",
-                    record.key,
-                    MAX_ADOPTIONS + 1,
-                )
+                warn_of(record.key)
         return [Orphan(record.key, record.request or "") for record in adopted]
 
     def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> Unsettled:
@@ -182,18 +169,19 @@ class LocalIndex(Index):
         count, rest = 0, iter(entries)
         while some := list(islice(rest, _PUT)):
             arrivals = [Arrival(e.key, e.fingerprint, e.scope, e.facts) for e in some]
+            self.spec.check(arrivals)
             pages = Pages(arrivals, self.spec)
             with self._lock, self._admission(pages) as new:
                 (near, records), last = self._look(pages), self._log.last()
                 known = {
-                    (records[at].key, own.value)
-                    for own, found in zip(pages.fingerprints, near, strict=True)
+                    (records[at].key, pages.words[index].tobytes())
+                    for index, found in enumerate(near)
                     for distance, at in found
                     if distance == 0 and at in records and records[at].owner is None
                 }
-                for index, (e, own) in enumerate(zip(some, pages.fingerprints, strict=True)):
-                    if (e.key, own.value) not in known:
-                        known.add((e.key, own.value))
+                for index, (e, words) in enumerate(zip(some, pages.words, strict=True)):
+                    if (page := (e.key, words.tobytes())) not in known:
+                        known.add(page)
                         position, when = last + len(new) + 1, float(int(e.time))
                         new[index] = Record(position, e.key, e.scope, e.facts, when)
             count += len(new)
@@ -232,10 +220,10 @@ class LocalIndex(Index):
                 records = self._log.records(positions)
             if not rows:
                 return
-            for after, value, packed in rows:
+            for after, content in rows:
                 if record := records.get(after):
                     _, key, scope, facts, time_, owner, *_ = record
-                    own = in_scope(read_fingerprint(value + packed, self.spec.bits), scope)
+                    own = read_fingerprint(content, scope, self.spec.bits)
                     yield Entry(key, own, scope, facts, time_, owner is not None)
 
     def close(self) -> None:

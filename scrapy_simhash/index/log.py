@@ -4,7 +4,6 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.contract import MAX_FACTS, Census, IndexSpec, Match, StoreDamaged
 from scrapy_simhash.index.liveness import is_dead, leave, names_of, new_crawler
 from scrapy_simhash.index.sqlite_file import SqliteFile
@@ -36,16 +35,16 @@ class Record(NamedTuple):
     adoptions: int = 0
     request: str | None = None
 
-    def match(self, distance: int, reason: str = "") -> Match:
-        """Return it as the answer to a claim or a query names it."""
+    def match(self, distance: int) -> Match:
+        """Return it as the answer to a query names it."""
         provisional = self.owner is not None
-        return Match(self.position, self.key, distance, self.time, provisional, reason, self.facts)
+        return Match(self.position, self.key, distance, self.time, provisional, facts=self.facts)
 
 
 _TEXT_OR_NONE = (str, type(None))
 _TYPES: Any = (int, str, str, bytes, float, _TEXT_OR_NONE, float, int, _TEXT_OR_NONE)
-# Position, fingerprint, and block values within the scope.
-Row = tuple[int, bytes, bytes]
+# Position, and the bytes of the fingerprint and of the block values within the scope.
+Row = tuple[int, bytes]
 
 
 class Log:
@@ -87,17 +86,13 @@ class Log:
     def rows(self, after: int, limit: int) -> list[Row]:
         """Return the fingerprints of entries after a position, in order; in RAM they are empty."""
         rows = self._file.run(
-            "SELECT position, value, blocks FROM entries WHERE position > ? "
+            "SELECT position, fingerprint FROM entries WHERE position > ? "
             "ORDER BY position LIMIT ?",
             (after, limit),
         )
-        sizes = (self._spec.bits // 8, 4 * self._spec.blocks) if self.has_fingerprints else (0, 0)
-        for position, value, blocks in rows:
-            if not (
-                position < 1 << 32
-                and type(value) is type(blocks) is bytes
-                and (len(value), len(blocks)) == sizes
-            ):
+        size = self._spec.bits // 8 + 4 * self._spec.blocks if self.has_fingerprints else 0
+        for position, own in rows:
+            if not (position < 1 << 32 and type(own) is bytes and len(own) == size):
                 raise StoreDamaged(
                     f"{self._file.name} is damaged: the fingerprint at {position} does not have "
                     f"{self._spec.bits} bits and {self._spec.blocks} block values"
@@ -106,7 +101,7 @@ class Log:
 
     def last(self) -> int:
         """Return the last position that was ever used, 0 if none."""
-        return self._count("coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'entries'")
+        return self._count("CAST(last AS INTEGER) FROM header")
 
     def records(self, positions: Collection[int]) -> dict[int, Record]:
         """Return the entries at these positions, without the deleted ones."""
@@ -120,16 +115,17 @@ class Log:
             )
         return Record._make(row)
 
-    def append(self, records: Collection[Record], fingerprints: Iterable[Fingerprint]) -> None:
-        """Append entries, whose positions continue the log."""
+    def append(self, entries: Iterable[tuple[Record, bytes]]) -> None:
+        """Append entries, whose positions continue the log, with their fingerprints."""
         end = None if self.has_fingerprints else 0
-        self._file.run_many(
-            "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [
-                (*record[:5], own.to_bytes()[:end], own.blocks[:end])
-                for record, own in zip(records, fingerprints, strict=True)
-            ],
-        )
+        rows = [
+            # As bytes a value would take SQLite's module longer than all others together.
+            (position, key, scope, bytearray(facts), time, bytearray(own[:end]))
+            for (position, key, scope, facts, time, *_), own in entries
+        ]
+        if rows:
+            self._file.run_many("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", rows)
+            self._file.run("UPDATE header SET last = ?", (rows[-1][0],))
 
     def delete(self, positions: Collection[int]) -> None:
         self._run_for("DELETE FROM entries WHERE position IN", positions)

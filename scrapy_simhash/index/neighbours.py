@@ -112,13 +112,13 @@ class Neighbours:
         """Never find these entries again."""
         self._living[self._numbers(positions)] = False
 
-    def at(self, positions: Sequence[int]) -> list[tuple[int, bytes, bytes]]:
-        """Return position, fingerprint and block values of entries; it reads all runs."""
+    def at(self, positions: Sequence[int]) -> list[tuple[int, bytes]]:
+        """Return position, and fingerprint with block values, of entries; it reads all runs."""
         numbers = self._numbers(positions)
         tail = self._tail[: self._count - self._in_runs]
         values = np.concatenate([*(run.blocks() for run in self._runs), tail])[numbers]
         rows = zip(positions, self._words[numbers], values.astype("<u4"), strict=True)
-        return [(at, words.tobytes(), blocks.tobytes()) for at, words, blocks in rows]
+        return [(at, words.tobytes() + blocks.tobytes()) for at, words, blocks in rows]
 
     def _numbers(self, positions: Sequence[int]) -> npt.NDArray[np.intp]:
         return self._positions[: self._count].searchsorted(np.array(positions, np.uint32))
@@ -245,9 +245,12 @@ def packed_words(values: Sequence[bytes], bits: int) -> Uint64s:
     return np.frombuffer(b"".join(values), np.uint64).reshape(-1, bits // 64)
 
 
-def packed_blocks(values: Sequence[bytes], blocks: int) -> Uint32s:
-    """Return block values, given as bytes, in rows of so many blocks."""
-    return np.frombuffer(b"".join(values), "<u4").reshape(-1, blocks)
+def unpacked(content: bytes, bits: int, blocks: int) -> tuple[Uint64s, Uint32s]:
+    """Return words and block values, shapes as for ``add``, of fingerprints one after the other."""
+    width = bits // 8
+    octets = np.frombuffer(content, np.uint8).reshape(-1, width + 4 * blocks)
+    values = np.ascontiguousarray(octets[:, width:]).view("<u4")
+    return np.ascontiguousarray(octets[:, :width]).view(np.uint64), values
 
 
 def distances(left: Uint64s, right: Uint64s) -> npt.NDArray[np.uint16]:

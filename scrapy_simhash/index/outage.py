@@ -10,7 +10,6 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 from scrapy_simhash.index.contract import (
@@ -105,8 +104,7 @@ class Outage:
         return len(self._confirmed) + sum(map(len, self._open.values()))
 
     def claim_all(self, arrivals: Sequence[Arrival], *, now: float | None = None) -> list[Claim]:
-        for page in arrivals:
-            self.spec.check(page)
+        self.spec.check(arrivals)
         claims: dict[int, Claim] = {}
         if not self.away:
             there = [i for i, page in enumerate(arrivals) if not self._is_known(page)]
@@ -138,9 +136,9 @@ class Outage:
         claims = self._memory.claim_all(arrivals, now=now)
         for page, claim in zip(arrivals, claims, strict=True):
             if claim.outcome is Outcome.ORIGINAL:
-                self._open.setdefault(page.key, []).append(replace(page, request=None))
+                self._open.setdefault(page.key, []).append(page._replace(request=None))
                 self.counts["let_through"] += 1
-        return [replace(c, matches=_here(c.matches), near=_here(c.near)) for c in claims]
+        return [Claim(c.outcome, _here(c.matches), _here(c.near)) for c in claims]
 
     def confirm(self, keys: Iterable[str]) -> None:
         self._settle(keys, failed=False)
@@ -274,4 +272,4 @@ class Outage:
 
 def _here(matches: tuple[Match, ...]) -> tuple[Match, ...]:
     """Return matches of the memory index with positions that the store does not have."""
-    return tuple(replace(match, entry=-match.entry) for match in matches)
+    return tuple(match._replace(entry=-match.entry) for match in matches)

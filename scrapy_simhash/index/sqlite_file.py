@@ -18,7 +18,7 @@ from scrapy_simhash.index.contract import (
 
 # "simh", so that a file of this package is told from other SQLite files.
 APPLICATION_ID = 0x73696D68
-FORMAT = 4
+FORMAT = 5
 # Seconds to wait for another process's write lock.
 BUSY_TIMEOUT = 5.0
 
@@ -27,10 +27,11 @@ BUSY_TIMEOUT = 5.0
 SCHEMA = (
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {FORMAT}",
-    "CREATE TABLE header (recipe TEXT, bits INTEGER, distance INTEGER, blocks INTEGER)",
+    """CREATE TABLE header (
+        recipe TEXT, bits INTEGER, distance INTEGER, blocks INTEGER, last INTEGER NOT NULL)""",
     """CREATE TABLE entries (
-        position INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL, scope TEXT NOT NULL,
-        facts BLOB NOT NULL, time REAL NOT NULL, value BLOB NOT NULL, blocks BLOB NOT NULL)""",
+        position INTEGER PRIMARY KEY, key TEXT NOT NULL, scope TEXT NOT NULL, facts BLOB NOT NULL,
+        time REAL NOT NULL, fingerprint BLOB NOT NULL)""",
     """CREATE TABLE leases (
         position INTEGER PRIMARY KEY, owner TEXT NOT NULL, expires REAL NOT NULL,
         adoptions INTEGER NOT NULL, request TEXT)""",
@@ -114,13 +115,7 @@ class SqliteFile:
 
 
 def open_file(path: Path | None, spec: IndexSpec) -> SqliteFile:
-    """Open the index in a file, or in RAM, and check that it fits; make it if there is none.
-
-    Raises:
-        StoreMismatch: the file was made by another recipe, width, number of blocks or format.
-        StoreDamaged: the file is not an index, or is damaged.
-        StoreUnavailable: the file cannot be opened or written.
-    """
+    """Open the index in a file, or in RAM, and check that it fits; make it if there is none."""
     if path and not path.parent.is_dir():
         raise StoreUnavailable(f"cannot open {path}: {path.parent} is no folder")
     file = SqliteFile(path, make=True)
@@ -131,7 +126,7 @@ def open_file(path: Path | None, spec: IndexSpec) -> SqliteFile:
             for statement in SCHEMA:
                 file.run(statement)
             header = (spec.recipe, spec.bits, spec.distance, spec.blocks)
-            file.run("INSERT INTO header VALUES (?, ?, ?, ?)", header)
+            file.run("INSERT INTO header VALUES (?, ?, ?, ?, 0)", header)
         stored = spec_of(file)
         for name in ("recipe", "bits", "blocks"):
             there, asked = getattr(stored, name), getattr(spec, name)
@@ -149,12 +144,7 @@ def open_file(path: Path | None, spec: IndexSpec) -> SqliteFile:
 
 
 def spec_of(file: SqliteFile) -> IndexSpec:
-    """Return how the index in a file was opened first.
-
-    Raises:
-        StoreMismatch: it has another format.
-        StoreDamaged: it is no index.
-    """
+    """Return how the index in a file was opened first."""
     ((application,),) = file.run("PRAGMA application_id")
     ((version,),) = file.run("PRAGMA user_version")
     if application != APPLICATION_ID:

@@ -110,11 +110,13 @@ def test_a_damaged_header_is_damage(path, statement):
 
 @pytest.mark.parametrize("rubbish", ["x'00'", "'text'", "7", "1.5", "x'ff00'", "''"])
 @pytest.mark.parametrize(
-    "column", ["key", "scope", "facts", "time", "value", "blocks", "owner", "expires", "adoptions"]
+    "column",
+    ["key", "scope", "facts", "time", "fingerprint", "last", "owner", "expires", "adoptions"],
 )
 def test_a_value_of_another_type_or_size_is_damage_and_nothing_else(path, column, rubbish):
     """Wherever SQLite's own types let the value in: whatever is asked raises no other error."""
-    table = "leases" if column in ("owner", "expires", "adoptions") else "entries"
+    of_leases = ("owner", "expires", "adoptions")
+    table = "header" if column == "last" else "leases" if column in of_leases else "entries"
     with contextlib.closing(opened(path)) as index:
         index.claim(page("a", facts=b"f", request="A"), now=100)
     with contextlib.closing(sqlite3.connect(path)) as connection:
@@ -138,7 +140,7 @@ def test_a_fingerprint_of_another_width_is_damage_that_names_its_place(path):
     with contextlib.closing(opened(path)) as index:
         fill(index, 3)
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute("UPDATE entries SET value = x'00' WHERE position = 2")
+        connection.execute("UPDATE entries SET fingerprint = x'00' WHERE position = 2")
         connection.commit()
     with (
         contextlib.closing(opened(path)) as index,

@@ -1,11 +1,10 @@
-"""A page that claims: what a script is told of it, and what its answers mean."""
+"""What a script is told of a page that claims, and what its answers mean."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
-from scrapy_simhash.index.contract import Arrival, Claim, Judge, Match, Outcome
-from scrapy_simhash.index.decision import OWN, ruling
+from scrapy_simhash.index.contract import Match
+from scrapy_simhash.index.decision import Claimant, nearest
 from scrapy_simhash.index.redis.rows import ROWS, Row, pack_claim, read_lease, read_row, read_rows
 
 # Bits of an entry, as callers know it, that check it: the end of its fingerprint, XORed with the
@@ -13,52 +12,15 @@ from scrapy_simhash.index.redis.rows import ROWS, Row, pack_claim, read_lease, r
 # or lost its end in a crash is not taken for the one in its place now.
 _CHECK = 24
 
-# Entries near a page, each with the end of its lease, infinity where it is confirmed.
-Near = list[tuple[Match, float]]
+# Entries near a page, each with whether it has expired.
+Near = list[tuple[Match, bool]]
 
 
-@dataclass(slots=True)
-class Claimant:
-    """A page on its way to its answer.
-
-    Attributes:
-        others: living entries that were judged to be other pages.
-        spared: all entries that were judged to be other pages.
-        expired: entries that were judged to be copies and had expired.
-    """
-
-    arrival: Arrival
-    others: list[Match] = field(default_factory=list)
-    spared: set[int] = field(default_factory=set)
-    expired: set[int] = field(default_factory=set)
-
-    def arguments(self, now: float) -> tuple[bytes, ...]:
-        """Return row with request, and positions judged: other pages, and expired copies."""
-        page = self.arrival
-        claim = pack_claim(Row(page.key, page.scope, page.facts, now), page.request)
-        return claim, _packed(self.spared), _packed(self.expired)
-
-    def hear(self, near: Near, now: float, judge: Judge) -> Claim | None:
-        """Judge what a script found; return the answer, None if the page has to claim again."""
-        copies, outcome = [], Outcome.DUPLICATE
-        for found, ends in near:
-            judged = ruling(judge, self.arrival, found.key, found.facts, found.distance)
-            match = replace(found, reason=judged.reason)
-            if judged is OWN:
-                outcome = Outcome.REVISIT
-            if not judged.is_copy:
-                self.spared.add(match.entry)
-                if ends > now:
-                    self.others.append(match)
-            elif judged is OWN or ends > now:
-                copies.append(match)
-            else:
-                self.expired.add(match.entry)
-        return Claim(outcome, tuple(copies), self.near()) if copies else None
-
-    def near(self) -> tuple[Match, ...]:
-        """Return the living entries that are other pages, nearest first, then oldest."""
-        return tuple(sorted(self.others, key=_nearest))
+def arguments(claimant: Claimant, now: float) -> tuple[bytes, ...]:
+    """Return row with request, and positions judged: other pages, and expired copies."""
+    page = claimant.arrival
+    claim = pack_claim(Row(page.key, page.scope, page.facts, now), page.request)
+    return claim, _packed(claimant.spared), _packed(claimant.expired)
 
 
 def position_of(entry: int) -> int:
@@ -73,20 +35,23 @@ def packed_entry(entry: int, generation: str) -> bytes:
     return (known ^ _mask(generation)).to_bytes(7, "big")
 
 
-def read_near(answers: Sequence[Sequence[Any]], told: Sequence[Any], generation: str) -> list[Near]:
+def read_near(
+    answers: Sequence[Sequence[Any]], told: Sequence[Any], generation: str, now: float
+) -> list[Near]:
     """Return the entries near some pages, nearest first, then oldest.
 
     Args:
         answers: for each page the entries as ``tell`` in ``lua/claim.lua`` has them.
         told: number and content of the rows of confirmed entries.
         generation: which log it is.
+        now: leases that end until then have expired.
 
     Raises:
         ValueError: it does not fit together.
     """
     rows = {number: read_rows(content) for number, content in told}
 
-    def read(position: int, distance: int, check: bytes, lease: bytes) -> tuple[Match, float]:
+    def read(position: int, distance: int, check: bytes, lease: bytes) -> tuple[Match, bool]:
         if lease:
             ends, row = read_lease(lease)
         else:
@@ -95,16 +60,11 @@ def read_near(answers: Sequence[Sequence[Any]], told: Sequence[Any], generation:
                 raise ValueError(f"entry {position} has no row")
             ends, row = float("inf"), read_row(packed)
         entry = position << _CHECK | int.from_bytes(check, "big") ^ _mask(generation)
-        return Match(entry, row.key, distance, row.time, bool(lease), facts=row.facts), ends
+        match = Match(entry, row.key, distance, row.time, bool(lease), facts=row.facts)
+        return match, ends <= now
 
-    return [
-        sorted((read(*entry) for entry in answer), key=lambda found: _nearest(found[0]))
-        for answer in answers
-    ]
-
-
-def _nearest(match: Match) -> tuple[int, int]:
-    return match.distance, match.entry
+    found = [[read(*entry) for entry in answer] for answer in answers]
+    return [sorted(some, key=lambda one: nearest(one[0])) for some in found]
 
 
 def _mask(generation: str) -> int:

@@ -4,10 +4,8 @@ This is the one seam between the two kinds of buckets. A finder gives a script t
 each page, and has its counterpart in Lua: ``lua/buckets.lua`` or ``lua/news.lua``.
 """
 
-import numpy as np
-
 from scrapy_simhash.index.decision import Pages
-from scrapy_simhash.index.neighbours import SPREAD, Neighbours
+from scrapy_simhash.index.neighbours import SPREAD, Neighbours, unpacked
 from scrapy_simhash.index.redis.client import Client
 from scrapy_simhash.index.redis.scripts import Geometry, script
 
@@ -80,13 +78,11 @@ class InRam:
             self._take_in(content[at:cut])
 
     def _take_in(self, content: bytes) -> None:
-        size, width = self._geometry.record, self._geometry.width
-        records = np.frombuffer(content, np.uint8).reshape(-1, size)
-        words = np.ascontiguousarray(records[:, :width]).view(np.uint64)
-        blocks = np.ascontiguousarray(records[:, width:]).view("<u4")
-        self._neighbours.add(range(self.seen, self.seen + len(records)), words, blocks)
-        self.seen += len(records)
-        self._last = content[-size:] or self._last
+        own = unpacked(content, self._geometry.bits, self._geometry.blocks)
+        end = self.seen + len(own[0])
+        self._neighbours.add(range(self.seen, end), *own)
+        self.seen = end
+        self._last = content[-self._geometry.record :] or self._last
 
 
 Finder = InRedis | InRam

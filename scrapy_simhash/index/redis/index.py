@@ -11,7 +11,6 @@ repeated with its position.
 All keys of an index lie in one slot, so in a cluster it is on one node.
 """
 
-import logging
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -29,24 +28,16 @@ from scrapy_simhash.index.contract import (
     IndexSpec,
     Match,
     Orphan,
-    Outcome,
     StoreUnavailable,
     Unsettled,
+    warn_of,
 )
-from scrapy_simhash.index.decision import Pages
-from scrapy_simhash.index.redis.claims import (
-    Claimant,
-    Near,
-    packed_entry,
-    position_of,
-    read_near,
-)
+from scrapy_simhash.index.decision import Claimant, Pages
+from scrapy_simhash.index.redis.claims import Near, arguments, packed_entry, position_of, read_near
 from scrapy_simhash.index.redis.finders import AnotherLog
 from scrapy_simhash.index.redis.rows import ROWS, Row, pack_row, squeeze_rows
 from scrapy_simhash.index.redis.scan import Scan
 from scrapy_simhash.index.redis.session import Session
-
-logger = logging.getLogger(__name__)
 
 # Pages, and entries, of one call of a script: it holds Redis for some 2 ms.
 _PAGES = 16
@@ -67,8 +58,7 @@ class RedisIndex(Index):
     # Claims.
 
     def claim_all(self, arrivals: Sequence[Arrival], *, now: float | None = None) -> list[Claim]:
-        for page in arrivals:
-            self.spec.check(page)
+        self.spec.check(arrivals)
         answers: dict[int, Claim] = {}
 
         def claim() -> list[Claim]:
@@ -90,39 +80,37 @@ class RedisIndex(Index):
         at, ends, head = self._session.leases(now)
         pages = Pages([claimant.arrival for claimant in claimants], self.spec)
         parts = [
-            (*claimant.arguments(at), b"1" if mates else b"")
+            (*arguments(claimant, at), b"1" if mates else b"")
             for claimant, mates in zip(claimants, pages.twins(self.spec.reach), strict=True)
         ]
-        results, told = self._ask(pages, (repr(at), ends, head), parts)
+        results, told = self._ask(pages, (at, ends, head), parts)
         answers: list[Claim | None] = []
         for claimant, result, found in zip(claimants, results, told, strict=True):
-            if isinstance(result, int):
-                positions = [result]
-                answers.append(Claim(Outcome.ORIGINAL, (), claimant.near()))
-            else:
-                # The script has leased them to this crawler.
-                key = claimant.arrival.key
-                own = (match for match, _ in found if match.provisional and match.key == key)
-                positions = [position_of(match.entry) for match in own]
-                answers.append(claimant.hear(found, at, self.spec.judge))
-            if positions:
-                self._session.own[claimant.arrival.key].update(positions)
+            is_new = isinstance(result, int)
+            answer = claimant.admitted() if is_new else claimant.hear(found, self.spec.judge)
+            # The script has leased own entries that it found to this crawler.
+            entries = claimant.own(answer) if answer else []
+            own = [result] if is_new else [position_of(entry) for entry in entries]
+            answers.append(answer)
+            if own:
+                self._session.own[claimant.arrival.key].update(own)
         self._squeeze(result for result in results if isinstance(result, int))
         return answers
 
     def _ask(
-        self, pages: Pages, head: Sequence[Any], parts: Sequence[Sequence[Any]]
+        self, pages: Pages, leases: tuple[float, Any, Any], parts: Sequence[Sequence[Any]]
     ) -> tuple[list[Any], list[Near]]:
         """Run ``lua/claim.lua``; return its answers, and what it found near each page."""
-        results, rows, flooded = self._session.ask("claim", pages, head, parts)
+        at, ends, head = leases
+        results, rows, flooded = self._session.ask("claim", pages, (repr(at), ends, head), parts)
         self._session.finder.flooded += flooded
         self.flooded = self._session.finder.flooded
         told = [result if isinstance(result, list) else [] for result in results]
-        return results, read_near(told, rows, self._session.generation)
+        return results, read_near(told, rows, self._session.generation, at)
 
     def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:
         sought = [Arrival("", fingerprint, scope)]
-        self.spec.check(sought[0])
+        self.spec.check(sought)
         (near,) = self._session.on_its_log(lambda: self._look(sought))
         return [match for match, _ in near]
 
@@ -130,8 +118,8 @@ class RedisIndex(Index):
         """Return what is near some pages."""
         found: list[Near] = []
         while rest := sought[len(found) :]:
-            parts = [(*Claimant(arrival).arguments(0), b"") for arrival in rest]
-            results, told = self._ask(Pages(rest, self.spec), ("0", "", ""), parts)
+            parts = [(*arguments(Claimant(arrival), 0), b"") for arrival in rest]
+            results, told = self._ask(Pages(rest, self.spec), (0, "", ""), parts)
             # A script that has done enough ends with pages that it did not look for.
             found += told[: len(results) - results.count(None)]
         return found
@@ -169,11 +157,7 @@ class RedisIndex(Index):
             asked = (repr(at), ends, head, MAX_ORPHANS, MAX_ADOPTIONS)
             adopted, given_up = self._session.run("orphans", *asked)
             for key in given_up:
-                logger.warning(
-                    "%s was adopted %d times and never finished: it is given up",
-                    key.decode(),
-                    MAX_ADOPTIONS,
-                )
+                warn_of(key.decode())
             found = []
             for position, key, request in adopted:
                 orphan = Orphan(key.decode(), request.decode())
@@ -204,8 +188,7 @@ class RedisIndex(Index):
         count, rest = 0, iter(entries)
         while some := list(islice(rest, _PAGES)):
             pages = [Arrival(e.key, e.fingerprint, e.scope, e.facts) for e in some]
-            for page in pages:
-                self.spec.check(page)
+            self.spec.check(pages)
             times = [entry.time for entry in some]
             count += self._session.on_its_log(partial(self._put, pages, times))
         return count

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_simhash.index.contract import Entry, StoreUnavailable
-from scrapy_simhash.index.decision import in_scope, read_fingerprint
+from scrapy_simhash.index.decision import read_fingerprint
 from scrapy_simhash.index.neighbours import GATHER, SPREAD, Uint32s
 from scrapy_simhash.index.redis.client import KEYS, Client
 from scrapy_simhash.index.redis.finders import AnotherLog
@@ -99,7 +99,7 @@ class Scan:
             row = read_lease(lease)[1] if packed is None else read_row(packed)
             if window is not None:
                 record += window[position % _WINDOW].tobytes()
-            own = in_scope(read_fingerprint(record, self._geometry.bits), row.scope)
+            own = read_fingerprint(record, row.scope, self._geometry.bits)
             yield position, Entry(row.key, own, row.scope, row.facts, row.time, packed is None)
 
     def _read_blocks(self, first: int, end: int) -> Uint32s:

@@ -38,14 +38,7 @@ T = TypeVar("T")
 
 
 def stored_spec(url: str) -> tuple[str, IndexSpec]:
-    """Return the URL, with the place of the buckets, and the spec of the index that is there.
-
-    Raises:
-        StoreMissing: there is none.
-        StoreUnavailable: Redis is away, or refuses.
-        StoreDamaged: it is no index of ours.
-        ValueError: the URL is of no known form.
-    """
+    """Return the URL, with the place of the buckets, and the spec of the index that is there."""
     address = parse_address(url)
     with contextlib.closing(Client(address)) as client:
         answer = client.call("HGETALL", client.key("meta"))
@@ -186,9 +179,7 @@ class Session:
         Its arguments are those of all pages, the head, then those of each page: its record, its
         part, and what the finder adds.
         """
-        records = [own.to_bytes() for own in pages.fingerprints]
-        if not self.geometry.in_redis:
-            records = [own.to_bytes() + own.blocks for own in pages.fingerprints]
+        records = [own[: self.geometry.record] for own in pages.contents]
         for _ in range(_ATTEMPTS):
             arguments: list[Any] = []
             found = self.finder.arguments(pages)
