@@ -97,7 +97,7 @@ class Neighbours:
         self.flooded += len(flooded)
         lookups, numbers = map(np.concatenate, zip(*candidates, strict=True))
         queries = lookups // self._blocks
-        between = distances(words[queries], self._words[numbers])
+        between = distances(words.take(queries, axis=0), self._words.take(numbers, axis=0))
         near = (between <= self._distance).nonzero()[0]
         near = near[self._living[numbers[near]]]
         positions = self._positions[numbers[near]].tolist()
@@ -185,8 +185,8 @@ class _Run:
         counted page by page, and the number of an entry.
         """
         places = ((values >> self._shift) + self._offsets).ravel()
-        starts = self._starts[places].astype(np.int64)
-        lengths = self._starts[1:][places] - starts
+        starts = self._starts.take(places).astype(np.int64)
+        lengths = self._starts.take(places + 1) - starts
         lows = (values & self._mask).astype(self._lows.dtype).ravel()
         for lookup in (lengths > left).nonzero()[0].tolist():
             start, low = int(starts[lookup]), lows[lookup]
@@ -199,10 +199,10 @@ class _Run:
         left -= lengths
         lookups = np.arange(len(starts)).repeat(lengths)
         # The entries of all places, one place after the other.
-        entries = (starts + lengths - lengths.cumsum())[lookups]
+        entries = (starts + lengths - lengths.cumsum()).take(lookups)
         entries += np.arange(len(entries))
-        same = (self._lows[entries] == lows[lookups]).nonzero()[0]
-        return lookups[same], self._numbers[entries[same]]
+        same = (self._lows.take(entries) == lows.take(lookups)).nonzero()[0]
+        return lookups.take(same), self._numbers.take(entries.take(same))
 
     def merged(self, later: _Run) -> _Run:
         """Return a run with the entries of this one and of the next."""
