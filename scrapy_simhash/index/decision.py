@@ -58,9 +58,8 @@ class Pages:
         """Return for each page (distance, index) of the earlier ones near it."""
         twins: list[Near] = [[] for _ in self.arrivals]
         between = distances(self.words[:, None], self.words)
-        for i, j in np.argwhere(between <= distance).tolist():
-            if j < i:
-                twins[i].append((int(between[i, j]), j))
+        for i, j in np.argwhere(np.tril(between <= distance, -1)).tolist():
+            twins[i].append((int(between[i, j]), j))
         return twins
 
 

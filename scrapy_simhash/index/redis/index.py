@@ -77,13 +77,7 @@ class RedisIndex(Index):
 
     def _submit(self, claimants: Sequence[Claimant], now: float | None) -> list[Claim | None]:
         """Let the script decide; return the answers, None for pages that have to claim again."""
-        at, ends, head = self._session.leases(now)
-        pages = Pages([claimant.arrival for claimant in claimants], self.spec)
-        parts = [
-            (*arguments(claimant, at), b"1" if mates else b"")
-            for claimant, mates in zip(claimants, pages.twins(self.spec.reach), strict=True)
-        ]
-        results, told = self._ask(pages, (at, ends, head), parts)
+        results, told = self._ask(claimants, *self._session.leases(now))
         answers: list[Claim | None] = []
         for claimant, result, found in zip(claimants, results, told, strict=True):
             is_new = isinstance(result, int)
@@ -98,10 +92,14 @@ class RedisIndex(Index):
         return answers
 
     def _ask(
-        self, pages: Pages, leases: tuple[float, Any, Any], parts: Sequence[Sequence[Any]]
+        self, claimants: Sequence[Claimant], at: float, ends: Any, head: Any
     ) -> tuple[list[Any], list[Near]]:
         """Run ``lua/claim.lua``; return its answers, and what it found near each page."""
-        at, ends, head = leases
+        pages = Pages([claimant.arrival for claimant in claimants], self.spec)
+        parts = [
+            (*arguments(claimant, at), b"1" if mates else b"")
+            for claimant, mates in zip(claimants, pages.twins(self.spec.reach), strict=True)
+        ]
         results, rows, flooded = self._session.ask("claim", pages, (repr(at), ends, head), parts)
         self._session.finder.flooded += flooded
         self.flooded = self._session.finder.flooded
@@ -117,9 +115,8 @@ class RedisIndex(Index):
     def _look(self, sought: Sequence[Arrival]) -> list[Near]:
         """Return what is near some pages."""
         found: list[Near] = []
-        while rest := sought[len(found) :]:
-            parts = [(*arguments(Claimant(arrival), 0), b"") for arrival in rest]
-            results, told = self._ask(Pages(rest, self.spec), (0, "", ""), parts)
+        while rest := [Claimant(arrival) for arrival in sought[len(found) :]]:
+            results, told = self._ask(rest, 0, "", "")
             # A script that has done enough ends with pages that it did not look for.
             found += told[: len(results) - results.count(None)]
         return found
