@@ -172,10 +172,7 @@ class Decision:
 
     def _found(self, index: int) -> Iterator[tuple[Match, bool]]:
         """Yield what is near a page, nearest first, then oldest, and whether it has expired."""
-        near = [*self.near[index]]
-        for distance, twin in self._twins[index]:
-            if twin in self.new:
-                near.append((distance, self.new[twin].position))
-        for distance, position in sorted(near):
+        new = [(d, self.new[twin].position) for d, twin in self._twins[index] if twin in self.new]
+        for distance, position in sorted(self.near[index] + new):
             if record := self.records.get(position):
                 yield record.match(distance), self.log.is_expired(record, self.now)
