@@ -10,13 +10,14 @@ so:
    three quarters of the longer one. Where the shorter text has less than 300 bytes, they have to be
    within 2/3 k, unless their surroundings are alike and they are two views of one list: one path or
    file name with a query, or a file name that is in the other's query. Other pages of one host have
-   to be within .9 k, and texts of less than 1,500 bytes within .6 k, or within .3 k if these have
-   less than 500 bytes, or if a tenth of their page stands around them and differs: many pages of a
-   reference have one general heading, a mail quotes another one, and a job is advertised for
-   several towns. On one site, a text that is less than a quarter of its page does not count without
-   like surroundings; on two sites not at all if it has less than 300 bytes, because the program
-   behind both may have put it there. On one host, a text of less than three quarters of both pages
-   does not, either, if it is the same (k/16) in two views, because each page of a list has one text
+   to be within .9 k, texts of less than 1,500 bytes within .6 k, and within .3 k if they have less
+   than 500 bytes, or if a tenth of both pages stands around the texts and differs: many pages of a
+   reference have one general heading, a mail quotes another one, a job is advertised for several
+   towns, and a class inherits most of what it shows. If nothing names them, they have to be within
+   k/16. On one site, a text that is less than a quarter of its page does not count without like
+   surroundings; on two sites not at all if it has less than 300 bytes, because the program behind
+   both may have put it there. On one host, a text of less than three quarters of both pages does
+   not, either, if it is the same (k/16) in two views, because each page of a list has one text
    above it; or if it has less than 1,500 bytes in other pages, because many records have one notice
    below them. In lengths and shares of pages of one host, links do not count, because a list of the
    thread may stand below each of its mails.
@@ -27,14 +28,13 @@ so:
    the surroundings are those of one program.
    In one publication they are siblings, unless their texts are half of their pages and have one
    name: texts of 500 bytes within 2/3 k that have one path or file name on two hosts of a domain,
-   or of 1,500 bytes within k/2 whose own names are alike, beside the name of the site. Texts of
-   1,500 bytes within k/16 that are four fifths of their pages need no name.
+   or of 1,500 bytes within k/2 whose names are alike, and the rest of their titles but for numbers.
+   Texts of 1,500 bytes within k/16 that are four fifths of their pages need no name.
 3. A page without main text has the fingerprint of all that it shows. Two of them are copies if
    they have like headings, are of like length, and within 2/3 k; on one host, where the template
    is most of what they show, within k/4 in two views, or k/6.
 """
 
-import math
 import re
 from dataclasses import dataclass
 from enum import Enum
@@ -123,10 +123,12 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
     """
     alike = headings_alike(a, b, kin)
     on_two_sites = 4 * k / 3 if alike else 7 * k / 6
-    if distance > (k if kin is not Kinship.NONE or a.thin else on_two_sites):
+    if distance > (k if kin is not Kinship.NONE or a.thin or b.thin else on_two_sites):
         return Ruling(False, FAR)
     if a.thin != b.thin:
         return Ruling(False, "one-thin")
+    if kin is Kinship.HOST and alike and not a.headings and 16 * distance > k:
+        return Ruling(False, "short")
     if a.thin:
         return _on_thin_pages(a, b, kin, distance, k)
     if alike:
@@ -146,11 +148,13 @@ def _under_like_headings(a: Facts, b: Facts, kin: Kinship, distance: int, k: int
     is_view = kin is Kinship.QUERY and whole
     on_paths = kin is Kinship.HOST
     size = min(a.own_bytes, b.own_bytes) if kin in ONE_HOST else _size(a, b)
-    fields_differ = _share(a, b) < 0.9 and _around(a, b) > FIELDS_ALIKE
-    of_paths = {MIDDLE_TEXT: 0.3, LONG_TEXT: 0.3 if fields_differ else 0.6, math.inf: 0.9}
-    limits = of_paths if on_paths else {SHORT_TEXT: 2 / 3}
-    is_short = any(size < bytes_ and distance > share * k for bytes_, share in limits.items())
-    if is_short and not is_view:
+    if on_paths:
+        fields_differ = max(a.share, b.share) < 0.9 and _around(a, b) > FIELDS_ALIKE
+        nearest = 0.6 if size < LONG_TEXT else 0.9
+        is_short = distance > (0.3 if size < MIDDLE_TEXT or fields_differ else nearest) * k
+    else:
+        is_short = size < SHORT_TEXT and 3 * distance > 2 * k and not is_view
+    if is_short:
         return Ruling(False, "short")
     if kin in ONE_HOST and max(a.own_share, b.own_share) < 0.75:
         is_notice = size < LONG_TEXT and _around(a, b) > RECORDS_ALIKE
@@ -170,7 +174,7 @@ def _have_one_name(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> b
         return True
     if size < LONG_TEXT:
         return False
-    if headings_alike(a, b, Kinship.DOMAIN):
+    if headings_alike(a, b, Kinship.DOMAIN) and a.site == b.site:
         return share >= 0.5 and 2 * distance <= k
     return share >= 0.8 and 16 * distance <= k
 

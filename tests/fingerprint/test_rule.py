@@ -47,6 +47,23 @@ def test_under_two_paths_of_one_host_texts_have_to_be_a_tenth_nearer() -> None:
     assert rule(STORY, STORY, HOST, 44, 48) == (False, "short")
 
 
+def test_a_class_and_its_companion_are_told_apart_by_what_stands_around_what_they_inherit() -> None:
+    one, other = (page(shown=10_000, around=bits) for bits in (0, 0b1111))
+    assert rule(one, other, HOST, 14, 48) == (True, "like-headings")
+    assert rule(one, other, HOST, 15, 48) == (False, "short")
+    print_view = page(shown=5000, around=0b1111)
+    assert rule(one, print_view, HOST, 43, 48) == (True, "like-headings")
+
+
+def test_under_two_paths_of_one_host_pages_that_nothing_names_have_nearly_one_text() -> None:
+    for thin, reason in ((False, "like-headings"), (True, "thin-page")):
+        unnamed = page(0, 0, 0, thin=thin)
+        assert rule(unnamed, unnamed, HOST, 3, 48) == (True, reason)
+        assert rule(unnamed, unnamed, HOST, 4, 48) == (False, "short")
+        for kin in (QUERY, VERSIONS, DOMAIN, SITES):
+            assert rule(unnamed, unnamed, kin, 12, 48) == (True, reason)
+
+
 def test_like_headings_on_two_sites_count_a_third_beyond_k() -> None:
     assert rule(STORY, STORY, SITES, 64, 48) == (True, "like-headings")
     assert rule(STORY, STORY, SITES, 65, 48) == (False, "far")
@@ -64,8 +81,9 @@ def test_other_headings_on_one_host_make_another_page() -> None:
 def test_long_texts_that_are_very_near_may_have_other_titles_around_one_name() -> None:
     assert rule(STORY, RELEASE, HOST, 24, 48) == (True, "long-text")
     assert rule(STORY, RELEASE, HOST, 25, 48) == (False, "other-heading")
-    short = page(2, text=1000, shown=1000)
+    short, other_package = page(2, text=1000, shown=1000), page(2, site=2)
     assert rule(STORY, short, HOST, 0, 48) == (False, "other-heading")
+    assert rule(STORY, other_package, HOST, 4, 48) == (False, "other-heading")
 
 
 def test_siblings_of_one_publication_are_told_apart_by_their_names() -> None:
@@ -169,7 +187,7 @@ def test_records_under_one_heading_share_a_notice_and_are_no_copies() -> None:
         other = page(text=1400, shown=shown, around=around)
         assert rule(line, other, HOST, 14, 48) == (True, "like-headings")
     first, second = page(text=1600, shown=2400), page(text=1600, shown=2400, around=0x3FF)
-    assert rule(first, second, HOST, 32, 48) == (True, "like-headings")
+    assert rule(first, second, HOST, 14, 48) == (True, "like-headings")
 
 
 def test_on_one_host_links_do_not_count_in_the_lengths_of_texts() -> None:
@@ -301,6 +319,11 @@ def test_thresholds_follow_the_distance_of_the_recipe() -> None:
     address = "http://a.com/"
     assert Rule(3)(address, long, address, other, 1) == Ruling(True, "long-text")
     assert Rule(3)(address, long, address, other, 2) == Ruling(False, "other-heading")
+
+
+def test_pages_beyond_k_are_far_whichever_of_them_is_thin() -> None:
+    assert rule(STORY, page(thin=True), SITES, 49, 48) == (False, "far")
+    assert rule(page(thin=True), STORY, SITES, 49, 48) == (False, "far")
 
 
 @given(
