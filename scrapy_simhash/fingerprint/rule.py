@@ -10,17 +10,17 @@ so:
    three quarters of the longer one. Where the shorter text has less than 300 bytes, they have to be
    within 2/3 k, unless their surroundings are alike and they are two views of one list: one path or
    file name with a query, or a file name that is in the other's query. Other pages of one host have
-   to be within .9 k, texts of less than 1,500 bytes within .6 k, and within .3 k if they have less
-   than 500 bytes, or if a tenth of both pages stands around the texts and differs: many pages of a
-   reference have one general heading, a mail quotes another one, a job is advertised for several
-   towns, and a class inherits most of what it shows. If nothing names them, they have to be within
-   k/16. On one site, a text that is less than a quarter of its page does not count without like
-   surroundings; on two sites not at all if it has less than 300 bytes, because the program behind
-   both may have put it there. On one host, a text of less than three quarters of both pages does
-   not, either, if it is the same (k/16) in two views, because each page of a list has one text
-   above it; or if it has less than 1,500 bytes in other pages, because many records have one notice
-   below them. In lengths and shares of pages of one host, links do not count, because a list of the
-   thread may stand below each of its mails.
+   to be within .9 k, texts of less than 1,500 bytes within .6 k, and texts of less than 500 bytes
+   within .3 k; so have texts of any length if a tenth of both pages stands around them and differs,
+   for long ones by much: many pages of a reference have one general heading, a mail quotes another
+   one, a job is advertised for several towns, and a class inherits most of what it shows. If
+   nothing names these pages, they have to be within k/16. On one site, a text that is less than a
+   quarter of its page does not count without like surroundings; on two sites not at all if it has
+   less than 300 bytes, because the program behind both may have put it there. On one host, a text
+   of less than three quarters of both pages does not, either, if it is the same (k/16) in two
+   views, because each page of a list has one text above it; or if it has less than 1,500 bytes in
+   other pages, because many records have one notice below them. In lengths and shares of pages of
+   one host, links do not count, because a list of the thread may stand below each of its mails.
 2. Two pages with other headings may be one story in two publications: on two sites, with names
    and surroundings of their own, they are copies if their texts are within k and are what the pages
    are about, which a text is that has the words of a heading, or that is long and half of its page.
@@ -69,7 +69,7 @@ REASONS = {
     "other-site": "two publications have the text under headings of their own",
     "thin-page": "neither page has a main text, and all that they show is near",
     FAR: "the texts are beyond k, and nothing allows for more",
-    "short": "the texts are within k, but not near enough for texts of their length",
+    "short": "the texts are within k, but not near enough for such pages",
     "part-of-page": "the texts are a part of pages that differ otherwise",
     "other-heading": "the headings differ",
     "one-thin": "only one of the pages has a main text",
@@ -149,9 +149,9 @@ def _under_like_headings(a: Facts, b: Facts, kin: Kinship, distance: int, k: int
     on_paths = kin is Kinship.HOST
     size = min(a.own_bytes, b.own_bytes) if kin in ONE_HOST else _size(a, b)
     if on_paths:
-        fields_differ = max(a.share, b.share) < 0.9 and _around(a, b) > FIELDS_ALIKE
-        nearest = 0.6 if size < LONG_TEXT else 0.9
-        is_short = distance > (0.3 if size < MIDDLE_TEXT or fields_differ else nearest) * k
+        most, around = (0.6, FIELDS_ALIKE) if size < LONG_TEXT else (0.9, RECORDS_ALIKE)
+        fields_differ = max(a.share, b.share) < 0.9 and _around(a, b) > around
+        is_short = distance > (0.3 if size < MIDDLE_TEXT or fields_differ else most) * k
     else:
         is_short = size < SHORT_TEXT and 3 * distance > 2 * k and not is_view
     if is_short:

@@ -48,10 +48,11 @@ def test_under_two_paths_of_one_host_texts_have_to_be_a_tenth_nearer() -> None:
 
 
 def test_a_class_and_its_companion_are_told_apart_by_what_stands_around_what_they_inherit() -> None:
-    one, other = (page(shown=10_000, around=bits) for bits in (0, 0b1111))
+    one, other, teasers = (page(shown=10_000, around=2**bits - 1) for bits in (0, 10, 9))
     assert rule(one, other, HOST, 14, 48) == (True, "like-headings")
     assert rule(one, other, HOST, 15, 48) == (False, "short")
-    print_view = page(shown=5000, around=0b1111)
+    assert rule(one, teasers, HOST, 43, 48) == (True, "like-headings")
+    print_view = page(shown=5000, around=0x3FF)
     assert rule(one, print_view, HOST, 43, 48) == (True, "like-headings")
 
 
