@@ -47,8 +47,7 @@ class Outline:
             while el is not None and el not in around_heading:
                 around_heading.add(el)
                 el = el.getparent()
-        # Text behind the body stands in what the body stands in.
-        numbers: dict[Element, int] = {page.body: 0, page.body.getparent(): 0}
+        numbers: dict[Element, int] = {page.body: 0}
         known_manners: dict[object, int] = {}
         places, parents, roles, manners, around, made = [], [0], [0], [0], [0], [("body", "")]
         for el in holders:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -159,6 +159,11 @@ def read_page(html: str | bytes) -> Page:
     body = root.find("body")
     if body is None:
         body = root
+    # Browsers show what stands behind the end of a body or of a page, and templates end them early.
+    if body.tail:
+        etree.SubElement(body, "p").text = body.tail
+        body.tail = None
+    body.extend(islice(chain(body.itersiblings(), root.itersiblings()), MAX_ELEMENTS))
     scripts = [el for el in root.iter("script") if el.get("type", "").endswith("json")]
     # In C, and far faster than to look at each of them.
     etree.strip_elements(body, *UNSEEN_TAGS, with_tail=False)

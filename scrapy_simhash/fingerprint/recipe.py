@@ -28,8 +28,8 @@ _NARROW_DISTANCE = 3  # what four slices find every pair within
 _VERSIONS = {
     **dict.fromkeys(("simhash", "karp-rabin"), 1),
     **dict.fromkeys(("characters", "words", "keywords", "pypi"), 1),
-    "main": 5,
-    "text": 1,
+    "main": 6,
+    "text": 2,
     "facts": 5,
 }
 
