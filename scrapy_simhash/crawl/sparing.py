@@ -254,7 +254,7 @@ class Sparing:
         except Exception as error:  # noqa: BLE001 - sparing is no reason to end a crawl
             # Rows that could not be sent are left in the list.
             table.put_back(rows)
-            # Of the store itself, the index has said so.
+            # The index has said already that the store is away.
             if not self._store_is_away and self.settings.spare != "watch":
                 logger.warning("Nothing is spared while address patterns are away: %s", error)
             self._store_is_away = True

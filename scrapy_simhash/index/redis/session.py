@@ -38,7 +38,14 @@ T = TypeVar("T")
 
 
 def stored_spec(url: str) -> tuple[str, IndexSpec]:
-    """Return the URL, with the place of the buckets, and the spec of the index that is there."""
+    """Return the URL, with the place of the buckets, and the spec of the index that is there.
+
+    Raises:
+        StoreMissing: there is none.
+        StoreUnavailable: Redis is away, or refuses.
+        StoreDamaged: it is no index of ours.
+        ValueError: the URL is of no known form.
+    """
     address = parse_address(url)
     with contextlib.closing(Client(address)) as client:
         answer = client.call("HGETALL", client.key("meta"))
