@@ -1,4 +1,4 @@
-"""What a script is told of a page that claims, and what its answers mean."""
+"""Tells scripts of pages that claim, and reads their answers."""
 
 from collections.abc import Sequence
 from typing import Any
