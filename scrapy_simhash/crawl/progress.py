@@ -51,10 +51,10 @@ class Progress:
 
     def arrived(self, key: str, request: Request) -> None:
         """Note that a page has passed the downloader middlewares."""
-        if self._arriving.pop(request, None) is None:
+        if request not in self._arriving:
             # One of them has given it another request.
-            its_own = next((own for own, other in self._arriving.items() if other == key), request)
-            self._arriving.pop(its_own, None)
+            request = next((own for own, other in self._arriving.items() if other == key), request)
+        self._arriving.pop(request, None)
 
     def end(self, key: str, *, failed: bool) -> None:
         """Note that a callback or an item has ended; with the last, the key is settled."""
