@@ -189,7 +189,9 @@ def test_crawlers_on_redis_learn_together(
         done.set()
         first.join()
     assert len({item["path"] for item in second.items}) == NUMBER + 1
-    assert prints(shop, "y") < prints(shop, "x") < NUMBER / 2
+    assert prints(shop, "x") < NUMBER / 2
+    # A crawl that begins without knowledge fetches 6 copies before they make a pattern.
+    assert prints(shop, "y") - second.stat("spared/explored") < 6
 
 
 def test_nothing_is_spared_while_the_store_is_away(
