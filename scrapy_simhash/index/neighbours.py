@@ -240,11 +240,6 @@ def _mapped(size: int, dtype: type) -> npt.NDArray[Any]:
     return np.frombuffer(mmap(-1, size * np.dtype(dtype).itemsize), dtype)
 
 
-def packed_words(values: Sequence[bytes], bits: int) -> Uint64s:
-    """Return fingerprints, given as bytes, in rows of bits / 64 words."""
-    return np.frombuffer(b"".join(values), np.uint64).reshape(-1, bits // 64)
-
-
 def unpacked(content: bytes, bits: int, blocks: int) -> tuple[Uint64s, Uint32s]:
     """Return words and block values, shapes as for ``add``, of fingerprints one after the other."""
     width = bits // 8

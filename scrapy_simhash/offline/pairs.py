@@ -6,7 +6,7 @@ from typing import TypeAlias
 import numpy as np
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.neighbours import distances, packed_words
+from scrapy_simhash.index.neighbours import Uint64s, distances
 
 #: The numbers of two documents, the lesser first.
 Numbers: TypeAlias = tuple[int, int]
@@ -30,3 +30,8 @@ def near_pairs(
         others = np.flatnonzero(apart <= distance).tolist()
         near += [((number, present[row + 1 + other]), int(apart[other])) for other in others]
     return sorted(near, key=lambda pair: pair[1])
+
+
+def packed_words(values: Sequence[bytes], bits: int) -> Uint64s:
+    """Return fingerprints, given as bytes, in rows of bits / 64 words."""
+    return np.frombuffer(b"".join(values), np.uint64).reshape(-1, bits // 64)

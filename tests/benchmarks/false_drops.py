@@ -32,9 +32,10 @@ import numpy.typing as npt
 
 from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.fingerprint.recipe import RECIPES, Recipe
-from scrapy_simhash.index import neighbours
+from scrapy_simhash.index.neighbours import distances as distances_of
 from scrapy_simhash.offline.datasets import Dataset, read_dataset
 from scrapy_simhash.offline.pages import SavedPage
+from scrapy_simhash.offline.pairs import packed_words
 from tests.benchmarks.documents import html_of, marks_of, read_marked, text_of
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -169,9 +170,9 @@ def show(title: str, pages: Pages, sizes: tuple[int, ...]) -> None:
             known[features] = unrelated(pages, recipe)
         far = known[features]
         prints = [recipe.fingerprint(text).to_bytes() for text in pages.texts]
-        words = neighbours.packed_words(prints, bits)
+        words = packed_words(prints, bits)
         one, other = np.nonzero(far.pairs)
-        apart = neighbours.distances(words[one], words[other])
+        apart = distances_of(words[one], words[other])
         for distance in distances:
             mean = far.mean_probability(bits, distance)
             cells = [number(size * mean) for size in sizes]

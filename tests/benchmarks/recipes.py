@@ -33,10 +33,11 @@ from scrapy_simhash.extraction.extractor import EXTRACTORS, extract
 from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.recipe import RECIPES, Recipe
 from scrapy_simhash.fingerprint.simhash import BITS, Fingerprint
-from scrapy_simhash.index.neighbours import distances, packed_words
+from scrapy_simhash.index.neighbours import distances
 from scrapy_simhash.offline.datasets import Dataset, read_dataset
 from scrapy_simhash.offline.evaluation import Score
 from scrapy_simhash.offline.pages import SavedPage
+from scrapy_simhash.offline.pairs import packed_words
 from tests.benchmarks.documents import html_of, read_marked, text_of
 from tests.benchmarks.judging import curve, f1
 from tests.benchmarks.kinds import make_kinds

@@ -21,8 +21,8 @@ from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Entry, IndexSpec
-from scrapy_simhash.index.neighbours import packed_words
 from scrapy_simhash.offline.pages import read_pages
+from scrapy_simhash.offline.pairs import packed_words
 from tests.benchmarks.bands import DATA
 from tests.benchmarks.documents import html_of
 from tests.benchmarks.redis_measuring import Table, blocks_of, count, need_redis

@@ -12,7 +12,6 @@ All keys of an index lie in one slot, so in a cluster it is on one node.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -28,13 +27,11 @@ from scrapy_simhash.index.contract import (
     IndexSpec,
     Match,
     Orphan,
-    StoreUnavailable,
     Unsettled,
     warn_of,
 )
 from scrapy_simhash.index.decision import Claimant, Pages
 from scrapy_simhash.index.redis.claims import Near, arguments, packed_entry, position_of, read_near
-from scrapy_simhash.index.redis.finders import AnotherLog
 from scrapy_simhash.index.redis.rows import ROWS, Row, pack_row, squeeze_rows
 from scrapy_simhash.index.redis.scan import Scan
 from scrapy_simhash.index.redis.session import Session
@@ -59,11 +56,9 @@ class RedisIndex(Index):
 
     def claim_all(self, arrivals: Sequence[Arrival], *, now: float | None = None) -> list[Claim]:
         self.spec.check(arrivals)
+        claimants = [Claimant(arrival) for arrival in arrivals]
         answers: dict[int, Claim] = {}
-
-        def claim() -> list[Claim]:
-            # Judgements in a log that was lost play no part.
-            claimants = [Claimant(arrival) for arrival in arrivals]
+        with self._session.use():
             while waiting := [n for n in range(len(claimants)) if n not in answers]:
                 some = waiting[:_PAGES]
                 keys = [arrivals[n].key for n in some]
@@ -71,9 +66,7 @@ class RedisIndex(Index):
                 some = some[: next((i for i, key in enumerate(keys) if key in keys[:i]), _PAGES)]
                 found = self._submit([claimants[n] for n in some], now)
                 answers.update((n, answer) for n, answer in zip(some, found, strict=True) if answer)
-            return [answers[n] for n in range(len(claimants))]
-
-        return self._session.on_its_log(claim)
+        return [answers[n] for n in range(len(claimants))]
 
     def _submit(self, claimants: Sequence[Claimant], now: float | None) -> list[Claim | None]:
         """Let the script decide; return the answers, None for pages that have to claim again."""
@@ -109,7 +102,8 @@ class RedisIndex(Index):
     def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:
         sought = [Arrival("", fingerprint, scope)]
         self.spec.check(sought)
-        (near,) = self._session.on_its_log(lambda: self._look(sought))
+        with self._session.use():
+            (near,) = self._look(sought)
         return [match for match, _ in near]
 
     def _look(self, sought: Sequence[Arrival]) -> list[Near]:
@@ -126,8 +120,7 @@ class RedisIndex(Index):
     def _act(self, script: str, keys: Iterable[str], *head: Any, settles: bool = True) -> None:
         """Run a script on this crawler's entries of these keys."""
         wanted = list(dict.fromkeys(keys))
-
-        def act() -> None:
+        with self._session.use():
             own = self._session.own
             owned = [(p, key) for key in wanted for p in sorted(own.get(key, ()))]
             for start in range(0, len(owned), _ENTRIES):
@@ -135,8 +128,6 @@ class RedisIndex(Index):
                 self._session.run(script, *head, *(part for entry in some for part in entry))
             for key in wanted if settles else ():
                 own.pop(key, None)
-
-        self._session.on_its_log(act)
 
     def confirm(self, keys: Iterable[str]) -> None:
         self._act("confirm", keys)
@@ -149,35 +140,29 @@ class RedisIndex(Index):
         self._act("renew", keys, self._session.name, ends, head[:8], settles=False)
 
     def orphans(self, *, now: float | None = None) -> list[Orphan]:
-        def adopt() -> list[Orphan]:
-            at, ends, head = self._session.leases(now)
-            asked = (repr(at), ends, head, MAX_ORPHANS, MAX_ADOPTIONS)
+        at, ends, head = self._session.leases(now)
+        asked = (repr(at), ends, head, MAX_ORPHANS, MAX_ADOPTIONS)
+        found = []
+        with self._session.use():
             adopted, given_up = self._session.run("orphans", *asked)
             for key in given_up:
                 warn_of(key.decode())
-            found = []
             for position, key, request in adopted:
                 orphan = Orphan(key.decode(), request.decode())
                 self._session.own[orphan.key].add(position)
                 found.append(orphan)
-            return found
-
-        return self._session.on_its_log(adopt)
+        return found
 
     def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> Unsettled:
-        asked = list(entries)
-
-        def ask() -> Unsettled:
-            at, _, _ = self._session.leases(now)
-            letters = b""
+        asked, letters = list(entries), b""
+        at, _, _ = self._session.leases(now)
+        with self._session.use():
             for start in range(0, len(asked), _ENTRIES):
                 some = asked[start : start + _ENTRIES]
                 packed = b"".join(packed_entry(entry, self._session.generation) for entry in some)
                 letters += self._session.run("unsettled", repr(at), packed)
-            fared = list(zip(asked, letters, strict=True))
-            return Unsettled(*(frozenset(e for e, has in fared if has == sign) for sign in b"pg"))
-
-        return self._session.on_its_log(ask)
+        fared = list(zip(asked, letters, strict=True))
+        return Unsettled(*(frozenset(e for e, has in fared if has == sign) for sign in b"pg"))
 
     # All entries.
 
@@ -187,7 +172,8 @@ class RedisIndex(Index):
             pages = [Arrival(e.key, e.fingerprint, e.scope, e.facts) for e in some]
             self.spec.check(pages)
             times = [entry.time for entry in some]
-            count += self._session.on_its_log(partial(self._put, pages, times))
+            with self._session.use():
+                count += self._put(pages, times)
         return count
 
     def _put(self, pages: Sequence[Arrival], times: Sequence[float]) -> int:
@@ -217,16 +203,12 @@ class RedisIndex(Index):
             self._session.run("squeeze", *arguments)
 
     def remove(self, keys: Iterable[str]) -> int:
-        wanted = set(keys)
-
-        def delete() -> int:
+        wanted, count = set(keys), 0
+        with self._session.use():
             found = [position for position, e in self._scan().entries() if e.key in wanted]
-            count = 0
             for start in range(0, len(found), _ENTRIES):
                 count += self._session.run("remove", *found[start : start + _ENTRIES])
-            return count
-
-        return self._session.on_its_log(delete)
+        return count
 
     def clear(self) -> None:
         with self._session.use():
@@ -237,7 +219,8 @@ class RedisIndex(Index):
         return Scan(self._client, self._session.generation, self._session.geometry)
 
     def __len__(self) -> int:
-        return self._session.on_its_log(lambda: self._scan().size()[0])
+        with self._session.use():
+            return self._scan().size()[0]
 
     def __iter__(self) -> Iterator[Entry]:
         return self._entries(with_blocks=False)
@@ -246,22 +229,18 @@ class RedisIndex(Index):
         return self._entries(with_blocks=True)
 
     def _entries(self, *, with_blocks: bool) -> Iterator[Entry]:
-        len(self)
         entries = self._scan().entries(with_blocks=with_blocks)
         while True:
             with self._session.use():
-                try:
-                    found = next(entries, None)
-                except AnotherLog:
-                    raise StoreUnavailable(f"{self._client.where} was cleared just now") from None
+                found = next(entries, None)
             if found is None:
                 return
             yield found[1]
 
     def census(self) -> Census:
-        pages, provisional = self._session.on_its_log(lambda: self._scan().size())
         with self._session.use():
-            return Census(pages, provisional, self._scan().bytes_of_parts())
+            scan = self._scan()
+            return Census(*scan.size(), scan.bytes_of_parts())
 
     def close(self) -> None:
         self._session.close()

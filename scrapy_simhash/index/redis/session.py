@@ -9,8 +9,8 @@ import threading
 import time
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from scrapy_simhash.fingerprint.recipe import reach_of
 from scrapy_simhash.index.contract import (
@@ -33,8 +33,6 @@ logger = logging.getLogger(__name__)
 FORMAT = 7
 # Requests for the same pages, while what others admit is too much to be compared with.
 _ATTEMPTS = 100
-
-T = TypeVar("T")
 
 
 def stored_spec(url: str) -> tuple[str, IndexSpec]:
@@ -151,6 +149,7 @@ class Session:
         """Let one thread at a time through, if the index is open.
 
         Raises:
+            StoreUnavailable: the log is another one than before; the next call is about that one.
             StoreDamaged: what Redis holds cannot be read, which shows as a ValueError or the like.
         """
         with self._lock:
@@ -158,18 +157,14 @@ class Session:
                 raise StoreUnavailable(f"the index at {self._address.shown} is closed")
             try:
                 yield
+            except AnotherLog:
+                with self.use():
+                    self.begin()
+                raise StoreUnavailable(
+                    f"{self.client.where} was cleared just now, or a failover lost its end"
+                ) from None
             except (ValueError, struct.error, zlib.error) as error:
                 raise StoreDamaged(f"{self.client.where} is damaged: {error}") from error
-
-    def on_its_log(self, act: Callable[[], T]) -> T:
-        """Do what may find the log to be another than before; then once more, on that one."""
-        with self.use():
-            for _ in range(2):
-                try:
-                    return act()
-                except AnotherLog:
-                    self.begin()
-            raise StoreDamaged(f"{self.client.where} is damaged: its log changes")
 
     def run(self, name: str, *arguments: Any) -> Any:
         """Run a script on the log; raise AnotherLog if it is another one by now."""

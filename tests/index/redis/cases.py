@@ -23,6 +23,12 @@ def keep(index: Index, value: int, key: str = "") -> Outcome:
     return outcome
 
 
+def notice_another_log(*indexes: Index) -> None:
+    """Check that the next call says that the log is another one; those after it are about that."""
+    for index in indexes:
+        fails_soon(lambda index=index: len(index), "cleared")  # type: ignore[misc]
+
+
 def fails_soon(call: Callable[[], Any], match: str | None = None) -> None:
     """Check that a call says that the store is away before a crawl stalls."""
     start = time.monotonic()

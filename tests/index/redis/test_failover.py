@@ -11,7 +11,7 @@ from redis.crc import key_slot
 from scrapy_simhash.index.contract import Index, Outcome, StoreUnavailable
 from tests import servers
 from tests.index.made import fp, page, values
-from tests.index.redis.cases import keep
+from tests.index.redis.cases import keep, notice_another_log
 
 pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
 
@@ -64,6 +64,7 @@ def test_a_crawler_notices_that_another_cleared_the_index(server, opened, before
     for value in values(before):
         keep(index, value)
     other.clear()
+    notice_another_log(index)
     for value in values(before):
         keep(other, value)
     for value in values(1200, seed=3):

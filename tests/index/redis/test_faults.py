@@ -17,10 +17,12 @@ from typing import Any
 import pytest
 import redis
 
+from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Arrival, Index, Outcome, StoreDamaged, StoreError
+from scrapy_simhash.index.outage import Outage
 from tests import servers
-from tests.index.made import fp, page, values
-from tests.index.redis.cases import fails_soon, keep
+from tests.index.made import fp, page, spec, values
+from tests.index.redis.cases import fails_soon, keep, notice_another_log
 
 pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
 
@@ -54,12 +56,28 @@ def test_an_index_that_was_deleted_by_others_goes_on_empty(opened, buckets):
             index.claim(page("in progress", values(1, seed=99)[0]))
             with own.client() as client:
                 client.flushall()
-            if round_number % 2:
-                index.confirm(["in progress"])
-            else:
-                index.release(["in progress"])
+            settle = index.confirm if round_number % 2 else index.release
+            fails_soon(lambda settle=settle: settle(["in progress"]), "cleared")
+            settle(["in progress"])
+            notice_another_log(other)
             assert len(other) == 0
             assert other.query(fp(values(1)[0])) == []
+
+
+def test_a_crawl_whose_index_was_deleted_goes_on_and_takes_its_pages_there():
+    with servers.redis_server() as own:
+        index = Outage(lambda: open_index(own.url, spec()), spec(), pages=9)
+        first, second = (page(f"{value}", value) for value in values(2))
+        index.claim_all([first])
+        with own.client() as client:
+            client.flushall()
+        assert index.claim_all([second])[0].outcome is Outcome.ORIGINAL
+        assert index.away
+        index.confirm([second.key])
+        assert not index.catch_up(at_once=True)
+        assert not index.away
+        assert len(index) == 1
+        index.close()
 
 
 def test_the_end_of_a_claim_in_a_lost_index_touches_no_page_of_the_new_one(opened):
@@ -70,6 +88,7 @@ def test_the_end_of_a_claim_in_a_lost_index_touches_no_page_of_the_new_one(opene
         lost = [late.query(fp(values(3, seed=ord(key))[0]))[0].entry for key in "abc"]
         with own.client() as client:
             client.flushall()
+        notice_another_log(index, late)
         for number, value in enumerate(values(3)):
             index.claim(page(f"new{number}", value, request="r"))
         late.claim(page("d", values(1, seed=9)[0]))
@@ -127,6 +146,7 @@ def test_without_persistence_the_index_goes_on_after_a_kill(opened):
         for call in _calls(index):
             fails_soon(call)
         own.start()
+        notice_another_log(index, other)
         for value in values(20):
             assert keep(other, value ^ 1, "other") is Outcome.ORIGINAL
             assert keep(index, value) is Outcome.DUPLICATE

@@ -102,4 +102,4 @@ def test_an_index_can_be_read_while_others_put_entries(url, opened, monkeypatch)
         return state(self, *names)
 
     monkeypatch.setattr(scan.Scan, "_state", put_and_tell)
-    assert [entry.key for entry in index][:2] == [f"{value}" for value in values(99)[:2]]
+    assert [entry.key for entry in index][:1] == [f"{value}" for value in values(1)]
