@@ -1,7 +1,7 @@
 """How claims are answered, given what is near, and what the log says of it."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -146,9 +146,12 @@ class Decision:
         self.claims = [self._answer(*page) for page in enumerate(self.pages.arrivals)]
 
     def _answer(self, index: int, page: Arrival) -> Claim:
+        near = self._found(index)
+        if not near:  # as of nearly all pages of most crawls
+            self._admit(index, page)
+            return Claim(Outcome.ORIGINAL)
         claimant = Claimant(page)
-        claim = claimant.hear(self._found(index), self.spec.judge)
-        if claim:
+        if claim := claimant.hear(near, self.spec.judge):
             for position in claimant.own(claim):
                 own = self.records[position]
                 self._lease(page, own[:5], own.adoptions)
@@ -156,23 +159,31 @@ class Decision:
         self.deleted |= claimant.expired
         for position in claimant.expired:
             del self.records[position]
+        self._admit(index, page)
+        return claimant.admitted()
+
+    def _admit(self, index: int, page: Arrival) -> None:
         position = self._last + len(self.new) + 1
         # Whole seconds take half the room in a file.
         entry = (position, page.key, page.scope, page.facts, float(int(self.now)))
-        self.new[index] = self._lease(page, entry, adoptions=0)
-        return claimant.admitted()
+        self.new[index] = self._lease(page, entry)
 
     def _lease(
-        self, page: Arrival, entry: tuple[int, str, str, bytes, float], adoptions: int
+        self, page: Arrival, entry: tuple[int, str, str, bytes, float], adoptions: int = 0
     ) -> Record:
         expires = self.now + self.spec.lease
         leased = Record(*entry, self.log.crawler, expires, adoptions, page.request)
         self.leased[leased.position] = self.records[leased.position] = leased
         return leased
 
-    def _found(self, index: int) -> Iterator[tuple[Match, bool]]:
-        """Yield what is near a page, nearest first, then oldest, and whether it has expired."""
-        new = [(d, self.new[twin].position) for d, twin in self._twins[index] if twin in self.new]
-        for distance, position in sorted(self.near[index] + new):
-            if record := self.records.get(position):
-                yield record.match(distance), self.log.is_expired(record, self.now)
+    def _found(self, index: int) -> list[tuple[Match, bool]]:
+        """Return what is near a page, nearest first, then oldest, and whether it has expired."""
+        near = self.near[index]
+        if twins := self._twins[index]:
+            new = [(d, self.new[twin].position) for d, twin in twins if twin in self.new]
+            near = sorted(near + new)
+        return [
+            (record.match(distance), self.log.is_expired(record, self.now))
+            for distance, position in near
+            if (record := self.records.get(position))
+        ]
