@@ -120,6 +120,8 @@ class Session:
                 )
         # From our monotonic clock, which nobody puts right, to that of Redis.
         self._ahead = int(seconds) + int(microseconds) / 1e6 - time.monotonic()
+        if len(bytes.fromhex(stored["generation"])) != 4:
+            raise ValueError("its log has no generation")
         if stored["generation"] != self.generation:
             self.own.clear()
         self.generation = stored["generation"]
