@@ -20,7 +20,7 @@ local floor, concat = math.floor, table.concat
 local state = call('HMGET', meta, 'generation', 'end', 'pages')
 if state[1] ~= ARGV[1] then return false end
 local finish = tonumber(state[2])
-if not (finish < 4294967296) then error('the end of the log is none') end
+if not (finish >= 0 and finish < 4294967296) then error('the end of the log is none') end
 
 local segments = {}
 
