@@ -83,7 +83,9 @@ class CrawlFilter:
             self.settings.lease,
             self.counts,
         )
-        self.sparing = Sparing(crawler, self.settings, self._index, self.summary, self.counts)
+        self.sparing = Sparing(
+            crawler, self.settings, self._index, self.summary, self.counts, self.upkeep.queue
+        )
         self._stopping: asyncio.Future[None] | None = None
         connect = crawler.signals.connect
         connect(self._spider_opened, signal=signals.spider_opened)
@@ -218,7 +220,8 @@ class CrawlFilter:
         others = {f"outage/{name}": number for name, number in self._index.counts.items()}
         others |= {"same_body": self._pool.repeats, "flooded": self._index.flooded}
         for name, number in (self.counts | others | self.sparing.stats()).items():
-            if number:
+            # Some go back to 0.
+            if number or stats.get_value(f"simhash/{name}"):
                 stats.set_value(f"simhash/{name}", number)
 
     def _stop_if_told(self) -> None:
@@ -241,7 +244,8 @@ class CrawlFilter:
             await maybe_deferred_to_future(engine.close_spider(self._spider, reason))
 
     def _spider_idle(self, spider: Spider) -> None:
-        if self.upkeep.stays_open():
+        is_late = self.sparing.send_late()
+        if self.upkeep.stays_open() or is_late:
             raise DontCloseSpider
 
     async def _spider_closed(self, spider: Spider) -> None:

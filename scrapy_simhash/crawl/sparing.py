@@ -3,11 +3,13 @@
 A request is looked at twice: when a callback yields it, so that it does not fill the queue, and
 before its download, when more is known. What is learned goes to the index's store and comes from
 there in the background; no request waits for it, and while the store is away nothing is spared.
+Requests that were not sent are kept for a while, because a pattern may turn out to be wrong.
 """
 
 import asyncio
 import logging
 from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -38,6 +40,8 @@ DEFERRED = 1_000_000
 # Batches of rows that are read at a time, and addresses that are remembered of each kind.
 _BATCHES = 100
 _REMEMBERED = 100_000
+# Requests that were not sent and are kept: the newest, because an old pattern has proved itself.
+_UNSENT = 10_000
 # Answers that tell nothing about an address: an error may be gone tomorrow.
 _TELL_NOTHING = ("status", "opted_out", "no_callback", "unavailable", "slow_host")
 
@@ -49,6 +53,7 @@ class Sparing:
     Attributes:
         summary: notes each request that is not sent.
         counts: the stats of the filter, by name.
+        queue: puts requests into the queue of the crawl.
     """
 
     crawler: Crawler
@@ -56,6 +61,7 @@ class Sparing:
     index: Outage
     summary: Summary
     counts: Counter[str]
+    queue: Callable[[Iterable[Request]], None]
 
     def __post_init__(self) -> None:
         self._learner = Learner(self.settings.spare_share)
@@ -65,6 +71,10 @@ class Sparing:
         # Digests of addresses that fitted a pattern: each is counted once, however many pages link
         # to it, and not at all if it was fetched.
         self._counted: OrderedDict[int, None] = OrderedDict()
+        # By digest: requests that were not sent, why, and the bytes that this has spared.
+        self._unsent: OrderedDict[int, tuple[Request, Forecast, int]] = OrderedDict()
+        # Addresses that were sent after all, and are on their way.
+        self._sent_late: OrderedDict[str, bool] = OrderedDict()
         self._store: PatternStore | None = None
         self._since = 0
         # Before the first rows came, nothing is known of what others have learned.
@@ -105,7 +115,7 @@ class Sparing:
         if not forecast.spared:
             return request
         if spare == "skip":
-            self._spare(forecast)
+            self._spare(forecast, request, is_queued=False)
             return None
         self.counts["spared/deferred"] += 1
         return request.replace(priority=request.priority - DEFERRED)
@@ -125,7 +135,7 @@ class Sparing:
         if not forecast.bound:
             return
         if forecast.spared:
-            self._spare(forecast)
+            self._spare(forecast, request, is_queued=True)
             if self.settings.spare == "skip":
                 raise SparedPage(forecast.url, forecast.host + forecast.signature)
         remember(self._counted, forecast.digest, None, _REMEMBERED)
@@ -149,12 +159,15 @@ class Sparing:
     def _is_away(self) -> bool:
         return self._store_is_away or self.index.away
 
-    def _spare(self, forecast: Forecast) -> None:
+    def _spare(self, forecast: Forecast, request: Request, *, is_queued: bool) -> None:
         if forecast.digest in self._counted:
             return
         remember(self._counted, forecast.digest, None, _REMEMBERED)
-        self._learner.spare(forecast)
+        length = self._learner.spare(forecast)
         if self.settings.spare == "skip":
+            # The dupefilter has seen what comes from the queue.
+            again = request.replace(dont_filter=True) if is_queued else request
+            remember(self._unsent, forecast.digest, (again, forecast, length), _UNSENT)
             self.counts["spared/skipped"] += 1
             self.summary.spared(forecast.url, forecast.host, forecast.signature)
             logger.debug(
@@ -165,6 +178,34 @@ class Sparing:
                 forecast.signature,
                 extra={"spider": self.crawler.spider},
             )
+
+    def send_late(self) -> bool:
+        """Send requests that were spared by patterns that no longer hold; tell whether any."""
+        rows = {
+            (forecast.host, forecast.signature): forecast
+            for _, forecast, _ in self._unsent.values()
+        }
+        fallen = {row for row, forecast in rows.items() if not self._learner.holds(forecast)}
+        requests = []
+        for digest, (request, forecast, length) in [*self._unsent.items()]:
+            if (forecast.host, forecast.signature) in fallen:
+                del self._unsent[digest]
+                # It may be spared once more, by another pattern.
+                self._counted.pop(digest, None)
+                remember(self._sent_late, request.url, True, _REMEMBERED)
+                self._learner.estimate.take_back_spared(length)
+                requests.append(request)
+        if requests:
+            self.counts["spared/skipped"] -= len(requests)
+            self.counts["spared/sent_late"] += len(requests)
+            logger.info(
+                "%s sent after all, because these addresses no longer tell of copies: %s",
+                count(len(requests), "spared request"),
+                ", ".join(sorted(host + signature for host, signature in fallen)),
+                extra={"spider": self.crawler.spider},
+            )
+            self.queue(requests)
+        return bool(requests)
 
     # Pages.
 
@@ -182,6 +223,8 @@ class Sparing:
             if page_key(asked) == verdict.key:
                 return pattern  # the page was crawled once more, as somebody wished
             original = verdict.key
+        if self._sent_late.pop(asked, False):
+            self._learner.estimate.recovered += original is None
         self._learner.record(forecast, key=verdict.key, original=original, size=len(response.body))
         self._watch_for_walls(response.url, original)
         return pattern
@@ -236,6 +279,7 @@ class Sparing:
     async def _run(self) -> None:
         while True:
             await self._exchange()
+            self.send_late()
             await asyncio.sleep(EXCHANGE_SECONDS)
 
     async def _exchange(self) -> None:

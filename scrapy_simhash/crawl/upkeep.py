@@ -193,7 +193,13 @@ class Upkeep:
             self._adopted.add(orphan.key)
             yield request
 
-    def _crawl_again(self, requests: Iterable[Request]) -> None:
+    def _crawl_again(self, requests: Sequence[Request]) -> None:
+        for request in requests:
+            logger.debug("Crawling %s again: its original was not delivered", request.url)
+        self.counts["crawled_again"] += len(requests)
+        self.queue(requests)
+
+    def queue(self, requests: Iterable[Request]) -> None:
         """Put requests into the queue; it may refuse each of them for as long as a lease lasts."""
         assert self.crawler.engine is not None
         now = time.monotonic()
@@ -205,14 +211,11 @@ class Upkeep:
                 is_lost = now - since > self.lease
                 logger.log(
                     logging.WARNING if is_lost or since == now else logging.DEBUG,
-                    "%s cannot be put into the queue to be crawled again%s: %r",
+                    "%s cannot be put into the queue%s: %r",
                     request.url,
                     ", and is lost" if is_lost else "",
                     error,
                 )
                 if not is_lost:
                     continue
-            else:
-                logger.debug("Crawling %s again: its original was not delivered", request.url)
-                self.counts["crawled_again"] += 1
             del self._again[request]

@@ -21,12 +21,14 @@ class Estimate:
         fetched: addresses that could have been spared and were fetched all the same.
         wrong: those of them that led to distinct pages.
         bytes: that the spared pages would have had, by the mean of their signatures' copies.
+        recovered: distinct pages that were spared at first and fetched later.
     """
 
     spared: int = 0
     fetched: int = 0
     wrong: int = 0
     bytes: int = 0
+    recovered: int = 0
     _weights: float = 0.0
     _greatest: float = 0.0
 
@@ -44,10 +46,15 @@ class Estimate:
         self.wrong -= 1
         self._weights -= (1 - chance) / chance
 
+    def take_back_spared(self, length: int) -> None:
+        """Uncount a spared address, with its bytes: it is fetched after all."""
+        self.spared -= 1
+        self.bytes -= length
+
     @property
     def lost(self) -> float:
         """The expected number of distinct pages that were not fetched."""
-        return min(max(0.0, self._weights), float(self.spared))
+        return min(max(0.0, self._weights - self.recovered), float(self.spared))
 
     @property
     def at_most(self) -> float:
@@ -58,7 +65,8 @@ class Estimate:
         """
         half = self.wrong + 1  # of the degrees of freedom
         most_wrong = half * (1 - 1 / (9 * half) + _Z_95_ONE_SIDED / (3 * sqrt(half))) ** 3
-        return min(float(self.spared), (self._greatest or inf) * most_wrong)
+        most = (self._greatest or inf) * most_wrong - self.recovered
+        return min(max(0.0, most), float(self.spared))
 
 
 def lower_bound(successes: float, trials: float) -> float:

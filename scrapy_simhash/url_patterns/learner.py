@@ -120,11 +120,19 @@ class Learner:
         names_pages = is_mirror(row) or "?" not in row
         return bound if bound >= (BOUND_OF_PATHS if names_pages else BOUND) else 0.0
 
-    def spare(self, forecast: Forecast) -> None:
-        """Count an address that is not fetched, or would not be."""
-        self.estimate.spared += 1
+    def holds(self, forecast: Forecast) -> bool:
+        """Tell whether the row that decided a forecast is a pattern now."""
+        table = self.table.of(forecast.host)
+        row = table.present(forecast.signature)
+        return self.bound(forecast.host, row, table.counts(row)) > 0
+
+    def spare(self, forecast: Forecast) -> int:
+        """Count an address that is not fetched, or would not be; return the bytes that spares."""
         counts = self.table.of(forecast.host).counts(forecast.signature)
-        self.estimate.bytes += counts.bytes // max(1, counts.duplicates)
+        length = counts.bytes // max(1, counts.duplicates)
+        self.estimate.spared += 1
+        self.estimate.bytes += length
+        return length
 
     def record(
         self, forecast: Forecast, *, key: str, original: str | None = None, size: int = 0

@@ -257,3 +257,31 @@ def test_a_wall_is_told_once(crawl: Any, site: Any, caplog: Any) -> None:
     told = [record for record in caplog.records if "repeat one page" in record.getMessage()]
     assert len(told) == 1
     assert site.url + "/page?to=" in told[0].getMessage()
+
+
+def behind_a_wall(site: Any, *, at_once: bool) -> list[str]:
+    """Put items on lists; the first pages of items that are asked for are all one log-in."""
+    login, items = html(article(7)), [f"/item?id={n}" for n in range(3 * NUMBER)]
+    asked: list[str] = []
+
+    def item(request: Any) -> tuple[int, dict[str, str], bytes]:
+        asked.append(request.path)
+        page = login if len(asked) <= 22 else html(article(100 + items.index(request.path)))
+        return 200, {"Content-Type": "text/html"}, page
+
+    lists = [f"/list-{n}" for n in range(len(items))]
+    links = items if at_once else lists
+    site.pages = {"/": html(article(1), links=links)} | dict.fromkeys(items, item)
+    site.pages |= {path: html(article(300 + n), links=[items[n]]) for n, path in enumerate(lists)}
+    return items
+
+
+@pytest.mark.parametrize("at_once", [True, False], ids=["in the queue", "on the way to it"])
+def test_requests_that_were_spared_are_sent_when_a_wall_goes_away(
+    crawl: Any, site: Any, at_once: bool
+) -> None:
+    items = behind_a_wall(site, at_once=at_once)
+    crawled = run(crawl, site)
+    assert [path for path in items if site.hits[path] != 1] == []
+    assert crawled.stat("spared/sent_late") > 0
+    assert crawled.stat("spared/skipped") == crawled.stat("spared/lost_estimate") == 0
