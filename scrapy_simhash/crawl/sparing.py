@@ -263,15 +263,15 @@ class Sparing:
         if not estimate.spared:
             return ""
         pages, length = count(estimate.spared, "page"), size(estimate.bytes)
-        estimated = (
-            f"an estimate of {estimate.lost:.0f} of them distinct, at most {estimate.at_most:.0f} "
-            f"(95%), by {count(estimate.fetched, 'page')} fetched all the same"
-        )
         if self.settings.spare == "skip":
-            return f"{pages} spared by their addresses, some {length}; {estimated}"
+            return (
+                f"{pages} spared by their addresses, some {length}; an estimate of "
+                f"{estimate.lost:.0f} of them distinct, at most {estimate.at_most:.0f} (95%), "
+                f"by {count(estimate.fetched, 'page')} fetched all the same"
+            )
         return (
             f"{pages} that SIMHASH_SPARE=skip would spare by their addresses, {length}; "
-            f"{count(self._learner.lost, 'distinct page')} would be lost; {estimated}"
+            f"{count(self._learner.lost, 'distinct page')} would be lost"
         )
 
     # The store.
