@@ -113,7 +113,7 @@ class CrawlFilter:
             again = None if action == "flag" else request
             verdict = await self.claim(analysis, key, response.url, again)
         self.upkeep.note_verdict(request, verdict)
-        self._count_page(response, verdict, action)
+        self._count_page(request, response, verdict, action)
         pattern = self.sparing.page(request, response, verdict)
         self.summary.page(request, response, verdict, action, pattern)
         if verdict.kind in ("unique", "revisit"):
@@ -170,7 +170,9 @@ class CrawlFilter:
             return "too_large"
         return None
 
-    def _count_page(self, response: Response, verdict: Verdict, action: Action) -> None:
+    def _count_page(
+        self, request: Request, response: Response, verdict: Verdict, action: Action
+    ) -> None:
         self.counts["responses"] += 1
         self.counts[verdict.kind] += 1
         if verdict.reason is not None:
@@ -181,6 +183,8 @@ class CrawlFilter:
             self.counts[_DONE[action]] += 1
         if verdict.kind == "duplicate" and action == "drop":
             self.counts["bytes_dropped"] += len(response.body)
+            # A whole site may stand behind such a page.
+            self.counts["dropped_starts"] += bool(request.meta.get("is_start_request"))
 
     # The events of the crawl.
 

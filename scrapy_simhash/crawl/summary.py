@@ -180,7 +180,10 @@ class Summary:
                 # A crawl that ends early looks like one that is done.
                 words += f", {size(self._counts['bytes_dropped'])}; their links were not followed"
             lines += _counted(self._counts[name], words)
-        lines += _counted(self._near_kept, "of those kept: near another, told apart by the rule")
+            if name == "unique":
+                lines += _counted(self._near_kept, "of those: near another, told apart by the rule")
+            elif name == "dropped":
+                lines += _counted(self._counts["dropped_starts"], "of those: start requests")
         for name, number in self._counts.most_common():
             kind, _, reason = name.partition("/")
             if kind == "skipped" and reason not in ("", "no_callback"):

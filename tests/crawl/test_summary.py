@@ -193,6 +193,20 @@ def test_summary_of_a_crawl_that_flags_says_what_would_have_been_dropped(
     assert crawled.stat("flagged") == 1
 
 
+def test_summary_tells_how_many_start_requests_were_dropped(
+    crawl: Any, twins: Any, caplog: Any
+) -> None:
+    class Linking(Pages):
+        def parse(self, response: Any) -> Any:
+            yield Request(self.base + "/second")
+
+    crawled = crawl(Pages, settings=ONE_AT_A_TIME, site=twins, paths=["/first", "/second"])
+    assert "           1 of those: start requests\n" in summary_of(caplog)
+    assert crawled.stat("dropped_starts") == 1
+    linked = crawl(Linking, settings=ONE_AT_A_TIME, site=twins, paths=["/first"])
+    assert (linked.stat("dropped"), linked.stat("dropped_starts")) == (1, 0)
+
+
 def test_summary_counts_the_requests_that_were_spared() -> None:
     counts = Counter({"responses": 2, "unique": 2, "spared/skipped": 1})
     summary = Summary(FilterSettings.from_settings(Settings()), counts)
@@ -252,7 +266,7 @@ def test_page_that_is_near_but_kept_is_counted_and_logged(
     sibling = found["sibling"]
     assert (sibling.verdict, sibling.reason) == ("unique", "other-heading")
     assert (sibling.near, sibling.original) == (found["first"].key, None)
-    assert "1 of those kept: near another, told apart by the rule" in caplog.text
+    assert "1 of those: near another, told apart by the rule" in caplog.text
 
 
 def test_log_begins_with_the_settings_that_decide(crawl: Any, twins: Any, log: Path) -> None:
