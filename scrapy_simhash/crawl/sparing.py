@@ -113,6 +113,9 @@ class Sparing:
             return request
         forecast = self._learner.forecast(request.url)
         if not forecast.spared:
+            if forecast.bound:
+                # It was drawn to be fetched, also if the pattern no longer holds by then.
+                remember(self._on_their_way, request.url, forecast, _REMEMBERED)
             return request
         if spare == "skip":
             self._spare(forecast, request, is_queued=False)

@@ -285,3 +285,20 @@ def test_requests_that_were_spared_are_sent_when_a_wall_goes_away(
     assert [path for path in items if site.hits[path] != 1] == []
     assert crawled.stat("spared/sent_late") > 0
     assert crawled.stat("spared/skipped") == crawled.stat("spared/lost_estimate") == 0
+
+
+def test_what_was_drawn_to_be_sent_is_known_as_such_when_the_pattern_has_fallen(
+    crawl: Any, site: Any, tmp_path: Path
+) -> None:
+    """Or the estimate of what was lost would count the first of them only."""
+    walled, behind = ([f"/item?id={n}" for n in range(*ends)] for ends in ((0, 60), (100, 160)))
+    site.pages = dict.fromkeys(walled, html(article(7)))
+    site.pages |= {path: html(article(100 + n)) for n, path in enumerate(behind)}
+    # The last link is followed first.
+    site.pages |= {"/": html(article(1), links=("/more", *walled))}
+    site.pages |= {"/more": html(article(2), links=behind)}
+    log = tmp_path / "dedup.jsonl"
+    run(crawl, site, {"SIMHASH_LOG": log, "SIMHASH_SPARE_SHARE": 0.3})
+    lines = [json.loads(line) for line in log.read_text().splitlines()[1:]]
+    drawn = {line["url"] for line in lines if line["what"] == "spared" or line.get("pattern")}
+    assert {site.url + path for path in behind} <= drawn
