@@ -24,7 +24,7 @@ from scrapy_simhash.exceptions import SparedPage
 from scrapy_simhash.index.outage import Outage
 from scrapy_simhash.keys import page_key
 from scrapy_simhash.report.dedup_log import host_of
-from scrapy_simhash.report.words import count, size
+from scrapy_simhash.report.words import clipped, count, size
 from scrapy_simhash.settings import FilterSettings
 from scrapy_simhash.url_patterns import open_patterns
 from scrapy_simhash.url_patterns.learner import Forecast, Learner
@@ -189,6 +189,8 @@ class Sparing:
             for _, forecast, _ in self._unsent.values()
         }
         fallen = {row for row, forecast in rows.items() if not self._learner.holds(forecast)}
+        if not fallen:
+            return False
         requests = []
         for digest, (request, forecast, length) in [*self._unsent.items()]:
             if (forecast.host, forecast.signature) in fallen:
@@ -198,17 +200,16 @@ class Sparing:
                 remember(self._sent_late, request.url, True, _REMEMBERED)
                 self._learner.estimate.take_back_spared(length)
                 requests.append(request)
-        if requests:
-            self.counts["spared/skipped"] -= len(requests)
-            self.counts["spared/sent_late"] += len(requests)
-            logger.info(
-                "%s sent after all, because these addresses no longer tell of copies: %s",
-                count(len(requests), "spared request"),
-                ", ".join(sorted(host + signature for host, signature in fallen)),
-                extra={"spider": self.crawler.spider},
-            )
-            self.queue(requests)
-        return bool(requests)
+        self.counts["spared/skipped"] -= len(requests)
+        self.counts["spared/sent_late"] += len(requests)
+        logger.info(
+            "%s sent after all, because these addresses no longer tell of copies: %s",
+            count(len(requests), "spared request"),
+            clipped(", ".join(sorted(host + signature for host, signature in fallen)), 300),
+            extra={"spider": self.crawler.spider},
+        )
+        self.queue(requests)
+        return True
 
     # Pages.
 

@@ -122,7 +122,8 @@ class Learner:
 
     def holds(self, forecast: Forecast) -> bool:
         """Tell whether the row that decided a forecast is a pattern now."""
-        table = self.table.of(forecast.host)
+        if (table := self.table.get(forecast.host)) is None:
+            return False
         row = table.present(forecast.signature)
         return self.bound(forecast.host, row, table.counts(row)) > 0
 
