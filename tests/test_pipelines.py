@@ -7,7 +7,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 from scrapy import Request, Spider
 from scrapy.exceptions import DropItem
@@ -186,6 +186,30 @@ def test_item_that_repeats_the_page_it_comes_from_passes_at_once(crawl: Any, sit
     assert crawled.stat("items_skipped") == 0
 
 
+def test_items_of_which_a_later_pipeline_leaves_nothing_are_stored_with_the_last_of_their_page(
+    crawl: Any, site: Any
+) -> None:
+    """A pipeline that stores items often does not return them."""
+
+    class Storage:
+        stored: ClassVar[list[str]] = []
+
+        def process_item(self, item: Any, spider: Any = None) -> None:
+            self.stored.append(item["url"])
+
+    texts = [article(number) for number in range(3)]
+    items = [
+        {"url": f"http://{host}.example/{number}", "text": text}
+        for host in "ab"
+        for number, text in enumerate(texts)
+    ]
+    # A copy that waits for the end of the crawl is let through after the lease.
+    settings = {**TEXT, "ITEM_PIPELINES": {Storage: 900}, "SIMHASH_LEASE": 5}
+    crawled = crawl(Items, settings=settings, site=site, items=items)
+    assert sorted(Storage.stored) == [f"http://a.example/{number}" for number in range(3)]
+    assert crawled.stat("items_dropped") == 3
+
+
 def test_item_that_an_earlier_pipeline_drops_is_forgotten(crawl: Any, site: Any) -> None:
     dropped: list[object] = []
     known = []
@@ -194,11 +218,11 @@ def test_item_that_an_earlier_pipeline_drops_is_forgotten(crawl: Any, site: Any)
         @classmethod
         def from_crawler(cls, crawler: Any) -> Before:
             before = cls()
-            before.progress = filter_of(crawler).progress
+            before.passing = filter_of(crawler).passing
             return before
 
         def process_item(self, item: Any, spider: Any = None) -> Any:
-            known.extend(self.progress.page_of(other) for other in dropped)
+            known.extend(self.passing.enter(other) for other in dropped)
             dropped.append(item)
             raise DropItem
 

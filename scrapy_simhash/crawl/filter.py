@@ -26,6 +26,7 @@ from scrapy_simhash.analysis.pool import PageFailed, PageTimeout, WorkerPool
 from scrapy_simhash.crawl.claims import Claims
 from scrapy_simhash.crawl.downloads import mark_downloads
 from scrapy_simhash.crawl.outputs import Delivery
+from scrapy_simhash.crawl.passing import PassingItems
 from scrapy_simhash.crawl.progress import Progress
 from scrapy_simhash.crawl.requests import request_key, request_to_json
 from scrapy_simhash.crawl.slow_hosts import SlowHosts
@@ -65,7 +66,8 @@ class CrawlFilter:
         self.deliveries: WeakKeyDictionary[Response, Delivery] = WeakKeyDictionary()
         spider = crawler.spider or crawler.spidercls
         self._index = open_outage(self.settings, spider.name or "")
-        self.progress = Progress(items=self.settings.has_items)
+        self.progress = Progress()
+        self.passing = PassingItems()
         self.summary = Summary(self.settings, self.counts)
         self._slow_hosts = SlowHosts()
         self._pool = WorkerPool(

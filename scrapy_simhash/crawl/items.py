@@ -6,11 +6,12 @@ import asyncio
 import time
 from collections.abc import Awaitable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from itemadapter import ItemAdapter
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
+from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_simhash.crawl import filter_of
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
 # How long an item waits before it looks again whether the original that it repeats was stored:
 # most originals are in a moment, and those that are not would be asked about all the time.
 FIRST_SECONDS, LAST_SECONDS, LONGER = 0.2, 2.0, 1.5
+
+
+class _Claimed(NamedTuple):
+    key: str
+    item: Any
+    response: Response | None
 
 
 class NearDuplicatePipeline:
@@ -43,8 +50,8 @@ class NearDuplicatePipeline:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._filter = filter_of(crawler)
-        # Items on their way through the pipelines after this one, with their keys.
-        self._claimed: list[tuple[str, Any]] = []
+        # Items on their way through the pipelines after this one.
+        self._claimed: list[_Claimed] = []
         if self._filter.settings.has_items:
             self.process_item = self._let_through
             for signal in (signals.item_scraped, signals.item_dropped, signals.item_error):
@@ -63,8 +70,15 @@ class NearDuplicatePipeline:
         return deferred_from_coro(saved)  # Scrapy 2.13
 
     async def _let_through(self, item: Any, spider: Spider | None = None) -> Any:
+        response = self._filter.passing.enter(item)
+        try:
+            return await self._judged(item, response)
+        finally:
+            self._filter.passing.leave(response)
+
+    async def _judged(self, item: Any, response: Response | None) -> Any:
         progress, counts = self._filter.progress, self._filter.counts
-        page = progress.page_of(item)
+        page = self._page(response)
         key = self._key(item)
         if key is None or (body := self._body(item)) is None:
             counts["items_skipped"] += 1
@@ -80,7 +94,7 @@ class NearDuplicatePipeline:
         elif verdict.kind != "duplicate":
             counts["items_kept"] += 1
             progress.begin(key)
-            self._claimed.append((key, item))
+            self._claimed.append(_Claimed(key, item, response))
         elif self._filter.settings.action == "flag":
             counts["items_flagged"] += 1
         else:
@@ -104,6 +118,13 @@ class NearDuplicatePipeline:
             await asyncio.sleep(pause)
             pause = min(pause * LONGER, LAST_SECONDS)
 
+    def _page(self, response: Response | None) -> str | None:
+        """Return the key of a response's page, if it is in progress."""
+        delivery = self._filter.deliveries.get(response) if response is not None else None
+        if delivery is None or delivery.key is None or delivery.key not in self._filter.progress:
+            return None
+        return delivery.key
+
     def _key(self, item: Any) -> str | None:
         if not ItemAdapter.is_item(item):
             return None
@@ -126,11 +147,19 @@ class NearDuplicatePipeline:
             return Body(str(html).encode("utf-8", "replace"), "utf-8")
         return None
 
-    def _item_ended(self, item: Any, signal: object) -> None:
+    def _item_ended(self, item: Any, response: object, signal: object) -> None:
+        is_last = self._filter.passing.end(item, response)
         # A pipeline may have changed the key of the item, or made another item with the same key.
         own, claims = self._key(item), self._claimed
-        places = [place for place, (_, claimed) in enumerate(claims) if claimed is item]
-        places = places or [place for place, (key, _) in enumerate(claims) if key == own]
-        if places:
-            key, _ = claims.pop(places[0])
-            self._filter.progress.end(key, failed=signal is signals.item_error)
+        same = [claim for claim in claims if claim.item is item]
+        same = same or [claim for claim in claims if claim.key == own]
+        for claim in same[:1]:
+            self._end(claim, failed=signal is signals.item_error)
+        if is_last:
+            # Another item, or None, was made of each that is left; one that failed is its own.
+            for claim in [claim for claim in claims if claim.response is response]:
+                self._end(claim, failed=False)
+
+    def _end(self, claim: _Claimed, *, failed: bool) -> None:
+        self._claimed = [other for other in self._claimed if other is not claim]
+        self._filter.progress.end(claim.key, failed=failed)

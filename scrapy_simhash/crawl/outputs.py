@@ -61,7 +61,9 @@ class NearDuplicateSpiderMiddleware:
                         self._filter.counts["items_dropped"] += 1
                         continue
                     if key is not None and key in self._filter.progress:
-                        self._filter.progress.begin_item(key, output)
+                        self._filter.progress.begin(key)
+                    if self._filter.settings.has_items:
+                        self._filter.passing.begin(output, response)
                 yield output
             failed = asks_again
         finally:
@@ -82,8 +84,6 @@ class NearDuplicateSpiderMiddleware:
             self._filter.progress.end(key, failed=failed)
 
     def _item_ended(self, item: object, response: Response | None, signal: object) -> None:
-        # A pipeline before ours may have dropped it, and another item may get its identity.
-        self._filter.progress.page_of(item)
         # An item of a start method or an errback has no response.
         if isinstance(response, Response) and (key := self._delivery(response).key):
             self._filter.progress.end(key, failed=signal is signals.item_error)

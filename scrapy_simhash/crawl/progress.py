@@ -10,15 +10,13 @@ from scrapy import Request
 
 
 class Progress:
-    """Follows pages to the last of their items; ``items`` tells that :meth:`page_of` is asked."""
+    """Follows pages to the last of their items."""
 
-    def __init__(self, *, items: bool) -> None:
-        self._items = items
+    def __init__(self) -> None:
         # How many callbacks and items of a key are on their way, and the keys of which one failed.
         self._parts: dict[str, int] = {}
         self._failing: set[str] = set()
         self._arriving: dict[Request, str] = {}
-        self._page_of_item: dict[int, str] = {}
         self._failed: list[str] = []
         self._delivered: list[str] = []
 
@@ -37,17 +35,6 @@ class Progress:
         """Note that a page is on its way from the downloader to its callback."""
         self.begin(key)
         self._arriving[request] = key
-
-    def begin_item(self, key: str, item: object) -> None:
-        """Note that an item of a page is on its way."""
-        self.begin(key)
-        if self._items:
-            # By identity, which outlives neither the item nor, in here, the next one in its place.
-            self._page_of_item[id(item)] = key
-
-    def page_of(self, item: object) -> str | None:
-        """Return the page in progress that an item comes from; to be asked once."""
-        return self._page_of_item.pop(id(item), None)
 
     def arrived(self, key: str, request: Request) -> None:
         """Note that a page has passed the downloader middlewares."""
@@ -83,7 +70,6 @@ class Progress:
         self._parts.clear()
         self._failing.clear()
         self._arriving.clear()
-        self._page_of_item.clear()
 
     def take_settled(self) -> tuple[list[str], list[str]]:
         """Return the keys that failed, and those that were delivered, since the last call.

@@ -8,9 +8,9 @@ from scrapy_simhash.crawl.progress import Progress
 
 
 def test_page_is_settled_with_the_last_of_its_parts() -> None:
-    progress = Progress(items=False)
+    progress = Progress()
     progress.begin_page("page", Request("http://a.example/"))
-    progress.begin_item("page", object())
+    progress.begin("page")
     progress.end("page", failed=False)
     assert progress.take_settled() == ([], [])
     assert "page" in progress
@@ -21,7 +21,7 @@ def test_page_is_settled_with_the_last_of_its_parts() -> None:
 
 
 def test_page_fails_with_any_of_its_parts() -> None:
-    progress = Progress(items=False)
+    progress = Progress()
     progress.begin("page")
     progress.begin("page")
     progress.end("page", failed=True)
@@ -31,7 +31,7 @@ def test_page_fails_with_any_of_its_parts() -> None:
 
 def test_failed_page_is_released_though_it_is_in_progress_again() -> None:
     """It may have come with another text, and copies wait on the one that failed."""
-    progress = Progress(items=False)
+    progress = Progress()
     progress.begin("page")
     progress.end("page", failed=True)
     progress.begin("page")
@@ -42,7 +42,7 @@ def test_failed_page_is_released_though_it_is_in_progress_again() -> None:
 
 
 def test_delivered_page_is_confirmed_once_nothing_of_its_key_is_in_progress() -> None:
-    progress = Progress(items=False)
+    progress = Progress()
     progress.begin("page")
     progress.end("page", failed=False)
     progress.begin("page")
@@ -52,7 +52,7 @@ def test_delivered_page_is_confirmed_once_nothing_of_its_key_is_in_progress() ->
 
 
 def test_page_that_never_arrives_at_its_callback_has_failed() -> None:
-    progress = Progress(items=False)
+    progress = Progress()
     here, lost, arrived = (Request(f"http://a.example/{n}") for n in range(3))
     for request in (here, lost, arrived):
         progress.begin_page(request.url, request)
@@ -61,11 +61,3 @@ def test_page_that_never_arrives_at_its_callback_has_failed() -> None:
     assert progress.take_settled() == ([lost.url], [])
     progress.end_all()
     assert progress.take_settled() == ([here.url, arrived.url], [])
-
-
-def test_item_knows_its_page_once() -> None:
-    item = object()
-    progress = Progress(items=True)
-    progress.begin_item("page", item)
-    assert progress.page_of(item) == "page"
-    assert progress.page_of(item) is None

@@ -83,7 +83,7 @@ class Crawl:
             crawl=enqueue or self.queue.append, downloader=SimpleNamespace(active=frozenset())
         )
         self.index, self.claims = Calls(), Late()
-        self.progress = Progress(items=False)
+        self.progress = Progress()
         self.upkeep = Upkeep(
             SimpleNamespace(engine=engine, spider=Spider("pages")),  # type: ignore[arg-type]
             index=self.index,  # type: ignore[arg-type]
