@@ -60,13 +60,18 @@ class Estimate:
     def at_most(self) -> float:
         """The upper end of the one-sided 95% interval of that number.
 
-        It is the greatest weight times the upper end for a Poisson count of the wrong ones, which
-        is half of a 95% point of chi-square (Wilson and Hilferty 1931).
+        It is the greatest weight times the upper end for a Poisson count of the wrong ones, less
+        what was recovered; and never less than if none had been wrong.
         """
-        half = self.wrong + 1  # of the degrees of freedom
-        most_wrong = half * (1 - 1 / (9 * half) + _Z_95_ONE_SIDED / (3 * sqrt(half))) ** 3
-        most = (self._greatest or inf) * most_wrong - self.recovered
-        return min(max(0.0, most), float(self.spared))
+        weight = self._greatest or inf
+        most = weight * _most_wrong(self.wrong) - self.recovered
+        return min(float(self.spared), max(most, weight * _most_wrong(0)))
+
+
+def _most_wrong(wrong: int) -> float:
+    """Return half of a 95% point of chi-square, as Wilson and Hilferty have it (1931)."""
+    half = wrong + 1  # of the degrees of freedom
+    return half * (1 - 1 / (9 * half) + _Z_95_ONE_SIDED / (3 * sqrt(half))) ** 3
 
 
 def lower_bound(successes: float, trials: float) -> float:
