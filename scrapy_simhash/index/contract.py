@@ -208,24 +208,21 @@ class Claim(NamedTuple):
     near: tuple[Match, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Orphan:
+class Orphan(NamedTuple):
     """A page that the caller has adopted, and crawls again by the request given with its claim."""
 
     key: str
     request: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unsettled:
+class Unsettled(NamedTuple):
     """Entries that live and are not confirmed, and entries that are expired or no longer there."""
 
     provisional: frozenset[int]
     gone: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One original in the log; its fields are as in an arrival and in a match."""
 
     key: str
@@ -236,8 +233,7 @@ class Entry:
     provisional: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Census:
+class Census(NamedTuple):
     """Entries, those still in progress, and the bytes of each part, in Redis by a sample."""
 
     pages: int

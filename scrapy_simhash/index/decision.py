@@ -78,10 +78,10 @@ class Claimant:
     spared: set[int] = field(default_factory=set)
     expired: set[int] = field(default_factory=set)
 
-    def hear(self, near: Iterable[tuple[Match, bool]], judge: Judge) -> Claim | None:
+    def hear(self, near: Iterable[tuple[Match, bool]], judge: Judge) -> Claim:
         """Judge entries near the page, nearest first, each with whether it has expired.
 
-        Return the answer; None if no copy is among them.
+        Return the answer, with all that was heard; it is that of an original if no copy is near.
         """
         copies, outcome = [], Outcome.DUPLICATE
         for found, is_expired in near:
@@ -97,18 +97,12 @@ class Claimant:
                 copies.append(match)
             else:
                 self.expired.add(match.entry)
-        return Claim(outcome, tuple(copies), self._near()) if copies else None
+        others = tuple(sorted(self.others, key=nearest))
+        return Claim(outcome if copies else Outcome.ORIGINAL, tuple(copies), others)
 
     def own(self, claim: Claim) -> list[int]:
         """Return the provisional entries of the page's key in its answer."""
         return [m.entry for m in claim.matches if m.provisional and m.key == self.arrival.key]
-
-    def admitted(self) -> Claim:
-        """Return the answer of a page that becomes an original."""
-        return Claim(Outcome.ORIGINAL, (), self._near())
-
-    def _near(self) -> tuple[Match, ...]:
-        return tuple(sorted(self.others, key=nearest))
 
 
 def nearest(match: Match) -> tuple[int, int]:
@@ -151,16 +145,16 @@ class Decision:
             self._admit(index, page)
             return Claim(Outcome.ORIGINAL)
         claimant = Claimant(page)
-        if claim := claimant.hear(near, self.spec.judge):
-            for position in claimant.own(claim):
-                own = self.records[position]
-                self._lease(page, own[:5], own.adoptions)
-            return claim
-        self.deleted |= claimant.expired
-        for position in claimant.expired:
-            del self.records[position]
-        self._admit(index, page)
-        return claimant.admitted()
+        claim = claimant.hear(near, self.spec.judge)
+        if claim.outcome is Outcome.ORIGINAL:
+            self.deleted |= claimant.expired
+            for position in claimant.expired:
+                del self.records[position]
+            self._admit(index, page)
+        for position in claimant.own(claim):
+            own = self.records[position]
+            self._lease(page, own[:5], own.adoptions)
+        return claim
 
     def _admit(self, index: int, page: Arrival) -> None:
         position = self._last + len(self.new) + 1

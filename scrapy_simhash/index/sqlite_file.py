@@ -126,9 +126,8 @@ def open_file(path: Path | None, spec: IndexSpec) -> SqliteFile:
         raise StoreUnavailable(f"cannot open {path}: {path.parent} is no folder")
     file = SqliteFile(path, make=True)
     with file.transaction():
-        ((application,),) = file.run("PRAGMA application_id")
         ((tables,),) = file.run("SELECT count(*) FROM sqlite_master")
-        if not tables and not application:
+        if not tables:
             for statement in SCHEMA:
                 file.run(statement)
             header = (spec.recipe, spec.bits, spec.distance, spec.blocks)

@@ -10,7 +10,6 @@ from redis import Redis
 from redis.cluster import RedisCluster
 from redis.connection import parse_url, to_bool
 
-_SCHEMES = ("redis", "rediss")
 _PLACE = re.compile(r"([\w.-]+|\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\])(?::(\d{1,5}))?")
 _PORTS = {"": 6379, "sentinel": 26379, "cluster": 6379}
 # Options of the index, and the values that each may have; the first is the default.

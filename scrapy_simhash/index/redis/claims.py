@@ -5,7 +5,7 @@ from typing import Any
 
 from scrapy_simhash.index.contract import Match
 from scrapy_simhash.index.decision import Claimant, nearest
-from scrapy_simhash.index.redis.rows import ROWS, Row, pack_claim, read_lease, read_row, read_rows
+from scrapy_simhash.index.redis.rows import ROWS, pack_claim, read_lease, read_row, read_rows
 
 # Bits of an entry, as callers know it, that check it: the end of its fingerprint, XORed with the
 # beginning of the generation; the position stands above them. So an entry of a log that was cleared
@@ -18,8 +18,7 @@ Near = list[tuple[Match, bool]]
 
 def arguments(claimant: Claimant, now: float) -> tuple[bytes, ...]:
     """Return row with request, and positions judged: other pages, and expired copies."""
-    page = claimant.arrival
-    claim = pack_claim(Row(page.key, page.scope, page.facts, now), page.request)
+    claim = pack_claim(claimant.arrival, now)
     return claim, _packed(claimant.spared), _packed(claimant.expired)
 
 

@@ -4,10 +4,12 @@ This is the one seam between the two kinds of buckets. A finder gives a script t
 each page, and has its counterpart in Lua: ``lua/buckets.lua`` or ``lua/news.lua``.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 from scrapy_simhash.index.decision import Pages
 from scrapy_simhash.index.neighbours import SPREAD, Neighbours, unpacked
-from scrapy_simhash.index.redis.client import Client
-from scrapy_simhash.index.redis.scripts import Geometry, script
+from scrapy_simhash.index.redis.scripts import Geometry
 
 # Segments of the log that are read at a time.
 _SEGMENTS = 64
@@ -39,9 +41,8 @@ class InRam:
     Its methods and attributes are those of :class:`InRedis`.
     """
 
-    def __init__(self, client: Client, generation: str, geometry: Geometry, distance: int) -> None:
-        self._client = client
-        self._generation = generation
+    def __init__(self, run: Callable[..., Any], geometry: Geometry, distance: int) -> None:
+        self._run = run
         self._geometry = geometry
         self._neighbours = Neighbours(geometry.bits, geometry.blocks, distance)
         self._last = b""
@@ -60,29 +61,21 @@ class InRam:
     def _follow(self) -> None:
         """Take in what is new in the log."""
         size, segment = self._geometry.record, self._geometry.segment
-        source = script("follow", self._geometry)
         end = self.seen + 1
         while self.seen < end:
             # The last entry is read again, because it may be another one after a failover.
             start = max(self.seen - 1, 0) // segment
-            answer = self._client.run(source, self._generation, start, _SEGMENTS)
-            if answer is None:
-                raise AnotherLog
-            end, content = answer
+            end, content = self._run("follow", start, _SEGMENTS)
             at = (self.seen - start * segment) * size
             cut = min(end - start * segment, _SEGMENTS * segment) * size
             if end < self.seen or content[at - size : at] != self._last:
                 raise AnotherLog
             if len(content) < cut:
                 raise ValueError("the log has a gap")
-            self._take_in(content[at:cut])
-
-    def _take_in(self, content: bytes) -> None:
-        own = unpacked(content, self._geometry.bits, self._geometry.blocks)
-        end = self.seen + len(own[0])
-        self._neighbours.add(range(self.seen, end), *own)
-        self.seen = end
-        self._last = content[-self._geometry.record :] or self._last
+            words, blocks = unpacked(content[at:cut], self._geometry.bits, self._geometry.blocks)
+            self._neighbours.add(range(self.seen, self.seen + len(words)), words, blocks)
+            self.seen += len(words)
+            self._last = content[cut - size : cut]
 
 
 Finder = InRedis | InRam

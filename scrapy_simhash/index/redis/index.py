@@ -27,12 +27,13 @@ from scrapy_simhash.index.contract import (
     IndexSpec,
     Match,
     Orphan,
+    Outcome,
     Unsettled,
     warn_of,
 )
 from scrapy_simhash.index.decision import Claimant, Pages
 from scrapy_simhash.index.redis.claims import Near, arguments, packed_entry, position_of, read_near
-from scrapy_simhash.index.redis.rows import ROWS, Row, pack_row, squeeze_rows
+from scrapy_simhash.index.redis.rows import ROWS, pack_row, squeeze_rows
 from scrapy_simhash.index.redis.scan import Scan
 from scrapy_simhash.index.redis.session import Session
 
@@ -73,12 +74,10 @@ class RedisIndex(Index):
         results, told = self._ask(claimants, *self._session.leases(now))
         answers: list[Claim | None] = []
         for claimant, result, found in zip(claimants, results, told, strict=True):
-            is_new = isinstance(result, int)
-            answer = claimant.admitted() if is_new else claimant.hear(found, self.spec.judge)
+            is_new, answer = isinstance(result, int), claimant.hear(found, self.spec.judge)
+            answers.append(answer if is_new or answer.outcome is not Outcome.ORIGINAL else None)
             # The script has leased own entries that it found to this crawler.
-            entries = claimant.own(answer) if answer else []
-            own = [result] if is_new else [position_of(entry) for entry in entries]
-            answers.append(answer)
+            own = [result] if is_new else [position_of(entry) for entry in claimant.own(answer)]
             if own:
                 self._session.own[claimant.arrival.key].update(own)
         self._squeeze(result for result in results if isinstance(result, int))
@@ -142,16 +141,13 @@ class RedisIndex(Index):
     def orphans(self, *, now: float | None = None) -> list[Orphan]:
         at, ends, head = self._session.leases(now)
         asked = (repr(at), ends, head, MAX_ORPHANS, MAX_ADOPTIONS)
-        found = []
         with self._session.use():
             adopted, given_up = self._session.run("orphans", *asked)
             for key in given_up:
                 warn_of(key.decode())
-            for position, key, request in adopted:
-                orphan = Orphan(key.decode(), request.decode())
-                self._session.own[orphan.key].add(position)
-                found.append(orphan)
-        return found
+            for position, key, _ in adopted:
+                self._session.own[key.decode()].add(position)
+            return [Orphan(key.decode(), request.decode()) for _, key, request in adopted]
 
     def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> Unsettled:
         asked, letters = list(entries), b""
@@ -161,7 +157,7 @@ class RedisIndex(Index):
                 some = asked[start : start + _ENTRIES]
                 packed = b"".join(packed_entry(entry, self._session.generation) for entry in some)
                 letters += self._session.run("unsettled", repr(at), packed)
-        fared = list(zip(asked, letters, strict=True))
+            fared = list(zip(asked, letters, strict=True))
         return Unsettled(*(frozenset(e for e, has in fared if has == sign) for sign in b"pg"))
 
     # All entries.
@@ -184,7 +180,7 @@ class RedisIndex(Index):
         }
         rest = list(new.values())
         while rest:
-            rows = [(pack_row(Row(p.key, p.scope, p.facts, time)),) for p, time in rest]
+            rows = [(pack_row(*entry),) for entry in rest]
             sought = Pages([page for page, _ in rest], self.spec)
             first, count = self._session.ask("put", sought, (), rows)
             del rest[:count]

@@ -14,6 +14,8 @@ import struct
 import zlib
 from typing import NamedTuple
 
+from scrapy_simhash.index.contract import Arrival
+
 #: Positions whose rows stand together.
 ROWS = 64
 
@@ -35,16 +37,16 @@ class Row(NamedTuple):
     time: float
 
 
-def pack_row(row: Row) -> bytes:
-    """Return a row as it is stored."""
-    scope, key = row.scope.encode(), row.key.encode()
-    return _ROW.pack(len(row.facts), len(scope), int(row.time)) + row.facts + scope + key
+def pack_row(page: Arrival, time: float) -> bytes:
+    """Return the row of a page."""
+    scope, key = page.scope.encode(), page.key.encode()
+    return _ROW.pack(len(page.facts), len(scope), int(time)) + page.facts + scope + key
 
 
-def pack_claim(row: Row, request: str | None) -> bytes:
+def pack_claim(page: Arrival, time: float) -> bytes:
     """Return what a lease has behind its head: row and request."""
-    packed = pack_row(row)
-    return _SIZE.pack(len(packed)) + packed + (request or "").encode()
+    packed = pack_row(page, time)
+    return _SIZE.pack(len(packed)) + packed + (page.request or "").encode()
 
 
 def read_row(packed: bytes) -> Row:

@@ -25,14 +25,9 @@ class Geometry:
     in_redis: bool
 
     @property
-    def width(self) -> int:
-        """Bytes of a fingerprint."""
-        return self.bits // 8
-
-    @property
     def record(self) -> int:
         """Bytes of a record of the log."""
-        return self.width if self.in_redis else self.width + 4 * self.blocks
+        return self.bits // 8 + (0 if self.in_redis else 4 * self.blocks)
 
     @property
     def segment(self) -> int:
@@ -42,14 +37,14 @@ class Geometry:
     @property
     def entry(self) -> int:
         """Bytes of an entry of a bucket page; short fingerprints stand in it."""
-        return 6 + self.width if self.bits == 64 else 6
+        return 6 + 8 if self.bits == 64 else 6
 
 
 @cache
 def script(name: str, geometry: Geometry) -> tuple[str, str]:
     """Return the text of a script and its SHA-1, by which Redis knows it."""
     constants = {
-        "WIDTH": geometry.width,
+        "WIDTH": geometry.bits // 8,
         "BLOCKS": geometry.blocks,
         "RECORD": geometry.record,
         "SEGMENT": geometry.segment,

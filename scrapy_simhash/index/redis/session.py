@@ -125,11 +125,8 @@ class Session:
         if stored["generation"] != self.generation:
             self.own.clear()
         self.generation = stored["generation"]
-        self.finder = (
-            InRedis()
-            if self.geometry.in_redis
-            else InRam(self.client, self.generation, self.geometry, spec.reach)
-        )
+        is_far = self.geometry.in_redis
+        self.finder = InRedis() if is_far else InRam(self.run, self.geometry, spec.reach)
 
     def _warn_of_eviction(self) -> None:
         try:

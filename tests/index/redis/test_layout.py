@@ -62,7 +62,8 @@ def test_the_rows_of_confirmed_entries_take_fewer_bytes_in_the_end(url, opened):
 
 
 def test_rows_can_be_appended_to_squeezed_ones():
-    rows = [pack_row(Row(f"k{i}", "s" * (i % 2), os.urandom(i % 25), 1e9 + i)) for i in range(64)]
+    pages = [Arrival(f"k{i}", fp(i), "s" * (i % 2), os.urandom(i % 25)) for i in range(64)]
+    rows = [pack_row(page, 1e9 + i) for i, page in enumerate(pages)]
     plain = b"".join((i << 24 | len(row)).to_bytes(4, "big") + row for i, row in enumerate(rows))
     half = plain[: plain.index(rows[40]) - 4]
     squeezed = squeeze_rows(half) + plain[len(half) :]

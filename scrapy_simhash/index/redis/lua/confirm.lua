@@ -3,11 +3,8 @@
 --# keys
 --# entries
 --# rows
-local confirmed, settled = {}, {}
-for i, entry in ipairs(leased_ones(2)) do
-  settled[i] = entry.position
-  confirmed[2 * i - 1], confirmed[2 * i] = tonumber(entry.position), entry.row
-end
+local confirmed, settled = leased_ones(2), {}
+for i, entry in ipairs(confirmed) do settled[i] = entry.position end
 if #settled > 0 then
   append_rows(confirmed)
   call('HDEL', leases, unpack(settled))

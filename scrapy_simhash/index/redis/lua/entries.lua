@@ -10,10 +10,6 @@ local function expires_of(lease)
   return (struct.unpack('>d', lease))
 end
 
-local function owner_of(lease)
-  return sub(lease, 9, 16)
-end
-
 -- Return row and request, which follow the row's size at a place of a text.
 local function row_at(text, at)
   local size = struct.unpack('>I4', text, at)
@@ -35,16 +31,17 @@ local function bury(position)
   call('ZREM', due, position)
 end
 
--- Return positions, leases and rows of the provisional entries among some, given by position and key
--- from an argument on. A position that has another key by now is of a log that came after.
-local function leased_ones(first)
+-- Return position, lease and row of the provisional entries among some, given by position and key
+-- from an argument on; if a crawler is given, only its own. A position that has another key by now is
+-- of a log that came after.
+local function leased_ones(first, owner)
   local positions, keys, found = {}, {}, {}
   for i = first, #ARGV, 2 do
     positions[#positions + 1], keys[#keys + 1] = ARGV[i], ARGV[i + 1]
   end
   for i, lease in ipairs(call('HMGET', leases, unpack(positions))) do
     local row = lease and row_at(lease, HEAD + 1)
-    if row and key_of(row) == keys[i] then
+    if row and key_of(row) == keys[i] and (not owner or sub(lease, 9, 16) == owner) then
       found[#found + 1] = {position = positions[i], lease = lease, row = row}
     end
   end

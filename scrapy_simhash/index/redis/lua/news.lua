@@ -7,8 +7,6 @@ if seen > finish then return false end
 local effort_each = (finish - seen) / 4
 if effort_each * (#ARGV - FIRST + 1) / STRIDE > MOST_EFFORT then return {'behind'} end
 
-local function look_at() end
-
 local function near_ones(fingerprint, found)
   local near, own = {}, seen < finish and {byte(fingerprint, 1, WIDTH)}
   for i = 1, #found, 6 do
@@ -20,6 +18,5 @@ local function near_ones(fingerprint, found)
   return near
 end
 
-local function note_entry() end
-
-local function grow() end
+local function nothing() end
+local look_at, note_entry, grow = nothing, nothing, nothing

@@ -13,8 +13,7 @@ for at = FIRST, #ARGV, STRIDE do
   look_at(ARGV[at + 2])
   records[#records + 1] = ARGV[at]
   note_entry(position, ARGV[at])
-  confirmed[#confirmed + 1] = position
-  confirmed[#confirmed + 1] = ARGV[at + 1]
+  confirmed[#confirmed + 1] = {position = position, row = ARGV[at + 1]}
 end
 grow()
 append_rows(confirmed)

@@ -2,7 +2,5 @@
 -- ARGV: generation, crawler, then position, key, ...
 --# keys
 --# entries
-for _, entry in ipairs(leased_ones(3)) do
-  if owner_of(entry.lease) == ARGV[2] then bury(entry.position) end
-end
+for _, entry in ipairs(leased_ones(3, ARGV[2])) do bury(entry.position) end
 return 0

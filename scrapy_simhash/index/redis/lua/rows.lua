@@ -1,12 +1,12 @@
--- Append rows of confirmed entries: positions and rows alternate.
+-- Append the rows of confirmed entries.
 local function append_rows(confirmed)
   local contents, changed = {}, {}
-  for i = 1, #confirmed, 2 do
-    local position, row = confirmed[i], confirmed[i + 1]
-    local number = floor(position / ROWS)
+  for _, entry in ipairs(confirmed) do
+    local number = floor(entry.position / ROWS)
     if not contents[number] then contents[number] = {call('HGET', rows, number) or ''} end
     local parts = contents[number]
-    parts[#parts + 1] = struct.pack('>I4', position % ROWS * 16777216 + #row) .. row
+    parts[#parts + 1] =
+      struct.pack('>I4', entry.position % ROWS * 16777216 + #entry.row) .. entry.row
   end
   for number, parts in pairs(contents) do
     changed[#changed + 1] = number
