@@ -144,8 +144,7 @@ class LocalIndex(Index):
                     if record.request is None or times > MAX_ADOPTIONS:
                         given_up.append(record)
                         continue
-                    record = record._replace(owner=owner, expires=expires, adoptions=times)
-                    adopted.append(record)
+                    adopted.append(record._replace(owner=owner, expires=expires, adoptions=times))
                 self._log.lease(adopted)
                 self._log.delete([record.position for record in given_up])
             self._hold(adopted)

@@ -219,13 +219,12 @@ class RedisIndex(Index):
             return self._scan().size()[0]
 
     def __iter__(self) -> Iterator[Entry]:
-        return self._entries(with_blocks=False)
+        return self._each(self._scan().entries())
 
     def with_blocks(self) -> Iterator[Entry]:
-        return self._entries(with_blocks=True)
+        return self._each(self._scan().entries(with_blocks=True))
 
-    def _entries(self, *, with_blocks: bool) -> Iterator[Entry]:
-        entries = self._scan().entries(with_blocks=with_blocks)
+    def _each(self, entries: Iterator[tuple[int, Entry]]) -> Iterator[Entry]:
         while True:
             with self._session.use():
                 found = next(entries, None)

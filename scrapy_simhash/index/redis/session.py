@@ -72,8 +72,6 @@ class Session:
         own: positions of the provisional entries that it claimed or adopted, by key.
     """
 
-    finder: Finder
-
     def __init__(self, url: str, spec: IndexSpec) -> None:
         self._spec = spec
         self._address = parse_address(url)
@@ -109,9 +107,7 @@ class Session:
         *answers, seconds, microseconds = self.client.run(
             script("open", self.geometry), *(text for item in header.items() for text in item)
         )
-        stored: dict[str, str] = {
-            name: value.decode() for name, value in zip(header, answers, strict=True)
-        }
+        stored = {name: value.decode() for name, value in zip(header, answers, strict=True)}
         for name, value in asked.items():
             if stored[name] != value:
                 raise StoreMismatch(
@@ -126,7 +122,7 @@ class Session:
             self.own.clear()
         self.generation = stored["generation"]
         is_far = self.geometry.in_redis
-        self.finder = InRedis() if is_far else InRam(self.run, self.geometry, spec.reach)
+        self.finder: Finder = InRedis() if is_far else InRam(self.run, self.geometry, spec.reach)
 
     def _warn_of_eviction(self) -> None:
         try:

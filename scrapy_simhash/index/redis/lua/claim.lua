@@ -32,9 +32,10 @@ local function tell(answer, position, d, lease)
   end
 end
 
+-- Return the set of some positions, given as 4 bytes each.
 local function set_of(positions)
   local set = {}
-  for i = 1, #positions, 4 do set[position_in(positions, i)] = true end
+  for i = 1, #positions, 4 do set[struct.unpack('>I4', positions, i)] = true end
   return set
 end
 

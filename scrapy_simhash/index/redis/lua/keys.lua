@@ -35,11 +35,6 @@ local function record_of(position)
   return sub(segment(number), at + 1, at + RECORD)
 end
 
--- Numbers stand in arguments as bytes, the most significant first, positions as four.
-local function position_in(text, at)
-  return (struct.unpack('>I4', text, at))
-end
-
 -- What this script appends to the log.
 local records = {}
 

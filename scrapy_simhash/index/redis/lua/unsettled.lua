@@ -5,7 +5,7 @@
 --# entries
 local now, fared = tonumber(ARGV[2]), {}
 for i = 1, #ARGV[3], 7 do
-  local position = position_in(ARGV[3], i)
+  local position = struct.unpack('>I4', ARGV[3], i)
   local lease = call('HGET', leases, position)
   if sub(fingerprint_of(position), -3) ~= sub(ARGV[3], i + 4, i + 6) or is_dead(position) then
     fared[#fared + 1] = 'g'
