@@ -1,10 +1,8 @@
 """How claims are answered, given what is near, and what the log says of it."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-
-import numpy as np
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.contract import Arrival, Claim, IndexSpec, Judge, Match, Outcome, Ruling
@@ -57,9 +55,11 @@ class Pages:
     def twins(self, distance: int) -> list[Near]:
         """Return for each page (distance, index) of the earlier ones near it."""
         twins: list[Near] = [[] for _ in self.arrivals]
-        between = distances(self.words[:, None], self.words)
-        for i, j in np.argwhere(np.tril(between <= distance, -1)).tolist():
-            twins[i].append((int(between[i, j]), j))
+        between = distances(self.words[:, None], self.words).ravel()
+        for at in (between <= distance).nonzero()[0].tolist():
+            i, j = divmod(at, len(twins))
+            if j < i:
+                twins[i].append((int(between[at]), j))
         return twins
 
 
@@ -140,12 +140,11 @@ class Decision:
         self.claims = [self._answer(*page) for page in enumerate(self.pages.arrivals)]
 
     def _answer(self, index: int, page: Arrival) -> Claim:
-        near = self._found(index)
-        if not near:  # as of nearly all pages of most crawls
+        if not self.near[index] and not self._twins[index]:  # as of nearly all pages
             self._admit(index, page)
             return Claim(Outcome.ORIGINAL)
         claimant = Claimant(page)
-        claim = claimant.hear(near, self.spec.judge)
+        claim = claimant.hear(self._found(index), self.spec.judge)
         if claim.outcome is Outcome.ORIGINAL:
             self.deleted |= claimant.expired
             for position in claimant.expired:
@@ -170,14 +169,9 @@ class Decision:
         self.leased[leased.position] = self.records[leased.position] = leased
         return leased
 
-    def _found(self, index: int) -> list[tuple[Match, bool]]:
-        """Return what is near a page, nearest first, then oldest, and whether it has expired."""
-        near = self.near[index]
-        if twins := self._twins[index]:
-            new = [(d, self.new[twin].position) for d, twin in twins if twin in self.new]
-            near = sorted(near + new)
-        return [
-            (record.match(distance), self.log.is_expired(record, self.now))
-            for distance, position in near
-            if (record := self.records.get(position))
-        ]
+    def _found(self, index: int) -> Iterator[tuple[Match, bool]]:
+        """Yield what is near a page, nearest first, then oldest, and whether it has expired."""
+        new = [(d, self.new[twin].position) for d, twin in self._twins[index] if twin in self.new]
+        for distance, position in sorted(self.near[index] + new):
+            if record := self.records.get(position):
+                yield record.match(distance), self.log.is_expired(record, self.now)

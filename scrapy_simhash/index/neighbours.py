@@ -88,7 +88,9 @@ class Neighbours:
         The nearest ones come first, then the oldest.
         """
         tail = self._words[self._in_runs : self._count]
-        queries, numbers = (distances(words[:, None], tail) <= self._distance).nonzero()
+        close = (distances(words[:, None], tail) <= self._distance).ravel()
+        # In an array of two dimensions numpy looks for the few that are true one by one.
+        queries, numbers = np.divmod(close.nonzero()[0], len(tail))
         candidates: list[_Pairs] = [(queries * self._blocks, numbers + self._in_runs)]
         values = blocks * SPREAD
         # Entries that a look-up may still read, and look-ups that may not read all.
