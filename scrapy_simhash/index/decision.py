@@ -10,6 +10,7 @@ from scrapy_simhash.index.log import Log, Record
 from scrapy_simhash.index.neighbours import Near, distances, unpacked
 
 OWN = Ruling(True, "key")
+NEAR_NOTHING = Claim(Outcome.ORIGINAL)
 
 
 def ruling(judge: Judge, page: Arrival, key: str, facts: bytes, distance: int) -> Ruling:
@@ -39,7 +40,6 @@ class Pages:
     """The pages of one call, as an index compares them.
 
     Attributes:
-        arrivals: the pages.
         contents: their fingerprints and blocks, in their scopes, as bytes.
         words: their fingerprints, shape (n, bits / 64).
         blocks: their block values, shape (n, blocks).
@@ -142,7 +142,7 @@ class Decision:
     def _answer(self, index: int, page: Arrival) -> Claim:
         if not self.near[index] and not self._twins[index]:  # as of nearly all pages
             self._admit(index, page)
-            return Claim(Outcome.ORIGINAL)
+            return NEAR_NOTHING
         claimant = Claimant(page)
         claim = claimant.hear(self._found(index), self.spec.judge)
         if claim.outcome is Outcome.ORIGINAL:

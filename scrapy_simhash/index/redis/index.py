@@ -118,9 +118,8 @@ class RedisIndex(Index):
 
     def _act(self, script: str, keys: Iterable[str], *head: Any, settles: bool = True) -> None:
         """Run a script on this crawler's entries of these keys."""
-        wanted = list(dict.fromkeys(keys))
+        wanted, own = list(dict.fromkeys(keys)), self._session.own
         with self._session.use():
-            own = self._session.own
             owned = [(p, key) for key in wanted for p in sorted(own.get(key, ()))]
             for start in range(0, len(owned), _ENTRIES):
                 some = owned[start : start + _ENTRIES]
@@ -167,9 +166,8 @@ class RedisIndex(Index):
         while some := list(islice(rest, _PAGES)):
             pages = [Arrival(e.key, e.fingerprint, e.scope, e.facts) for e in some]
             self.spec.check(pages)
-            times = [entry.time for entry in some]
             with self._session.use():
-                count += self._put(pages, times)
+                count += self._put(pages, [entry.time for entry in some])
         return count
 
     def _put(self, pages: Sequence[Arrival], times: Sequence[float]) -> int:
@@ -234,8 +232,7 @@ class RedisIndex(Index):
 
     def census(self) -> Census:
         with self._session.use():
-            scan = self._scan()
-            return Census(*scan.size(), scan.bytes_of_parts())
+            return Census(*self._scan().size(), self._scan().bytes_of_parts())
 
     def close(self) -> None:
         self._session.close()

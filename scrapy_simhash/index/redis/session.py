@@ -198,6 +198,5 @@ class Session:
         return at, math.ceil(ends), HEAD.pack(ends, self.name, self._mark, 0)
 
     def close(self) -> None:  # noqa: D102
-        if not self._closed:
-            self._closed = True
-            self.client.close()
+        self._closed = True
+        self.client.close()
