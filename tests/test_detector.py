@@ -50,7 +50,10 @@ def test_template_of_a_page_does_not_count(detector: NearDuplicateDetector) -> N
 def test_pages_beyond_the_distance_count_on_two_sites_and_are_not_named_elsewhere(
     detector: NearDuplicateDetector,
 ) -> None:
-    page, other = html(article(1)).decode(), html(edited(article(1), 2, share=0.2)).decode()
+    text, title = article(1), article(1, 10)
+    page, other = (
+        html(shown, title=title).decode() for shown in (text, edited(text, 2, share=0.2))
+    )
     detector.check_html(page, key="http://a.example/1")
     far = detector.check_html(other, key="http://b.example/1")
     assert (far.kind, far.original) == ("duplicate", "http://a.example/1")

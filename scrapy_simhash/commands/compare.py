@@ -37,7 +37,7 @@ from scrapy_simhash.extraction.charset import decode_html
 from scrapy_simhash.extraction.extractor import Extraction, extract
 from scrapy_simhash.fingerprint.facts import Facts
 from scrapy_simhash.fingerprint.recipe import Recipe
-from scrapy_simhash.fingerprint.rule import PAGES_ALIKE, Rule
+from scrapy_simhash.fingerprint.rule import AROUND_ALIKE, Rule, kinship
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.keys import page_key
 from scrapy_simhash.report.difference import change_lines, paint
@@ -88,7 +88,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         around = (Facts.from_bytes(side.analysis.facts).around for side in (one, other))
         lines.append(
             f"around    {hamming_distance(*around)} of 64 bits of what stands around the texts "
-            f"(alike up to {PAGES_ALIKE})"
+            f"(alike up to {AROUND_ALIKE[kinship(one.key, other.key)]})"
         )
     if ruling:
         lines.append(f"because   {sentence(ruling.reason)}")

@@ -2,39 +2,40 @@
 
 A near fingerprint is a question, not an answer: two pages of a manual share most of a short text,
 and a notice of the template may be all that an extractor found. A page that is dropped wrongly is
-lost, a copy that is kept costs only work, so a page is dropped only if a sentence of the rule says
-so:
+lost, a copy that is kept costs only work. So a page is dropped only if these sentences, in the
+order of the code, say so. k is the recipe's distance; surroundings stand around the texts.
 
-1. Two pages with like headings are copies if their texts are within k; on two sites within 4/3 k,
-   because a mirror has notices of its own among the text; on one host only if the shorter text has
-   three quarters of the longer one. Where the shorter text has less than 300 bytes, they have to be
-   within 2/3 k, unless their surroundings are alike and they are two views of one list: one path or
-   file name with a query, or a file name that is in the other's query. Other pages of one host have
-   to be within .9 k, texts of less than 1,500 bytes within .6 k, and texts of less than 500 bytes
-   within .3 k; so have texts of any length if a tenth of both pages stands around them and differs,
-   for long ones by much: many pages of a reference have one general heading, a mail quotes another
-   one, a job is advertised for several towns, and a class inherits most of what it shows. If
-   nothing names these pages, they have to be within k/16. On one site, a text that is less than a
-   quarter of its page does not count without like surroundings; on two sites not at all if it has
-   less than 300 bytes, because the program behind both may have put it there. On one host, a text
-   of less than three quarters of both pages does not, either, if it is the same (k/16) in two
-   views, because each page of a list has one text above it; or if it has less than 1,500 bytes in
-   other pages, because many records have one notice below them. In lengths and shares of pages of
-   one host, links do not count, because a list of the thread may stand below each of its mails.
-2. Two pages with other headings may be one story in two publications: on two sites, with names
-   and surroundings of their own, they are copies if their texts are within k and are what the pages
-   are about, which a text is that has the words of a heading, or that is long and half of its page.
-   If both texts have the words of their headings, they may be within 7/6 k; else within 2/3 k, if
-   the surroundings are those of one program.
-   In one publication they are siblings, unless their texts are half of their pages and have one
-   name: texts of 500 bytes within 2/3 k that have one path or file name on two hosts of a domain,
-   or of 1,500 bytes within k/2 whose names are alike, and the rest of their titles but for numbers.
-   Texts of 1,500 bytes within k/16 that are four fifths of their pages need no name.
-3. A page without main text has the fingerprint of all that it shows. Two of them are copies if
-   they have like headings, are of like length, and within 2/3 k; on one host, where the template
-   is most of what they show, within k/4 in two views, or k/6.
+1. Copies are within k. On two sites, if both texts have the words of their headings, it is 4/3 k
+   under like headings and 7/6 k under others, because a mirror has notices among the text.
+2. A page without main text is thin: it has the fingerprint of all that it shows, and repeats thin
+   pages with like headings only.
+
+Pages with like headings are copies, unless one of these holds:
+3. One is a third longer: a text on one host, or a thin page. It says more than the other.
+4. They are not near enough. They have to be within
+   k/16 under two paths of one host, if nothing names them;
+   k/6 if they are thin, on one host, because they show much of the template, else .6 k;
+   .3 k under two paths of one host, if a text has less than 500 bytes or their surroundings differ,
+   because a reference has many pages under one heading, a reply quotes a mail, and a job is for two
+   towns; but a few words around a text of less than 1,500 bytes, a tenth of the page, say nothing;
+   .6 k if a text has less than 1,500 bytes on one host, unless they are two views with like
+   surroundings, or less than 300 bytes elsewhere.
+5. They share a notice: on one host, with other surroundings, a text that is less than 3/4 of both.
+   Under two paths it has less than 1,500 bytes, because records have one notice below them; in two
+   views it is the same (k/16), because the pages of a list have one text above them.
+6. The text is less than a quarter of a page. It counts on one site with like surroundings, and on
+   two sites from 300 bytes on, because a shorter one may come from the program behind both.
+
+Links do not count in 4 and 5 on one host, because an archive lists the thread below each mail.
+Pages with other headings are siblings, unless one of these holds:
+7. Texts of 300 bytes, half of their pages, have one path or file name on two hosts of one site.
+8. Texts of 1,500 bytes are half of their pages and within k/2, and their names and the rest of the
+   titles differ in numbers only; or they are four fifths of their pages and within k/16.
+9. One story stands in two publications, which have names and surroundings of their own: a text with
+   the words of a heading, or a long one that is half of its page, is what the pages are about.
 """
 
+import math
 import re
 from dataclasses import dataclass
 from enum import Enum
@@ -48,13 +49,6 @@ from scrapy_simhash.keys import registered_domain
 
 SHORT_TEXT = 300  # bytes
 MIDDLE_TEXT = 500  # bytes
-FIELDS_ALIKE = 3  # of 64 bits around the texts
-PAGES_ALIKE = 12  # of 64 bits around the texts
-RECORDS_ALIKE = 9  # of 64 bits around the texts
-TEMPLATES_ALIKE = 18  # of 64 bits around the texts
-PROGRAMS_ALIKE = 20  # of 64 bits around the texts
-LIKE_TEXTS = 0.75  # the shorter of two lengths, as a share of the longer one
-LIKE_PAGES = 0.7
 
 _LANGUAGE = re.compile(r"\.[a-z]{2}(?:-[a-z]{2})?(?=\.)", re.IGNORECASE)
 
@@ -88,6 +82,8 @@ class Kinship(Enum):
 
 
 ONE_HOST = (Kinship.QUERY, Kinship.HOST)
+#: How many of 64 bits may differ around the texts of pages with like surroundings.
+AROUND_ALIKE = dict.fromkeys(Kinship, 18) | {Kinship.QUERY: 12, Kinship.HOST: 9}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,55 +118,76 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
         k: the recipe's distance.
     """
     alike = headings_alike(a, b, kin)
-    on_two_sites = 4 * k / 3 if alike else 7 * k / 6
-    if distance > (k if kin is not Kinship.NONE or a.thin or b.thin else on_two_sites):
+    if distance > _reach(a, b, kin, alike) * k:
         return Ruling(False, FAR)
     if a.thin != b.thin:
         return Ruling(False, "one-thin")
-    if kin is Kinship.HOST and alike and not a.headings and 16 * distance > k:
-        return Ruling(False, "short")
-    if a.thin:
-        return _on_thin_pages(a, b, kin, distance, k)
     if alike:
         return _under_like_headings(a, b, kin, distance, k)
+    if a.thin:
+        return Ruling(False, "other-heading")
     if _have_one_name(a, b, kin, distance, k):
         return Ruling(True, "long-text")
-    if not one_publication(a, b, kin) and _is_what_both_are_about(a, b, distance, k):
+    if not one_publication(a, b, kin) and _is_what_both_are_about(a, b):
         return Ruling(True, "other-site")
     return Ruling(False, "other-heading" if distance <= k else FAR)
 
 
+def _reach(a: Facts, b: Facts, kin: Kinship, alike: bool) -> float:
+    """Return how far apart any two copies may be, as a share of k."""
+    if kin is not Kinship.NONE or a.thin or b.thin or not (a.backed and b.backed):
+        return 1
+    return 4 / 3 if alike else 7 / 6
+
+
 def _under_like_headings(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
-    if kin in ONE_HOST and _ratio(a.text_bytes, b.text_bytes) < LIKE_TEXTS:
+    if not _have_like_lengths(a, b, kin):
         return Ruling(False, "other-length")
-    like_around = _around(a, b) <= PAGES_ALIKE
-    whole = kin is not Kinship.NONE and like_around and _pages_alike(a, b)
-    is_view = kin is Kinship.QUERY and whole
-    on_paths = kin is Kinship.HOST
-    size = min(a.own_bytes, b.own_bytes) if kin in ONE_HOST else _size(a, b)
-    if on_paths:
-        most, around = (0.6, FIELDS_ALIKE) if size < LONG_TEXT else (0.9, RECORDS_ALIKE)
-        fields_differ = max(a.share, b.share) < 0.9 and _around(a, b) > around
-        is_short = distance > (0.3 if size < MIDDLE_TEXT or fields_differ else most) * k
-    else:
-        is_short = size < SHORT_TEXT and 3 * distance > 2 * k and not is_view
-    if is_short:
+    if distance > _nearness(a, b, kin) * k:
         return Ruling(False, "short")
-    if kin in ONE_HOST and max(a.own_share, b.own_share) < 0.75:
-        is_notice = size < LONG_TEXT and _around(a, b) > RECORDS_ALIKE
-        stands_above_list = 16 * distance <= k and not like_around
-        is_part = is_notice if on_paths else stands_above_list
-        if is_part:
-            return Ruling(False, "part-of-page")
-    if _share(a, b) >= 0.25 or (kin is Kinship.NONE and size >= SHORT_TEXT):
+    if a.thin:
+        return Ruling(True, "thin-page")
+    if _share_a_notice(a, b, kin, distance, k):
+        return Ruling(False, "part-of-page")
+    if _share(a, b) >= 0.25 or (kin is Kinship.NONE and _size(a, b, kin) >= SHORT_TEXT):
         return Ruling(True, "like-headings")
-    return Ruling(True, "whole-page") if whole else Ruling(False, "part-of-page")
+    if kin is not Kinship.NONE and _around_alike(a, b, kin):
+        return Ruling(True, "whole-page")
+    return Ruling(False, "part-of-page")
+
+
+def _have_like_lengths(a: Facts, b: Facts, kin: Kinship) -> bool:
+    if not a.thin and kin not in ONE_HOST:
+        return True
+    lengths = (a.page_bytes, b.page_bytes) if a.thin else (a.text_bytes, b.text_bytes)
+    return min(lengths) >= 0.75 * max(lengths)
+
+
+def _nearness(a: Facts, b: Facts, kin: Kinship) -> float:
+    """Return how far apart two copies with like headings may be, as a share of k."""
+    if kin is Kinship.HOST and not a.headings:
+        return 1 / 16
+    if a.thin:
+        return 1 / 6 if kin in ONE_HOST else 0.6
+    size, like_around = _size(a, b, kin), _around_alike(a, b, kin)
+    has_surroundings = size >= LONG_TEXT or max(a.own_share, b.own_share) < 0.9
+    if kin is Kinship.HOST and (size < MIDDLE_TEXT or (has_surroundings and not like_around)):
+        return 0.3
+    is_short = size < (LONG_TEXT if kin in ONE_HOST else SHORT_TEXT)
+    return 0.6 if is_short and not (kin is Kinship.QUERY and like_around) else math.inf
+
+
+def _share_a_notice(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> bool:
+    """Return whether the text of two pages of one host is one that other pages have, too."""
+    if kin not in ONE_HOST or _around_alike(a, b, kin) or max(a.own_share, b.own_share) >= 0.75:
+        return False
+    return _size(a, b, kin) < LONG_TEXT if kin is Kinship.HOST else 16 * distance <= k
 
 
 def _have_one_name(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> bool:
     """Return whether two pages of one publication with other headings are one page all the same."""
-    size, share = _size(a, b), _share(a, b)
-    if kin is Kinship.VERSIONS and size >= MIDDLE_TEXT and share >= 0.5 and 3 * distance <= 2 * k:
+    size, share = min(a.text_bytes, b.text_bytes), _share(a, b)
+    if kin is Kinship.VERSIONS and size >= SHORT_TEXT and share >= 0.5:
         return True
     if size < LONG_TEXT:
         return False
@@ -179,26 +196,14 @@ def _have_one_name(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> b
     return share >= 0.8 and 16 * distance <= k
 
 
-def _is_what_both_are_about(a: Facts, b: Facts, distance: int, k: int) -> bool:
+def _is_what_both_are_about(a: Facts, b: Facts) -> bool:
     """Return whether the texts are the pages' subject, and no notice that they share."""
-    # Two shops of one program may have one notice below all that they sell.
-    most = 2 * k / 3 if _around(a, b) <= PROGRAMS_ALIKE else k
-    if distance > most and not (a.backed and b.backed):
-        return False
-    if _size(a, b) >= LONG_TEXT and _share(a, b) >= 0.5:
+    size = min(a.text_bytes, b.text_bytes)
+    if size >= LONG_TEXT and _share(a, b) >= 0.5:
         return True
     # A longer text is needed if no name tells the two publications apart.
     least = SHORT_TEXT if a.site and b.site else MIDDLE_TEXT
-    return _size(a, b) >= least and (a.backed or b.backed)
-
-
-def _on_thin_pages(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
-    if not headings_alike(a, b, kin):
-        return Ruling(False, "other-heading")
-    nearest = {Kinship.HOST: k / 6, Kinship.QUERY: k / 4}
-    if distance > nearest.get(kin, 2 * k / 3):
-        return Ruling(False, "short")
-    return Ruling(True, "thin-page") if _pages_alike(a, b) else Ruling(False, "other-length")
+    return size >= least and (a.backed or b.backed)
 
 
 def one_publication(a: Facts, b: Facts, kin: Kinship) -> bool:
@@ -206,7 +211,7 @@ def one_publication(a: Facts, b: Facts, kin: Kinship) -> bool:
 
     Mirrors have the same name of the site in their titles, or the same template.
     """
-    return kin is not Kinship.NONE or a.site == b.site != 0 or _around(a, b) <= TEMPLATES_ALIKE
+    return kin is not Kinship.NONE or a.site == b.site != 0 or _around_alike(a, b, kin)
 
 
 def headings_alike(a: Facts, b: Facts, kin: Kinship) -> bool:
@@ -244,7 +249,10 @@ def kinship(key: str, other: str) -> Kinship:
     return Kinship.NONE
 
 
-def _size(a: Facts, b: Facts) -> float:
+def _size(a: Facts, b: Facts, kin: Kinship) -> float:
+    """Return the length of the shorter text, in bytes; on one host, links do not count."""
+    if kin in ONE_HOST:
+        return min(a.own_bytes, b.own_bytes)
     return min(a.text_bytes, b.text_bytes)
 
 
@@ -252,16 +260,8 @@ def _share(a: Facts, b: Facts) -> float:
     return min(a.share, b.share)
 
 
-def _around(a: Facts, b: Facts) -> int:
-    return hamming_distance(a.around, b.around)
-
-
-def _pages_alike(a: Facts, b: Facts) -> bool:
-    return _ratio(a.page_bytes, b.page_bytes) >= LIKE_PAGES
-
-
-def _ratio(one: float, other: float) -> float:
-    return min(one, other) / max(one, other)
+def _around_alike(a: Facts, b: Facts, kin: Kinship) -> bool:
+    return hamming_distance(a.around, b.around) <= AROUND_ALIKE[kin]
 
 
 @lru_cache(maxsize=4096)

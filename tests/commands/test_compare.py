@@ -155,7 +155,7 @@ def test_pages_under_other_headings_are_told_apart_by_the_rule(
 
 def test_what_stands_around_the_texts_is_compared_too(pages: dict[str, Path], capsys: Any) -> None:
     _, _, out = compared(capsys, pages["one"], pages["one"])
-    assert "around    0 of 64 bits of what stands around the texts (alike up to 12)" in out
+    assert "around    0 of 64 bits of what stands around the texts (alike up to 9)" in out
 
 
 def test_a_page_that_is_no_html_is_not_compared(site: Any, tmp_path: Path, capsys: Any) -> None:

@@ -219,7 +219,7 @@ def test_explain_looks_as_far_as_a_crawl_does(
 ) -> None:
     wide = stores(backend).url
     recipe = named_recipe("default")
-    page = analyse_html(html(article(1), title="One").decode(), recipe)
+    page = analyse_html(html(article(1), title=article(1, 10)).decode(), recipe)
     assert page.fingerprint is not None
     value = page.fingerprint.value ^ ((1 << 60) - 1)
     far = replace(page.fingerprint, value=value)
