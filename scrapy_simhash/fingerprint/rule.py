@@ -217,15 +217,16 @@ def one_publication(a: Facts, b: Facts, kin: Kinship) -> bool:
 def headings_alike(a: Facts, b: Facts, kin: Kinship) -> bool:
     """Return whether two pages call themselves the same.
 
-    On one host the whole titles and the ``h1`` are the same. Two hosts put the name of the site
-    into the title, each its own; and a page may have as its title what another has as its ``h1``.
+    On one host the whole titles and the ``h1`` are the same, but for the name of the site, which
+    print views lack. Two hosts put the name of the site into the title, each its own; and a page
+    may have as its title what another has as its ``h1``.
     """
     if a.headings == b.headings:
         return True
-    if kin in ONE_HOST:
-        return False
     titles = a.title == b.title != 0
     headings = a.heading == b.heading != 0
+    if kin in ONE_HOST:
+        return titles and headings and (a.site == 0) != (b.site == 0)
     if kin is not Kinship.NONE:
         return titles and (headings or not (a.heading and b.heading))
     return titles or headings or a.title == b.heading != 0 or a.heading == b.title != 0

@@ -252,6 +252,9 @@ def test_pages_without_main_text_repeat_only_their_like() -> None:
     ("one", "other", "kin", "alike"),
     [
         (page(1, 5, 6), page(2, 5, 6), HOST, False),
+        (page(1, 5, 6), page(2, 5, 6, site=0), HOST, True),
+        (page(1, 5, 6), page(2, 5, 6, site=2), HOST, False),
+        (page(1, 5, 0), page(2, 5, 0, site=0), QUERY, False),
         (page(1, 5, 6), page(2, 5, 6), DOMAIN, True),
         (page(1, 5, 6), page(2, 5, 7), DOMAIN, False),
         (page(1, 5, 0), page(2, 5, 7), DOMAIN, True),
