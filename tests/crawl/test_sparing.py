@@ -36,6 +36,15 @@ class Links(Pages):
             yield Request(response.urljoin(link), **self.marks)
 
 
+class MoreLast(Links):
+    """Follows a link to /more when it has followed all others."""
+
+    def parse(self, response: Any) -> Any:
+        for output in super().parse(response):
+            is_more = isinstance(output, Request) and output.url.endswith("/more")
+            yield output.replace(priority=-1) if is_more else output
+
+
 class Asking(Links):
     """Wants to know what became of each request."""
 
@@ -293,12 +302,19 @@ def test_what_was_drawn_to_be_sent_is_known_as_such_when_the_pattern_has_fallen(
     """Or the estimate of what was lost would count the first of them only."""
     walled, behind = ([f"/item?id={n}" for n in range(*ends)] for ends in ((0, 60), (100, 160)))
     site.pages = dict.fromkeys(walled, html(article(7)))
-    site.pages |= {path: html(article(100 + n)) for n, path in enumerate(behind)}
-    # The last link is followed first.
-    site.pages |= {"/": html(article(1), links=("/more", *walled))}
+    seconds = iter([0.5])
+
+    def item(request: Any) -> tuple[int, dict[str, str], bytes]:
+        time.sleep(next(seconds, 0))  # by then all links to others have been seen
+        page = html(article(100 + behind.index(request.path)))
+        return 200, {"Content-Type": "text/html"}, page
+
+    site.pages |= dict.fromkeys(behind, item)
+    site.pages |= {"/": html(article(1), links=(*walled, "/more"))}
     site.pages |= {"/more": html(article(2), links=behind)}
     log = tmp_path / "dedup.jsonl"
-    run(crawl, site, {"SIMHASH_LOG": log, "SIMHASH_SPARE_SHARE": 0.3})
+    settings = SETTINGS | {"SIMHASH_LOG": log, "SIMHASH_SPARE_SHARE": 0.3}
+    crawl(MoreLast, settings=settings, site=site, paths=["/"])
     lines = [json.loads(line) for line in log.read_text().splitlines()[1:]]
     drawn = {line["url"] for line in lines if line["what"] == "spared" or line.get("pattern")}
     assert {site.url + path for path in behind} <= drawn
