@@ -16,7 +16,7 @@ class PassingItems:
     def __init__(self) -> None:
         # By identity, which outlives neither the item nor, in here, the next one in its place.
         self._response_of: WeakValueDictionary[int, Response] = WeakValueDictionary()
-        # Those that have not ended, and those of them that are in our pipeline.
+        # How many items of a response have not ended, and how many of them our pipeline holds.
         self._numbers: Counter[Response] = Counter()
         self._held: Counter[Response] = Counter()
 
