@@ -126,8 +126,8 @@ def open_file(path: Path | None, spec: IndexSpec) -> SqliteFile:
         raise StoreUnavailable(f"cannot open {path}: {path.parent} is no folder")
     file = SqliteFile(path, make=True)
     with file.transaction():
-        ((tables,),) = file.run("SELECT count(*) FROM sqlite_master")
-        if not tables:
+        tables = file.run("SELECT name FROM sqlite_master")
+        if not tables and file.run("PRAGMA application_id") == [(0,)]:
             for statement in SCHEMA:
                 file.run(statement)
             header = (spec.recipe, spec.bits, spec.distance, spec.blocks)

@@ -70,9 +70,10 @@ def test_a_text_file_is_left_alone(path):
     assert "not a database" in refused(path, StoreDamaged)
 
 
-def test_another_programs_database_is_left_alone(path):
+@pytest.mark.parametrize("made", ["CREATE TABLE entries (a)", "PRAGMA application_id = 7"])
+def test_another_programs_database_is_left_alone(path, made):
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute("CREATE TABLE entries (a)")
+        connection.execute(made)
     assert "another program" in refused(path, StoreDamaged)
 
 
