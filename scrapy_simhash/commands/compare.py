@@ -36,8 +36,9 @@ from scrapy_simhash.commands.output import about, columns, has_colours, say, sen
 from scrapy_simhash.extraction.charset import decode_html
 from scrapy_simhash.extraction.extractor import Extraction, extract
 from scrapy_simhash.fingerprint.facts import Facts
+from scrapy_simhash.fingerprint.kinship import kinship
 from scrapy_simhash.fingerprint.recipe import Recipe
-from scrapy_simhash.fingerprint.rule import AROUND_ALIKE, Rule, kinship
+from scrapy_simhash.fingerprint.rule import AROUND_ALIKE, Rule
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.keys import page_key
 from scrapy_simhash.report.difference import change_lines, paint

@@ -36,21 +36,15 @@ Pages with other headings are siblings, unless one of these holds:
 """
 
 import math
-import re
 from dataclasses import dataclass
-from enum import Enum
-from functools import lru_cache
-from urllib.parse import urlsplit
 
 from scrapy_simhash.fingerprint.facts import LONG_TEXT, Facts
+from scrapy_simhash.fingerprint.kinship import ONE_HOST, Kinship, kinship
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.index.contract import Ruling
-from scrapy_simhash.keys import registered_domain
 
 SHORT_TEXT = 300  # bytes
 MIDDLE_TEXT = 500  # bytes
-
-_LANGUAGE = re.compile(r"\.[a-z]{2}(?:-[a-z]{2})?(?=\.)", re.IGNORECASE)
 
 #: The reason for pages beyond k. Verdicts do not name them, because they are not near.
 FAR = "far"
@@ -69,19 +63,6 @@ REASONS = {
     "one-thin": "only one of the pages has a main text",
     "other-length": "one of the pages has much more text than the other",
 }
-
-
-class Kinship(Enum):
-    """How two addresses are related."""
-
-    QUERY = "one host; one path or file name and a query, or a query with the other's name in it"
-    HOST = "one host"
-    VERSIONS = "two hosts of one registered domain, and one path or file name"
-    DOMAIN = "two hosts of one registered domain"
-    NONE = "two sites"
-
-
-ONE_HOST = (Kinship.QUERY, Kinship.HOST)
 #: How many of 64 bits may differ around the texts of pages with like surroundings.
 AROUND_ALIKE = dict.fromkeys(Kinship, 18) | {Kinship.QUERY: 12, Kinship.HOST: 9}
 
@@ -232,24 +213,6 @@ def headings_alike(a: Facts, b: Facts, kin: Kinship) -> bool:
     return titles or headings or a.title == b.heading != 0 or a.heading == b.title != 0
 
 
-def kinship(key: str, other: str) -> Kinship:
-    """Return how the addresses in two keys are related; keys that are no addresses are of one host.
-
-    Args:
-        key: as :func:`scrapy_simhash.keys.page_key` makes it, or any text.
-        other: in the same way.
-    """
-    (one, name, query), (two, other_name, other_query) = _place(key), _place(other)
-    if one == two or not (one and two):
-        # A wiki has a page as /Flour and as ?title=Flour.
-        named = f"={name}&" in f"{other_query}&" or f"={other_name}&" in f"{query}&"
-        is_view = (query or other_query) and (name == other_name or named)
-        return Kinship.QUERY if is_view else Kinship.HOST
-    if registered_domain(one) == registered_domain(two):
-        return Kinship.VERSIONS if (name, query) == (other_name, other_query) else Kinship.DOMAIN
-    return Kinship.NONE
-
-
 def _size(a: Facts, b: Facts, kin: Kinship) -> float:
     """Return the length of the shorter text, in bytes; on one host, links do not count."""
     if kin in ONE_HOST:
@@ -263,20 +226,3 @@ def _share(a: Facts, b: Facts) -> float:
 
 def _around_alike(a: Facts, b: Facts, kin: Kinship) -> bool:
     return hamming_distance(a.around, b.around) <= AROUND_ALIKE[kin]
-
-
-@lru_cache(maxsize=4096)
-def _place(key: str) -> tuple[str, str, str]:
-    """Return host, file name and query of the address in a key; one that is no address has none.
-
-    The name is without the language that servers put into it ("x.en.html" is "x.html"). A folder's
-    index has the whole path as its name.
-    """
-    address = key.rpartition(" ")[2]  # the key of anything but a GET begins with the method
-    try:
-        parts = urlsplit(address)
-    except ValueError:  # no address at all, such as http://[
-        return "", "", ""
-    file = _LANGUAGE.sub("", parts.path.rpartition("/")[2])
-    is_index = file.partition(".")[0] in ("", "index")
-    return parts.hostname or "", parts.path if is_index else file, parts.query

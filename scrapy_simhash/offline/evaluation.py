@@ -17,8 +17,9 @@ from statistics import mean
 
 from scrapy_simhash.analysis.pool import analyse_all
 from scrapy_simhash.fingerprint.facts import Facts
+from scrapy_simhash.fingerprint.kinship import ONE_HOST, Kinship, kinship
 from scrapy_simhash.fingerprint.recipe import Recipe
-from scrapy_simhash.fingerprint.rule import ONE_HOST, Kinship, Rule, headings_alike, kinship
+from scrapy_simhash.fingerprint.rule import Rule, headings_alike
 from scrapy_simhash.index.contract import Ruling
 from scrapy_simhash.offline.datasets import Dataset
 from scrapy_simhash.offline.pages import SavedPage

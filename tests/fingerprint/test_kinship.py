@@ -1,0 +1,37 @@
+"""How the addresses of two pages are related."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_simhash.fingerprint.kinship import Kinship, kinship
+
+QUERY, HOST, VERSIONS, DOMAIN, SITES = Kinship
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "kin"),
+    [
+        ("http://a.com/1", "https://A.com/2", HOST),
+        ("http://a.com/list", "https://A.com/list?sort=2", QUERY),
+        ("http://a.com/in/7?ref=1", "http://a.com/7", QUERY),
+        ("http://a.com/item/7?ref=1", "http://a.com/item/8?ref=1", HOST),
+        ("http://a.com/index.php/Flour", "http://a.com/index.php?oldid=4&title=Flour", QUERY),
+        ("http://a.com/index.php/Flour", "http://a.com/index.php?title=Flours", HOST),
+        ("http://a.com/1", "POST 0011 http://a.com/2", HOST),
+        ("http://a.com/", "http://www.a.com/", VERSIONS),
+        ("http://a.com/1", "http://www.a.com/2", DOMAIN),
+        ("http://a.com/en/x.html", "http://www.a.com/fr/x.html", VERSIONS),
+        ("http://a.com/x.en.html", "http://www.a.com/x.zh-cn.html", VERSIONS),
+        ("http://a.com/en/x.html?p=1", "http://www.a.com/fr/x.html", DOMAIN),
+        ("http://a.com/en/index.html", "http://www.a.com/fr/index.html", DOMAIN),
+        ("http://one.docs.test/", "http://two.docs.test/?x", DOMAIN),
+        ("http://a.co.uk/", "http://b.co.uk/", SITES),
+        ("http://10.0.0.1/", "http://10.0.0.2/", SITES),
+        ("my key?", "another", HOST),
+        ("my key", "http://a.com/", HOST),
+        ("http://[", "http://a.com/", HOST),
+    ],
+)
+def test_keys_tell_how_two_pages_are_related(one: str, other: str, kin: Kinship) -> None:
+    assert kinship(one, other) is kinship(other, one) is kin
