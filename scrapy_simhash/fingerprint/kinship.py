@@ -7,12 +7,20 @@ from urllib.parse import urlsplit
 
 from scrapy_simhash.keys import registered_domain
 
+# Parameters that name the link by which a visitor came, or the visit; a session has a long number.
+_VISIT = re.compile(
+    r"(?:(?<=[?&])(?:(?:utm_\w{1,20}|[a-z]{1,4}clid|msclkid|[gw]braid|srsltid|mc_[ce]id|_g[al]|spm)"
+    r"=[^&]*|(?:s|sid|\w{0,20}sess\w{0,20}|oscsid|zenid)=(?=[a-z]*\d)[a-z\d]{16,})"
+    r"|;jsessionid=[\w.!-]*)(?:&|$)?",
+    re.IGNORECASE,
+)
 _LANGUAGE = re.compile(r"\.[a-z]{2}(?:-[a-z]{2})?(?=\.)", re.IGNORECASE)
 
 
 class Kinship(Enum):
     """How two addresses are related."""
 
+    ADDRESS = "one host, path and query, but for folders before the path, or for marks of a visit"
     QUERY = "one host; one path or file name and a query, or a query with the other's name in it"
     HOST = "one host"
     VERSIONS = "two hosts of one registered domain, and one path or file name"
@@ -20,7 +28,8 @@ class Kinship(Enum):
     NONE = "two sites"
 
 
-ONE_HOST = (Kinship.QUERY, Kinship.HOST)
+VIEWS = (Kinship.ADDRESS, Kinship.QUERY)
+ONE_HOST = (*VIEWS, Kinship.HOST)
 
 
 def kinship(key: str, other: str) -> Kinship:
@@ -30,7 +39,9 @@ def kinship(key: str, other: str) -> Kinship:
         key: as :func:`scrapy_simhash.keys.page_key` makes it, or any text.
         other: in the same way.
     """
-    (one, name, query), (two, other_name, other_query) = _place(key), _place(other)
+    (one, path, name, query), (two, other_path, other_name, other_query) = map(_place, (key, other))
+    if one and (one, query) == (two, other_query) and _one_ends_the_other(path, other_path):
+        return Kinship.ADDRESS
     if one == two or not (one and two):
         # A wiki has a page as /Flour and as ?title=Flour.
         named = f"={name}&" in f"{other_query}&" or f"={other_name}&" in f"{query}&"
@@ -41,18 +52,26 @@ def kinship(key: str, other: str) -> Kinship:
     return Kinship.NONE
 
 
-@lru_cache(maxsize=4096)
-def _place(key: str) -> tuple[str, str, str]:
-    """Return host, file name and query of the address in a key; one that is no address has none.
+def _one_ends_the_other(path: str, other: str) -> bool:
+    """Return whether two paths are one, but for folders before it: a shop puts categories there."""
+    short, long = sorted((path, other), key=len)
+    return short == long or (short != "/" and long.endswith(short))
 
-    The name is without the language that servers put into it ("x.en.html" is "x.html"). A folder's
-    index has the whole path as its name.
+
+@lru_cache(maxsize=4096)
+def _place(key: str) -> tuple[str, str, str, str]:
+    """Return host, path, file name and query of the address in a key; what is no address has none.
+
+    Marks of a visit are gone, and "index.html" from the path. Behind the path stands what the key
+    of anything but a GET begins with. The name is without the language that servers put into it
+    ("x.en.html" is "x.html"). A folder's index has the whole path as its name.
     """
-    address = key.rpartition(" ")[2]  # the key of anything but a GET begins with the method
+    method, _, address = key.rpartition(" ")
     try:
-        parts = urlsplit(address)
+        parts = urlsplit(_VISIT.sub("", address).rstrip("?&"))
     except ValueError:  # no address at all, such as http://[
-        return "", "", ""
-    file = _LANGUAGE.sub("", parts.path.rpartition("/")[2])
-    is_index = file.partition(".")[0] in ("", "index")
-    return parts.hostname or "", parts.path if is_index else file, parts.query
+        return "", "", "", ""
+    path, name = parts.path, _LANGUAGE.sub("", parts.path.rpartition("/")[2])
+    if name.partition(".")[0] in ("", "index"):
+        path, name = path.rpartition("/")[0] + "/", path
+    return parts.hostname or "", f"{path} {method}".rstrip(), name, parts.query

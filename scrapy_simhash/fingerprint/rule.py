@@ -27,6 +27,8 @@ Pages with like headings are copies, unless one of these holds:
    two sites from 300 bytes on, because a shorter one may come from the program behind both.
 
 Links do not count in 4 and 5 on one host, because an archive lists the thread below each mail.
+All surroundings are alike under one address, which may have folders before its path or the mark
+of a visit: a shop has an article in several categories, each time beside others.
 Pages with other headings are siblings, unless one of these holds:
 7. Texts of 300 bytes, half of their pages, have one path or file name on two hosts of one site.
 8. Texts of 1,500 bytes are half of their pages and within k/2, and their names and the rest of the
@@ -39,7 +41,7 @@ import math
 from dataclasses import dataclass
 
 from scrapy_simhash.fingerprint.facts import LONG_TEXT, Facts
-from scrapy_simhash.fingerprint.kinship import ONE_HOST, Kinship, kinship
+from scrapy_simhash.fingerprint.kinship import ONE_HOST, VIEWS, Kinship, kinship
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.index.contract import Ruling
 
@@ -64,7 +66,11 @@ REASONS = {
     "other-length": "one of the pages has much more text than the other",
 }
 #: How many of 64 bits may differ around the texts of pages with like surroundings.
-AROUND_ALIKE = dict.fromkeys(Kinship, 18) | {Kinship.QUERY: 12, Kinship.HOST: 9}
+AROUND_ALIKE = dict.fromkeys(Kinship, 18) | {
+    Kinship.ADDRESS: 64,
+    Kinship.QUERY: 12,
+    Kinship.HOST: 9,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +161,7 @@ def _nearness(a: Facts, b: Facts, kin: Kinship) -> float:
     if kin is Kinship.HOST and (size < MIDDLE_TEXT or (has_surroundings and not like_around)):
         return 0.3
     is_short = size < (LONG_TEXT if kin in ONE_HOST else SHORT_TEXT)
-    return 0.6 if is_short and not (kin is Kinship.QUERY and like_around) else math.inf
+    return 0.6 if is_short and not (kin in VIEWS and like_around) else math.inf
 
 
 def _share_a_notice(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> bool:

@@ -6,7 +6,8 @@ import pytest
 
 from scrapy_simhash.fingerprint.kinship import Kinship, kinship
 
-QUERY, HOST, VERSIONS, DOMAIN, SITES = Kinship
+ADDRESS, QUERY, HOST, VERSIONS, DOMAIN, SITES = Kinship
+SESSION = "0123456789abcdef"
 
 
 @pytest.mark.parametrize(
@@ -14,8 +15,22 @@ QUERY, HOST, VERSIONS, DOMAIN, SITES = Kinship
     [
         ("http://a.com/1", "https://A.com/2", HOST),
         ("http://a.com/list", "https://A.com/list?sort=2", QUERY),
-        ("http://a.com/in/7?ref=1", "http://a.com/7", QUERY),
-        ("http://a.com/item/7?ref=1", "http://a.com/item/8?ref=1", HOST),
+        ("http://a.com/item/7", "https://a.com/item/7?utm_source=mail", ADDRESS),
+        ("http://a.com/item?gclid=x&id=7&utm_source=y", "http://a.com/item?id=7", ADDRESS),
+        (f"http://a.com/item?id=7&sid={SESSION}", "http://a.com/item?id=7", ADDRESS),
+        (f"http://a.com/item;jsessionid={SESSION}?id=7", "http://a.com/item?id=7", ADDRESS),
+        ("http://a.com/item?id=7&sid=123", "http://a.com/item?id=7", QUERY),
+        ("http://a.com/item?id=7&session=the_second_afternoon", "http://a.com/item?id=7", QUERY),
+        ("http://a.com/tea/item/7", "http://a.com/item/7", ADDRESS),
+        ("http://a.com/tea/7?page=2", "http://a.com/7?page=2", ADDRESS),
+        ("http://a.com/tea/", "http://a.com/tea/index.html", ADDRESS),
+        ("http://a.com/tea/", "http://a.com/", HOST),
+        ("http://a.com/tea/index.html", "http://a.com/index.html", HOST),
+        ("http://a.com/27", "http://a.com/7", HOST),
+        ("POST 0011 http://a.com/1", "POST 0022 http://a.com/1", HOST),
+        ("POST 0011 http://a.com/1", "http://a.com/1", HOST),
+        ("http://a.com/in/7?lang=1", "http://a.com/7", QUERY),
+        ("http://a.com/item/7?lang=1", "http://a.com/item/8?lang=1", HOST),
         ("http://a.com/index.php/Flour", "http://a.com/index.php?oldid=4&title=Flour", QUERY),
         ("http://a.com/index.php/Flour", "http://a.com/index.php?title=Flours", HOST),
         ("http://a.com/1", "POST 0011 http://a.com/2", HOST),
@@ -29,6 +44,7 @@ QUERY, HOST, VERSIONS, DOMAIN, SITES = Kinship
         ("http://a.co.uk/", "http://b.co.uk/", SITES),
         ("http://10.0.0.1/", "http://10.0.0.2/", SITES),
         ("my key?", "another", HOST),
+        ("key", "my/key", HOST),
         ("my key", "http://a.com/", HOST),
         ("http://[", "http://a.com/", HOST),
     ],

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.fingerprint.facts import Facts
-from scrapy_simhash.fingerprint.kinship import Kinship
+from scrapy_simhash.fingerprint.kinship import ONE_HOST, Kinship
 from scrapy_simhash.fingerprint.rule import REASONS, Rule, headings_alike, rule
 from scrapy_simhash.index.contract import Ruling
 
@@ -35,11 +35,11 @@ STORY = page()
 OTHER = page(2, 2, 2)
 RELEASE = page(2, 1, 1)
 ELSEWHERE = page(2, 2, 2, site=2, around=2**32 - 1)
-QUERY, HOST, VERSIONS, DOMAIN, SITES = Kinship
+ADDRESS, QUERY, HOST, VERSIONS, DOMAIN, SITES = Kinship
 
 
 def test_like_headings_and_near_texts_make_a_copy() -> None:
-    for kin in (QUERY, VERSIONS, DOMAIN):
+    for kin in (ADDRESS, QUERY, VERSIONS, DOMAIN):
         assert rule(STORY, STORY, kin, 48, 48) == (True, "like-headings")
 
 
@@ -73,11 +73,20 @@ def test_like_headings_on_two_sites_count_a_third_beyond_k_if_both_texts_have_th
     silent = page(backed=False)
     assert rule(STORY, silent, SITES, 48, 48) == (True, "like-headings")
     assert rule(STORY, silent, SITES, 49, 48) == (False, "far")
-    for kin in (HOST, QUERY, VERSIONS, DOMAIN):
+    for kin in (ADDRESS, HOST, QUERY, VERSIONS, DOMAIN):
         assert rule(STORY, STORY, kin, 49, 48) == (False, "far")
     assert rule(page(thin=True), page(thin=True), SITES, 49, 48) == (False, "far")
     short = page(text=200, shown=220)
     assert rule(short, short, SITES, 49, 48) == (False, "short")
+
+
+def test_what_stands_around_one_address_does_not_count() -> None:
+    for text, shown in ((5000, 10_000), (1000, 3000), (200, 2000)):
+        one, other = (page(text=text, shown=shown, around=around) for around in (0, 2**64 - 1))
+        assert rule(one, other, ADDRESS, 48, 48).is_copy
+        assert not rule(one, other, QUERY, 0, 48).is_copy
+    assert rule(STORY, page(around=2**64 - 1, text=2500), ADDRESS, 0, 48).reason == "other-length"
+    assert rule(STORY, OTHER, ADDRESS, 25, 48) == (False, "other-heading")
 
 
 def test_other_headings_on_one_host_make_another_page() -> None:
@@ -239,7 +248,8 @@ def test_where_a_site_has_no_name_a_story_elsewhere_is_longer() -> None:
 
 def test_pages_without_main_text_repeat_only_their_like() -> None:
     thin = page(thin=True)
-    for kin, most in ((HOST, 8), (QUERY, 8), (VERSIONS, 28), (DOMAIN, 28), (SITES, 28)):
+    for kin in Kinship:
+        most = 8 if kin in ONE_HOST else 28
         assert rule(thin, thin, kin, most, 48) == (True, "thin-page")
         assert rule(thin, thin, kin, most + 1, 48) == (False, "short")
     assert rule(thin, STORY, HOST, 0, 48) == (False, "one-thin")
