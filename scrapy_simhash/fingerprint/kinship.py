@@ -14,6 +14,9 @@ _VISIT = re.compile(
     r"|;jsessionid=[\w.!-]*)(?:&|$)?",
     re.IGNORECASE,
 )
+# The number of a record, or of a part of a list.
+_PAGE = re.compile(r"(?:/page)?/\d{1,3}/?$")
+_NUMBER = re.compile(r"(?<![^&])[^&=]+=\d+(?![^&])")
 _LANGUAGE = re.compile(r"\.[a-z]{2}(?:-[a-z]{2})?(?=\.)", re.IGNORECASE)
 
 
@@ -21,15 +24,22 @@ class Kinship(Enum):
     """How two addresses are related."""
 
     ADDRESS = "one host, path and query, but for folders before the path, or for marks of a visit"
-    QUERY = "one host; one path or file name and a query, or a query with the other's name in it"
+    QUERY = (
+        "one host; one path or file name and a query, or a query with the other's name in it; and "
+        "the same numbers in the queries"
+    )
+    NUMBER = "one host and path, but for the number of a page; and other numbers"
     HOST = "one host"
     VERSIONS = "two hosts of one registered domain, and one path or file name"
     DOMAIN = "two hosts of one registered domain"
     NONE = "two sites"
 
 
+#: Addresses of one page.
 VIEWS = (Kinship.ADDRESS, Kinship.QUERY)
-ONE_HOST = (*VIEWS, Kinship.HOST)
+#: Addresses that may be those of two pages.
+RECORDS = (Kinship.NUMBER, Kinship.HOST)
+ONE_HOST = (*VIEWS, *RECORDS)
 
 
 def kinship(key: str, other: str) -> Kinship:
@@ -46,7 +56,10 @@ def kinship(key: str, other: str) -> Kinship:
         # A wiki has a page as /Flour and as ?title=Flour.
         named = f"={name}&" in f"{other_query}&" or f"={other_name}&" in f"{query}&"
         is_view = (query or other_query) and (name == other_name or named)
-        return Kinship.QUERY if is_view else Kinship.HOST
+        if is_view and _NUMBER.findall(query) == _NUMBER.findall(other_query):
+            return Kinship.QUERY
+        paths = {_PAGE.sub("", each).rstrip("/") for each in (path, other_path)}
+        return Kinship.NUMBER if one and two and len(paths) == 1 else Kinship.HOST
     if registered_domain(one) == registered_domain(two):
         return Kinship.VERSIONS if (name, query) == (other_name, other_query) else Kinship.DOMAIN
     return Kinship.NONE

@@ -3,7 +3,9 @@
 A near fingerprint is a question, not an answer: two pages of a manual share most of a short text,
 and a notice of the template may be all that an extractor found. A page that is dropped wrongly is
 lost, a copy that is kept costs only work. So a page is dropped only if these sentences, in the
-order of the code, say so. k is the recipe's distance; surroundings stand around the texts.
+order of the code, say so. k is the recipe's distance; surroundings stand around the texts. Two
+addresses of one host are *one*, but for folders before the path and marks of a visit; or *views* of
+one page, by a query; or they may be of two *records*: they have two paths, or other numbers.
 
 1. Copies are within k. On two sites, if both texts have the words of their headings, it is 4/3 k
    under like headings and 7/6 k under others, because a mirror has notices among the text.
@@ -13,22 +15,23 @@ order of the code, say so. k is the recipe's distance; surroundings stand around
 Pages with like headings are copies, unless one of these holds:
 3. One is a third longer: a text on one host, or a thin page. It says more than the other.
 4. They are not near enough. They have to be within
-   k/16 under two paths of one host, if nothing names them;
+   k/16 if they may be records, and nothing names them;
    k/6 if they are thin, on one host, because they show much of the template, else .6 k;
-   .3 k under two paths of one host, if a text has less than 500 bytes or their surroundings differ,
+   .3 k if they may be records, and a text has less than 500 bytes or their surroundings differ,
    because a reference has many pages under one heading, a reply quotes a mail, and a job is for two
    towns; but a few words around a text of less than 1,500 bytes, a tenth of the page, say nothing;
-   .6 k if a text has less than 1,500 bytes on one host, unless they are two views with like
+   .6 k if a text has less than 1,500 bytes on one host, unless they are one or views and have like
    surroundings, or less than 300 bytes elsewhere.
 5. They share a notice: on one host, with other surroundings, a text that is less than 3/4 of both.
-   Under two paths it has less than 1,500 bytes, because records have one notice below them; in two
-   views it is the same (k/16), because the pages of a list have one text above them.
+   If they may be records, it has less than 1,500 bytes, because timetables have one below them; if
+   they are views, or only their numbers differ, it may be longer but is the same (k/16), because
+   the pages of a list have one text above them.
 6. The text is less than a quarter of a page. It counts on one site with like surroundings, and on
    two sites from 300 bytes on, because a shorter one may come from the program behind both.
 
 Links do not count in 4 and 5 on one host, because an archive lists the thread below each mail.
-All surroundings are alike under one address, which may have folders before its path or the mark
-of a visit: a shop has an article in several categories, each time beside others.
+All surroundings of one address are alike, because a shop puts an article into several categories,
+each time beside others.
 Pages with other headings are siblings, unless one of these holds:
 7. Texts of 300 bytes, half of their pages, have one path or file name on two hosts of one site.
 8. Texts of 1,500 bytes are half of their pages and within k/2, and their names and the rest of the
@@ -41,7 +44,7 @@ import math
 from dataclasses import dataclass
 
 from scrapy_simhash.fingerprint.facts import LONG_TEXT, Facts
-from scrapy_simhash.fingerprint.kinship import ONE_HOST, VIEWS, Kinship, kinship
+from scrapy_simhash.fingerprint.kinship import ONE_HOST, RECORDS, VIEWS, Kinship, kinship
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.index.contract import Ruling
 
@@ -66,11 +69,11 @@ REASONS = {
     "other-length": "one of the pages has much more text than the other",
 }
 #: How many of 64 bits may differ around the texts of pages with like surroundings.
-AROUND_ALIKE = dict.fromkeys(Kinship, 18) | {
-    Kinship.ADDRESS: 64,
-    Kinship.QUERY: 12,
-    Kinship.HOST: 9,
-}
+AROUND_ALIKE = (
+    dict.fromkeys(Kinship, 18)
+    | dict.fromkeys(RECORDS, 9)
+    | {Kinship.ADDRESS: 64, Kinship.QUERY: 12}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +155,13 @@ def _have_like_lengths(a: Facts, b: Facts, kin: Kinship) -> bool:
 
 def _nearness(a: Facts, b: Facts, kin: Kinship) -> float:
     """Return how far apart two copies with like headings may be, as a share of k."""
-    if kin is Kinship.HOST and not a.headings:
+    if kin in RECORDS and not a.headings:
         return 1 / 16
     if a.thin:
         return 1 / 6 if kin in ONE_HOST else 0.6
     size, like_around = _size(a, b, kin), _around_alike(a, b, kin)
     has_surroundings = size >= LONG_TEXT or max(a.own_share, b.own_share) < 0.9
-    if kin is Kinship.HOST and (size < MIDDLE_TEXT or (has_surroundings and not like_around)):
+    if kin in RECORDS and (size < MIDDLE_TEXT or (has_surroundings and not like_around)):
         return 0.3
     is_short = size < (LONG_TEXT if kin in ONE_HOST else SHORT_TEXT)
     return 0.6 if is_short and not (kin in VIEWS and like_around) else math.inf
@@ -168,7 +171,8 @@ def _share_a_notice(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> 
     """Return whether the text of two pages of one host is one that other pages have, too."""
     if kin not in ONE_HOST or _around_alike(a, b, kin) or max(a.own_share, b.own_share) >= 0.75:
         return False
-    return _size(a, b, kin) < LONG_TEXT if kin is Kinship.HOST else 16 * distance <= k
+    is_short, is_same = _size(a, b, kin) < LONG_TEXT, 16 * distance <= k
+    return (is_short and kin in RECORDS) or (is_same and kin is not Kinship.HOST)
 
 
 def _have_one_name(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> bool:

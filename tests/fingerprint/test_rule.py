@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.fingerprint.facts import Facts
-from scrapy_simhash.fingerprint.kinship import ONE_HOST, Kinship
+from scrapy_simhash.fingerprint.kinship import ONE_HOST, RECORDS, Kinship
 from scrapy_simhash.fingerprint.rule import REASONS, Rule, headings_alike, rule
 from scrapy_simhash.index.contract import Ruling
 
@@ -35,7 +35,7 @@ STORY = page()
 OTHER = page(2, 2, 2)
 RELEASE = page(2, 1, 1)
 ELSEWHERE = page(2, 2, 2, site=2, around=2**32 - 1)
-ADDRESS, QUERY, HOST, VERSIONS, DOMAIN, SITES = Kinship
+ADDRESS, QUERY, NUMBER, HOST, VERSIONS, DOMAIN, SITES = Kinship
 
 
 def test_like_headings_and_near_texts_make_a_copy() -> None:
@@ -43,28 +43,33 @@ def test_like_headings_and_near_texts_make_a_copy() -> None:
         assert rule(STORY, STORY, kin, 48, 48) == (True, "like-headings")
 
 
-def test_under_two_paths_of_one_host_texts_with_other_surroundings_have_to_be_nearer() -> None:
+@pytest.mark.parametrize("kin", RECORDS)
+def test_if_they_may_be_two_records_texts_with_other_surroundings_have_to_be_nearer(
+    kin: Kinship,
+) -> None:
     for text, shown in ((5000, 5000), (1400, 1700)):
         one, other, alike = (page(text=text, shown=shown, around=2**n - 1) for n in (0, 10, 9))
-        assert rule(one, other, HOST, 14, 48) == (True, "like-headings")
-        assert rule(one, other, HOST, 15, 48) == (False, "short")
-        assert rule(one, alike, HOST, 28, 48) == (True, "like-headings")
-    assert rule(STORY, STORY, HOST, 48, 48) == (True, "like-headings")
+        assert rule(one, other, kin, 14, 48) == (True, "like-headings")
+        assert rule(one, other, kin, 15, 48) == (False, "short")
+        assert rule(one, alike, kin, 28, 48) == (True, "like-headings")
+    assert rule(STORY, STORY, kin, 48, 48) == (True, "like-headings")
 
 
-def test_a_few_words_around_a_text_that_is_not_long_are_no_surroundings() -> None:
+@pytest.mark.parametrize("kin", RECORDS)
+def test_a_few_words_around_a_text_that_is_not_long_are_no_surroundings(kin: Kinship) -> None:
     one, other = (page(text=1400, shown=1500, around=around) for around in (0, 0x3FF))
-    assert rule(one, other, HOST, 28, 48) == (True, "like-headings")
-    assert rule(one, other, HOST, 29, 48) == (False, "short")
+    assert rule(one, other, kin, 28, 48) == (True, "like-headings")
+    assert rule(one, other, kin, 29, 48) == (False, "short")
 
 
-def test_under_two_paths_of_one_host_pages_that_nothing_names_have_nearly_one_text() -> None:
+@pytest.mark.parametrize("kin", RECORDS)
+def test_if_nothing_names_two_records_they_have_nearly_one_text(kin: Kinship) -> None:
     for thin, reason in ((False, "like-headings"), (True, "thin-page")):
         unnamed = page(0, 0, 0, thin=thin)
-        assert rule(unnamed, unnamed, HOST, 3, 48) == (True, reason)
-        assert rule(unnamed, unnamed, HOST, 4, 48) == (False, "short")
-        for kin in (QUERY, VERSIONS, DOMAIN, SITES):
-            assert rule(unnamed, unnamed, kin, 8, 48) == (True, reason)
+        assert rule(unnamed, unnamed, kin, 3, 48) == (True, reason)
+        assert rule(unnamed, unnamed, kin, 4, 48) == (False, "short")
+        for other in (ADDRESS, QUERY, VERSIONS, DOMAIN, SITES):
+            assert rule(unnamed, unnamed, other, 8, 48) == (True, reason)
 
 
 def test_like_headings_on_two_sites_count_a_third_beyond_k_if_both_texts_have_their_words() -> None:
@@ -127,10 +132,11 @@ def test_short_texts_have_to_be_nearer() -> None:
         assert rule(short, STORY, kin, 29, 48) == (False, "short")
 
 
-def test_short_texts_under_two_paths_of_one_host_have_to_be_nearer_still() -> None:
+def test_if_they_may_be_two_records_short_texts_have_to_be_nearer_still() -> None:
     short, other = page(text=450, shown=500), page(text=550, shown=600)
-    assert rule(short, other, HOST, 14, 48) == (True, "like-headings")
-    assert rule(short, other, HOST, 15, 48) == (False, "short")
+    for kin in RECORDS:
+        assert rule(short, other, kin, 14, 48) == (True, "like-headings")
+        assert rule(short, other, kin, 15, 48) == (False, "short")
     for kin in (QUERY, VERSIONS, DOMAIN, SITES):
         assert rule(short, other, kin, 48, 48) == (True, "like-headings")
 
@@ -146,7 +152,7 @@ def test_a_reply_that_quotes_a_mail_is_no_copy_of_it() -> None:
 @pytest.mark.parametrize("distance", [0, 48])
 def test_a_text_of_one_host_that_is_much_longer_is_no_copy(distance: int) -> None:
     alike, longer = page(text=6300, shown=7000), page(text=7000, shown=7400)
-    for kin in (HOST, QUERY):
+    for kin in (HOST, NUMBER, QUERY):
         assert rule(STORY, alike, kin, distance, 48) == (True, "like-headings")
         assert rule(STORY, longer, kin, distance, 48) == (False, "other-length")
     for kin in (VERSIONS, DOMAIN, SITES):
@@ -165,7 +171,7 @@ def test_views_may_be_less_near_if_they_are_long_or_what_stands_around_them_is_a
 
 def test_a_small_part_of_a_page_counts_only_if_the_rest_is_alike() -> None:
     part = page(text=600, shown=9000)
-    for kin, most in ((HOST, 9), (QUERY, 12), (VERSIONS, 18), (DOMAIN, 18)):
+    for kin, most in ((HOST, 9), (NUMBER, 9), (QUERY, 12), (VERSIONS, 18), (DOMAIN, 18)):
         alike, other = (page(text=600, shown=9000, around=2**bits - 1) for bits in (most, most + 1))
         assert rule(part, alike, kin, 0, 48) == (True, "whole-page")
         assert rule(part, other, kin, 0, 48) == (False, "part-of-page")
@@ -181,8 +187,9 @@ def test_on_two_sites_a_short_text_that_is_a_small_part_of_a_page_does_not_count
 
 def test_the_next_page_of_a_list_has_the_same_text_above_it_and_is_no_copy() -> None:
     first, second = page(text=2000, shown=3400), page(text=2000, shown=3400, around=0x1FFF)
-    assert rule(first, second, QUERY, 3, 48) == (False, "part-of-page")
-    assert rule(first, second, QUERY, 4, 48) == (True, "like-headings")
+    for kin in (QUERY, NUMBER):
+        assert rule(first, second, kin, 3, 48) == (False, "part-of-page")
+        assert rule(first, second, kin, 4, 48) == (True, "like-headings")
     for shown, around in ((3400, 0xFFF), (2600, 0x1FFF)):
         other = page(text=2000, shown=shown, around=around)
         assert rule(first, other, QUERY, 3, 48) == (True, "like-headings")
