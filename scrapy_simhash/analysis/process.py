@@ -12,6 +12,7 @@ import sys
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 from scrapy_simhash.analysis.page import Body, PageAnalysis
 from scrapy_simhash.analysis.worker import LENGTHS, pack_frame, unpack_answer
@@ -161,9 +162,9 @@ class WorkerProcess(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Tell the child what to do."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        transport.write(self._order)
+        # A transport of uvloop is not of asyncio's class.
+        self._transport = cast("asyncio.Transport", transport)
+        self._transport.write(self._order)
         self._freed()
 
     def data_received(self, data: bytes) -> None:

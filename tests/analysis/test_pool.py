@@ -100,6 +100,38 @@ def test_each_page_gets_its_own_answer(processes: int) -> None:
     ]
 
 
+class OtherTransport:
+    """A transport that is not of asyncio's class, as that of uvloop."""
+
+    def __init__(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
+class OtherLoop(asyncio.SelectorEventLoop):
+    async def create_unix_connection(self, make: Any, *args: Any, **kwargs: Any) -> Any:
+        def made() -> Any:
+            protocol = make()
+            connected = protocol.connection_made
+            protocol.connection_made = lambda transport: connected(OtherTransport(transport))
+            return protocol
+
+        return await super().create_unix_connection(made, *args, **kwargs)
+
+
+def test_pages_are_answered_on_an_event_loop_that_is_not_from_asyncio(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(asyncio, "new_event_loop", OtherLoop)
+
+    async def work(pool: WorkerPool) -> list[str]:
+        return await asyncio.wait_for(outcomes(pool, b"a page"), 30)
+
+    assert with_pool(work) == ["ok"]
+
+
 @pytest.mark.parametrize(
     ("page", "says"),
     [
