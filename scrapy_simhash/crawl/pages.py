@@ -72,6 +72,10 @@ class NearDuplicateDownloaderMiddleware:
         for asked in (request, response.request or request):
             asked.meta["simhash"] = page
         if verdict.kind == "duplicate":
+            if action == "drop" and (tab := request.meta.get("playwright_page")) is not None:
+                # The spider, which would close it, does not see it; when too many pages of
+                # scrapy-playwright are open, the crawl stands still.
+                await tab.close()
             self._act(verdict, action, request, response)
         return response
 

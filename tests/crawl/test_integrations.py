@@ -186,3 +186,23 @@ def test_pages_rendered_by_a_browser_are_compared(crawl: Any, twins: Any) -> Non
         "PLAYWRIGHT_LAUNCH_OPTIONS": {"executable_path": browser, "args": ["--no-sandbox"]},
     }
     assert paths(crawl(Rendered, settings=settings, site=twins, paths=ALL)) == KEPT
+
+
+def test_browser_page_of_a_dropped_copy_is_closed(crawl: Any, twins: Any) -> None:
+    closed: list[str] = []
+
+    class BrowserPage:
+        def __init__(self, path: str) -> None:
+            self.path = path
+
+        async def close(self) -> None:
+            closed.append(self.path)
+
+    class Including(Pages):
+        async def start(self) -> AsyncIterator[Any]:
+            async for request in super().start():
+                path = request.url.removeprefix(self.base)
+                yield request.replace(meta={"playwright_page": BrowserPage(path)})
+
+    crawl(Including, settings=ONE_AT_A_TIME, site=twins, paths=ALL)
+    assert closed == ["/second"]
