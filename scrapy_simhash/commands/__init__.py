@@ -27,7 +27,8 @@ _EXIT_STATUS = """\
 exit status: 0, the answer is yes, or the work is done; 1, the answer is no, or there is nothing;
 2, something given cannot be used; 130, interrupted.
 """
-_INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+# As shells have it, 128 + SIGINT, and 128 + SIGPIPE: the answer is neither yes nor no.
+_INTERRUPTED, _UNREAD = 130, 141
 
 
 class SimhashCommand(ScrapyCommand):
@@ -76,7 +77,7 @@ class SimhashCommand(ScrapyCommand):
         except BrokenPipeError:
             # Whoever read the output has seen enough; nothing more can be flushed at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            self.exitcode = 1
+            self.exitcode = _UNREAD
         except (KeyboardInterrupt, EOFError):
             self._end(opts, _INTERRUPTED, "interrupted")
         except OSError as error:

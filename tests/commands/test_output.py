@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -70,6 +71,19 @@ def test_tables_are_aligned_by_columns_of_the_terminal() -> None:
     rows = [("", "all"), ("中文", "1"), ("a", "12")]
     assert aligned(rows) == ["      all", "中文  1", "a     12"]
     assert aligned(rows, left=1) == ["      all", "中文    1", "a      12"]
+
+
+def test_output_that_nobody_reads_is_no_answer(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "scrapy", *"simhash compare --text one two".split()]
+    read, write_end = os.pipe()
+    os.close(read)
+    try:
+        done = subprocess.run(
+            command, cwd=tmp_path, stdout=write_end, stderr=subprocess.PIPE, text=True
+        )
+    finally:
+        os.close(write_end)
+    assert (done.returncode, done.stderr) == (141, "")
 
 
 @pytest.mark.parametrize("name", SUBCOMMANDS)
