@@ -67,10 +67,19 @@ def log_paths(given: Sequence[str] | None, settings: BaseSettings) -> list[str |
 
 
 def log_lines(paths: Sequence[str | Path]) -> Iterator[Line | None]:
-    """Yield the lines of dedup logs, and show how far the reading is."""
+    """Yield the lines of dedup logs, and show how far the reading is.
+
+    Files of which no line is one of a dedup log are a UsageError, at their end.
+    """
     total = sum(file.stat().st_size for file in log_files(paths))
+    is_log = not total
     with progress("reading the log", total, "B") as bar:
-        yield from read_lines(paths, bar.update)
+        for line in read_lines(paths, bar.update):
+            is_log = is_log or line is not None
+            yield line
+    if not is_log:
+        names = ", ".join(Path(path).name for path in paths)
+        raise UsageError(f"{names}: no line of it is one of a dedup log")
 
 
 def keys_of(page: str) -> set[str]:

@@ -40,8 +40,6 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         raise UsageError(f"-o {options.output}: it is the log itself")
     figures = read_figures(partial(log_lines, logs))
     names = ", ".join(Path(log).name for log in logs)
-    if figures.unreadable and not figures.judged:
-        raise UsageError(f"{names}: no line of it is one of a dedup log")
     with whole_file(options.output) as report:
         report.write(render(figures, names).encode("utf-8", "replace"))
     repeated, judged = figures.counts["duplicate"], figures.judged

@@ -244,6 +244,8 @@ def test_explain_looks_as_far_as_a_crawl_does(
         (["requeue", "--index", "URL", "--log", "/nowhere.jsonl"], "/nowhere.jsonl"),
         (["explain", A], "name the index with --index URL"),
         (["explain", A, "--log", "/nowhere.jsonl"], "/nowhere.jsonl"),
+        (["explain", A, "--log", "OTHER_FILE"], "no line of it is one of a dedup log"),
+        (["requeue", "--index", "URL", "--log", "OTHER_FILE"], "no line of it is one of a dedup"),
         (["explain", A, "--index", "redis://127.0.0.1:1/0"], "cannot use"),
     ],
 )
@@ -252,7 +254,9 @@ def test_wrong_use_is_one_line(
 ) -> None:
     url = f"sqlite:///{tmp_path}/i.sqlite"
     open_index(url, spec()).close()
-    known = {"URL": url, "OTHER": str(tmp_path / "other")}
+    items = tmp_path / "items.jsonl"
+    items.write_text('{"url": "http://a.example/1"}\n')
+    known = {"URL": url, "OTHER": str(tmp_path / "other"), "OTHER_FILE": str(items)}
     assert simhash(*(known.get(argument, argument) for argument in arguments)) == 2
     error = capsys.readouterr().err
     assert says in error
