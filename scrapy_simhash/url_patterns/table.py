@@ -118,11 +118,12 @@ class PatternTable:
     ) -> None:
         self._most_hosts, self._most_of_host, self._most = most_hosts, most_of_host, most
         self._hosts: OrderedDict[str, HostTable] = OrderedDict()
+        self._rows = 0
         self._unsent: dict[tuple[str, str], Row] = {}
         self.marks: dict[tuple[str, str], str] = {}
 
     def __len__(self) -> int:
-        return sum(map(len, self._hosts.values()))
+        return self._rows
 
     def __iter__(self) -> Iterator[Row]:
         for host, table in list(self._hosts.items()):
@@ -138,16 +139,28 @@ class PatternTable:
         table = self._hosts.get(host)
         if table is None:
             table = self._hosts[host] = HostTable(self._most_of_host)
-            if len(self._hosts) > self._most_hosts or len(self) > self._most:
-                self._hosts.popitem(last=False)
+            if len(self._hosts) > self._most_hosts:
+                self._forget_a_host()
         else:
             self._hosts.move_to_end(host)
         return table
 
     def add(self, row: Row) -> None:
         """Add the counts of a row to what is known of it."""
-        self.of(row.host).add(row.signature, row.counts)
+        table = self.of(row.host)
+        before = len(table)
+        table.add(row.signature, row.counts)
+        self._count_rows(len(table) - before)
         self.put_back([row])
+
+    def _count_rows(self, more: int) -> None:
+        self._rows += more
+        while self._rows > self._most:
+            self._forget_a_host()
+
+    def _forget_a_host(self) -> None:
+        _, table = self._hosts.popitem(last=False)
+        self._rows -= len(table)
 
     def take_increments(self) -> list[Row]:
         """Return what was added since the last call."""
@@ -170,7 +183,10 @@ class PatternTable:
             name = row.host, row.signature
             unsent = self._unsent.get(name)
             counts = row.counts.plus(unsent.counts) if unsent else row.counts
-            self.of(row.host).read(row.signature, counts)
+            table = self.of(row.host)
+            before = len(table)
+            table.read(row.signature, counts)
+            self._count_rows(len(table) - before)
             self.marks.pop(name, None)
             if row.mark:
                 self.marks[name] = row.mark

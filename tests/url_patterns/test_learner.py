@@ -309,6 +309,15 @@ def test_the_hosts_are_bounded() -> None:
     assert len(table) <= 30
 
 
+@pytest.mark.parametrize("is_read", [False, True])
+def test_the_rows_of_all_hosts_are_bounded_though_no_host_is_new(is_read: bool) -> None:
+    table = PatternTable(most=100)
+    for n in range(2000):
+        row = Row(f"{n % 10}.test", f"/?p{n}=*", Counts(1))
+        table.read([row]) if is_read else table.add(row)
+    assert 80 <= len(list(table)) <= 100
+
+
 def test_increments_that_nobody_takes_are_bounded() -> None:
     table = PatternTable(most=100)
     grow(table, lambda _: "a.test")
