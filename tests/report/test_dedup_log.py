@@ -206,6 +206,20 @@ def test_what_waits_for_a_full_disk_is_bounded(
     assert len(list(read_log([log.path]))) == 5
 
 
+def test_line_is_made_once_however_often_the_disk_refuses_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[dedup_log.Line] = []
+    monkeypatch.setattr(dedup_log, "to_json", lambda line: made.append(line) or to_json(line))
+    (tmp_path / "folder").write_text("a file in the way")
+    log = DedupLog(tmp_path / "folder" / "log", size=MEGABYTE)
+    log.write(line())
+    for _ in range(3):
+        flush(log)
+    log.close()
+    assert len(made) == 1
+
+
 def test_lines_reach_the_disk_within_seconds_without_being_told(tmp_path: Path) -> None:
     path = tmp_path / "new" / "log"
     log = DedupLog(path, size=MEGABYTE)
