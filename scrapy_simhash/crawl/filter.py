@@ -212,7 +212,7 @@ class CrawlFilter:
     def _each_round(self) -> None:
         self._publish_counts()
         if self.summary.is_due():
-            self._claims.run(partial(self.summary.say_progress, self._index))
+            self.summary.say_progress(self._index)
             self._tell_sparing()
         self._stop_if_told()
 

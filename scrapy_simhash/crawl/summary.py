@@ -9,13 +9,11 @@ import shlex
 import time
 from collections import Counter
 from dataclasses import replace
-from urllib.parse import urlsplit
 
 from scrapy import Request
 from scrapy.http import Response
 
 from scrapy_simhash.detector import Verdict
-from scrapy_simhash.index.contract import StoreError
 from scrapy_simhash.index.outage import Outage
 from scrapy_simhash.report.dedup_log import CrawlStart, DedupLog, LogLine, SparedLine, host_of
 from scrapy_simhash.report.sums import Sums
@@ -139,18 +137,19 @@ class Summary:
         return is_due
 
     def say_progress(self, index: Outage) -> None:
-        """Write the line of a minute; where the index is asked."""
+        """Write the line of a minute."""
+        # It does not tell how many pages the index has: a large file takes seconds to count them.
         pages, counts = self._judged, self._counts
         logger.info(
-            "Near-duplicates: %s (%s a minute), %s kept, %s repeated, %s near but kept, %s spared; "
-            "%s",
+            "Near-duplicates: %s (%s a minute), %s kept, %s repeated, %s near but kept, "
+            "%s spared%s",
             count(pages, "page"),
             count(pages - self._pages_said),
             count(counts["unique"] + counts["revisit"]),
             count(counts["duplicate"]),
             count(self._near_kept),
-            count(self._counts["spared/skipped"]),
-            self._state_of(index),
+            count(counts["spared/skipped"]),
+            f"; the index is away, {count(index.left, 'page')} wait for it" if index.away else "",
         )
         self._pages_said = pages
 
@@ -162,15 +161,6 @@ class Summary:
     @property
     def _near_kept(self) -> int:
         return sum(n for name, n in [*self._counts.items()] if name.startswith("near_kept/"))
-
-    def _state_of(self, index: Outage) -> str:
-        scheme = urlsplit(self._settings.index_url).scheme
-        if index.away:
-            return f"the index ({scheme}) is away, {count(index.left, 'page')} wait for it"
-        try:
-            return f"{count(len(index), 'page')} in the index ({scheme})"
-        except StoreError as error:
-            return f"the index ({scheme}) does not answer: {error}"
 
     def text(self) -> str:
         """Return what became of the pages and items, and of those of the largest hosts."""

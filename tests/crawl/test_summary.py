@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -245,9 +247,16 @@ def test_line_each_minute_says_how_the_crawl_goes(
     lines = [r for r in caplog.records if " a minute), " in r.getMessage()]
     assert lines[0].levelname == "INFO"
     assert lines[0].getMessage() == (
-        "Near-duplicates: 5 pages (5 a minute), 3 kept, 1 repeated, 1 near but kept, 0 spared; "
-        "3 pages in the index (memory)"
+        "Near-duplicates: 5 pages (5 a minute), 3 kept, 1 repeated, 1 near but kept, 0 spared"
     )
+
+
+def test_line_each_minute_says_how_many_pages_wait_for_an_index_that_is_away(caplog: Any) -> None:
+    summary = Summary(FilterSettings.from_settings(Settings()), Counter(responses=7))
+    index: Any = SimpleNamespace(away=True, left=3)
+    with caplog.at_level(logging.INFO):
+        summary.say_progress(index)
+    assert caplog.messages[0].endswith("; the index is away, 3 pages wait for it")
 
 
 def test_page_that_is_near_but_kept_is_counted_and_logged(
