@@ -20,8 +20,9 @@ Pages with like headings are copies, unless one of these holds:
    .3 k if they may be records, and a text has less than 500 bytes or their surroundings differ,
    because a reference has many pages under one heading, a reply quotes a mail, and a job is for two
    towns; but a few words around a text of less than 1,500 bytes, a tenth of the page, say nothing;
-   .6 k if a text has less than 1,500 bytes on one host, unless they are one or views and have like
-   surroundings, or less than 300 bytes elsewhere.
+   .6 k if a text has less than 1,500 bytes on one host, less than 500 if they are one or views and
+   have like surroundings, because a dictionary has one title for all words, or less than 300
+   elsewhere.
 5. They share a notice: on one host, with other surroundings, a text that is less than 3/4 of both.
    If they may be records, it has less than 1,500 bytes, because timetables have one below them; if
    they are views, or only their numbers differ, it may be longer but is the same (k/16), because
@@ -163,8 +164,8 @@ def _nearness(a: Facts, b: Facts, kin: Kinship) -> float:
     has_surroundings = size >= LONG_TEXT or max(a.own_share, b.own_share) < 0.9
     if kin in RECORDS and (size < MIDDLE_TEXT or (has_surroundings and not like_around)):
         return 0.3
-    is_short = size < (LONG_TEXT if kin in ONE_HOST else SHORT_TEXT)
-    return 0.6 if is_short and not (kin in VIEWS and like_around) else math.inf
+    here = MIDDLE_TEXT if kin in VIEWS and like_around else LONG_TEXT
+    return 0.6 if size < (here if kin in ONE_HOST else SHORT_TEXT) else math.inf
 
 
 def _share_a_notice(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> bool:
