@@ -101,7 +101,10 @@ class Log:
 
     def last(self) -> int:
         """Return the last position that was ever used, 0 if none."""
-        return self._count("CAST(last AS INTEGER) FROM header")
+        last = self._count("CAST(last AS INTEGER) FROM header")
+        if not 0 <= last < (1 << 32) - (1 << 16):  # those of a call come after it
+            raise StoreDamaged(f"{self._file.name} is damaged: its last position is {last}")
+        return last
 
     def records(self, positions: Collection[int]) -> dict[int, Record]:
         """Return the entries at these positions, without the deleted ones."""
@@ -132,8 +135,7 @@ class Log:
         self.settle(positions)
 
     def positions(self, keys: Collection[str]) -> list[int]:
-        rows = self._run_for("SELECT position FROM entries WHERE key IN", keys)
-        return [position for (position,) in rows]
+        return [at for (at,) in self._run_for("SELECT position FROM entries WHERE key IN", keys)]
 
     def clear(self) -> None:
         self._file.run("DELETE FROM entries")
@@ -175,8 +177,7 @@ class Log:
         for (owner,) in self._file.run("SELECT DISTINCT owner FROM leases"):
             if str(owner).startswith(names_of(self._spec.spider)):
                 sql = f"{_ENTRIES} owner = ? AND (expires <= ? OR adoptions < ?) LIMIT ?"
-                dead = int(is_dead(owner))
-                rows = self._file.run(sql, (owner, now, dead, limit - len(found)))
+                rows = self._file.run(sql, (owner, now, is_dead(owner), limit - len(found)))
                 found += map(self._record, rows)
         return found
 

@@ -137,6 +137,21 @@ def test_a_value_of_another_type_or_size_is_damage_and_nothing_else(path, column
             act(index)
 
 
+@pytest.mark.parametrize("last", [-5, -1, (1 << 32) - 1, 1 << 32, (1 << 63) - 1, 1e300])
+def test_a_last_position_out_of_range_is_damage_and_admits_no_page(path, last):
+    """An entry at such a position would be found by no crawler, or by none ever again."""
+    with contextlib.closing(opened(path)) as index:
+        index.claim(page("a"))
+        index.confirm(["a"])
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE header SET last = ?", (last,))
+        connection.commit()
+    with contextlib.closing(opened(path)) as index:
+        with pytest.raises(StoreDamaged, match="last position"):
+            index.claim(page("b", (1 << 64) - 1))
+        assert [entry.key for entry in index] == ["a"]
+
+
 def test_a_fingerprint_of_another_width_is_damage_that_names_its_place(path):
     with contextlib.closing(opened(path)) as index:
         fill(index, 3)
