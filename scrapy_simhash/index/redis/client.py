@@ -27,7 +27,7 @@ KEYS = ("meta", "log", "rows", "buckets", "leases", "due", "dead")
 # An error of a script is the fault of what it reads, unless Redis refuses to do what it asks.
 _IN_SCRIPT = re.compile("user_script|Error running script")
 _IN_LINE = re.compile(r"user_script:(\d{1,4})\b")
-_REFUSED = re.compile("OOM|MISCONF|NOREPLICAS|CLUSTERDOWN|TRYAGAIN|BUSY|memory|replica")
+_REFUSED = re.compile("OOM|MISCONF|NOREPLICAS|CLUSTERDOWN|TRYAGAIN|BUSY|memory|replica|killed")
 _DENIED = re.compile(r"(?i)NOPERM|permission|ACL failure|can't run this command")
 
 T = TypeVar("T")

@@ -20,6 +20,8 @@ import redis
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Arrival, Index, Outcome, StoreDamaged, StoreError
 from scrapy_simhash.index.outage import Outage
+from scrapy_simhash.index.redis.address import parse_address
+from scrapy_simhash.index.redis.client import Client
 from tests import servers
 from tests.index.made import fp, page, spec, values
 from tests.index.redis.cases import fails_soon, keep, notice_another_log
@@ -267,6 +269,32 @@ def test_a_server_that_refuses_is_away_soon_and_the_same_index_works_afterwards(
     index.confirm([str(new)])
     assert keep(index, new ^ 1, "other") is Outcome.DUPLICATE
     assert keep(index, known ^ 1, "other") is Outcome.DUPLICATE
+
+
+def test_a_script_that_an_operator_kills_is_no_damage():
+    with servers.redis_server() as own, own.client() as operator:
+        operator.config_set("lua-time-limit", 1)
+        client = Client(parse_address(own.url))
+        outcome: list[Exception] = []
+
+        def run() -> None:
+            try:
+                client.run(("while true do end", "0" * 40))
+            except StoreError as error:
+                outcome.append(error)
+
+        running = threading.Thread(target=run)
+        running.start()
+        servers.wait_until(lambda: _kills(operator), "no script runs")
+        running.join()
+        client.close()
+    assert not isinstance(outcome[0], StoreDamaged)
+
+
+def _kills(operator: redis.Redis) -> bool:
+    with contextlib.suppress(redis.ResponseError):  # none runs yet
+        return bool(operator.script_kill())
+    return False
 
 
 @pytest.mark.skipif(servers.MAJOR < 7, reason="Redis 6 hardly answers while it loads")
