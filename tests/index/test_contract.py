@@ -160,6 +160,7 @@ def test_clear_leaves_a_usable_index_whose_positions_go_on(store):
     (before,) = index.query(fp(0))
     index.clear()
     assert (len(index), list(index), index.orphans(now=1e10)) == (0, [], [])
+    assert index.census()[:2] == (0, 0)
     assert index.claim(page("b")).outcome is ORIGINAL
     assert index.query(fp(0))[0].entry != before.entry
     assert index.unsettled([before.entry]).gone == {before.entry}
