@@ -119,3 +119,10 @@ def test_mixing_is_done_in_place() -> None:
     numbers = np.arange(1000, dtype=np.uint64)
     assert mix(numbers) is numbers
     assert len(np.unique(numbers)) == 1000
+
+
+def test_a_seeded_hash_of_256_bits_stays_because_stored_fingerprints_have_it():
+    lanes = hash_features(["a page"], 256, "xxh3", "secret")
+    assert lanes.T.astype(">u8").tobytes().hex() == (
+        "b6daecdd412403ca012095e1b826f87b81bfd42117adb26ef9fdc58619eb7fb4"
+    )
