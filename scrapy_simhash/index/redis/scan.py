@@ -138,8 +138,7 @@ class Scan:
 
     def _entries(self, number: int, content: bytes) -> tuple[npt.NDArray[np.int64], Uint32s]:
         """Return the positions and the spread values of a bucket page's entries."""
-        size = self._geometry.entry
-        octets = np.frombuffer(content, np.uint8).reshape(-1, size)
+        octets = np.frombuffer(content, np.uint8).reshape(-1, self._geometry.entry)
         numbers = octets[:, :6].astype(np.uint32)
         top = number >> number.bit_length() - 9 & 0xFF
         values = np.uint32(top << 24) | numbers[:, 0] << np.uint32(16)
