@@ -14,9 +14,8 @@ _VISIT = re.compile(
     r"|;jsessionid=[\w.!-]*)(?:&|$)?",
     re.IGNORECASE,
 )
-# The number of a record, or of a part of a list.
+# The number of a record, or of a part of a list, at the end of a path.
 _PAGE = re.compile(r"(?:/page)?/\d{1,3}/?$")
-_NUMBER = re.compile(r"(?<![^&])[^&=]+=\d+(?![^&])")
 _LANGUAGE = re.compile(r"\.[a-z]{2}(?:-[a-z]{2})?(?=\.)", re.IGNORECASE)
 
 
@@ -24,11 +23,8 @@ class Kinship(Enum):
     """How two addresses are related."""
 
     ADDRESS = "one host, path and query, but for folders before the path, or for marks of a visit"
-    QUERY = (
-        "one host; one path or file name and a query, or a query with the other's name in it; and "
-        "the same numbers in the queries"
-    )
-    NUMBER = "one host and path, but for the number of a page; and other numbers"
+    QUERY = "one host; one path or file name and a query, or a query with the other's name in it"
+    VALUE = "one host and path; another value of a parameter, or the number of a page"
     HOST = "one host"
     VERSIONS = "two hosts of one registered domain, and one path or file name"
     DOMAIN = "two hosts of one registered domain"
@@ -38,7 +34,7 @@ class Kinship(Enum):
 #: Addresses of one page.
 VIEWS = (Kinship.ADDRESS, Kinship.QUERY)
 #: Addresses that may be those of two pages.
-RECORDS = (Kinship.NUMBER, Kinship.HOST)
+RECORDS = (Kinship.VALUE, Kinship.HOST)
 ONE_HOST = (*VIEWS, *RECORDS)
 
 
@@ -56,10 +52,10 @@ def kinship(key: str, other: str) -> Kinship:
         # A wiki has a page as /Flour and as ?title=Flour.
         named = f"={name}&" in f"{other_query}&" or f"={other_name}&" in f"{query}&"
         is_view = (query or other_query) and (name == other_name or named)
-        if is_view and _NUMBER.findall(query) == _NUMBER.findall(other_query):
+        if is_view and not _names_another(query, other_query):
             return Kinship.QUERY
         paths = {_PAGE.sub("", each).rstrip("/") for each in (path, other_path)}
-        return Kinship.NUMBER if one and two and len(paths) == 1 else Kinship.HOST
+        return Kinship.VALUE if one and two and len(paths) == 1 else Kinship.HOST
     if registered_domain(one) == registered_domain(two):
         return Kinship.VERSIONS if (name, query) == (other_name, other_query) else Kinship.DOMAIN
     return Kinship.NONE
@@ -69,6 +65,13 @@ def _one_ends_the_other(path: str, other: str) -> bool:
     """Return whether two paths are one, but for folders before it: a shop puts categories there."""
     short, long = sorted((path, other), key=len)
     return short == long or (short != "/" and long.endswith(short))
+
+
+def _names_another(query: str, other: str) -> bool:
+    """Return whether two queries have two values for a parameter, or a number that one lacks."""
+    differing = [each.partition("=") for each in {*query.split("&")} ^ {*other.split("&")}]
+    names = [name for name, _, _ in differing]
+    return len({*names}) < len(names) or any(value.isdecimal() for _, _, value in differing)
 
 
 @lru_cache(maxsize=4096)

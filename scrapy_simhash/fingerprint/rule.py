@@ -5,7 +5,8 @@ and a notice of the template may be all that an extractor found. A page that is 
 lost, a copy that is kept costs only work. So a page is dropped only if these sentences, in the
 order of the code, say so. k is the recipe's distance; surroundings stand around the texts. Two
 addresses of one host are *one*, but for folders before the path and marks of a visit; or *views* of
-one page, by a query; or they may be of two *records*: they have two paths, or other numbers.
+one page, by a query; or they may be of two *records*: they have two paths, or a parameter has two
+values.
 
 1. Copies are within k. On two sites, if both texts have the words of their headings, it is 4/3 k
    under like headings and 7/6 k under others, because a mirror has notices among the text.
@@ -20,12 +21,11 @@ Pages with like headings are copies, unless one of these holds:
    .3 k if they may be records, and a text has less than 500 bytes or their surroundings differ,
    because a reference has many pages under one heading, a reply quotes a mail, and a job is for two
    towns; but a few words around a text of less than 1,500 bytes, a tenth of the page, say nothing;
-   .6 k if a text has less than 1,500 bytes on one host, less than 500 if they are one or views and
-   have like surroundings, because a dictionary has one title for all words, or less than 300
-   elsewhere.
+   .6 k if a text has less than 1,500 bytes on one host, unless they are one or views and have like
+   surroundings, or less than 300 bytes elsewhere.
 5. They share a notice: on one host, with other surroundings, a text that is less than 3/4 of both.
    If they may be records, it has less than 1,500 bytes, because timetables have one below them; if
-   they are views, or only their numbers differ, it may be longer but is the same (k/16), because
+   they are views, or only values differ, it may be longer but is the same (k/16), because
    the pages of a list have one text above them.
 6. The text is less than a quarter of a page. It counts on one site with like surroundings, and on
    two sites from 300 bytes on, because a shorter one may come from the program behind both.
@@ -164,8 +164,8 @@ def _nearness(a: Facts, b: Facts, kin: Kinship) -> float:
     has_surroundings = size >= LONG_TEXT or max(a.own_share, b.own_share) < 0.9
     if kin in RECORDS and (size < MIDDLE_TEXT or (has_surroundings and not like_around)):
         return 0.3
-    here = MIDDLE_TEXT if kin in VIEWS and like_around else LONG_TEXT
-    return 0.6 if size < (here if kin in ONE_HOST else SHORT_TEXT) else math.inf
+    is_short = size < (LONG_TEXT if kin in ONE_HOST else SHORT_TEXT)
+    return 0.6 if is_short and not (kin in VIEWS and like_around) else math.inf
 
 
 def _share_a_notice(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> bool:

@@ -6,7 +6,7 @@ import pytest
 
 from scrapy_simhash.fingerprint.kinship import Kinship, kinship
 
-ADDRESS, QUERY, NUMBER, HOST, VERSIONS, DOMAIN, SITES = Kinship
+ADDRESS, QUERY, VALUE, HOST, VERSIONS, DOMAIN, SITES = Kinship
 SESSION = "0123456789abcdef"
 
 
@@ -14,18 +14,19 @@ SESSION = "0123456789abcdef"
     ("one", "other", "kin"),
     [
         ("http://a.com/one", "https://A.com/two", HOST),
-        ("http://a.com/1", "https://A.com/2", NUMBER),
+        ("http://a.com/1", "https://A.com/2", VALUE),
         ("http://a.com/list", "https://A.com/list?sort=name", QUERY),
         ("http://a.com/list?page=1&sort=name", "https://A.com/list?page=1", QUERY),
-        ("http://a.com/list", "https://A.com/list?page=2", NUMBER),
-        ("http://a.com/list/", "http://a.com/list/page/2/", NUMBER),
-        ("http://a.com/list?sort=name", "http://a.com/list/2", NUMBER),
-        ("http://a.com/item?id=7", "https://A.com/item?id=8", NUMBER),
+        ("http://a.com/?word=tea", "http://a.com/?word=coffee", VALUE),
+        ("http://a.com/list", "https://A.com/list?page=2", VALUE),
+        ("http://a.com/list/", "http://a.com/list/page/2/", VALUE),
+        ("http://a.com/list?sort=name", "http://a.com/list/2", VALUE),
+        ("http://a.com/item?id=7", "https://A.com/item?id=8", VALUE),
         ("http://a.com/item/7", "https://a.com/item/7?utm_source=mail", ADDRESS),
         ("http://a.com/item?gclid=x&id=7&utm_source=y", "http://a.com/item?id=7", ADDRESS),
         (f"http://a.com/item?id=7&sid={SESSION}", "http://a.com/item?id=7", ADDRESS),
         (f"http://a.com/item;jsessionid={SESSION}?id=7", "http://a.com/item?id=7", ADDRESS),
-        ("http://a.com/item?id=7&sid=123", "http://a.com/item?id=7", NUMBER),
+        ("http://a.com/item?id=7&sid=123", "http://a.com/item?id=7", VALUE),
         ("http://a.com/item?id=7&session=the_second_afternoon", "http://a.com/item?id=7", QUERY),
         ("http://a.com/tea/item/7", "http://a.com/item/7", ADDRESS),
         ("http://a.com/tea/7?page=2", "http://a.com/7?page=2", ADDRESS),
@@ -36,7 +37,7 @@ SESSION = "0123456789abcdef"
         ("POST 0011 http://a.com/1", "POST 0022 http://a.com/1", HOST),
         ("POST 0011 http://a.com/1", "http://a.com/1", HOST),
         ("http://a.com/in/7?lang=en", "http://a.com/7", QUERY),
-        ("http://a.com/item/7?lang=en", "http://a.com/item/8?lang=en", NUMBER),
+        ("http://a.com/item/7?lang=en", "http://a.com/item/8?lang=en", VALUE),
         ("http://a.com/index.php/Flour", "http://a.com/index.php?action=edit&title=Flour", QUERY),
         ("http://a.com/index.php/Flour", "http://a.com/index.php?title=Flours", HOST),
         ("http://a.com/1", "POST 0011 http://a.com/2", HOST),
