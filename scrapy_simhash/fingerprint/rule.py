@@ -3,10 +3,11 @@
 A near fingerprint is a question, not an answer: two pages of a manual share most of a short text,
 and a notice of the template may be all that an extractor found. A page that is dropped wrongly is
 lost, a copy that is kept costs only work. So a page is dropped only if these sentences, in the
-order of the code, say so. k is the recipe's distance; surroundings stand around the texts. Two
-addresses of one host are *one*, but for folders before the path and marks of a visit; or *views* of
-one page, by a query; or they may be of two *records*: they have two paths, or a parameter has two
-values.
+order of the code, say so. k is the recipe's distance; surroundings stand around the texts.
+
+Two addresses of one host are *one*, but for folders before the path and marks of a visit; or they
+are *views* of one page, by a query; or they may be those of two *records*: they have two paths, two
+values of a parameter, or a number that only one of them has.
 
 1. Copies are within k. On two sites, if both texts have the words of their headings, it is 4/3 k
    under like headings and 7/6 k under others, because a mirror has notices among the text.
@@ -21,7 +22,7 @@ Pages with like headings are copies, unless one of these holds:
    .3 k if they may be records, and a text has less than 500 bytes or their surroundings differ,
    because a reference has many pages under one heading, a reply quotes a mail, and a job is for two
    towns; but a few words around a text of less than 1,500 bytes, a tenth of the page, say nothing;
-   .6 k if a text has less than 1,500 bytes on one host, unless they are one or views and have like
+   .6 k if a text has less than 1,500 bytes on one host, unless they are no records and have like
    surroundings, or less than 300 bytes elsewhere.
 5. They share a notice: on one host, with other surroundings, a text that is less than 3/4 of both.
    If they may be records, it has less than 1,500 bytes, because timetables have one below them; if
