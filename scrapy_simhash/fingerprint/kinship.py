@@ -3,7 +3,7 @@
 import re
 from enum import Enum
 from functools import lru_cache
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from scrapy_simhash.keys import registered_domain
 
@@ -13,6 +13,10 @@ _VISIT = re.compile(
     r"=[^&]*|(?:s|sid|\w{0,20}sess\w{0,20}|oscsid|zenid)=(?=[a-z]*\d)[a-z\d]{16,})"
     r"|;jsessionid=[\w.!-]*)(?:&|$)?",
     re.IGNORECASE,
+)
+# Parameters that say how a page is shown: how many entries of a list, or which version.
+_SHOWN = re.compile(
+    r"(?:\w{1,20}_)?limit|per_?page|page_?size|version|rev(?:ision)?|oldid", re.IGNORECASE
 )
 # The number of a record, or of a part of a list, at the end of a path.
 _PAGE = re.compile(r"(?:/page)?/\d{1,3}/?$")
@@ -49,10 +53,9 @@ def kinship(key: str, other: str) -> Kinship:
     if one and (one, query) == (two, other_query) and _one_ends_the_other(path, other_path):
         return Kinship.ADDRESS
     if one == two or not (one and two):
-        # A wiki has a page as /Flour and as ?title=Flour.
-        named = f"={name}&" in f"{other_query}&" or f"={other_name}&" in f"{query}&"
-        is_view = (query or other_query) and (name == other_name or named)
-        if is_view and not _names_another(query, other_query):
+        is_named = _names(query, other_path) or _names(other_query, path)
+        is_view = (query or other_query) and name == other_name
+        if is_named or (is_view and not _names_another(query, other_query)):
             return Kinship.QUERY
         paths = {_PAGE.sub("", each).rstrip("/") for each in (path, other_path)}
         return Kinship.VALUE if one and two and len(paths) == 1 else Kinship.HOST
@@ -67,9 +70,17 @@ def _one_ends_the_other(path: str, other: str) -> bool:
     return short == long or (short != "/" and long.endswith(short))
 
 
+def _names(query: str, path: str) -> bool:
+    """Return whether a query has the end of a path: a wiki has /Flour as ?title=Flour, too."""
+    whole = unquote(path)
+    values = (value for _, value in parse_qsl(query))
+    return any(whole.endswith(f"/{value}") and not value.isdecimal() for value in values)
+
+
 def _names_another(query: str, other: str) -> bool:
     """Return whether two queries have two values for a parameter, or a number that one lacks."""
     differing = [each.partition("=") for each in {*query.split("&")} ^ {*other.split("&")}]
+    differing = [each for each in differing if not _SHOWN.fullmatch(each[0])]
     names = [name for name, _, _ in differing]
     return len({*names}) < len(names) or any(value.isdecimal() for _, _, value in differing)
 
