@@ -28,7 +28,7 @@ class Kinship(Enum):
 
     ADDRESS = "one host, path and query, but for folders before the path, or for marks of a visit"
     QUERY = "one host; one path or file name and a query, or a query with the other's name in it"
-    VALUE = "one host and path; another value of a parameter, or the number of a page"
+    VALUE = "one host and path; each has a parameter or value of its own, or one a number more"
     HOST = "one host"
     VERSIONS = "two hosts of one registered domain, and one path or file name"
     DOMAIN = "two hosts of one registered domain"
@@ -78,11 +78,16 @@ def _names(query: str, path: str) -> bool:
 
 
 def _names_another(query: str, other: str) -> bool:
-    """Return whether two queries have two values for a parameter, or a number that one lacks."""
-    differing = [each.partition("=") for each in {*query.split("&")} ^ {*other.split("&")}]
-    differing = [each for each in differing if not _SHOWN.fullmatch(each[0])]
-    names = [name for name, _, _ in differing]
-    return len({*names}) < len(names) or any(value.isdecimal() for _, _, value in differing)
+    """Return whether both have something that the other lacks, or one has a number more."""
+    pairs, others = ({*filter(_says_what, each.split("&"))} for each in (query, other))
+    more, others_more = pairs - others, others - pairs
+    return bool(more and others_more) or any(
+        pair.partition("=")[2].isdecimal() for pair in more | others_more
+    )
+
+
+def _says_what(parameter: str) -> bool:
+    return bool(parameter) and not _SHOWN.fullmatch(parameter.partition("=")[0])
 
 
 @lru_cache(maxsize=4096)

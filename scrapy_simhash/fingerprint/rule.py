@@ -6,8 +6,8 @@ lost, a copy that is kept costs only work. So a page is dropped only if these se
 order of the code, say so. k is the recipe's distance; surroundings stand around the texts.
 
 Two addresses of one host are *one*, but for folders before the path and marks of a visit; or they
-are *views* of one page, by a query; or they may be those of two *records*: they have two paths, two
-values of a parameter, or a number that only one of them has, but for versions and lengths of lists.
+are *views* of one page, by a query; or they may be those of two *records*: they have two paths, or
+each a parameter or value of its own, or one a number more, but for versions and lengths of lists.
 
 1. Copies are within k. On two sites, if both texts have the words of their headings, it is 4/3 k
    under like headings and 7/6 k under others, because a mirror has notices among the text.

@@ -19,6 +19,7 @@ SESSION = "0123456789abcdef"
         ("http://a.com/list?page=1&sort=name", "https://A.com/list?page=1", QUERY),
         ("http://a.com/?word=tea", "http://a.com/?word=coffee", VALUE),
         ("http://a.com/list", "https://A.com/list?page=2", VALUE),
+        ("http://a.com/list?owner=ann", "http://a.com/list?word=tea", VALUE),
         ("http://a.com/list/", "http://a.com/list/page/2/", VALUE),
         ("http://a.com/list?sort=name", "http://a.com/list/2", VALUE),
         ("http://a.com/item?id=7", "https://A.com/item?id=8", VALUE),
