@@ -7,10 +7,12 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from scrapy_simhash.keys import registered_domain
 
-# Parameters that name the link by which a visitor came, or the visit; a session has a long number.
+# Parameters that name the link by which a visitor came, or the visit, whose session has a long
+# number; and such without a value, which a form sends for the fields that nobody filled in.
 _VISIT = re.compile(
     r"(?:(?<=[?&])(?:(?:utm_\w{1,20}|[a-z]{1,4}clid|msclkid|[gw]braid|srsltid|mc_[ce]id|_g[al]|spm)"
-    r"=[^&]*|(?:s|sid|\w{0,20}sess\w{0,20}|oscsid|zenid)=(?=[a-z]*\d)[a-z\d]{16,})"
+    r"=[^&]*|(?:s|sid|\w{0,20}sess\w{0,20}|oscsid|zenid)=(?=[a-z]*\d)[a-z\d]{16,}"
+    r"|[^=&]{1,99}=(?=&|$))"
     r"|;jsessionid=[\w.!-]*)(?:&|$)?",
     re.IGNORECASE,
 )

@@ -31,6 +31,7 @@ SESSION = "0123456789abcdef"
         ("http://a.com/item?id=7&session=the_second_afternoon", "http://a.com/item?id=7", QUERY),
         ("http://a.com/item?id=7&sid=20041123ab", "http://a.com/item?id=7&sid=20041124ab", VALUE),
         ("http://a.com/item?id=7&session=thesecondafternoon", "http://a.com/item?id=7", QUERY),
+        ("http://a.com/item?do=&id=7&lang=", "http://a.com/item?id=7", ADDRESS),
         ("http://a.com/tea/item/7", "http://a.com/item/7", ADDRESS),
         ("http://a.com/item/1007", "http://a.com/item/1008", HOST),
         ("http://a.com/tea/7?page=2", "http://a.com/7?page=2", ADDRESS),
