@@ -23,7 +23,8 @@ Pages with like headings are copies, unless one of these holds:
    because a reference has many pages under one heading, a reply quotes a mail, and a job is for two
    towns; but a few words around a text of less than 1,500 bytes, a tenth of the page, say nothing;
    .6 k if a text has less than 1,500 bytes on one host, unless they are no records and have like
-   surroundings, or less than 300 bytes elsewhere.
+   surroundings, or less than 300 bytes elsewhere;
+   2/3 k if they may be records, because a reply quotes a long mail, and judgments share paragraphs.
 5. They share a notice: on one host, with other surroundings, a text that is less than 3/4 of both.
    If they may be records, it has less than 1,500 bytes, because timetables have one below them; if
    they are views, or only values differ, it may be longer but is the same (k/16), because
@@ -166,7 +167,9 @@ def _nearness(a: Facts, b: Facts, kin: Kinship) -> float:
     if kin in RECORDS and (size < MIDDLE_TEXT or (has_surroundings and not like_around)):
         return 0.3
     is_short = size < (LONG_TEXT if kin in ONE_HOST else SHORT_TEXT)
-    return 0.6 if is_short and not (kin in VIEWS and like_around) else math.inf
+    if is_short and not (kin in VIEWS and like_around):
+        return 0.6
+    return 2 / 3 if kin in RECORDS else math.inf
 
 
 def _share_a_notice(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> bool:
