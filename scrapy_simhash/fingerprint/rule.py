@@ -214,13 +214,16 @@ def headings_alike(a: Facts, b: Facts, kin: Kinship) -> bool:
     """Return whether two pages call themselves the same.
 
     On one host the whole titles and the ``h1`` are the same, but for the name of the site, which
-    print views lack. Two hosts put the name of the site into the title, each its own; and a page
+    print views lack. Two views of one page have like surroundings and one title, because an ``h1``
+    may count something. Two hosts put the name of the site into the title, each its own; and a page
     may have as its title what another has as its ``h1``.
     """
     if a.headings == b.headings:
         return True
     titles = a.title == b.title != 0
     headings = a.heading == b.heading != 0
+    if kin in VIEWS and titles and a.site == b.site and _around_alike(a, b, kin):
+        return True
     if kin in ONE_HOST:
         return titles and headings and (a.site == 0) != (b.site == 0)
     if kin is not Kinship.NONE:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -174,6 +175,19 @@ def test_views_may_be_less_near_if_they_are_long_or_what_stands_around_them_is_a
     assert rule(STORY, page(around=2**13 - 1), QUERY, 48, 48) == (True, "like-headings")
 
 
+def test_two_views_under_one_title_may_have_other_h1_if_what_stands_around_them_is_alike() -> None:
+    counted = page(headings=2, heading=2, around=2**12 - 1)
+    assert rule(STORY, counted, QUERY, 48, 48) == (True, "like-headings")
+    for other in (
+        replace(counted, around=2**13 - 1),
+        replace(counted, title=2),
+        replace(counted, site=2),
+    ):
+        assert rule(STORY, other, QUERY, 48, 48) == (False, "other-heading")
+    for kin in RECORDS:
+        assert rule(STORY, replace(counted, around=0), kin, 48, 48) == (False, "other-heading")
+
+
 def test_a_small_part_of_a_page_counts_only_if_the_rest_is_alike() -> None:
     part = page(text=600, shown=9000)
     for kin, most in ((HOST, 9), (VALUE, 9), (QUERY, 12), (VERSIONS, 18), (DOMAIN, 18)):
@@ -305,9 +319,9 @@ def test_pages_without_facts_are_judged_by_distance() -> None:
 
 def test_thresholds_follow_the_distance_of_the_recipe() -> None:
     long, other = STORY.to_bytes(), RELEASE.to_bytes()
-    address = "http://a.com/"
-    assert Rule(3)(address, long, address, other, 1) == Ruling(True, "long-text")
-    assert Rule(3)(address, long, address, other, 2) == Ruling(False, "other-heading")
+    one, two = "http://a.com/1.html", "http://a.com/2.html"
+    assert Rule(3)(one, long, two, other, 1) == Ruling(True, "long-text")
+    assert Rule(3)(one, long, two, other, 2) == Ruling(False, "other-heading")
 
 
 def test_pages_beyond_k_are_far_whichever_of_them_is_thin() -> None:
