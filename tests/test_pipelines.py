@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
+import pytest
 from scrapy import Request, Spider
 from scrapy.exceptions import DropItem
 
@@ -186,10 +187,17 @@ def test_item_that_repeats_the_page_it_comes_from_passes_at_once(crawl: Any, sit
     assert crawled.stat("items_skipped") == 0
 
 
+@pytest.mark.parametrize("pause", [0, 0.5])
 def test_items_of_which_a_later_pipeline_leaves_nothing_are_stored_with_the_last_of_their_page(
-    crawl: Any, site: Any
+    crawl: Any, site: Any, pause: float
 ) -> None:
     """A pipeline that stores items often does not return them."""
+
+    class Before:
+        async def process_item(self, item: Any, spider: Any = None) -> Any:
+            if "b.example" in item["url"]:
+                await asyncio.sleep(pause)
+            return item
 
     class Storage:
         stored: ClassVar[list[str]] = []
@@ -204,7 +212,7 @@ def test_items_of_which_a_later_pipeline_leaves_nothing_are_stored_with_the_last
         for number, text in enumerate(texts)
     ]
     # A copy that waits for the end of the crawl is let through after the lease.
-    settings = {**TEXT, "ITEM_PIPELINES": {Storage: 900}, "SIMHASH_LEASE": 5}
+    settings = {**TEXT, "ITEM_PIPELINES": {Before: 1, Storage: 900}, "SIMHASH_LEASE": 5}
     crawled = crawl(Items, settings=settings, site=site, items=items)
     assert sorted(Storage.stored) == [f"http://a.example/{number}" for number in range(3)]
     assert crawled.stat("items_dropped") == 3

@@ -71,6 +71,7 @@ class NearDuplicatePipeline:
 
     async def _let_through(self, item: Any, spider: Spider | None = None) -> Any:
         response = self._filter.passing.enter(item)
+        self._end_those_of(response)
         try:
             return await self._judged(item, response)
         finally:
@@ -148,16 +149,20 @@ class NearDuplicatePipeline:
         return None
 
     def _item_ended(self, item: Any, response: object, signal: object) -> None:
-        is_last = self._filter.passing.end(item, response)
+        self._filter.passing.end(item, response)
         # A pipeline may have changed the key of the item, or made another item with the same key.
         own, claims = self._key(item), self._claimed
         same = [claim for claim in claims if claim.item is item]
         same = same or [claim for claim in claims if claim.key == own]
         for claim in same[:1]:
             self._end(claim, failed=signal is signals.item_error)
-        if is_last:
-            # Another item, or None, was made of each that is left; one that failed is its own.
-            for claim in [claim for claim in claims if claim.response is response]:
+        self._end_those_of(response)
+
+    def _end_those_of(self, response: object) -> None:
+        """End the claims of a response of which another item, or None, was made."""
+        if self._filter.passing.all_have_ended(response):
+            # One that failed is its own.
+            for claim in [claim for claim in self._claimed if claim.response is response]:
                 self._end(claim, failed=False)
 
     def _end(self, claim: _Claimed, *, failed: bool) -> None:

@@ -37,14 +37,18 @@ class PassingItems:
         if response is not None:
             self._held[response] -= 1
 
-    def end(self, item: object, response: object) -> bool:
-        """Note that an item of a response has ended; return whether all that passed have."""
+    def end(self, item: object, response: object) -> None:
+        """Note that an item of a response has ended."""
         # A pipeline before ours may have dropped it, and another item may get its identity.
         self._response_of.pop(id(item), None)
         if not isinstance(response, Response) or response not in self._numbers:
-            return False  # an item of a start method or an errback
+            return  # an item of a start method or an errback
         self._numbers[response] -= 1
-        is_last = self._numbers[response] == self._held[response]
         if not self._numbers[response]:
             del self._numbers[response], self._held[response]
-        return is_last
+
+    def all_have_ended(self, response: object) -> bool:
+        """Return whether all items of a response that have passed our pipeline have ended."""
+        if not isinstance(response, Response):
+            return False
+        return self._numbers[response] == self._held[response]
