@@ -93,10 +93,15 @@ def test_item_with_half_a_character_in_its_key_is_compared(crawl: Any, site: Any
     assert crawled.stat("items_dropped") == 2
 
 
-def test_item_without_key_or_text_passes(crawl: Any, site: Any) -> None:
+def test_item_without_key_or_text_passes_and_the_summary_names_the_field(
+    crawl: Any, site: Any, caplog: Any
+) -> None:
+    caplog.set_level("INFO")
     items = [{"url": "http://a.example/1"}, {"text": article(1)}, {"text": article(1)}]
     crawled = crawl(Items, settings=TEXT, site=site, items=items)
     assert len(crawled.items) == crawled.stat("items_skipped") == 3
+    assert "1 of those: no text in the field 'text'" in caplog.text
+    assert "2 of those: no key in the field 'url'" in caplog.text
 
 
 def test_item_whose_key_is_no_address_passes(crawl: Any, site: Any) -> None:

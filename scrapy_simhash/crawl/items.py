@@ -80,9 +80,13 @@ class NearDuplicatePipeline:
     async def _judged(self, item: Any, response: Response | None) -> Any:
         progress, counts = self._filter.progress, self._filter.counts
         page = self._page(response)
-        key = self._key(item)
-        if key is None or (body := self._body(item)) is None:
+        if (key := self._key(item)) is None:
             counts["items_skipped"] += 1
+            counts["items_skipped/no_key"] += 1
+            return item
+        if (body := self._body(item)) is None:
+            counts["items_skipped"] += 1
+            counts["items_skipped/no_text"] += 1
             return item
         if key in progress:
             return item

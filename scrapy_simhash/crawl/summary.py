@@ -181,10 +181,8 @@ class Summary:
         lines += _counted(
             self._counts["spared/skipped"], "more not sent, spared by their addresses"
         )
-        if self._settings.has_items:
-            lines.append("Items")
-            for name, words in _ITEMS.items():
-                lines += _counted(self._counts[name], words)
+        if self._settings.has_items and (items := self._of_items()):
+            lines += ["Items", *items]
         if self._judged:
             lines += self._host_table()
         if self._log is not None:
@@ -192,6 +190,17 @@ class Summary:
                 f"What each repeats: scrapy simhash report {shlex.quote(str(self._log.path))}"
             )
         return "\n".join(lines)
+
+    def _of_items(self) -> list[str]:
+        settings = self._settings
+        texts = filter(None, (settings.item_text_field, settings.item_html_field))
+        words = {
+            **_ITEMS,
+            "items_skipped/no_key": f"of those: no key in the field {settings.item_key_field!r}",
+            "items_skipped/no_text": "of those: no text in the field "
+            + " or ".join(map(repr, texts)),
+        }
+        return [line for name in words for line in _counted(self._counts[name], words[name])]
 
     def _host_table(self) -> list[str]:
         rows = self._hosts.largest(_HOSTS)
