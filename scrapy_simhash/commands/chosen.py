@@ -49,7 +49,10 @@ def index_url(options: argparse.Namespace, settings: BaseSettings) -> str:
     if options.index and ":" not in url.partition("/")[0]:
         url = "sqlite:///" + quote(str(Path(url).absolute()))
     if url.startswith("memory:") and not options.index:
-        raise UsageError("name the index with --index URL, or with -s SIMHASH_INDEX_URL=URL")
+        raise UsageError(
+            "name the index with --index URL, or that of a job with -s JOBDIR=FOLDER, because one "
+            "in memory ends with its crawl"
+        )
     if url.startswith(("redis", "unix")) and "socket_timeout=" not in url:
         # A crawl does not wait for a slow Redis; an operator does.
         url += f"{'&' if '?' in url else '?'}socket_timeout=30"

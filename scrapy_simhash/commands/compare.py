@@ -125,7 +125,9 @@ def _side(name: str, as_text: bool, recipe: Recipe, settings: BaseSettings) -> _
     elif as_text:
         return _text(name, name, recipe)
     else:
-        raise UsageError(f"{name}: no such file (for a text, give --text)")
+        raise UsageError(
+            f"{name}: no such file; an address has http:// before it, a text needs --text"
+        )
     if len(body) > most or not issubclass(kind, HtmlResponse):
         reason: SkipReason = "too_large" if len(body) > most else "not_html"
         return _Side(key, Extraction(""), PageAnalysis(None, reason=reason))

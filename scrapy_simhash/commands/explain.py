@@ -48,7 +48,9 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     with suppress(UsageError):
         logs = log_paths(options.log, settings)
     if url is None and not logs:
-        raise UsageError("name the index with --index URL, or a dedup log with --log FILE")
+        raise UsageError(
+            "name a dedup log with --log FILE, or the index with --index URL or -s JOBDIR=FOLDER"
+        )
     names = keys_of(options.page)
     last, repeating = _read(logs, names, options.page)
     lines = [options.page]

@@ -60,8 +60,11 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     patterns = [row for bound, row in found if bound]
     if options.export:
         say(_export(options.export, patterns))
+    elif listed := found if options.all else [(bound, row) for bound, row in found if bound]:
+        say(_listed(listed))
     else:
-        say(_listed([(bound, row) for bound, row in found if bound or options.all]))
+        learned = count(len(found), "signature")
+        say([f"no pattern among {learned}{'; --all lists them' if found else ''}"])
     return 0 if patterns or (options.all and found) else 1
 
 

@@ -190,7 +190,7 @@ def test_a_page_that_a_crawl_finds_too_large_is_not_compared(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["no such.html", "PAGE"], "no such file (for a text, give --text)"),
+        (["www.example.com/a", "PAGE"], "no such file; an address has http:// before it"),
         (["http://127.0.0.1:1/", "PAGE"], "http://127.0.0.1:1/"),
         (["PAGE", "http://["], "http://[: "),
         (["PAGE", "http://user:12#s3cret@host/"], "is not fetched"),

@@ -54,6 +54,15 @@ def test_marks_change_what_is_a_pattern(url: str, capsys: Any) -> None:
     assert f"a.test{PRINT} (forbidden)" in listed(url, capsys, "--all")
 
 
+def test_where_nothing_is_a_pattern_a_line_says_so(url: str, capsys: Any) -> None:
+    simhash(
+        "patterns", "--index", url, "--forbid", "a.test" + SESSION, "--forbid", "a.test" + PRINT
+    )
+    capsys.readouterr()
+    assert simhash("patterns", "--index", url) == 1
+    assert capsys.readouterr().out == "no pattern among 3 signatures; --all lists them\n"
+
+
 def test_a_forgotten_signature_is_gone(url: str, capsys: Any) -> None:
     assert simhash("patterns", "--index", url, "--forget", "a.test" + PRINT) == 0
     assert simhash("patterns", "--index", url, "--forget", "a.test" + PRINT) == 1
