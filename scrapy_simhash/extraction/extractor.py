@@ -106,8 +106,9 @@ def load_extractor(name: str) -> Callable[[Any], str | Extraction]:
     try:
         found: Any = getattr(import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
+        why = f" ({error})" if module else ""
         raise ValueError(
-            f"no extractor {name!r} ({error}): use {', '.join(EXTRACTORS)}"
+            f"no extractor {name!r}{why}: use {', '.join(EXTRACTORS)}"
             " or the import path of a callable"
         ) from error
     if not callable(found):
