@@ -7,7 +7,6 @@ from contextlib import closing
 
 import pytest
 
-from scrapy_simhash.analysis.page import analyse_html, analyse_text
 from scrapy_simhash.detector import NearDuplicateDetector, spec_of
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.index import open_index
@@ -86,12 +85,3 @@ def test_short_text_is_skipped_and_never_a_duplicate(
     for key in ("a", "b"):
         verdict = detector.check_text(text, key=key)
         assert (verdict.kind, verdict.reason) == ("skipped", "too_short")
-
-
-def test_page_without_text_is_empty() -> None:
-    assert analyse_html("<html><body><br></body></html>", RECIPE).reason == "empty"
-
-
-def test_length_is_counted_in_letters_and_digits() -> None:
-    assert analyse_text("a1 " * 50, RECIPE).fingerprint is not None
-    assert analyse_text("- " * 500, RECIPE).fingerprint is None

@@ -10,10 +10,6 @@ from w3lib.url import canonicalize_url
 from scrapy_simhash.keys import page_key, page_scope
 
 
-def test_key_is_the_canonical_url() -> None:
-    assert page_key("http://a.example/p?b=2&a=1#top") == page_key("http://a.example/p?a=1&b=2")
-
-
 def test_key_of_a_post_has_its_method_and_a_digest_of_its_body() -> None:
     keys = {
         page_key("http://a.example/p"),
@@ -50,8 +46,8 @@ def test_scope_separates_by_domain_or_host(url: str, domain: str, host: str) -> 
 )
 @example("http://a.example:80/a/../b//c/./d.html")
 @example("http://a.example:080/")
-@example("http://a.example/%7Euser/?b=2&a=1")
-def test_key_is_the_canonical_url_whatever_way_it_is_found(url: str) -> None:
+@example("http://a.example/%7Euser/?b=2&a=1#top")
+def test_key_is_the_canonical_url(url: str) -> None:
     try:
         canonical = canonicalize_url(url)
     except ValueError:

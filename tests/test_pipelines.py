@@ -16,25 +16,8 @@ from scrapy.exceptions import DropItem
 from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl import items as items_module
 from scrapy_simhash.index import open_existing
+from tests.crawl.spiders import TEXT, Items
 from tests.pages import article, edited, html
-
-
-class Items(Spider):
-    """Yields the items it is given from one page that has nothing of its own to compare."""
-
-    name = "items"
-
-    def __init__(self, site: Any, items: list[dict[str, Any]]) -> None:
-        super().__init__()
-        site.pages["/list"] = html("A list.")
-        self.start_urls = [site.url + "/list"]
-        self.items = items
-
-    def parse(self, response: Any) -> Any:
-        yield from self.items
-
-
-TEXT = {"SIMHASH_ITEM_TEXT_FIELD": "text"}
 
 
 def urls(crawled: Any) -> list[str]:

@@ -15,8 +15,7 @@ from scrapy_simhash.commands import SUBCOMMANDS
 from scrapy_simhash.commands.output import aligned, progress
 from tests.commands.running import scrapy, simhash
 from tests.pages import article
-from tests.report.lines import line
-from tests.report.test_figures import write
+from tests.report.lines import line, write
 
 
 def test_help_names_every_subcommand_and_teaches_each(tmp_path: Path) -> None:

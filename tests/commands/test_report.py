@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from tests.commands.running import ROOT, scrapy, simhash
-from tests.report.lines import copy, line
-from tests.report.test_figures import write
+from tests.report.lines import copy, line, write
 
 
 @pytest.fixture

@@ -20,20 +20,11 @@ from scrapy_simhash.detector import spec_of
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Arrival, Index
-from tests.crawl.test_copies import answering
-from tests.crawl.test_crawl import Pages, paths
+from tests.crawl.spiders import Pages, answering, paths
 from tests.pages import article, html
 
 Opened = Callable[..., Index]
 RECIPE = named_recipe("default")
-
-
-@pytest.fixture
-def articles(site: Any) -> Any:
-    for number in range(3):
-        site.pages[f"/{number}"] = html(article(number))
-        site.pages[f"/{number}/copy"] = html(article(number))
-    return site
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.index.contract import Index, IndexSpec, StoreMismatch, StoreUnavailable
 from scrapy_simhash.settings import FilterSettings
 from tests import servers
-from tests.crawl.test_crawl import ONE_AT_A_TIME, Pages, check_sum, is_settled, paths, until
+from tests.crawl.spiders import ONE_AT_A_TIME, Pages, check_sum, is_settled, paths, until
 from tests.pages import article, edited, html
 
 URL = "redis://nowhere.example/0"

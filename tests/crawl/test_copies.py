@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
 from typing import Any, ClassVar
 
 import pytest
@@ -15,7 +14,7 @@ from scrapy.core.scheduler import Scheduler
 from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.copies import ASKED_AT_ONCE, COPIES_OF_ONE, Copies
 from scrapy_simhash.index.contract import Unsettled
-from tests.crawl.test_crawl import Pages, paths, until
+from tests.crawl.spiders import FailingLate, Pages, answering, paths, until
 from tests.pages import article, html
 
 
@@ -73,42 +72,6 @@ def test_index_is_asked_about_a_bounded_number_of_originals_each_in_its_turn() -
 
 
 # Whole crawls.
-
-
-@pytest.fixture
-def articles(site: Any) -> Any:
-    for number in range(3):
-        site.pages[f"/{number}"] = html(article(number))
-        site.pages[f"/{number}/copy"] = html(article(number))
-    return site
-
-
-class FailingLate(Pages):
-    """Fails with a page as soon as a copy waits on it."""
-
-    async def start(self) -> AsyncIterator[Any]:
-        yield Request(self.base + "/0")
-        await until(lambda: self.counted("unique"))
-        yield Request(self.base + "/0/copy")
-
-    async def parse(self, response: Any) -> Any:
-        if response.url.endswith("/0"):
-            await until(lambda: self.counted("dropped"))
-            raise RuntimeError("too late")
-        yield {"path": response.url.removeprefix(self.base)}
-
-
-def answering(site: Any, path: str, *answers: Any) -> list[Any]:
-    """Have a path answered otherwise after the first request, one after the other; return those."""
-    usual = 200, {"Content-Type": "text/html"}, site.pages[path]
-    requests: list[Any] = []
-
-    def answer(request: Any) -> Any:
-        requests.append(request)
-        return answers[len(requests) - 2] if 2 <= len(requests) < len(answers) + 2 else usual
-
-    site.pages[path] = answer
-    return requests
 
 
 @pytest.mark.parametrize(

@@ -7,62 +7,30 @@ import gc
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from scrapy import Request, Spider
+from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 
 from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.filter import CrawlFilter
-from scrapy_simhash.crawl.progress import Progress
 from scrapy_simhash.index.contract import StoreDamaged, StoreUnavailable
 from scrapy_simhash.index.local import LocalIndex
-from tests.pages import article, edited, html
-
-ONE_AT_A_TIME = {"CONCURRENT_REQUESTS": 1}
-
-
-class Pages(Spider):
-    """Crawls paths of a site in their order; yields the URL of each page that gets through."""
-
-    name = "pages"
-
-    def __init__(self, site: Any, paths: list[str], meta: dict[str, Any] | None = None) -> None:
-        super().__init__()
-        self.base, self.paths, self.meta = site.url, paths, meta or {}
-
-    async def start(self) -> AsyncIterator[Any]:
-        for place, path in enumerate(self.paths):
-            yield Request(self.base + path, dont_filter=True, meta=dict(self.meta), priority=-place)
-
-    def parse(self, response: Any) -> Any:
-        yield {"path": response.url.removeprefix(self.base), "page": response.meta["simhash"]}
-
-    def counted(self, stat: str) -> int:
-        return int(self.crawler.stats.get_value(f"simhash/{stat}", 0))
-
-
-def is_settled(progress: Progress) -> bool:
-    """Return whether nothing is in progress, and nothing that has ended is left to be told."""
-    return not (progress._parts or progress._failed or progress._delivered)
-
-
-async def until(holds: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 15
-    while not holds() and time.monotonic() < deadline:
-        await asyncio.sleep(0.02)
-
-
-class Following(Pages):
-    """Follows the links of each page that gets through."""
-
-    def parse(self, response: Any) -> Any:
-        yield from super().parse(response)
-        yield from response.follow_all(css="a")
+from tests.crawl.spiders import (
+    ONE_AT_A_TIME,
+    FailingLate,
+    Following,
+    Pages,
+    check_sum,
+    is_settled,
+    paths,
+    until,
+)
+from tests.pages import article, html
 
 
 def downloaded(engine: Any, request: Request) -> Any:
@@ -70,30 +38,6 @@ def downloaded(engine: Any, request: Request) -> Any:
     if hasattr(engine, "download_async"):
         return engine.download_async(request)
     return maybe_deferred_to_future(engine.download(request))  # Scrapy 2.13
-
-
-def paths(crawled: Any) -> list[str]:
-    return [item["path"] for item in crawled.items]
-
-
-def check_sum(crawled: Any) -> None:
-    assert crawled.stat("responses") == sum(
-        crawled.stat(kind) for kind in ("unique", "duplicate", "revisit", "skipped")
-    )
-
-
-@pytest.fixture
-def twins(site: Any) -> Any:
-    """Two pages with almost the same text, in different templates, and one of its own."""
-    text = article(1)
-    site.pages = {
-        "/first": html(text, links=("/after-first",)),
-        "/second": html(edited(text, 2), links=("/after-second",)),
-        "/other": html(article(3)),
-        "/after-first": html(article(4)),
-        "/after-second": html(article(5)),
-    }
-    return site
 
 
 def test_near_duplicate_is_dropped_and_names_its_original(crawl: Any, twins: Any) -> None:
@@ -372,22 +316,10 @@ def test_twin_of_a_page_that_fails_gets_through(
 
 
 def test_duplicate_that_waits_on_a_slow_page_is_crawled_again_if_that_fails(
-    crawl: Any, twins: Any
+    crawl: Any, articles: Any
 ) -> None:
-    class Slow(Pages):
-        async def start(self) -> AsyncIterator[Any]:
-            yield Request(self.base + "/first")
-            await until(lambda: self.counted("unique"))
-            yield Request(self.base + "/second")
-
-        async def parse(self, response: Any) -> Any:
-            if response.url.endswith("/first"):
-                await until(lambda: self.counted("dropped"))
-                raise RuntimeError("too late")
-            yield {"path": response.url.removeprefix(self.base)}
-
-    crawled = crawl(Slow, site=twins, paths=[])
-    assert paths(crawled) == ["/second"]
+    crawled = crawl(FailingLate, site=articles, paths=[])
+    assert paths(crawled) == ["/0/copy"]
     assert crawled.stat("dropped") == 1
     assert crawled.stat("crawled_again") == 1
 

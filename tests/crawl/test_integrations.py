@@ -11,20 +11,7 @@ import pytest
 from scrapy import Request
 
 from tests import servers
-from tests.crawl.test_crawl import ONE_AT_A_TIME, Pages, check_sum, paths
-from tests.pages import article, edited, html
-
-
-@pytest.fixture
-def twins(site: Any) -> Any:
-    text = article(1)
-    site.pages = {
-        "/first": html(text),
-        "/second": html(edited(text, 2)),
-        "/other": html(article(3)),
-    }
-    return site
-
+from tests.crawl.spiders import ONE_AT_A_TIME, Pages, check_sum, paths
 
 ALL = ["/first", "/second", "/other"]
 KEPT = ["/first", "/other"]

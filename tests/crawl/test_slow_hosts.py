@@ -9,7 +9,7 @@ import pytest
 
 from scrapy_simhash.crawl import slow_hosts
 from scrapy_simhash.crawl.slow_hosts import MOST, PAUSE, TIMEOUTS, SlowHosts
-from tests.crawl.test_crawl import ONE_AT_A_TIME, Pages
+from tests.crawl.spiders import ONE_AT_A_TIME, Pages
 from tests.pages import article, html
 
 

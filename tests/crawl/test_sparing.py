@@ -16,7 +16,7 @@ from scrapy.core.scheduler import Scheduler
 
 from scrapy_simhash.exceptions import SparedPage
 from scrapy_simhash.url_patterns import open_patterns
-from tests.crawl.test_crawl import Pages
+from tests.crawl.spiders import Pages
 from tests.pages import article, html
 
 NUMBER = 60

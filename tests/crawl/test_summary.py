@@ -21,21 +21,16 @@ from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index.contract import Match
 from scrapy_simhash.report.dedup_log import LogLine, read_log
 from scrapy_simhash.settings import FilterSettings
-from tests.crawl.test_crawl import ONE_AT_A_TIME, Pages, until
+from tests.crawl.spiders import ONE_AT_A_TIME, TEXT, Items, Pages, until
 from tests.pages import article, edited, html
-from tests.test_pipelines import TEXT, Items
+
+PATHS = ["/first", "/second", "/other", "/image"]
 
 
 @pytest.fixture
-def twins(site: Any) -> Any:
-    text = article(1)
-    site.pages = {
-        "/first": html(text),
-        "/second": html(edited(text, 2)),
-        "/other": html(article(3)),
-        "/image": (200, {"Content-Type": "image/png"}, b"\x89PNG\r\n\x1a\n" * 50),
-    }
-    return site
+def twins(twins: Any) -> Any:
+    twins.pages["/image"] = 200, {"Content-Type": "image/png"}, b"\x89PNG\r\n\x1a\n" * 50
+    return twins
 
 
 @pytest.fixture
@@ -49,7 +44,7 @@ def lines(log: Path) -> dict[str, LogLine]:
 
 def test_every_judged_page_is_one_line(crawl: Any, twins: Any, log: Path) -> None:
     settings = {**ONE_AT_A_TIME, "SIMHASH_LOG": str(log), "HTTPERROR_ALLOW_ALL": True}
-    crawled = crawl(Pages, settings=settings, site=twins, paths=[*twins.pages, "/first", "/gone"])
+    crawled = crawl(Pages, settings=settings, site=twins, paths=[*PATHS, "/first", "/gone"])
     verdicts = Counter(line.verdict for line in read_log([log]))
     assert verdicts == {"unique": 2, "duplicate": 1, "revisit": 1, "skipped": 2}
     assert verdicts.total() == crawled.stat("responses")
@@ -136,26 +131,8 @@ def test_log_that_cannot_be_written_costs_no_page_and_one_warning(
     assert "the crawl goes on" in warnings[0].getMessage()
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "says"),
-    [
-        ("SIMHASH_LOG", "pyproject.toml/log", "pyproject.toml"),
-        ("SIMHASH_LOG", 3.5, "no path of a file"),
-        ("SIMHASH_LOG", "a\0b", "no path of a file"),
-        ("SIMHASH_LOG_SIZE", 10, "at least 10000"),
-        ("SIMHASH_LOG_TEXT", -1, "at least 0"),
-    ],
-)
-def test_unusable_setting_is_named_in_one_line(name: str, value: Any, says: str) -> None:
-    with pytest.raises(SettingError) as caught:
-        FilterSettings.from_settings(Settings({name: value}))
-    assert str(caught.value).startswith(name + ": ")
-    assert says in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
 def test_summary_at_the_end_accounts_for_every_page(crawl: Any, twins: Any, caplog: Any) -> None:
-    crawl(Pages, settings=ONE_AT_A_TIME, site=twins, paths=list(twins.pages))
+    crawl(Pages, settings=ONE_AT_A_TIME, site=twins, paths=PATHS)
     summary = summary_of(caplog)
     rows = [row.split() for row in summary.splitlines()]
     assert rows[0] == "Near-duplicates: 4 pages judged".split()
@@ -242,8 +219,7 @@ def test_line_each_minute_says_how_the_crawl_goes(
             await until(lambda: " a minute), " in caplog.text)
 
     twins.pages["/sibling"] = html(article(1, 150), title="Another release")
-    paths = [*twins.pages]
-    crawl(Slow, settings=ONE_AT_A_TIME, site=twins, paths=paths)
+    crawl(Slow, settings=ONE_AT_A_TIME, site=twins, paths=[*PATHS, "/sibling"])
     lines = [r for r in caplog.records if " a minute), " in r.getMessage()]
     assert lines[0].levelname == "INFO"
     assert lines[0].getMessage() == (

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from scrapy_simhash.report.dedup_log import LogLine, host_of
+from scrapy_simhash.report.dedup_log import Line, LogLine, host_of, read_lines, to_json
+from scrapy_simhash.report.figures import Figures, read_figures
+
+# What a stranger may write into a page or an address.
+HOSTILE = [
+    "</script><script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "javascript:alert(1)",
+    "' onmouseover='alert(1)",
+    "<!--", "]]>", "&lt;script&gt;", "\u202egnp.exe", "\x00\x1b[31m", "\ud800",
+]  # fmt: skip
 
 
 def line(**values: Any) -> LogLine:
@@ -34,3 +46,12 @@ def copy(url: str, original: str, distance: int = 0, **values: Any) -> LogLine:
         **{"verdict": "duplicate", "action": "drop", "url": url, "original": original,
            "distance": distance, **values}
     )  # fmt: skip
+
+
+def write(path: Path, lines: Sequence[Line]) -> Path:
+    path.write_text("".join(to_json(each) + "\n" for each in lines), "utf-8")
+    return path
+
+
+def figures_of(path: Path) -> Figures:
+    return read_figures(lambda: read_lines([path]))

@@ -13,9 +13,7 @@ import pytest
 from scrapy_simhash.report.dedup_log import LogLine, SparedLine
 from scrapy_simhash.report.page import render
 from tests.pages import article, edited
-from tests.report.lines import copy, line
-from tests.report.test_figures import figures_of, write
-from tests.report.test_page import HOSTILE
+from tests.report.lines import HOSTILE, copy, figures_of, line, write
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright for Python")
 CHROMIUM = next(

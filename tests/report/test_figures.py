@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,12 @@ from hypothesis import strategies as st
 from scrapy_simhash.report import patterns
 from scrapy_simhash.report.dedup_log import (
     CrawlStart,
-    Line,
     LogLine,
     SparedLine,
-    read_lines,
     to_json,
 )
-from scrapy_simhash.report.figures import Figures, read_figures
-from tests.report.lines import copy, line
+from scrapy_simhash.report.figures import Figures
+from tests.report.lines import copy, figures_of, line, write
 
 HOSTS = [f"host{number}.example" for number in range(4)]
 URLS = st.builds("http://{}/{}".format, st.sampled_from(HOSTS), st.integers(0, 9))
@@ -43,15 +40,6 @@ LINES = st.lists(
     ),
     max_size=60,
 )
-
-
-def write(path: Path, lines: Sequence[Line]) -> Path:
-    path.write_text("".join(to_json(each) + "\n" for each in lines), "utf-8")
-    return path
-
-
-def figures_of(path: Path) -> Figures:
-    return read_figures(lambda: read_lines([path]))
 
 
 @given(LINES)

@@ -17,7 +17,7 @@ from scrapy_simhash.report.figures import Figures
 from scrapy_simhash.report.page import render
 from scrapy_simhash.report.words import clipped, count, duration, percent, size
 from tests.pages import article
-from tests.report.lines import copy, line
+from tests.report.lines import HOSTILE, copy, line
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 
@@ -56,15 +56,6 @@ class Structure(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self.open and self.open[-1] not in ("script", "style"):
             self.text += data
-
-
-HOSTILE = [
-    "</script><script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "javascript:alert(1)",
-    "' onmouseover='alert(1)",
-    "<!--", "]]>", "&lt;script&gt;", "\u202egnp.exe", "\x00\x1b[31m", "\ud800",
-]  # fmt: skip
 
 
 def test_nothing_of_the_log_becomes_markup() -> None:

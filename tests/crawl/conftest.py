@@ -1,0 +1,31 @@
+"""Sites that whole crawls are made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.pages import article, edited, html
+
+
+@pytest.fixture
+def twins(site: Any) -> Any:
+    """Two pages with almost the same text, in different templates, and one of its own."""
+    text = article(1)
+    site.pages = {
+        "/first": html(text, links=("/after-first",)),
+        "/second": html(edited(text, 2), links=("/after-second",)),
+        "/other": html(article(3)),
+        "/after-first": html(article(4)),
+        "/after-second": html(article(5)),
+    }
+    return site
+
+
+@pytest.fixture
+def articles(site: Any) -> Any:
+    for number in range(3):
+        site.pages[f"/{number}"] = html(article(number))
+        site.pages[f"/{number}/copy"] = html(article(number))
+    return site

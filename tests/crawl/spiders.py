@@ -1,0 +1,110 @@
+"""Spiders of whole crawls, and what tests ask of them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from scrapy import Request, Spider
+
+from scrapy_simhash.crawl.progress import Progress
+from tests.pages import html
+
+ONE_AT_A_TIME = {"CONCURRENT_REQUESTS": 1}
+
+
+class Pages(Spider):
+    """Crawls paths of a site in their order; yields the URL of each page that gets through."""
+
+    name = "pages"
+
+    def __init__(self, site: Any, paths: list[str], meta: dict[str, Any] | None = None) -> None:
+        super().__init__()
+        self.base, self.paths, self.meta = site.url, paths, meta or {}
+
+    async def start(self) -> AsyncIterator[Any]:
+        for place, path in enumerate(self.paths):
+            yield Request(self.base + path, dont_filter=True, meta=dict(self.meta), priority=-place)
+
+    def parse(self, response: Any) -> Any:
+        yield {"path": response.url.removeprefix(self.base), "page": response.meta["simhash"]}
+
+    def counted(self, stat: str) -> int:
+        return int(self.crawler.stats.get_value(f"simhash/{stat}", 0))
+
+
+class FailingLate(Pages):
+    """Fails with a page as soon as a copy waits on it."""
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield Request(self.base + "/0")
+        await until(lambda: self.counted("unique"))
+        yield Request(self.base + "/0/copy")
+
+    async def parse(self, response: Any) -> Any:
+        if response.url.endswith("/0"):
+            await until(lambda: self.counted("dropped"))
+            raise RuntimeError("too late")
+        yield {"path": response.url.removeprefix(self.base)}
+
+
+class Following(Pages):
+    """Follows the links of each page that gets through."""
+
+    def parse(self, response: Any) -> Any:
+        yield from super().parse(response)
+        yield from response.follow_all(css="a")
+
+
+class Items(Spider):
+    """Yields the items it is given from one page that has nothing of its own to compare."""
+
+    name = "items"
+
+    def __init__(self, site: Any, items: list[dict[str, Any]]) -> None:
+        super().__init__()
+        site.pages["/list"] = html("A list.")
+        self.start_urls = [site.url + "/list"]
+        self.items = items
+
+    def parse(self, response: Any) -> Any:
+        yield from self.items
+
+
+TEXT = {"SIMHASH_ITEM_TEXT_FIELD": "text"}
+
+
+def answering(site: Any, path: str, *answers: Any) -> list[Any]:
+    """Have a path answered otherwise after the first request, one after the other; return those."""
+    usual = 200, {"Content-Type": "text/html"}, site.pages[path]
+    requests: list[Any] = []
+
+    def answer(request: Any) -> Any:
+        requests.append(request)
+        return answers[len(requests) - 2] if 2 <= len(requests) < len(answers) + 2 else usual
+
+    site.pages[path] = answer
+    return requests
+
+
+async def until(holds: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 15
+    while not holds() and time.monotonic() < deadline:
+        await asyncio.sleep(0.02)
+
+
+def paths(crawled: Any) -> list[str]:
+    return [item["path"] for item in crawled.items]
+
+
+def is_settled(progress: Progress) -> bool:
+    """Return whether nothing is in progress, and nothing that has ended is left to be told."""
+    return not (progress._parts or progress._failed or progress._delivered)
+
+
+def check_sum(crawled: Any) -> None:
+    assert crawled.stat("responses") == sum(
+        crawled.stat(kind) for kind in ("unique", "duplicate", "revisit", "skipped")
+    )
