@@ -36,7 +36,6 @@ ifdef FULL
 	$(BIN)/python tests/benchmarks/min_length.py
 	$(BIN)/python -m tests.benchmarks.verdict
 	$(BIN)/python -m tests.benchmarks.redis_race
-	$(BIN)/python -m tests.benchmarks.redis_memory --full
 	$(BIN)/python -m tests.benchmarks.redis_speed --full
 	$(BIN)/python -m tests.benchmarks.redis_recall --full
 	$(BIN)/python -m tests.benchmarks.redis_scripts

@@ -7,6 +7,7 @@ import hashlib
 import time
 from collections.abc import Sequence
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 import redis
 
@@ -23,6 +24,9 @@ class Claimer(Protocol):
 
     def claim(self, pages: Sequence[Page]) -> list[bool]:
         """Say of each page whether it became an original."""
+
+    def fill(self, pages: Sequence[Page]) -> None:
+        """Put in pages of which none is near another, without a look."""
 
     def close(self) -> None:
         """Confirm what is left and go."""
@@ -52,7 +56,6 @@ class Ours:
         return admitted
 
     def fill(self, pages: Sequence[Page]) -> None:
-        """Put in pages of which none is near another, as an import does it."""
         now = int(time.time())
         self.index.put([Entry(key, own, "", _facts(key), now) for key, own in pages])
 
@@ -97,7 +100,6 @@ class NaiveSets:
         return admitted
 
     def fill(self, pages: Sequence[Page]) -> None:
-        """Put in pages of which none is near another, without reading: it would take hours."""
         with self._client.pipeline(transaction=False) as write:
             for key, fingerprint in pages:
                 self._add(write, key, fingerprint)
@@ -120,9 +122,10 @@ class Datasketch:
     Each byte of a fingerprint stands for a word, so that near pages share most words.
     """
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, url: str) -> None:
         from datasketch import MinHash, MinHashLSH
 
+        address = urlsplit(url)
         self._make = MinHash
         self._lsh = MinHashLSH(
             threshold=0.8,
@@ -130,23 +133,31 @@ class Datasketch:
             storage_config={
                 "type": "redis",
                 "basename": b"datasketch",
-                "redis": {"host": host, "port": port},
+                "redis": {"host": address.hostname, "port": address.port},
             },
         )
 
     def claim(self, pages: Sequence[Page]) -> list[bool]:
         admitted = []
         for key, fingerprint in pages:
-            minhash = self._make(num_perm=128)
-            minhash.update_batch([bytes(word) for word in enumerate(fingerprint.to_bytes())])
+            minhash = self._minhash(fingerprint)
             admitted.append(not self._lsh.query(minhash))
             if admitted[-1]:
                 self._lsh.insert(key, minhash, check_duplication=False)
         return admitted
 
+    def fill(self, pages: Sequence[Page]) -> None:
+        for key, fingerprint in pages:
+            self._lsh.insert(key, self._minhash(fingerprint), check_duplication=False)
+
     def close(self) -> None:
         with contextlib.suppress(AttributeError):
             self._lsh.keys._redis.close()
+
+    def _minhash(self, fingerprint: Fingerprint) -> Any:
+        minhash = self._make(num_perm=128)
+        minhash.update_batch([bytes(word) for word in enumerate(fingerprint.to_bytes())])
+        return minhash
 
 
 def _facts(key: str) -> bytes:

@@ -7,7 +7,8 @@ page by page, one in calls of 32 pages, 8 clients in threads, 6 in processes. Th
 pages are near-duplicates; originals are confirmed in batches. `server us` is the CPU time of
 redis-server per page, `client us` that of the clients; p50 and p99 are what a call takes in
 microseconds; `bytes` what an original holds in Redis after the filling (its key is an address).
-Naive: a SET for each block value, read and then write.
+Naive: a SET for each block value, read and then write. datasketch: its MinHash LSH, which takes
+milliseconds a page, and its turn only if ``--only`` names it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from tests.benchmarks.redis_measuring import (
     need_redis,
     pages,
 )
-from tests.benchmarks.redis_rivals import NaiveSets, Ours
+from tests.benchmarks.redis_rivals import Claimer, Datasketch, NaiveSets, Ours
 from tests.servers import RedisServer, redis_server
 
 # Calls of each client; their first ones, which open connections and load scripts, do not count.
@@ -51,11 +52,12 @@ class Way:
 
     bits: int
     distance: int
-    options: str | None
+    options: str = ""
+    rival: type[NaiveSets] | type[Datasketch] | None = None
 
-    def claimer(self, url: str) -> Ours | NaiveSets:
-        if self.options is None:
-            return NaiveSets(url)
+    def claimer(self, url: str) -> Claimer:
+        if self.rival is not None:
+            return self.rival(url)
         return Ours(url + self.options, self.bits, self.distance)
 
     def pages(self, number: int, seed: int) -> list[Page]:
@@ -63,11 +65,12 @@ class Way:
 
 
 WAYS = {
-    "naive": Way(64, 3, None),
-    "redis 64/3": Way(64, 3, ""),
+    "naive": Way(64, 3, rival=NaiveSets),
+    "redis 64/3": Way(64, 3),
     "local 64/3": Way(64, 3, "?buckets=local"),
-    "redis 256/48": Way(256, 48, ""),
+    "redis 256/48": Way(256, 48),
     "local 256/48": Way(256, 48, "?buckets=local"),
+    "datasketch": Way(256, 48, rival=Datasketch),
 }
 
 
@@ -139,7 +142,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--full", action="store_true", help="100k, 1M and 10M pages")
     parser.add_argument("--sizes", help="numbers of pages, separated by commas")
-    parser.add_argument("--only", default=";".join(WAYS), help="ways, separated by ;")
+    usual = ";".join(name for name in WAYS if name != "datasketch")
+    parser.add_argument("--only", default=usual, help="ways, separated by ;")
     parser.add_argument("--calls", default=";".join(CALLS), help="some of the calls, the same way")
     options = parser.parse_args()
     need_redis()
@@ -162,7 +166,7 @@ def main() -> None:
                 each = (server.used_memory - empty) / size
                 for number, mode in enumerate(options.calls.split(";"), 1):
                     found = run(way, server, mode, 100 * number)
-                    if way.options is None:
+                    if way.rival is NaiveSets:
                         naive[mode] = found
                     beside = naive.get(mode) if way.bits == 64 else None
                     table.row(
