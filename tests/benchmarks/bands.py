@@ -15,7 +15,6 @@ import argparse
 import sys
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 
@@ -24,10 +23,9 @@ from scrapy_simhash.fingerprint.blocks import Bands
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.offline.pages import SavedPage, read_pages
-from tests.benchmarks.documents import html_of, read_marked, text_of
+from tests.benchmarks.documents import DATA, html_of, read_marked, text_of
 from tests.benchmarks.kinds import make_kinds
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
 # Set -> the most pages that are read of it.
 SETS = {
     "docs-html": 2303,

@@ -1,7 +1,7 @@
 """Crawls real pages from loopback, without the filter and with it: CPU, speed, loop lag, memory.
 
 Run as ``python tests/benchmarks/crawl.py [--full] [--only FILTERS] [--spider NAME] [--requests N]
-[--pages N] [--rounds N] [--json FILE] [--instructions]``.
+[--pages N] [--rounds N] [--instructions]``.
 One process serves the pages of articles-html and of one release of docs-html at full speed; each
 crawl is a process of its own. The crawls of a round follow each other, so that a ratio compares
 neighbours; figures are medians over the rounds, with the least and the most. The first pages are
@@ -30,7 +30,7 @@ import tempfile
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
@@ -48,7 +48,7 @@ FILTERS: dict[str, dict[str, Any]] = {
     "no filter": {"SIMHASH_ENABLED": False},
     "default": {},
     "in a thread": {"SIMHASH_PROCESSES": 0},
-    "2 processes": {"SIMHASH_PROCESSES": 2},
+    "1 process": {"SIMHASH_PROCESSES": 1},
     "sqlite": {"SIMHASH_INDEX_URL": "sqlite:///{folder}/index.sqlite"},
     "light extractor": {"SIMHASH_EXTRACTOR": "tests.benchmarks.crawl.light"},
     "trafilatura": {"SIMHASH_EXTRACTOR": "trafilatura"},
@@ -90,7 +90,6 @@ class Run:
     rss: float
     worker_rss: float
     threads: dict[str, float]
-    stats: dict[str, Any]
 
 
 def read_pages() -> Iterator[tuple[bytes, str]]:
@@ -216,7 +215,7 @@ def _order(
     )
 
 
-def _children() -> list[int]:
+def children() -> list[int]:
     return [
         int(child)
         for thread in Path("/proc/self/task").iterdir()
@@ -246,7 +245,7 @@ def _cpu_of_machine() -> float:
     return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
 
 
-def _rss_of(pid: int | str) -> float:
+def rss_of(pid: int | str) -> float:
     """Return resident memory in MB."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
@@ -283,7 +282,7 @@ class _Meter:
 
     def _now(self) -> tuple[float, ...]:
         usage = resource.getrusage(resource.RUSAGE_SELF)
-        workers = sum(map(_cpu_of, _children()))
+        workers = sum(map(_cpu_of, children()))
         own, server = usage.ru_utime + usage.ru_stime, _cpu_of(self._server)
         return time.perf_counter(), own, workers, server, _cpu_of_machine()
 
@@ -302,8 +301,8 @@ class _Meter:
             "worker_cpu": 1000 * workers / number,
             "server_cpu": 1000 * server / number,
             "others": others / seconds / (os.cpu_count() or 1),
-            "rss": _rss_of("self"),
-            "worker_rss": sum(map(_rss_of, _children())),
+            "rss": rss_of("self"),
+            "worker_rss": sum(map(rss_of, children())),
             "threads": {
                 name: 1000 * (seconds - self._threads_begun.get(name, 0.0)) / number
                 for name, seconds in _cpu_of_threads().items()
@@ -387,8 +386,7 @@ def _run_spider(order: dict[str, Any]) -> None:
         profile.dump_stats(order["profile"])
     else:
         process.start()
-    stats = {name: n for name, n in crawler.stats.get_stats().items() if isinstance(n, int)}
-    Path(folder, "report.json").write_text(json.dumps({**meter.report, "stats": stats}))
+    Path(folder, "report.json").write_text(json.dumps(meter.report))
 
 
 def _table(runs: dict[Case, list[Run]]) -> Iterator[str]:
@@ -431,7 +429,6 @@ def main() -> None:
     parser.add_argument("--requests", type=int, choices=(16, 64), help="at a time, these alone")
     parser.add_argument("--pages", type=int, help="of each crawl; 500, with --full all")
     parser.add_argument("--rounds", type=int, help="how often each; 2, with --full 3")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write every run as JSON too")
     parser.add_argument("--instructions", action="store_true", help="count them, by valgrind")
     parser.add_argument("--order", help=argparse.SUPPRESS)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
@@ -467,9 +464,6 @@ def main() -> None:
     print(f"{count - WARM_UP} pages after {WARM_UP}, medians of {rounds} (least-most)")
     print(f"{os.cpu_count()} cores, load in the last 1/5/15 minutes {load}\n\n{DEFINITIONS}\n")
     print(*_table(runs), sep="\n")
-    if options.json:
-        found = [{"case": case, "run": asdict(r)} for case, all_ in runs.items() for r in all_]
-        options.json.write_text(json.dumps(found, indent=1))
     return None
 
 

@@ -1,6 +1,6 @@
 """Crawls the docs-html set over HTTP on loopback and scores the drops against its labels.
 
-Run as ``python tests/benchmarks/docs_crawl.py [--show N] [--json FILE] [--speed N]``. The three
+Run as ``python tests/benchmarks/docs_crawl.py [--show N]``. The three
 releases of one documentation site are served as three hosts and crawled by the example's ``pages``
 spider with the plugin's defaults, in a process of its own. The data is read from ``../shared/data``
 beside the checkout.
@@ -18,9 +18,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from w3lib.url import canonicalize_url
@@ -200,26 +199,10 @@ def _print_report(crawl: Crawl, result: Score, show: int) -> None:
         print(f"  missed  {a}  {b}")
 
 
-def _print_speed(times: int) -> None:
-    speeds: dict[str, list[float]] = {"without": [], "with": []}
-    for _ in range(times):
-        for name, enabled in (("without", "0"), ("with", "1")):
-            crawl = crawl_docs({"SIMHASH_ENABLED": enabled})
-            speeds[name].append(crawl.stats["downloader/response_count"] / crawl.seconds)
-    for name, runs in speeds.items():
-        print(f"{name:>8} the filter: {median(runs):.0f} pages/s, median of {times}")
-    ratios = [on / off for off, on in zip(speeds["without"], speeds["with"], strict=True)]
-    print(f"   ratio: {median(ratios):.2f}, median of the pairs")
-
-
 def main() -> int:
     """Crawl, score, print; the exit code is 1 when the log has errors or pages are missing."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--show", type=int, default=10, metavar="N", help="list N mistakes a kind")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all of it as JSON too")
-    parser.add_argument(
-        "--speed", type=int, metavar="N", help="crawl N times with and N without the filter instead"
-    )
     parser.add_argument("--order", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.order:
@@ -228,16 +211,9 @@ def main() -> int:
     if not DATA.is_dir():
         print(f"skipped: there is no {DATA}")
         return 0
-    if options.speed:
-        _print_speed(options.speed)
-        return 0
     crawl = crawl_docs()
     result = score(crawl.drops, read_labels())
     _print_report(crawl, result, options.show)
-    if options.json:
-        figures = {"precision": result.precision, "recall": result.recall}
-        whole = {"crawl": asdict(crawl), "score": asdict(result) | figures}
-        options.json.write_text(json.dumps(whole, indent=1))
     return 1 if crawl.errors else 0
 
 

@@ -12,6 +12,8 @@ from scrapy_simhash.offline.datasets import Dataset, read_dataset
 from scrapy_simhash.offline.files import json_lines, unpacked
 from scrapy_simhash.offline.pages import SavedPage
 
+DATA = Path(__file__).parents[3] / "shared" / "data"
+
 
 @dataclass(frozen=True, slots=True)
 class MarkedPage(SavedPage):

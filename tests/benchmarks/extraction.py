@@ -18,15 +18,14 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from lxml import etree
 
 from scrapy_simhash.extraction.charset import utf8_html
 from scrapy_simhash.extraction.extractor import EXTRACTORS, extract
+from tests.benchmarks.documents import DATA
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
 TIMED = ("articles-html", "docs-html", "blog-html", "shops-html")
 TOKEN = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
 LOST = 0.3

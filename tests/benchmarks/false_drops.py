@@ -25,7 +25,6 @@ import argparse
 import math
 import sys
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -36,9 +35,8 @@ from scrapy_simhash.index.neighbours import distances as distances_of
 from scrapy_simhash.offline.datasets import Dataset, read_dataset
 from scrapy_simhash.offline.pages import SavedPage
 from scrapy_simhash.offline.pairs import packed_words
-from tests.benchmarks.documents import html_of, marks_of, read_marked, text_of
+from tests.benchmarks.documents import DATA, html_of, marks_of, read_marked, text_of
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
 SIZES = (100_000, 1_000_000, 10_000_000, 100_000_000)
 BINS = 4096
 ALLOWED = 0.01

@@ -18,7 +18,6 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from itertools import islice
-from pathlib import Path
 
 from simhash import Simhash
 
@@ -28,7 +27,7 @@ from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.fingerprint.recipe import RECIPES, named_recipe
 from scrapy_simhash.fingerprint.segmentation import jieba_tokenizer
 from scrapy_simhash.offline.pages import read_pages
-from tests.benchmarks.documents import html_of
+from tests.benchmarks.documents import DATA, html_of
 
 try:
     from datasketch import MinHash
@@ -39,7 +38,6 @@ try:
 except ImportError:
     rjieba = None
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
 SETS = ("docs-html", "articles-html", "blog-html", "shops-html")
 PAGES = 8  # of each set, every so many pages
 WIDTHS = {64: 3, 128: 22, 256: 48}  # bits -> distance

@@ -29,8 +29,8 @@ from scrapy_simhash.extraction.page import encoded, read_page
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.keys import registered_domain
 from scrapy_simhash.offline.pages import SavedPage
-from tests.benchmarks.documents import html_of, read_marked
-from tests.benchmarks.extraction import DATA, LOST, Likeness, likeness
+from tests.benchmarks.documents import DATA, html_of, read_marked
+from tests.benchmarks.extraction import LOST, Likeness, likeness
 from tests.benchmarks.kinds import make_kinds
 from tests.benchmarks.kinds.templates import own_text, shingles
 

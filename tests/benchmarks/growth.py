@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.crawl import _children, _rss_of
+from tests.benchmarks.crawl import children, rss_of
 
 CHAINS = 64
 WAYS: dict[str, dict[str, Any]] = {
@@ -83,7 +83,7 @@ def _crawl(order: dict[str, Any]) -> None:
         def parse(self, response: Any, n: int) -> Any:
             self.done += 1
             if self.done % (pages // 10) == 0:
-                sizes = _rss_of("self"), sum(map(_rss_of, _children()))
+                sizes = rss_of("self"), sum(map(rss_of, children()))
                 dropped = self.crawler.stats.get_value("simhash/dropped", 0)
                 seconds = time.monotonic() - begun
                 print(json.dumps([self.done, *sizes, dropped, seconds]), flush=True)

@@ -23,7 +23,6 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import get_context
-from pathlib import Path
 from statistics import mean, median
 from zlib import crc32
 
@@ -38,12 +37,11 @@ from scrapy_simhash.offline.datasets import Dataset, read_dataset
 from scrapy_simhash.offline.evaluation import Score
 from scrapy_simhash.offline.pages import SavedPage
 from scrapy_simhash.offline.pairs import packed_words
-from tests.benchmarks.documents import html_of, read_marked, text_of
+from tests.benchmarks.documents import DATA, html_of, read_marked, text_of
 from tests.benchmarks.judging import curve, f1
 from tests.benchmarks.kinds import make_kinds
 from tests.benchmarks.kinds.templates import own_text
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
 SAMPLE = 5  # every fifth page
 FEW_LABELS = 100  # so many labelled pairs are kept all
 SAMPLED_KINDS = 60

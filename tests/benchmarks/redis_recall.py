@@ -23,8 +23,7 @@ from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Entry, IndexSpec
 from scrapy_simhash.offline.pages import read_pages
 from scrapy_simhash.offline.pairs import packed_words
-from tests.benchmarks.bands import DATA
-from tests.benchmarks.documents import html_of
+from tests.benchmarks.documents import DATA, html_of
 from tests.benchmarks.redis_measuring import Table, blocks_of, count, need_redis
 from tests.servers import redis_server
 

@@ -1,11 +1,10 @@
 """Measures what a page takes in each store.
 
-    python -m tests.benchmarks.sizing [--pages 200000] [--bits 256] [--redis URL]
+    python -m tests.benchmarks.sizing [--pages 200000] [--bits 256]
 
 Pages have random fingerprints, block values and facts, and addresses of 60 characters. RAM is the
 growth of the process, a file its size with its journal, Redis the growth of ``used_memory``. Redis
-is measured with the server of the URL, or with one that is started for it; with neither, it is left
-out.
+is left out where there is no redis-server.
 """
 
 from __future__ import annotations
@@ -103,7 +102,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pages", type=int, default=200_000)
     parser.add_argument("--bits", type=int, action="append", choices=BY_BITS)
-    parser.add_argument("--redis", metavar="URL")
     parser.add_argument("--ram", metavar="URL", help=argparse.SUPPRESS)
     options = parser.parse_args()
     specs = {bits: spec_of(RECIPES[BY_BITS[bits]]) for bits in options.bits or BY_BITS}
@@ -114,8 +112,8 @@ def main() -> None:
     heads = ("bits", "memory", "file", "its RAM", "Redis", "buckets=local")
     print("".join(f"{head:>14}" for head in heads))
     with contextlib.ExitStack() as stack:
-        url = options.redis
-        if url is None and servers.PROGRAM is not None:
+        url = None
+        if servers.PROGRAM is not None:
             url = stack.enter_context(servers.redis_server()).url
         for bits, spec in specs.items():
             row = [measured_ram("memory://", bits, options.pages)]

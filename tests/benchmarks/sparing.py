@@ -55,8 +55,8 @@ class Result:
     kinds: dict[str, Counter[str]] = field(default_factory=dict)
 
 
-def replay(visits: Iterable[Visit], learner: Learner, *, watch: bool = False) -> Result:
-    """Ask for the pages of a crawl again; with ``watch`` all of them are fetched."""
+def replay(visits: Iterable[Visit], learner: Learner) -> Result:
+    """Ask for the pages of a crawl again."""
     result = Result()
     first: dict[str, str] = {}  # the key of the fetched original of each page
     seen: set[str] = set()
@@ -77,13 +77,10 @@ def replay(visits: Iterable[Visit], learner: Learner, *, watch: bool = False) ->
             kind["copies spared"] += is_copy
             result.spared += 1
             result.size_spared += visit.size
-            if not watch:
-                continue
+            continue
         original = first.get(visit.page)
-        if visit.page and original is None and not forecast.spared:
+        if visit.page and original is None:
             first[visit.page] = visit.url
-        if watch and forecast.spared:
-            original = visit.page if is_copy else None
         learner.record(forecast, key=visit.url, original=original, size=visit.size)
     result.distinct = len(seen - {""})
     lost = {visit.page: visit for visit in reversed(spared) if visit.page not in first}
@@ -97,7 +94,7 @@ def replay(visits: Iterable[Visit], learner: Learner, *, watch: bool = False) ->
 
 
 def read_visits(path: Path) -> Iterator[Visit]:
-    """Yield the pages of a dedup log; of each page the address that was asked for."""
+    """Yield the pages of a dedup log."""
     with path.open(encoding="utf-8") as lines:
         for line in map(json.loads, lines):
             if line.get("what", "page") != "page" or line.get("reason") == "status":
@@ -105,7 +102,7 @@ def read_visits(path: Path) -> Iterator[Visit]:
             page = line["original"] if line["verdict"] == "duplicate" else line["key"]
             if line["verdict"] == "skipped":
                 page = ""
-            yield Visit(line.get("asked", line["url"]), page, line["bytes"] or 0)
+            yield Visit(line["url"], page, line["bytes"] or 0)
 
 
 ITEMS = 300
@@ -227,18 +224,13 @@ def main() -> int:
     parser.add_argument("what", choices=("made", "replay", "cost"))
     parser.add_argument("logs", nargs="*", type=Path, metavar="LOG")
     parser.add_argument("--share", type=float, default=0.05, help="fetched all the same")
-    parser.add_argument("--first", type=int, metavar="N", help="only the first N pages of a log")
-    parser.add_argument("--watch", action="store_true", help="fetch all, and say what would be")
     options = parser.parse_args()
     if options.what == "cost":
         cost()
         return 0
     crawls = {str(log): list(read_visits(log)) for log in options.logs} or {"made": made_site()}
     for name, visits in crawls.items():
-        learner = Learner(options.share)
-        show(name, replay(visits[: options.first], learner, watch=options.watch))
-        if options.watch:
-            print(f"  watching says: {learner.estimate.spared} spared, {learner.lost} lost")
+        show(name, replay(visits, Learner(options.share)))
     return 0
 
 

@@ -31,11 +31,10 @@ from scrapy_simhash.index.contract import Judge, Ruling, by_distance
 from scrapy_simhash.offline.datasets import Dataset, read_dataset
 from scrapy_simhash.offline.evaluation import Result, scored
 from scrapy_simhash.offline.pairs import near_pairs
-from tests.benchmarks.documents import html_of, read_marked, text_of
+from tests.benchmarks.documents import DATA, html_of, read_marked, text_of
 from tests.benchmarks.kinds import DUPLICATES, make_kinds
 from tests.benchmarks.rivals import MinHashLSH, PypiSimhash
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
 SETS = (
     *("shops-html", "manual-html", "types-html", "blog-html", "docs-html", "traps-html"),
     "news-en",
