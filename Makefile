@@ -21,7 +21,7 @@ docs: $(VENV)/installed-docs
 	$(BIN)/sphinx-build -W -n --keep-going -b html docs out/docs
 
 # A choice of them, in minutes; FULL=1 takes everything, and hours.
-bench: $(VENV)/installed-bench
+bench: $(VENV)/installed-test,bench
 	$(BIN)/python tests/benchmarks/crawl.py $(if $(FULL),--full)
 	$(BIN)/python -m tests.benchmarks.crawl_profile $(if $(FULL),,--pages 400)
 	$(BIN)/python tests/benchmarks/fingerprint.py
@@ -64,20 +64,9 @@ $(VENV)/installed: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	touch $@
 
-$(VENV)/installed-test: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test]"
-	touch $@
-
-$(VENV)/installed-bench: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test,bench]"
-	touch $@
-
-$(VENV)/installed-lint: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[lint]"
-	touch $@
-
-$(VENV)/installed-docs: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+# What stands behind the hyphen are extras.
+$(VENV)/installed-%: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
 	touch $@
 
 clean:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from scrapy.settings import Settings
 
 from scrapy_simhash.commands import SimhashCommand
-from scrapy_simhash.report.dedup_log import LogLine, to_json
+from scrapy_simhash.report.dedup_log import to_json
+from tests.report.lines import line
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,24 +38,19 @@ def simhash(*arguments: object, settings: dict[str, Any] | None = None) -> int:
     return command.exitcode
 
 
+def interrupted(*arguments: object, folder: Path, when: Callable[[], object]) -> None:
+    """Run a subcommand in a folder, and press Ctrl-C as soon as something holds."""
+    command = [sys.executable, "-m", "scrapy", "simhash", *map(str, arguments)]
+    process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
+    while not when():
+        assert process.poll() is None
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    assert "interrupted" in process.communicate(timeout=30)[1]
+    assert process.returncode == 130
+
+
 def log_line(key: str, verdict: str = "unique", **changed: Any) -> str:
-    """Return a line of a dedup log."""
-    values: dict[str, Any] = {
-        "time": 1_700_000_000.0,
-        "what": "page",
-        "url": key,
-        "key": key,
-        "host": key.split("/")[2] if "://" in key else "",
-        "verdict": verdict,
-        "reason": None,
-        "action": "drop" if verdict == "duplicate" else None,
-        "original": None,
-        "near": None,
-        "distance": None,
-        "k": 3,
-        "bytes": 1000,
-        "seconds": 0.1,
-        "text": "",
-        "pattern": None,
-    }
-    return to_json(LogLine(**{**values, **changed})) + "\n"
+    """Return a line of a dedup log as it stands there."""
+    action = "drop" if verdict == "duplicate" else None
+    return to_json(line(**{"url": key, "verdict": verdict, "action": action, **changed})) + "\n"

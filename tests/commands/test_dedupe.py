@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +11,7 @@ from typing import Any
 import pytest
 
 from scrapy_simhash.index import open_existing
-from tests.commands.running import simhash
+from tests.commands.running import interrupted, simhash
 from tests.pages import article, edited, html
 
 ONE, TWO = article(1), article(2)
@@ -172,17 +168,14 @@ def test_an_interrupted_run_leaves_no_half_written_file(tmp_path: Path) -> None:
     (tmp_path / "items.jsonl").write_bytes(
         feed({f"http://a.example/{n}": html(article(n, 2000)) for n in range(1500)})
     )
-    command = [sys.executable, "-m", "scrapy", "simhash", "dedupe", "items.jsonl"]
-    command += ["--verdicts", "verdicts", "--index", "i.sqlite"]
-    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    arguments = ["items.jsonl", "--verdicts", "verdicts", "--index", "i.sqlite"]
     # A journal comes and goes while the file is made.
     parts = [tmp_path / name for name in ("i.sqlite", "i.sqlite-wal")]
-    while sum(part.stat().st_size for part in parts if part.exists()) < 200_000:
-        assert process.poll() is None
-        time.sleep(0.005)
-    process.send_signal(signal.SIGINT)
-    assert "interrupted" in process.communicate(timeout=30)[1]
-    assert process.returncode == 130
+
+    def has_pages() -> bool:
+        return sum(part.stat().st_size for part in parts if part.exists()) >= 200_000
+
+    interrupted("dedupe", *arguments, folder=tmp_path, when=has_pages)
     assert {file.name for file in tmp_path.iterdir()} == {"items.jsonl", "i.sqlite"}
     items = tmp_path / "items.jsonl"
     again = kept(items, "--index", tmp_path / "i.sqlite", folder=tmp_path)

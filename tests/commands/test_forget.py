@@ -158,9 +158,9 @@ def test_explain_says_what_became_of_a_page(url: str, log: Path, capsys: Any) ->
     assert simhash("explain", "http://m.example/1#x", *about) == 0
     out = capsys.readouterr().out
     assert "not in the index" in out
-    assert f"duplicate (drop) at 2023-11-14 22:13:20 UTC\n    2 bits (k = 3) from {A}\n" in out
+    assert f"duplicate (drop) at 2027-01-15 08:00:00 UTC\n    2 bits (k = 48) from {A}\n" in out
     assert simhash("explain", "http://m.example/7", *about) == 0
-    assert "skipped at 2023-11-14 22:13:20 UTC\n    status\n" in capsys.readouterr().out
+    assert "skipped at 2027-01-15 08:00:00 UTC\n    status\n" in capsys.readouterr().out
     assert simhash("explain", "http://nowhere.example/", *about) == 1
     assert "not in the log" in capsys.readouterr().out
 
@@ -184,8 +184,8 @@ def test_explain_names_the_sentence_of_the_rule(tmp_path: Path, capsys: Any) -> 
     assert f"{REASONS['long-text']} (long-text)" in capsys.readouterr().out
     assert simhash("explain", "http://m.example/2", "--log", log) == 0
     out = capsys.readouterr().out
-    assert "unique at 2023-11-14 22:13:20 UTC" in out
-    assert f"3 bits (k = 3) from {A}\n    the headings differ (other-heading)" in out
+    assert "unique at 2027-01-15 08:00:00 UTC" in out
+    assert f"3 bits (k = 48) from {A}\n    the headings differ (other-heading)" in out
 
 
 def test_explain_says_that_a_page_was_spared(tmp_path: Path, capsys: Any) -> None:

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import signal
-import subprocess
-import sys
-import time
 from base64 import b64encode
 from contextlib import closing
 from pathlib import Path
@@ -19,7 +15,7 @@ from simhash import Simhash
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.index.contract import Arrival, Entry, Outcome, StoreError
-from tests.commands.running import simhash
+from tests.commands.running import interrupted, simhash
 from tests.index.made import fp, spec, values
 from tests.pages import article
 
@@ -162,14 +158,7 @@ def test_an_interrupted_import_leaves_its_first_pages_and_is_run_again(
     found = entries(12_000)
     made(one, found)
     simhash("export", tmp_path / "out.jsonl", "--index", one)
-    command = [sys.executable, "-m", "scrapy", "simhash", "import", "out.jsonl", "--index", two]
-    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    while not size(two):
-        assert process.poll() is None
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    assert "interrupted" in process.communicate(timeout=30)[1]
-    assert process.returncode == 130
+    interrupted("import", "out.jsonl", "--index", two, folder=tmp_path, when=lambda: size(two))
     there = listed(two)
     assert 0 < len(there) < len(found)
     assert there == found[: len(there)]
@@ -192,14 +181,8 @@ def size(url: str) -> int:
 def test_an_interrupted_export_leaves_nothing(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/one.sqlite"
     made(url, [e for seed in range(5) for e in entries(10_000, seed=seed)])
-    command = [sys.executable, "-m", "scrapy", "simhash", "export", "out.jsonl", "--index", url]
-    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    while not list(tmp_path.glob("out.jsonl.part")):
-        assert process.poll() is None
-        time.sleep(0.005)
-    process.send_signal(signal.SIGINT)
-    assert "interrupted" in process.communicate(timeout=30)[1]
-    assert process.returncode == 130
+    part = tmp_path / "out.jsonl.part"
+    interrupted("export", "out.jsonl", "--index", url, folder=tmp_path, when=part.exists)
     assert [file.name for file in tmp_path.iterdir()] == ["one.sqlite"]
 
 
