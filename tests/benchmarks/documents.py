@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import lzma
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,12 @@ from scrapy_simhash.offline.files import json_lines, unpacked
 from scrapy_simhash.offline.pages import SavedPage
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
+
+
+def lines_of(name: str) -> Iterator[dict[str, Any]]:
+    """Yield what the lines of a set say, as they stand there."""
+    with lzma.open(DATA / name / "docs.jsonl.xz", "rt", encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,21 +10,19 @@ less than 30% of it, and *absent* of these are those whose HTML does not hold it
 from __future__ import annotations
 
 import base64
-import json
-import lzma
 import re
 import statistics
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from lxml import etree
 
 from scrapy_simhash.extraction.charset import utf8_html
 from scrapy_simhash.extraction.extractor import EXTRACTORS, extract
-from tests.benchmarks.documents import DATA
+from tests.benchmarks.documents import DATA, lines_of
 
 TIMED = ("articles-html", "docs-html", "blog-html", "shops-html")
 TOKEN = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
@@ -37,11 +35,6 @@ class Likeness(NamedTuple):
     f1: float
     recall: float
     precision: float
-
-
-def read(name: str) -> Iterator[dict[str, Any]]:
-    with lzma.open(DATA / name / "docs.jsonl.xz", "rt", encoding="utf-8") as lines:
-        yield from map(json.loads, lines)
 
 
 def page_bytes(entry: dict[str, Any]) -> bytes:
@@ -70,7 +63,7 @@ def seconds(action: Callable[[], object]) -> float:
 
 def costs(name: str, count: int) -> dict[str, float]:
     """Return the median cost of each extractor on a set, in lxml parses."""
-    pages = [page_bytes(entry) for entry in read(name)]
+    pages = [page_bytes(entry) for entry in lines_of(name)]
     ratios: dict[str, list[float]] = {extractor: [] for extractor in EXTRACTORS}
     for page in pages[:: max(1, len(pages) // count)]:
         best = dict.fromkeys(("parse", *EXTRACTORS), 9e9)
@@ -88,7 +81,7 @@ def print_faithfulness(extractor: str) -> None:
     """Print how like the hand-made main text the texts of each type of page are."""
     found: dict[str, list[tuple[Likeness, Likeness]]] = {}
     thin = 0
-    for entry in read("types-html"):
+    for entry in lines_of("types-html"):
         extraction = extract(entry["html"], extractor)
         thin += extraction.thin
         like = likeness(extraction.text, entry["body"])

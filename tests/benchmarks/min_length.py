@@ -8,29 +8,25 @@ length, which share of the changed ones is found and how many of the unrelated p
 
 from __future__ import annotations
 
-import json
-import lzma
 import random
 import re
 import sys
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint, hamming_distance
+from tests.benchmarks.documents import DATA, lines_of
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 LENGTHS = (10, 15, 20, 30, 40, 60, 80, 100, 200, 400)
 
 
 def texts(language: str) -> list[str]:
     name = "news-en" if language == "en" else "articles-html"
-    with lzma.open(DATA / name / "docs.jsonl.xz", "rt", encoding="utf-8") as lines:
-        documents = [json.loads(line) for line in lines]
-    found = [d.get("text") or d.get("body") or "" for d in documents if d.get("lang") == language]
+    lines = [line for line in lines_of(name) if line.get("lang") == language]
+    found = [line.get("text") or line.get("body") or "" for line in lines]
     return [text for text in found if len(normalise(text)) >= 2 * LENGTHS[-1]]
 
 

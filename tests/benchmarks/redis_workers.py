@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import lzma
 import os
 import random
 import subprocess
@@ -40,12 +39,13 @@ from w3lib.url import canonicalize_url
 
 from scrapy_simhash.analysis.page import analyse_html
 from scrapy_simhash.fingerprint.recipe import named_recipe
+from tests.benchmarks.documents import DATA, lines_of
 from tests.benchmarks.redis_measuring import Table, need_redis
 from tests.servers import RedisServer, redis_server
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "example_project"
-DATA = ROOT.parent / "shared" / "data" / "docs-html" / "docs.jsonl.xz"
+PAGES = DATA / "docs-html" / "docs.jsonl.xz"
 LEASE = 5.0
 # Seconds before the first kill, and between two; how many there are at most.
 FIRST_KILL = 6.0
@@ -78,14 +78,13 @@ class Pages:
         recipe = named_recipe("default")
         self.keys: list[str] = []
         values = []
-        with lzma.open(DATA, "rt", encoding="utf-8") as lines:
-            for page in map(json.loads, lines):
-                url = page["url"].replace("https://", "http://", 1)
-                found = analyse_html(page["html"], recipe).fingerprint
-                # A page that is never compared is near nothing.
-                value = found.to_bytes() if found else random.Random(url).randbytes(32)
-                self.keys.append(canonicalize_url(url))
-                values.append(np.unpackbits(np.frombuffer(value, np.uint8)))
+        for page in lines_of("docs-html"):
+            url = page["url"].replace("https://", "http://", 1)
+            found = analyse_html(page["html"], recipe).fingerprint
+            # A page that is never compared is near nothing.
+            value = found.to_bytes() if found else random.Random(url).randbytes(32)
+            self.keys.append(canonicalize_url(url))
+            values.append(np.unpackbits(np.frombuffer(value, np.uint8)))
         bits = np.array(values, np.float32)
         distances = bits @ (1 - bits).T + (1 - bits) @ bits.T
         near = np.rint(distances) <= recipe.distance
@@ -259,7 +258,7 @@ def crawl(order: dict[str, Any]) -> None:
     crawler = process.create_crawler(Spider)
     crawler.signals.connect(on_drop, signal=near_duplicate)
     crawler.signals.connect(on_item, signal=signals.item_scraped)
-    process.crawl(crawler, pages=str(DATA))
+    process.crawl(crawler, pages=str(PAGES))
     process.start()
     if crawler.stats.get_value("finish_reason") != "finished":
         sys.exit(1)

@@ -6,7 +6,6 @@ The crawl runs in a process of its own, which really is killed.
 from __future__ import annotations
 
 import json
-import lzma
 import os
 import signal
 import subprocess
@@ -20,7 +19,7 @@ import pytest
 
 from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.fingerprint.recipe import named_recipe
-from tests.benchmarks.docs_crawl import DATA
+from tests.benchmarks.documents import DATA, lines_of
 from tests.pages import article, edited, html
 
 ROOT = Path(__file__).parents[2]
@@ -87,8 +86,7 @@ def test_no_cluster_is_lost_when_a_job_is_killed_and_goes_on(tmp_path: Path) -> 
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs ../shared/data/docs-html beside the checkout")
 def test_every_real_page_has_a_delivered_copy_when_the_job_is_stopped(tmp_path: Path) -> None:
     """A Ctrl-C, a kill, then the rest; a quarter of the pages, with all that are of one name."""
-    with lzma.open(DATA / "docs.jsonl.xz", "rt", encoding="utf-8") as lines:
-        pages = [page for page in map(json.loads, lines) if _is_chosen(page["url"])]
+    pages = [page for page in lines_of("docs-html") if _is_chosen(page["url"])]
     (tmp_path / "docs.jsonl").write_text("\n".join(map(json.dumps, pages)))
     job = Job(tmp_path, tmp_path / "docs.jsonl")
     assert job.run(signal.SIGINT, after=30) == 0

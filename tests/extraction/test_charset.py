@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import base64
-import json
-import lzma
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.extraction.charset import decode_html
-
-ARTICLES = Path(__file__).parents[3] / "shared" / "data" / "articles-html" / "docs.jsonl.xz"
+from tests.benchmarks.documents import DATA, lines_of
 
 SAMPLES = {
     "simplified": "这个地方的人们都说，他们在这里生活了很多年，从来没有看到过这样的天气。",
@@ -96,12 +92,11 @@ def test_any_bytes_decode(body: bytes, declared: str | None) -> None:
     assert isinstance(decode_html(body, declared), str)
 
 
-@pytest.mark.skipif(not ARTICLES.exists(), reason="the folder ../shared/data is missing")
+@pytest.mark.skipif(not DATA.is_dir(), reason="the folder ../shared/data is missing")
 @pytest.mark.parametrize("declared", [None, "iso-8859-1", "utf-8"])
 def test_old_chinese_pages_are_readable(declared: str | None) -> None:
     """Real pages contain the characters of their hand-made body text, with no or a wrong header."""
-    with lzma.open(ARTICLES, "rt", encoding="utf-8") as lines:
-        pages = [page for page in map(json.loads, lines) if "html_base64" in page]
+    pages = [page for page in lines_of("articles-html") if "html_base64" in page]
     garbled = []
     for entry in pages:
         html = decode_html(base64.b64decode(entry["html_base64"]), declared)

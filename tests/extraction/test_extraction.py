@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import lzma
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
@@ -19,9 +16,9 @@ from scrapy_simhash.extraction.extractor import (
     extract,
     load_extractor,
 )
+from tests.benchmarks.documents import DATA, lines_of
 from tests.pages import article
 
-ARTICLES = Path(__file__).parents[3] / "shared" / "data" / "articles-html" / "docs.jsonl.xz"
 PAGE = f"<html><body><article><p>{article(1)}</p><p>{article(2)}</p></article></body></html>"
 
 
@@ -152,12 +149,12 @@ def test_no_markup_makes_a_named_extractor_raise(html: str, name: str) -> None:
     extract(html, name).text.encode("utf-8")
 
 
-@pytest.mark.skipif(not ARTICLES.exists(), reason="the folder ../shared/data is missing")
+@pytest.mark.skipif(not DATA.is_dir(), reason="the folder ../shared/data is missing")
 def test_real_pages_keep_their_body() -> None:
     """Of 60 real pages, nearly all give a text that holds most of the hand-made body."""
     found = []
-    with lzma.open(ARTICLES, "rt", encoding="utf-8") as lines:
-        pages = [entry for entry in map(json.loads, lines) if "body" in entry and "html" in entry]
+    lines = lines_of("articles-html")
+    pages = [entry for entry in lines if "body" in entry and "html" in entry]
     for entry in pages[:60]:
         words = set(entry["body"].split())
         found.append(len(words & set(extract(entry["html"]).text.split())) > 0.7 * len(words))

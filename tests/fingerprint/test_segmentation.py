@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import lzma
 import os
 import re
 import subprocess
@@ -17,8 +15,8 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.fingerprint import segmentation
 from scrapy_simhash.fingerprint.segmentation import jieba_tokenizer, segment
+from tests.benchmarks.documents import DATA, lines_of
 
-ARTICLES = Path(__file__).parents[3] / "shared" / "data" / "articles-html" / "docs.jsonl.xz"
 HAN_RUN = re.compile("[\u4e00-\u9fd5]+")
 
 
@@ -72,10 +70,9 @@ def test_both_engines_give_the_same_words(run: str) -> None:
 def test_both_engines_give_the_same_words_on_real_pages() -> None:
     """The same for every Han run of real Chinese articles."""
     rjieba = pytest.importorskip("rjieba")
-    if not ARTICLES.exists():
+    if not DATA.is_dir():
         pytest.skip("the folder shared/data beside the checkout is missing")
-    with lzma.open(ARTICLES, "rt", encoding="utf-8") as lines:
-        bodies = [json.loads(line).get("body") or "" for line in lines]
+    bodies = [line.get("body") or "" for line in lines_of("articles-html")]
     runs = {run for body in bodies for run in HAN_RUN.findall(body)}
     assert len(runs) > 1000
     assert [run for run in runs if rjieba.cut(run) != jieba_tokenizer().lcut(run)] == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -22,9 +21,10 @@ from scrapy_simhash.offline.evaluation import (
 )
 from scrapy_simhash.offline.pages import SavedPage
 from scrapy_simhash.offline.pairs import near_pairs
+from tests.benchmarks.documents import DATA
 from tests.pages import article, edited, html
 
-NEWS = Path(__file__).parents[3] / "shared" / "data" / "news-en"
+NEWS = DATA / "news-en"
 DEFAULT = named_recipe("default")
 
 
