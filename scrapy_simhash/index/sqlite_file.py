@@ -97,8 +97,8 @@ class SqliteFile:
             raise StoreUnavailable(f"cannot use {self.name}: {error}") from error
         except sqlite3.DatabaseError as error:
             raise StoreDamaged(
-                f"{self.name} is damaged or not an index: {error}; use another file, or delete "
-                "this one to start anew"
+                f"{self.name} is damaged or not an index: {error}; use another file, or, if "
+                "this was an index, delete it to start anew"
             ) from error
         except OSError as error:
             raise StoreUnavailable(f"cannot use {self.name}: {error.strerror}") from error
