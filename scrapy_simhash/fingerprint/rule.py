@@ -24,7 +24,7 @@ Pages with like headings are copies, unless one of these holds:
    towns; but a few words around a text of less than 1,500 bytes, a tenth of the page, say nothing;
    .6 k if a text has less than 1,500 bytes on one host, unless they are no records and have like
    surroundings, or less than 300 bytes elsewhere;
-   2/3 k if they may be records, because a reply quotes a long mail, and judgments share paragraphs.
+   .8 k if they may be records, because a reply quotes a long mail, and judgments share paragraphs.
 5. They share a notice: on one host, with other surroundings, a text that is less than 3/4 of both.
    If they may be records, it has less than 1,500 bytes, because timetables have one below them; if
    they are views, or only values differ, it may be longer but is the same (k/16), because
@@ -169,7 +169,7 @@ def _nearness(a: Facts, b: Facts, kin: Kinship) -> float:
     is_short = size < (LONG_TEXT if kin in ONE_HOST else SHORT_TEXT)
     if is_short and not (kin in VIEWS and like_around):
         return 0.6
-    return 2 / 3 if kin in RECORDS else math.inf
+    return 0.8 if kin in RECORDS else math.inf
 
 
 def _share_a_notice(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> bool:
