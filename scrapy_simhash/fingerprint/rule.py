@@ -19,12 +19,13 @@ Pages with like headings are copies, unless one of these holds:
 4. They are not near enough. They have to be within
    k/16 if they may be records, and nothing names them;
    k/6 if they are thin, on one host, because they show much of the template, else .6 k;
-   .3 k if they may be records, and a text has less than 500 bytes or their surroundings differ,
-   because a reference has many pages under one heading, a reply quotes a mail, and a job is for two
-   towns; but a few words around a text of less than 1,500 bytes, a tenth of the page, say nothing;
+   .3 k if they may be records, and a text has less than 500 bytes, or one page is a tenth longer,
+   or their surroundings differ, because a reference has many pages under one heading, a reply
+   quotes a mail, and a job is for two towns; but a few words around a text of less than 1,500
+   bytes, a tenth of the page, say nothing;
    .6 k if a text has less than 1,500 bytes on one host, unless they are no records and have like
    surroundings, or less than 300 bytes elsewhere;
-   .8 k if they may be records, because a reply quotes a long mail, and judgments share paragraphs.
+   .8 k if they may be records, because judgments share paragraphs.
 5. They share a notice: on one host, with other surroundings, a text that is less than 3/4 of both.
    If they may be records, it has less than 1,500 bytes, because timetables have one below them; if
    they are views, or only values differ, it may be longer but is the same (k/16), because
@@ -163,8 +164,10 @@ def _nearness(a: Facts, b: Facts, kin: Kinship) -> float:
     if a.thin:
         return 1 / 6 if kin in ONE_HOST else 0.6
     size, like_around = _size(a, b, kin), _around_alike(a, b, kin)
+    says_more = min(a.page_bytes, b.page_bytes) < 0.9 * max(a.page_bytes, b.page_bytes)
     has_surroundings = size >= LONG_TEXT or max(a.own_share, b.own_share) < 0.9
-    if kin in RECORDS and (size < MIDDLE_TEXT or (has_surroundings and not like_around)):
+    other_around = has_surroundings and not like_around
+    if kin in RECORDS and (size < MIDDLE_TEXT or says_more or other_around):
         return 0.3
     is_short = size < (LONG_TEXT if kin in ONE_HOST else SHORT_TEXT)
     if is_short and not (kin in VIEWS and like_around):

@@ -143,8 +143,10 @@ def test_if_they_may_be_two_records_short_texts_have_to_be_nearer_still() -> Non
 
 def test_a_reply_that_quotes_a_mail_is_no_copy_of_it() -> None:
     mail, reply = page(text=1400, shown=1500), page(text=1600, shown=1700)
-    assert rule(mail, reply, HOST, 28, 48) == (True, "like-headings")
-    assert rule(mail, reply, HOST, 29, 48) == (False, "short")
+    assert rule(mail, mail, HOST, 28, 48) == (True, "like-headings")
+    assert rule(mail, mail, HOST, 29, 48) == (False, "short")
+    assert rule(mail, reply, HOST, 14, 48) == (True, "like-headings")
+    assert rule(mail, reply, HOST, 15, 48) == (False, "short")
     for kin in (QUERY, VERSIONS, DOMAIN):
         assert rule(mail, mail, kin, 48, 48) == (True, "like-headings")
 
@@ -155,7 +157,16 @@ def test_two_records_that_share_most_of_a_long_text_are_no_copies(kin: Kinship) 
     assert rule(STORY, STORY, kin, 39, 48) == (False, "short")
 
 
-@pytest.mark.parametrize("distance", [0, 38])
+@pytest.mark.parametrize("kin", RECORDS)
+def test_two_records_of_which_one_is_a_tenth_longer_have_to_be_nearer(kin: Kinship) -> None:
+    assert rule(STORY, page(shown=6500), kin, 38, 48) == (True, "like-headings")
+    longer = page(shown=7000)
+    assert rule(STORY, longer, kin, 14, 48) == (True, "like-headings")
+    assert rule(STORY, longer, kin, 15, 48) == (False, "short")
+    assert rule(STORY, longer, QUERY, 48, 48) == (True, "like-headings")
+
+
+@pytest.mark.parametrize("distance", [0, 14])
 def test_a_text_of_one_host_that_is_much_longer_is_no_copy(distance: int) -> None:
     alike, longer = page(text=6300, shown=7000), page(text=7000, shown=7400)
     for kin in (HOST, VALUE, QUERY):
