@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from functools import partial
 from random import Random
+from urllib.parse import urljoin, urlsplit
 from zlib import crc32
 
 from scrapy_simhash.analysis.page import Body
@@ -38,7 +39,7 @@ from tests.benchmarks.kinds.templates import Page, shingles, take_apart
 
 #: The near-duplicates that can be made of a page.
 DUPLICATES = (
-    *("mirror", "copy", "ads", "counters", "edits-2", "edits-5"),
+    *("mirror", "copy", "ads", "counters", "edits-2", "edits-5", "moved-5"),
     *("headline", "headline-edits"),
 )
 #: What can be made that is none.
@@ -60,6 +61,7 @@ _CHANGES: dict[str, Callable[[Page, Random], str]] = {
     "counters": with_other_counters,
     "edits-2": partial(with_edits, share=0.02),
     "edits-5": partial(with_edits, share=0.05),
+    "moved-5": partial(with_edits, share=0.05),
 }
 # Pages in another template: whether under a headline of its own, and the share of words changed.
 _MIRRORS = {"mirror": (False, 0.0), "headline": (True, 0.0), "headline-edits": (True, 0.02)}
@@ -86,6 +88,8 @@ def make_kinds(
     * ``ads``: the body with advertisements in it.
     * ``counters``: other counts, dates and session ids around the body.
     * ``edits-2``, ``edits-5``: 2% or 5% of the words of the body changed.
+    * ``moved-5``: 5% of the words changed, under another path of the host. All other copies have
+      the address of the page with a parameter more, and all mirrors that of the other page.
     * ``template``: no page, but the pairs of pages in one template that the mirrors make.
     * ``topic``: half of the sentences are those of another body, under a headline of its own.
       Besides, pages of one site.
@@ -178,7 +182,10 @@ class _Making:
         """Change each page in its own template."""
         for page in self._chosen(kind):
             html = _CHANGES[kind](page, self._chance(kind, page))
-            self._is_copy(page, self._add(page, kind, html, page.document.url), kind)
+            url = page.document.url
+            if url and kind == "moved-5":
+                url = urljoin(url, urlsplit(url).path.rstrip("/") + "/moved")
+            self._is_copy(page, self._add(page, kind, html, url), kind)
 
     def blends(self) -> None:
         """Replace half of each body by half of another; and name pairs of pages of one site."""

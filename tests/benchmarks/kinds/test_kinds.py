@@ -12,6 +12,7 @@ import pytest
 
 from scrapy_simhash.analysis.page import Body, text_body
 from scrapy_simhash.extraction.extractor import extract
+from scrapy_simhash.fingerprint.kinship import Kinship, kinship
 from scrapy_simhash.offline.datasets import Dataset, Pair
 from scrapy_simhash.offline.pages import SavedPage
 from tests.benchmarks.documents import MarkedPage, html_of
@@ -172,7 +173,9 @@ def test_counters_change_around_the_body_and_links_get_a_session() -> None:
         assert 'href="#top"' in html_of(copy)
 
 
-@pytest.mark.parametrize(("kind", "share"), [("edits-2", 0.02), ("edits-5", 0.05)])
+@pytest.mark.parametrize(
+    ("kind", "share"), [("edits-2", 0.02), ("edits-5", 0.05), ("moved-5", 0.05)]
+)
 def test_edits_change_a_share_of_the_words(kind: str, share: float) -> None:
     for original, copy in pages_of(kind):
         assert held(shown(original), shown(copy)) >= 1 - 10 * share, copy.name
@@ -181,6 +184,13 @@ def test_edits_change_a_share_of_the_words(kind: str, share: float) -> None:
             words, others = (Counter(re.findall(r"\w+", shown(d))) for d in (original, copy))
             changed = max((words - others).total(), (others - words).total())
             assert share / 3 <= changed / words.total() <= 1.1 * share
+
+
+def test_a_moved_page_has_another_path_on_its_host() -> None:
+    for original, copy in pages_of("moved-5"):
+        assert kinship(original.key, copy.key) is Kinship.HOST
+    for original, copy in pages_of("edits-5"):
+        assert kinship(original.key, copy.key) is Kinship.QUERY
 
 
 def test_a_mirror_has_the_headline_of_the_article_and_the_name_of_the_other_site() -> None:
