@@ -130,15 +130,16 @@ def key_of_meta(node: ast.AST) -> ast.AST | None:
 
 def meta_keys() -> set[str]:
     """The keys of the plugin that the code reads from or writes into a request's meta."""
+    names = {
+        target.id: text_of(node.value)
+        for tree in TREES.values()
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
     found: set[str] = set()
     for tree in TREES.values():
-        names = {
-            target.id: text_of(node.value)
-            for node in tree.body
-            if isinstance(node, ast.Assign)
-            for target in node.targets
-            if isinstance(target, ast.Name)
-        }
         for node in ast.walk(tree):
             key = key_of_meta(node)
             name = names.get(key.id) if isinstance(key, ast.Name) else text_of(key)

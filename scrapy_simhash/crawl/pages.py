@@ -13,6 +13,7 @@ from scrapy.http import Response
 from scrapy_simhash import signals
 from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.outputs import NearDuplicateSpiderMiddleware
+from scrapy_simhash.crawl.requests import ADOPTED, ORDERS
 from scrapy_simhash.exceptions import NearDuplicatePage
 from scrapy_simhash.settings import ACTIONS, Action, one_of
 
@@ -30,6 +31,7 @@ class NearDuplicateDownloaderMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._filter = filter_of(crawler)
+        self._known_meta = {*ORDERS, ADOPTED}
         crawler.signals.connect(self._spider_opened, signal=scrapy_signals.spider_opened)
 
     @classmethod
@@ -62,6 +64,7 @@ class NearDuplicateDownloaderMiddleware:
             NearDuplicatePage: it repeats another page and the action is ``drop``.
             SettingError: ``meta["simhash_action"]`` is no action.
         """
+        self._warn_of_unknown(request)
         action = self._filter.settings.action
         if "simhash_action" in request.meta:
             action = one_of(request.meta["simhash_action"], ACTIONS, 'meta["simhash_action"]')
@@ -78,6 +81,17 @@ class NearDuplicateDownloaderMiddleware:
                 await tab.close()
             self._act(verdict, action, request, response)
         return response
+
+    def _warn_of_unknown(self, request: Request) -> None:
+        for name in request.meta:
+            if str(name).startswith("simhash_") and name not in self._known_meta:
+                self._known_meta.add(name)
+                logger.warning(
+                    'meta["%s"]: there is no such key; there are dont_simhash, %s',
+                    name,
+                    ", ".join(ORDERS),
+                    extra={"spider": self._crawler.spider},
+                )
 
     def _act(self, verdict: Verdict, action: Action, request: Request, response: Response) -> None:
         original, spider = verdict.matches[0], self._crawler.spider

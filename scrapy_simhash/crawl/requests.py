@@ -24,6 +24,10 @@ _AS_THEY_ARE = ("url", "method", "encoding", "priority", "flags", "cb_kwargs")
 _SECRET_HEADERS = (b"Cookie", b"Authorization", b"Proxy-Authorization")
 #: Entries of meta that tell of one attempt: a request that is made again has all its retries.
 OF_ONE_ATTEMPT = ("simhash", "retry_times", "redirect_times", "download_latency")
+#: Entries of meta by which a spider tells the filter what to do with a page.
+ORDERS = ("simhash_key", "simhash_action")
+#: In the meta of a request that was adopted: the key of its page in the index.
+ADOPTED = "simhash_adopted"
 # The callback and errback of a CrawlSpider's rules, which calls no other of its private methods.
 _RULE_METHODS = ("_callback", "_errback")
 
@@ -105,7 +109,7 @@ def _may_be_kept(name: object) -> bool:
     if not isinstance(name, str) or name == "proxy" or name in OF_ONE_ATTEMPT:
         return False
     # A spider sets these of the filter's own entries.
-    return not name.startswith("simhash") or name in ("simhash_key", "simhash_action")
+    return not name.startswith("simhash") or name in ORDERS
 
 
 def _method_name(function: Callable[..., Any] | None, spider: Spider) -> str | None:

@@ -22,7 +22,7 @@ from scrapy.crawler import Crawler
 from scrapy_simhash.crawl.claims import Claims
 from scrapy_simhash.crawl.copies import Copies
 from scrapy_simhash.crawl.progress import Progress
-from scrapy_simhash.crawl.requests import request_from_json
+from scrapy_simhash.crawl.requests import ADOPTED, request_from_json
 from scrapy_simhash.detector import Verdict
 from scrapy_simhash.index.contract import Orphan, Unsettled
 from scrapy_simhash.index.outage import Outage
@@ -36,8 +36,6 @@ ROUND_SECONDS = 0.1
 IDLE_SECONDS = 0.25
 # How long the upkeep rests after a fault, so that it does not log the fault all the time.
 FAULT_SECONDS = 5.0
-#: In the meta of a request that was adopted: the key of its page in the index.
-ADOPTED = "simhash_adopted"
 
 
 class _News(NamedTuple):

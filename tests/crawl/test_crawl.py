@@ -95,6 +95,14 @@ def test_unknown_action_of_a_request_is_named(crawl: Any, twins: Any, caplog: An
     assert "meta[\"simhash_action\"]: 'keep' is none of drop, follow, flag" in caplog.text
 
 
+def test_a_misspelt_key_of_meta_is_named_once(crawl: Any, twins: Any, caplog: Any) -> None:
+    misspelt = {"simhash_acton": "flag", "simhash_key": None}
+    crawled = crawl(Pages, site=twins, paths=["/first", "/second"], meta=misspelt)
+    assert caplog.text.count('meta["simhash_acton"]: there is no such key') == 1
+    assert caplog.text.count("there is no such key") == 1
+    assert crawled.stat("unique") == 1
+
+
 def test_page_that_opts_out_is_not_compared(crawl: Any, twins: Any) -> None:
     crawled = crawl(Pages, site=twins, paths=["/first", "/second"], meta={"dont_simhash": True})
     assert len(crawled.items) == crawled.stat("skipped/opted_out") == 2
