@@ -19,7 +19,7 @@ Pages with like headings are copies, unless one of these holds:
 4. They are not near enough. They have to be within
    k/16 if they may be records, and nothing names them;
    k/6 if they are thin, on one host, because they show much of the template, else .6 k;
-   .3 k if they may be records, and a text has less than 500 bytes, or one page is a tenth longer,
+   .3 k if they may be records, and a text has less than 500 bytes, or one text is a tenth longer,
    or their surroundings differ, because a reference has many pages under one heading, a reply
    quotes a mail, and a job is for two towns; but a few words around a text of less than 1,500
    bytes, a tenth of the page, say nothing;
@@ -164,7 +164,7 @@ def _nearness(a: Facts, b: Facts, kin: Kinship) -> float:
     if a.thin:
         return 1 / 6 if kin in ONE_HOST else 0.6
     size, like_around = _size(a, b, kin), _around_alike(a, b, kin)
-    says_more = min(a.page_bytes, b.page_bytes) < 0.9 * max(a.page_bytes, b.page_bytes)
+    says_more = min(a.text_bytes, b.text_bytes) < 0.9 * max(a.text_bytes, b.text_bytes)
     has_surroundings = size >= LONG_TEXT or max(a.own_share, b.own_share) < 0.9
     other_around = has_surroundings and not like_around
     if kin in RECORDS and (size < MIDDLE_TEXT or says_more or other_around):
