@@ -74,7 +74,9 @@ class Client:
 
     def call(self, *command: Any) -> Any:
         """Run a command; return its answer."""
-        return self._translated(lambda: self._redis.execute_command(*command))
+        # Ctrl-C while hiredis writes a number ends the process (3.5.0, ``pack.c``), so all is text.
+        parts = [part if isinstance(part, (str, bytes)) else str(part) for part in command]
+        return self._translated(lambda: self._redis.execute_command(*parts))
 
     def _translated(self, call: Callable[[], T]) -> T:
         address = self._address

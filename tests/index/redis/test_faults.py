@@ -36,6 +36,14 @@ from tests.index.redis.cases import fails_soon, keep, notice_another_log
 pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
 
 
+def test_numbers_go_to_redis_as_text_because_ctrl_c_would_kill_hiredis(url, monkeypatch):
+    client, sent = Client(parse_address(url)), []
+    monkeypatch.setattr(client._redis, "execute_command", lambda *parts: sent.extend(parts))
+    client.call("ZADD", "key", 1.5, b"member", 7)
+    assert sent == ["ZADD", "key", "1.5", b"member", "7"]
+    client.close()
+
+
 # Redis forgets.
 
 
