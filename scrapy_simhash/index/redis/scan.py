@@ -42,11 +42,9 @@ class Scan:
 
     def bytes_of_parts(self) -> dict[str, int]:
         """Return the bytes of each part, from a sample; none where the server does not tell."""
+        call, keys = self._client.call, self._client.keys
         try:
-            sizes = [
-                self._client.call("MEMORY USAGE", key, "SAMPLES", _SAMPLES)
-                for key in self._client.keys
-            ]
+            sizes = [call("MEMORY USAGE", key, "SAMPLES", _SAMPLES) for key in keys]
         except StoreUnavailable:
             return {}
         return {part: size for part, size in zip(KEYS, sizes, strict=True) if size}
