@@ -24,6 +24,8 @@ _MAX_EMPTY_HEADINGS = 9
 _MAX_LABELS = 10
 _MAX_LABEL = 40  # bytes
 _MOST_BEFORE_TITLE = 1000  # elements among which one of the class "title" is looked for
+# Characters that lxml reads but does not take; they become spaces.
+_NOT_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF), " ")
 _CLIMB = 16  # levels that are searched for what follows an element
 
 
@@ -161,9 +163,11 @@ def read_page(html: str | bytes) -> Page:
         body = root
     # Browsers show what stands behind the end of a body or of a page, and templates end them early.
     if body.tail:
-        etree.SubElement(body, "p").text = body.tail
+        etree.SubElement(body, "p").text = body.tail.translate(_NOT_XML)
         body.tail = None
-    body.extend(islice(chain(body.itersiblings(), root.itersiblings()), MAX_ELEMENTS))
+    # All of them first: one that has moved into a root without a body would come again and again.
+    behind = [*islice(chain(body.itersiblings(), root.itersiblings()), MAX_ELEMENTS)]
+    body.extend(behind)
     scripts = [el for el in root.iter("script") if el.get("type", "").endswith("json")]
     # In C, and far faster than to look at each of them.
     etree.strip_elements(body, *UNSEEN_TAGS, with_tail=False)

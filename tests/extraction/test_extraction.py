@@ -82,6 +82,17 @@ def test_text_behind_the_body_is_kept(name: str) -> None:
     assert extract(page, name).text == "\n".join(parts)
 
 
+@pytest.mark.parametrize("name", FAST_EXTRACTORS)
+def test_control_characters_behind_the_body_lose_no_text(name: str) -> None:
+    """The parser reads them, and they become spaces."""
+    page = f"<body><p>{article(1)}</body>{article(2)}\v\f&#11;&#xFFFE;{article(3)}"
+    text = extract(page, name).text.split("\n")
+    assert [line.split() for line in text] == [
+        article(1).split(),
+        [*article(2).split(), *article(3).split()],
+    ]
+
+
 def test_callables_by_import_path() -> None:
     """A callable may return a str or an Extraction."""
     assert extract("a", f"{__name__}.shout").text == "A"
@@ -125,7 +136,8 @@ def test_the_default_does_not_import_trafilatura() -> None:
 _PIECES = st.one_of(
     st.sampled_from(
         "<div> </div> <p> </p> <b> </b> <a> </a> <br> <table> <td> <script> <!-- --> <![CDATA["
-        " <?x <svg> <frameset> <section> &#0; &amp \0 \ud800 ，中文。".split(" ")
+        " <?x <svg> <frameset> <section> <html> <html/> </html> <body> </body>"
+        " &#0; &#11; &amp \0 \v \ud800 ，中文。".split(" ")
     ),
     st.text(max_size=30),
     st.just(article(3, words=30)),
