@@ -115,7 +115,7 @@ def test_page_waits_a_moment_for_others_that_are_on_their_way(on_loop: bool) -> 
 
 
 def test_pages_that_come_while_a_thread_asks_claim_together_after_it() -> None:
-    index = Counting(seconds=0.1)
+    index = Counting(seconds=0.4)
 
     async def work(claims: Claims) -> None:
         first = asyncio.ensure_future(claims.claim(arrival(0)))
@@ -123,7 +123,7 @@ def test_pages_that_come_while_a_thread_asks_claim_together_after_it() -> None:
         rest = [asyncio.ensure_future(claims.claim(arrival(n))) for n in range(1, 9)]
         start = time.monotonic()
         await asyncio.sleep(0)
-        assert time.monotonic() - start < 0.05
+        assert time.monotonic() - start < 0.3
         await asyncio.gather(first, *rest)
 
     with_claims(index, work, on_loop=False)

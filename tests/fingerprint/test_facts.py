@@ -208,7 +208,7 @@ def test_headings_of_megabytes_take_no_time(unit: str) -> None:
     huge = unit * (4_000_000 // len(unit))
     begun = time.process_time()
     facts(title=huge, headings=(huge,) * 3)
-    assert time.process_time() - begun < 0.2
+    assert time.process_time() - begun < 1
 
 
 def test_extractors_name_title_headings_and_all_that_shows() -> None:
