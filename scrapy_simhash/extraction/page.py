@@ -47,6 +47,7 @@ class Page:
         heading_elements: all elements ``h1``.
         heading_line: how many lines come before the first of them; None if there is none.
         title: the text of ``<title>``.
+        elements: all elements that are looked at, in document order.
     """
 
     body: Element
@@ -59,6 +60,9 @@ class Page:
     data: list[Element] = field(default_factory=list)
     heading_elements: list[Element] = field(default_factory=list)
     heading_line: int | None = None
+    # The last field, because it is freed last, and from its end: whenever lxml frees an element, it
+    # climbs to the nearest ancestor that is still held, which far down a page is quadratic work.
+    elements: list[Element] = field(default_factory=list)
 
     @property
     def headings(self) -> tuple[str, ...]:
@@ -176,6 +180,7 @@ def read_page(html: str | bytes) -> Page:
     title = next(root.iter("title"), None)
     page = Page(body, "" if title is None else single_spaced("".join(title.itertext())))
     page.data = scripts
+    page.elements = [*islice(body.iter(), MAX_ELEMENTS)]
     _read_lines(page)
     return page
 
@@ -186,7 +191,7 @@ def _read_lines(page: Page) -> None:
     open_line = False  # whether what comes next continues the last line
     late: dict[Element, list[tuple[Element, str]]] = {}  # tails, by the element they stand before
     # The one loop over all elements; calls in it would double its time.
-    for el in islice(page.body.iter(), MAX_ELEMENTS):
+    for el in page.elements:
         if late and el in late:
             for holder, text in late.pop(el):
                 lines.append([text])
