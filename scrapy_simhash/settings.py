@@ -127,8 +127,9 @@ def _recipe(settings: BaseSettings, name: str) -> Recipe:
     from scrapy_simhash.extraction.extractor import load_extractor
     from scrapy_simhash.fingerprint.recipe import named_recipe
 
+    given = _text(settings, name) or ""
     try:
-        recipe = named_recipe(_text(settings, name) or "")
+        recipe = named_recipe(given)
     except ValueError as error:
         raise _error(name, str(error)) from None
     for change, read in _CHANGES.items():

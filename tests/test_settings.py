@@ -102,6 +102,7 @@ def test_unusable_setting_is_named_in_one_line(name: str, value: Any, says: str)
         read(**{name: value})
     message = str(caught.value)
     assert message.startswith(name[:40])
+    assert message.count(name) <= 1
     assert len(message) < 1000
     assert says in message
     assert "\n" not in message
