@@ -33,7 +33,8 @@ Pages with like headings are copies, unless one of these holds:
 6. The text is less than a quarter of a page. It counts on one site with like surroundings, and on
    two sites from 300 bytes on, because a shorter one may come from the program behind both.
 
-Links do not count in 4 and 5 on one host, because an archive lists the thread below each mail.
+Links do not count in 4 and 5 on one host, because an archive lists the thread below each mail; they
+do where one text is a tenth longer.
 All surroundings of one address are alike, because a shop puts an article into several categories,
 each time beside others.
 Pages with other headings are siblings, unless one of these holds:
@@ -41,7 +42,8 @@ Pages with other headings are siblings, unless one of these holds:
 8. Texts of 1,500 bytes are half of their pages and within k/2, and their names and the rest of the
    titles differ in numbers only; or they are four fifths of their pages and within k/16.
 9. One story stands in two publications, which have names and surroundings of their own: a text with
-   the words of a heading, or a long one that is half of its page, is what the pages are about.
+   the words of a heading (of 300 bytes; of 500 if a title does not name its site), or a long one
+   that is half of its page, is what the pages are about.
 """
 
 import math
