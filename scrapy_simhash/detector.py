@@ -41,10 +41,11 @@ class Verdict:
         reason: for a duplicate, the reason of the rule, see
             :data:`scrapy_simhash.fingerprint.rule.REASONS`; for a skipped page, see
             :data:`scrapy_simhash.analysis.page.SkipReason`.
-        fingerprint: the page's fingerprint, if one was computed.
-        matches: for a duplicate, the originals that it repeats, the nearest first.
+        fingerprint: the page's fingerprint; None for a page that was not compared, but for one
+            that the index had no room for.
+        matches: for a duplicate, the originals that it repeats, the nearest first; at least one.
         near: originals within the distance that are other pages by the rule, the nearest first.
-        excerpt: of the page's main text, if it was asked for.
+        excerpt: of the page's main text; empty if none was asked for.
     """
 
     kind: Kind
@@ -72,7 +73,16 @@ class Verdict:
 
 
 def spec_of(recipe: Recipe, *, lease: float = DEFAULT_LEASE, spider: str = "") -> IndexSpec:
-    """Return how an index for a recipe is opened; see :class:`.IndexSpec` for the rest."""
+    """Return how an index for a recipe is opened.
+
+    Args:
+        recipe: it decides identity, width, distance, number of blocks and the rule.
+        lease: seconds that a provisional page belongs to its crawler, more than 0.
+        spider: name of the spider whose orphans this crawler adopts; empty without a spider.
+
+    Raises:
+        ValueError: the lease is out of its range.
+    """
     return IndexSpec(
         recipe=recipe.identity,
         bits=recipe.bits,
@@ -99,6 +109,10 @@ def verdict_of(arrival: Arrival, claim: Claim, excerpt: str = "") -> Verdict:
 class NearDuplicateDetector:
     """Decides whether a page repeats one that was seen before.
 
+    Every method raises :class:`.StoreError` if the index cannot be used, and ValueError for a key
+    or a scope with a lone surrogate, or for an index of another width. Callers bound the size of a
+    page, because time and memory grow with it.
+
     Args:
         recipe: from text to fingerprint.
         index: where the originals are; made for the same recipe. Whoever opened it closes it.
@@ -109,11 +123,21 @@ class NearDuplicateDetector:
         self.index = index
 
     def check_html(self, html: str, *, key: str, scope: str = "") -> Verdict:
-        """Return the verdict on a page; a unique one is confirmed at once."""
+        """Return the verdict on a page; a unique one, and a revisit, is confirmed at once.
+
+        Args:
+            html: the decoded page.
+            key: names the page. If keys are URLs, the rule knows which pages are of one site.
+            scope: pages of different scopes never match.
+
+        Raises:
+            ValueError: the recipe's extractor does not exist.
+            Exception: whatever an extractor given by import path raises.
+        """
         return self._settled(analyse_html(html, self.recipe), key, scope)
 
     def check_text(self, text: str, *, key: str, scope: str = "") -> Verdict:
-        """Return the verdict on a text; a unique one is confirmed at once."""
+        """Return the verdict on a text, by distance alone; see :meth:`check_html`."""
         return self._settled(analyse_text(text, self.recipe), key, scope)
 
     def _settled(self, analysis: PageAnalysis, key: str, scope: str) -> Verdict:
@@ -126,9 +150,10 @@ class NearDuplicateDetector:
         return verdict
 
     def judge_all(self, arrivals: Sequence[Arrival]) -> list[Verdict]:
-        """Claim the places of several pages at once.
+        """Claim the places of several pages at once; return a verdict for each, in their order.
 
-        A unique page is provisional until ``index.confirm`` or ``index.release``.
+        A unique page, or a revisit of one in progress, is provisional until ``index.confirm`` or
+        ``index.release``, or until its lease has run out.
         """
         claims = self.index.claim_all(arrivals)
         return [verdict_of(page, claim) for page, claim in zip(arrivals, claims, strict=True)]

@@ -4,7 +4,10 @@ from scrapy.exceptions import DropItem, IgnoreRequest
 
 
 class SettingError(ValueError):
-    """A SIMHASH_* setting or meta key has a value that cannot be used; the message names it."""
+    """A SIMHASH_* setting or meta key has a value that cannot be used; the message names it.
+
+    REDIS_URL and REDIS_PARAMS of scrapy-redis, and TWISTED_REACTOR, raise it, too.
+    """
 
 
 class NearDuplicatePage(IgnoreRequest):
@@ -12,7 +15,7 @@ class NearDuplicatePage(IgnoreRequest):
 
     Attributes:
         key: the key of the dropped page.
-        original: the key of the page that it repeats.
+        original: the key of the nearest page that it repeats.
         distance: their Hamming distance in bits.
     """
 
@@ -38,7 +41,13 @@ class SparedPage(IgnoreRequest):
 
 
 class NearDuplicateItem(DropItem):
-    """An item was dropped because its text repeats an item or page seen before."""
+    """An item was dropped because its text repeats an item or page seen before.
+
+    Attributes:
+        key: the key of the dropped item.
+        original: the key of the item or page that it repeats.
+        distance: their Hamming distance in bits.
+    """
 
     def __init__(self, key: str, original: str, distance: int) -> None:
         super().__init__(f"{key} repeats {original} (distance {distance})", log_level="DEBUG")

@@ -38,7 +38,7 @@ class PageAnalysis:
 
     Attributes:
         fingerprint: of the main text; of a page without main text, of all that it shows.
-        facts: at most 24 bytes by which the rule tells the page from others; empty for a text.
+        facts: 24 bytes by which the rule tells the page from others; empty for a text.
         reason: why there is no fingerprint.
         excerpt: of the main text, if it was asked for.
     """
@@ -81,7 +81,11 @@ def analyse_body(body: Body, recipe: Recipe, excerpt_length: int = 0) -> PageAna
 
 
 def analyse_html(html: str | bytes, recipe: Recipe, excerpt_length: int = 0) -> PageAnalysis:
-    """Extract the main text of a decoded page and fingerprint it; bytes are UTF-8."""
+    """Extract the main text of a decoded page and fingerprint it; bytes are UTF-8.
+
+    The excerpt has up to so many characters of the main text. For what is raised, see
+    :func:`.extract`.
+    """
     extraction = extract(html, recipe.extractor)
     return analyse_text(extraction.text, recipe, excerpt_length, extraction)
 

@@ -42,7 +42,8 @@ class Extraction:
         weighed: the lines of the text among others that may be main text, too; empty where all of
             the text is equally sure.
         weights: of each of these lines, from 1; those of the text have more than half of the most.
-        linked: the share of the text that stands in links, where the extractor tells it.
+        linked: the share of the text that stands in links, from 0 to 1; 0 where the extractor does
+            not tell it.
     """
 
     text: str

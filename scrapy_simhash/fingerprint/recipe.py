@@ -214,9 +214,14 @@ RECIPES = {recipe.name: recipe for recipe in _ALL}
 
 
 def named_recipe(name: str, **values: Any) -> Recipe:
-    """Return one of ``RECIPES``, with the given values in place of its own; None keeps its own.
+    """Return one of ``RECIPES``, with the given values in place of its own.
+
+    Args:
+        name: of the recipe.
+        values: attributes of :class:`Recipe`, such as ``distance``; None keeps the recipe's own.
 
     Raises:
+        TypeError: a recipe has no such attribute.
         ValueError: there is no such recipe, or a value does not fit; one line says what does.
     """
     if name not in RECIPES:

@@ -67,7 +67,10 @@ class Fingerprint:
 
 
 def hamming_distance(a: int, b: int) -> int:
-    """Return the number of bits in which two fingerprints of the same width differ."""
+    """Return the number of bits, from 0 to the width, in which two values of one width differ.
+
+    Neither is negative.
+    """
     return (a ^ b).bit_count()
 
 

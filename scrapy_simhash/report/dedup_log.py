@@ -276,5 +276,10 @@ def read_lines(
 
 
 def read_log(paths: Iterable[str | Path]) -> Iterator[LogLine]:
-    """Yield the pages and items of logs; see :func:`read_lines`."""
+    """Yield the pages and items of logs, the oldest first; lines that cannot be read are left out.
+
+    Raises:
+        FileNotFoundError: a log is not there; raised at the first line, not by the call.
+        OSError: a file cannot be read.
+    """
     return (line for line in read_lines(paths) if isinstance(line, LogLine))
