@@ -12,6 +12,7 @@ from scrapy.http import Response
 
 from scrapy_simhash import signals
 from scrapy_simhash.crawl import filter_of
+from scrapy_simhash.crawl.items import NearDuplicatePipeline
 from scrapy_simhash.crawl.outputs import NearDuplicateSpiderMiddleware
 from scrapy_simhash.crawl.requests import ADOPTED, ORDERS
 from scrapy_simhash.exceptions import NearDuplicatePage
@@ -40,12 +41,20 @@ class NearDuplicateDownloaderMiddleware:
         return cls(crawler)
 
     def _spider_opened(self, spider: Spider) -> None:
+        missing = []
         if self._crawler.get_spider_middleware(NearDuplicateSpiderMiddleware) is None:
-            logger.warning(
+            missing.append(
                 "SPIDER_MIDDLEWARES: NearDuplicateSpiderMiddleware is missing. No page counts as"
-                " delivered, so copies are crawled again. Use ADDONS, which places all components.",
-                extra={"spider": spider},
+                " delivered, so copies are crawled again."
             )
+        if self._crawler.get_item_pipeline(NearDuplicatePipeline) is None:
+            missing.append(
+                "ITEM_PIPELINES: NearDuplicatePipeline is missing. A job that is stopped loses the"
+                " copies that wait for their originals."
+            )
+        for what in missing:
+            places = f"{what} Use ADDONS, which places all components."
+            logger.warning("%s", places, extra={"spider": spider})
 
     def process_request(self, request: Request, spider: Spider | None = None) -> None:
         """Let a request pass, or spare it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -33,10 +34,13 @@ def test_components_can_be_named_one_by_one(crawl: Any, twins: Any, caplog: Any)
     assert "is missing" not in caplog.text
 
 
-def test_spider_middleware_that_is_missing_is_told(crawl: Any, twins: Any, caplog: Any) -> None:
-    settings = {**ONE_AT_A_TIME, **ONE_BY_ONE, "SPIDER_MIDDLEWARES": {}}
+@pytest.mark.parametrize("setting", ["SPIDER_MIDDLEWARES", "ITEM_PIPELINES"])
+def test_a_component_that_is_missing_is_told(
+    crawl: Any, twins: Any, caplog: Any, setting: str
+) -> None:
+    settings = {**ONE_AT_A_TIME, **ONE_BY_ONE, setting: {}}
     crawl(Pages, settings=settings, site=twins, paths=ALL[:1])
-    assert "NearDuplicateSpiderMiddleware is missing" in caplog.text
+    assert re.findall(r"(\w+): \w+ is missing", caplog.text) == [setting]
 
 
 def test_component_that_the_project_disables_stays_disabled(crawl: Any, twins: Any) -> None:

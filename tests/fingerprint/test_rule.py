@@ -82,7 +82,7 @@ def test_like_headings_on_two_sites_count_a_third_beyond_k_if_both_texts_have_th
         assert rule(STORY, STORY, kin, 49, 48) == (False, "far")
     assert rule(page(thin=True), page(thin=True), SITES, 49, 48) == (False, "far")
     short = page(text=200, shown=220)
-    assert rule(short, short, SITES, 49, 48) == (False, "short")
+    assert rule(short, short, SITES, 49, 48) == (False, "far")
 
 
 def test_what_stands_around_one_address_does_not_count() -> None:
