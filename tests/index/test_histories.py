@@ -20,6 +20,7 @@ from tests.index.made import (
     WIDTHS,
     flipped,
     fp,
+    page,
     same_facts,
     values,
 )
@@ -231,6 +232,19 @@ def test_batches_get_the_answers_of_one_after_the_other(new_store, seed):
             index.confirm(done)
         # A page that is judged may come into the log after pages that claimed after it.
         assert sorted(alone, key=repr) == sorted(together, key=repr)
+
+
+def test_a_page_that_waits_for_one_before_it_keeps_the_place_that_it_takes(store):
+    """The page "copy" takes the place of "old", so the later page of that key is no revisit."""
+    index = store.open(judge=same_facts, lease=LEASE)
+    index.claim_all([page("old", 0, facts=b"1"), page("far", 0b111111, facts=b"2")], now=0)
+    index.confirm(["far"])
+    pages = [
+        page("other", 0b1111, facts=b"3"),
+        page("copy", 0b11, facts=b"1"),
+        page("old", 1 << 9, facts=b"4"),
+    ]
+    assert [claim.outcome for claim in index.claim_all(pages, now=1000)] == [ORIGINAL] * 3
 
 
 def shown(matches):

@@ -61,11 +61,11 @@ local function claim(at, near)
           leased[position] = lease
         end
       end
+      contested[position] = is_expired or nil
       if copies[position] and is_expired then
         replaced[#replaced + 1] = position
       elseif lease or not is_dead(position) then
         tell(answer, position, d, lease)
-        contested[position] = is_expired or nil
       end
     end
   end
