@@ -45,10 +45,10 @@ class Address:
     secrets: frozenset[str] = field(repr=False)
 
     def without_secrets(self, message: str) -> str:
-        """Return a message of the server or of redis-py without user and password."""
+        """Return a message without user and password."""
         for secret in sorted(self.secrets, key=len, reverse=True):
             message = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "…", message)
-        return message
+        return message.partition(", with args")[0]  # which a server repeats, cut off
 
 
 def parse_address(url: str) -> Address:

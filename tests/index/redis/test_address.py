@@ -36,6 +36,14 @@ def test_a_wrong_password_is_told_without_the_password(redis_servers):
     assert "guess" not in str(error.value)
 
 
+def test_a_server_that_repeats_a_part_of_a_long_password_does_not_show_it():
+    with servers.redis_server("--rename-command AUTH none") as server:
+        url = f"redis://u:{'token' * 100}@127.0.0.1:{server.port}/0?protocol=2"
+        with pytest.raises(StoreError) as error, opened(url):
+            pass
+    assert "token" not in str(error.value)
+
+
 def test_a_server_with_an_unknown_certificate_is_refused(redis_servers):
     url = redis_servers.tls.url.split("?")[0]
     with pytest.raises(StoreError, match=r"(?i)certificate"), opened(url):
