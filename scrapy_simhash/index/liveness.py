@@ -3,9 +3,13 @@
 import os
 import secrets
 import socket
+from pathlib import Path
 
 from scrapy_simhash.index.contract import spider_mark
 
+# Containers may share a host's name, and have processes of their own.
+_SPACE = Path("/proc/self/ns/pid")
+HERE = f"{socket.gethostname()}{_SPACE.readlink() if _SPACE.exists() else ''}"
 # The crawlers of this process whose index is open: any other of this process is dead.
 _open: set[str] = set()
 
@@ -17,7 +21,7 @@ def names_of(spider: str) -> str:
 
 def new_crawler(spider: str) -> str:
     """Return the name of a new crawler of this process."""
-    name = f"{names_of(spider)}{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+    name = f"{names_of(spider)}{HERE}:{os.getpid()}:{secrets.token_hex(4)}"
     _open.add(name)
     return name
 
@@ -30,7 +34,7 @@ def leave(crawler: str) -> None:
 def is_dead(crawler: str) -> bool:
     """Return whether a crawler ran on this machine and does no more."""
     place, _, process = crawler.rpartition(":")[0].rpartition(":")
-    if place.partition("@")[2] != socket.gethostname():
+    if place.partition("@")[2] != HERE:
         return False
     try:
         if int(process) == os.getpid():

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Index, StoreUnavailable
-from scrapy_simhash.index.liveness import is_dead
+from scrapy_simhash.index.liveness import HERE, is_dead
 from tests.index.made import DUPLICATE, ORIGINAL, page, spec
 
 CLUSTERS = 40
@@ -143,7 +143,9 @@ def test_a_closed_crawler_of_this_process_is_dead_and_an_open_one_is_not(tmp_pat
 def test_a_crawler_of_another_machine_is_not_known_to_be_dead():
     assert not is_dead("1@elsewhere:1:abc")
     assert not is_dead("rubbish")
-    here = f"1@{socket.gethostname()}"
+    here = f"1@{HERE}"
+    # A container of this machine: 1 is a process of its own.
+    assert not is_dead(f"1@{socket.gethostname()}pid:[1]:{10**6}:abc")
     assert not is_dead(f"{here}:{10**30}:abc")
     assert not is_dead(f"{here}:{'1' * 5000}:abc")
     assert not is_dead(f"{here}:rubbish:abc")
