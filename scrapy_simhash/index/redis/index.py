@@ -141,7 +141,8 @@ class RedisIndex(Index):
         at, ends, head = self._session.leases(now)
         asked = (repr(at), ends, head, MAX_ORPHANS, MAX_ADOPTIONS)
         with self._session.use():
-            adopted, given_up = self._session.run("orphans", *asked)
+            adopted, given_up, clock = self._session.run("orphans", *asked)
+            self._session.set_clock(*clock)
             for key in given_up:
                 warn_of(key.decode())
             for position, key, _ in adopted:

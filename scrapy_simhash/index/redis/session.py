@@ -114,8 +114,7 @@ class Session:
                     f"{where} was made with {name}={stored[name]}, not {value}: use the same or "
                     "another name with ?name=, or delete this index to start anew"
                 )
-        # From our monotonic clock, which nobody puts right, to that of Redis.
-        self._ahead = int(seconds) + int(microseconds) / 1e6 - time.monotonic()
+        self.set_clock(seconds, microseconds)
         if len(bytes.fromhex(stored["generation"])) != 4:
             raise ValueError("its log has no generation")
         if stored["generation"] != self.generation:
@@ -186,6 +185,10 @@ class Session:
             if answer != [b"behind"]:
                 return answer
         raise StoreUnavailable(f"others are always faster at {self.client.where}")
+
+    def set_clock(self, seconds: bytes, microseconds: bytes) -> None:
+        """Take in the time of Redis: our monotonic clock stands still while the machine sleeps."""
+        self._ahead = int(seconds) + int(microseconds) / 1e6 - time.monotonic()
 
     def leases(self, now: float | None) -> tuple[float, int, bytes]:
         """Return the time, the end of leases that begin then, and what stands before their rows.

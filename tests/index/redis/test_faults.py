@@ -30,7 +30,7 @@ from scrapy_simhash.index.outage import Outage
 from scrapy_simhash.index.redis.address import parse_address
 from scrapy_simhash.index.redis.client import Client
 from tests import servers
-from tests.index.made import fp, page, spec, values
+from tests.index.made import DUPLICATE, fp, page, spec, values
 from tests.index.redis.cases import fails_soon, keep, notice_another_log
 
 pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
@@ -45,6 +45,16 @@ def test_numbers_go_to_redis_as_text_because_ctrl_c_would_kill_hiredis(url, monk
 
 
 # Redis forgets.
+
+
+def test_a_crawler_whose_machine_slept_has_the_time_of_redis_again(url, opened, monkeypatch):
+    one, other = opened(url), opened(url)
+    awake = time.monotonic
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "monotonic", lambda: awake() - 3600)
+        one.orphans()
+        one.claim(page("a"))
+    assert other.claim(page("b", 1)).outcome is DUPLICATE
 
 
 def test_scripts_that_are_gone_are_sent_again(server, url, opened):

@@ -1,7 +1,7 @@
 -- Lease expired entries of a spider anew to a crawler of it.
 -- ARGV: generation, now, end of the leases, heads of the leases, how many are looked at, adoptions
 --   of an entry at most
--- Returns position, key and request of each that was adopted, and the keys of what was given up.
+-- Returns position, key and request of each that was adopted, the keys of what was given up, the time.
 --# keys
 --# entries
 local now, head, most = tonumber(ARGV[2]), ARGV[4], tonumber(ARGV[6])
@@ -25,4 +25,4 @@ for _, position in ipairs(call('ZRANGEBYSCORE', due, '-inf', math.ceil(now), 'LI
     end
   end
 end
-return {adopted, given_up}
+return {adopted, given_up, call('TIME')}
