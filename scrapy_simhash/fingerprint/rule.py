@@ -49,7 +49,7 @@ Pages with other headings are siblings, unless one of these holds:
 import math
 from dataclasses import dataclass
 
-from scrapy_simhash.fingerprint.facts import LONG_TEXT, Facts
+from scrapy_simhash.fingerprint.facts import FACTS_SIZE, LONG_TEXT, Facts
 from scrapy_simhash.fingerprint.kinship import ONE_HOST, RECORDS, VIEWS, Kinship, kinship
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.index.contract import Ruling
@@ -95,8 +95,8 @@ class Rule:
     def __call__(
         self, key: str, facts: bytes, other: str, other_facts: bytes, distance: int
     ) -> Ruling:
-        """Rule on an arrival and an original; without the facts of both, by distance alone."""
-        if not (facts and other_facts):
+        """Rule on an arrival and an original; without whole facts of both, by distance alone."""
+        if not len(facts) == len(other_facts) == FACTS_SIZE:
             near = distance <= self.distance
             return Ruling(True, "distance") if near else Ruling(False, FAR)
         pages = Facts.from_bytes(facts), Facts.from_bytes(other_facts)

@@ -353,3 +353,8 @@ def test_order_does_not_matter_and_every_reason_has_a_meaning(
     ruling = rule(one, other, kin, distance, 48)
     assert ruling == rule(other, one, kin, distance, 48)
     assert ruling.reason in REASONS
+
+
+def test_facts_of_another_length_count_as_none():
+    assert Rule(48)("a", bytes(24), "b", bytes(5), 48).is_copy
+    assert not Rule(48)("a", bytes(5), "b", bytes(24), 49).is_copy
