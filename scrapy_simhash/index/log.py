@@ -135,7 +135,10 @@ class Log:
         self.settle(positions)
 
     def positions(self, keys: Collection[str]) -> list[int]:
-        return [at for (at,) in self._run_for("SELECT position FROM entries WHERE key IN", keys)]
+        # In hexadecimal, because what follows a NUL is lost in SQLite's JSON.
+        some = [key.encode("utf-8", "surrogatepass").hex().upper() for key in keys]
+        sql = "SELECT position FROM entries WHERE hex(key) IN"
+        return [at for (at,) in self._run_for(sql, some)]
 
     def clear(self) -> None:
         self._file.run("DELETE FROM entries")

@@ -95,7 +95,7 @@ class SqliteFile:
             if str(error).startswith(("no such", "Could not decode")):
                 raise StoreDamaged(f"{self.name} is not a complete index: {error}") from error
             raise StoreUnavailable(f"cannot use {self.name}: {error}") from error
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # of a message of SQLite
             raise StoreDamaged(
                 f"{self.name} is damaged or not an index: {error}; use another file, or, if "
                 "this was an index, delete it to start anew"

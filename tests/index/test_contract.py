@@ -534,6 +534,20 @@ def test_what_is_there_already_is_not_put_again(store):
     assert len(index) == 5
 
 
+def test_the_first_of_equal_entries_that_are_put_together_counts(store):
+    index = store.open()
+    assert index.put([Entry("a", fp(0), "", b"1", 1), Entry("a", fp(0), "", b"2", 2)]) == 1
+    assert [(entry.facts, entry.time) for entry in index] == [(b"1", 1)]
+
+
+@pytest.mark.parametrize("key", ["a\0b", "\0", "", "'\"\\\n", "\U0001f600"])
+def test_an_entry_of_any_key_can_be_removed(store, key):
+    index = store.open()
+    index.put([Entry(key, fp(0)), Entry("a", fp(FAR))])
+    assert index.remove([key]) == 1
+    assert keys(index) == ["a"]
+
+
 def test_a_provisional_entry_does_not_keep_a_confirmed_one_out(store):
     index = store.open()
     index.claim(page("a"))

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_simhash.fingerprint.simhash import hamming_distance
-from scrapy_simhash.index.contract import MAX_ADOPTIONS, Arrival, Orphan, Outcome
+from scrapy_simhash.index.contract import MAX_ADOPTIONS, Arrival, Orphan, Outcome, StoreUnavailable
 from tests.index.conftest import REDIS
 from tests.index.made import (
     DUPLICATE,
@@ -294,6 +294,29 @@ def test_what_another_crawler_admits_after_the_last_look_is_found(shared_store):
         assert first.claim(Arrival(f"a{number}", fp(value))).outcome is ORIGINAL
         claims = second.claim_all([Arrival(f"b{number}", fp(value ^ 1 << i)) for i in range(2)])
         assert [claim.outcome for claim in claims] == [DUPLICATE, DUPLICATE]
+
+
+@an_index
+def test_a_call_during_which_another_thread_closes_the_index_ends_or_says_so(store):
+    index = store.open()
+    failed = []
+
+    def crawl():
+        try:
+            while True:
+                index.claim(Arrival("a", fp(0)))
+        except StoreUnavailable:
+            return
+        except Exception as error:  # noqa: BLE001 - whatever it is, the test fails
+            failed.append(error)
+
+    threads = [threading.Thread(target=crawl) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    index.close()
+    for thread in threads:
+        thread.join(60)
+    assert failed == []
 
 
 @an_index

@@ -175,6 +175,12 @@ def test_text_that_is_no_utf_8_is_damage(path):
         list(index)
 
 
+def test_a_message_of_sqlite_that_is_no_utf_8_is_damage(path):
+    opened(path).close()
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE leases", b"CREATE TABL\xff leases"))
+    refused(path, StoreDamaged)
+
+
 def test_overwritten_pages_are_damage(path):
     with contextlib.closing(opened(path)) as index:
         fill(index, 2000)

@@ -172,11 +172,10 @@ class RedisIndex(Index):
         return count
 
     def _put(self, pages: Sequence[Arrival], times: Sequence[float]) -> int:
-        new = {
-            (page.key, page.scope, page.fingerprint.value): (page, time)
-            for page, time, near in zip(pages, times, self._look(pages), strict=True)
-            if not any((n.distance, n.key, n.provisional) == (0, page.key, False) for n, _ in near)
-        }
+        new: dict[tuple[str, str, int], tuple[Arrival, float]] = {}
+        for page, time, near in zip(pages, times, self._look(pages), strict=True):
+            if not any((m.distance, m.key, m.provisional) == (0, page.key, False) for m, _ in near):
+                new.setdefault((page.key, page.scope, page.fingerprint.value), (page, time))
         rest = list(new.values())
         while rest:
             rows = [(pack_row(*entry),) for entry in rest]

@@ -201,5 +201,6 @@ class Session:
         return at, math.ceil(ends), HEAD.pack(ends, self.name, self._mark, 0)
 
     def close(self) -> None:  # noqa: D102
-        self._closed = True
-        self.client.close()
+        with self._lock:  # what runs now may end
+            self._closed = True
+            self.client.close()
