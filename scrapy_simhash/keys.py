@@ -12,6 +12,9 @@ from w3lib.url import canonicalize_url
 Scope = Literal["global", "domain", "host"]
 SCOPES: tuple[Scope, ...] = ("global", "domain", "host")
 
+# Characters of a key as it is; indexes read the keys of many pages together.
+LONGEST = 4096
+
 _CANONICAL = re.compile(
     r"https?://[a-z0-9.-]{1,255}(?::[1-9][0-9]{0,4})?(?:/(?!\.)[A-Za-z0-9_.~-]{0,999}){1,99}"
 )
@@ -19,7 +22,7 @@ _CANONICAL = re.compile(
 
 def plain_key(value: object) -> str:
     """Return a key of the user's as text that every store takes: with no lone surrogates."""
-    return str(value).encode("utf-8", "backslashreplace").decode()
+    return _short(str(value).encode("utf-8", "backslashreplace").decode())
 
 
 def page_key(url: str, method: str = "GET", body: bytes = b"") -> str:
@@ -31,9 +34,16 @@ def page_key(url: str, method: str = "GET", body: bytes = b"") -> str:
     # Most addresses are in their canonical form, which is seen sooner than the form is made.
     canonical = url if _CANONICAL.fullmatch(url) else canonicalize_url(url)
     if method == "GET":
-        return canonical
+        return _short(canonical)
     digest = hashlib.blake2b(body, digest_size=8).hexdigest()
-    return f"{method} {digest} {canonical}"
+    return _short(f"{method} {digest} {canonical}")
+
+
+def _short(key: str) -> str:
+    """Return a key; of a long one, such as a ``data:`` URL, the beginning and a digest."""
+    if len(key) <= LONGEST:
+        return key
+    return f"{key[:LONGEST]}… {hashlib.blake2b(key.encode(), digest_size=16).hexdigest()}"
 
 
 def page_scope(url: str, scope: Scope) -> str:

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from w3lib.url import canonicalize_url
 
-from scrapy_simhash.keys import page_key, page_scope
+from scrapy_simhash.keys import page_key, page_scope, plain_key
 
 
 def test_key_of_a_post_has_its_method_and_a_digest_of_its_body() -> None:
@@ -53,3 +53,10 @@ def test_key_is_the_canonical_url(url: str) -> None:
     except ValueError:
         return
     assert page_key(url) == canonical
+
+
+def test_a_long_key_is_its_beginning_and_a_digest():
+    urls = [f"data:text/html,{'a' * 10**6}{i}" for i in range(2)]
+    keys = {page_key(url) for url in urls} | {plain_key(url) for url in urls}
+    assert len(keys) == 2
+    assert all(len(key) < 5000 for key in keys)

@@ -37,6 +37,8 @@ MAX_ADOPTIONS = 5
 # Expired entries that are looked at in one call.
 MAX_ORPHANS = 100
 MAX_FACTS = 24
+# Bytes of a key, and of a scope: 64 rows of Redis are read together.
+MAX_TEXT = (1 << 16) - 1
 # Entries that are read of a bucket at most, the newest ones.
 BUCKET_LIMIT = 512
 
@@ -150,8 +152,9 @@ class IndexSpec:
     def check(self, pages: Iterable[Arrival]) -> None:
         """Raise ValueError if a page could not stand in the index."""
         for key, own, scope, facts, request in pages:
-            for text in (key, scope, request or ""):
-                text.encode()  # a lone surrogate raises UnicodeEncodeError
+            (request or "").encode()  # a lone surrogate raises UnicodeEncodeError
+            if max(len(key.encode()), len(scope.encode())) > MAX_TEXT:
+                raise ValueError(f"key and scope have at most {MAX_TEXT} bytes: {key:.60}…")
             if own.bits != self.bits:
                 raise ValueError(f"the index holds {self.bits} bits a page, not {own.bits}")
             if len(own.blocks) != 4 * self.blocks:

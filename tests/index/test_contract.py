@@ -209,6 +209,8 @@ def test_a_spec_out_of_range_is_refused(changed):
         Arrival("a", Fingerprint(0, 64, b"x" * 12)),
         Arrival("a", fp(0, 128)),
         Arrival("a", fp(0), facts=bytes(25)),
+        Arrival("a" * 65536, fp(0)),
+        Arrival("a", fp(0), scope="a" * 65536),
         Arrival("\ud800", fp(0)),
         Arrival("a", fp(0), scope="\udfff"),
     ],
