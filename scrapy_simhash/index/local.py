@@ -30,10 +30,11 @@ from scrapy_simhash.index.log import Log, Record
 from scrapy_simhash.index.neighbours import Near, Neighbours, unpacked
 from scrapy_simhash.index.sqlite_file import SqliteFile
 
-# Rows of the log that are followed at a time, and entries that are read or put at a time.
+# Rows of the log that are followed at a time, and entries that are read at a time.
 _ROWS = 1 << 16
 _ENTRIES = 1 << 12
-_PUT = 1 << 8
+# Pages that claim, or are put, at a time: each is compared with those before it.
+_PAGES = 1 << 8
 
 
 class LocalIndex(Index):
@@ -53,6 +54,10 @@ class LocalIndex(Index):
 
     def claim_all(self, arrivals: Sequence[Arrival], *, now: float | None = None) -> list[Claim]:
         self.spec.check(arrivals)
+        parts = (arrivals[at : at + _PAGES] for at in range(0, len(arrivals), _PAGES))
+        return [claim for part in parts for claim in self._claim(part, now)]
+
+    def _claim(self, arrivals: Sequence[Arrival], now: float | None) -> list[Claim]:
         now = time.time() if now is None else now
         pages, log = Pages(arrivals, self.spec), self._log
         with self._lock:
@@ -166,7 +171,7 @@ class LocalIndex(Index):
 
     def put(self, entries: Iterable[Entry]) -> int:
         count, rest = 0, iter(entries)
-        while some := list(islice(rest, _PUT)):
+        while some := list(islice(rest, _PAGES)):
             arrivals = [Arrival(e.key, e.fingerprint, e.scope, e.facts) for e in some]
             self.spec.check(arrivals)
             pages = Pages(arrivals, self.spec)

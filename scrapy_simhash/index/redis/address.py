@@ -16,6 +16,12 @@ _PORTS = {"": 6379, "sentinel": 26379, "cluster": 6379}
 _BUCKETS = ("redis", "local")
 # Answers are bytes here, and those of a master, whatever the user's other clients want.
 _UNHEEDED = ("decode_responses", "read_from_replicas", "load_balancing_strategy")
+# Options that are objects, which no text names.
+_OBJECTS = set(
+    "cache cache_config connection_pool credential_provider driver_info event_dispatcher"
+    " maint_notifications_config oss_cluster_maint_notifications_handler redis_connect_func retry"
+    " socket_keepalive_options ssl_ocsp_context".split()
+)
 
 
 @dataclass(frozen=True)
@@ -96,11 +102,11 @@ def parse_address(url: str) -> Address:
         sentinel = dict(parse_url(f"redis://?{options}"))
     except (TypeError, ValueError) as error:
         raise ValueError(f"{shown}: {error}") from None
-    known = set(signature(Redis).parameters) | {"path", "connection_class"}
+    known = {*signature(Redis).parameters, "connection_class", *(["path"] if is_unix else [])}
     if topology == "cluster":
         known |= set(signature(RedisCluster).parameters)
-    if unknown := sorted((client.keys() | sentinel.keys()) - known):
-        raise ValueError(f"{shown}: neither redis-py nor the index has an option {unknown[0]}")
+    if unknown := sorted((client.keys() | sentinel.keys()) - (known - _OBJECTS)):
+        raise ValueError(f"{shown}: a URL of an index has no option {unknown[0]}")
     if scheme == "rediss":
         client["ssl"] = True
     for some in (client, sentinel):
