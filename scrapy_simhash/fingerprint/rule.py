@@ -140,7 +140,7 @@ def _under_like_headings(a: Facts, b: Facts, kin: Kinship, distance: int, k: int
     if not _have_like_lengths(a, b, kin):
         return Ruling(False, "other-length")
     if distance > _nearness(a, b, kin) * k:
-        return Ruling(False, "short" if distance <= k else FAR)
+        return Ruling(False, "short") if distance <= k else Ruling(False, FAR)
     if a.thin:
         return Ruling(True, "thin-page")
     if _share_a_notice(a, b, kin, distance, k):
