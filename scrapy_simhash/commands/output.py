@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import json
 import os
 import shutil
@@ -105,11 +106,23 @@ def show(options: argparse.Namespace, lines: Iterable[str], found: dict[str, Any
 
 @contextlib.contextmanager
 def whole_file(path: str) -> Iterator[IO[bytes]]:
-    """Open a file that replaces another when it is whole, and else leaves nothing."""
-    part = Path(f"{path}.part")
+    """Open a file that replaces another when it is whole, and else leaves nothing.
+
+    What is no regular file, such as ``/dev/stdout`` or a pipe, is written to and never replaced.
+    A link stays, and the file that it names is replaced.
+    """
+    whole = Path(path).resolve() if Path(path).is_file() else Path(path)
+    if whole.is_dir() or not whole.parent.is_dir():
+        wrong = errno.EISDIR if whole.is_dir() else errno.ENOENT
+        raise OSError(wrong, os.strerror(wrong), path)
+    if whole.exists() and not whole.is_file():
+        with whole.open("wb") as file:
+            yield file
+        return
+    part = Path(f"{whole}.part")
     try:
         with part.open("wb") as file:
             yield file
-        part.replace(path)
+        part.replace(whole)
     finally:
         part.unlink(missing_ok=True)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from scrapy_simhash.commands import SUBCOMMANDS
-from scrapy_simhash.commands.output import aligned, progress
+from scrapy_simhash.commands.output import aligned, progress, whole_file
 from tests.commands.running import scrapy, simhash
 from tests.pages import article
 from tests.report.lines import line, write
@@ -92,3 +92,34 @@ def test_help_of_a_subcommand_ends_with_its_exit_statuses(name: str, capsys: Any
     out = capsys.readouterr().out
     assert f"\n    scrapy simhash {name} " in out
     assert "\nexit status: 0, " in out
+
+
+def test_what_is_no_regular_file_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    # Opened for both, so that neither end waits for the other.
+    end = os.open(pipe, os.O_RDWR)
+    with whole_file(str(pipe)) as file:
+        file.write(b"whole")
+    assert os.read(end, 10) == b"whole"
+    os.close(end)
+    assert pipe.is_fifo()
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
+
+
+def test_a_link_stays_and_its_file_is_replaced(tmp_path: Path) -> None:
+    link, target = tmp_path / "link", tmp_path / "target"
+    target.write_bytes(b"old")
+    link.symlink_to(target)
+    with whole_file(str(link)) as file:
+        file.write(b"new")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("name", ["", "missing/file"])
+def test_a_file_that_cannot_be_written_is_named_as_it_was_given(tmp_path: Path, name: str) -> None:
+    path = str(tmp_path / name)
+    with pytest.raises(OSError) as caught, whole_file(path):
+        pass
+    assert caught.value.filename == path

@@ -56,10 +56,10 @@ BAD: dict[str, tuple[list[str], str]] = {
     "another file": (["other.jsonl"], "other.jsonl: no line of it is one of a dedup log"),
     "no folder for the report": (
         ["dedup.jsonl", "-o", "no/r.html"],
-        "no/r.html.part: No such",
+        "no/r.html: No such",
     ),
     "report over the log": (["dedup.jsonl", "-o", "./dedup.jsonl"], "it is the log itself"),
-    "report into a folder": (["dedup.jsonl", "-o", "folder"], "folder.part: Is a directory"),
+    "report into a folder": (["dedup.jsonl", "-o", "folder"], "folder: Is a directory"),
 }
 
 
