@@ -116,6 +116,20 @@ def _first(entry: dict[str, Any], names: tuple[str, ...], where: str) -> tuple[s
     return name, value
 
 
+class _Archive:
+    """A packed file whose missing end is a FileError, because warcio ends quietly at EOFError."""
+
+    def __init__(self, path: Path, file: IO[bytes]) -> None:
+        self._path = path
+        self._file = file
+
+    def read(self, size: int = -1) -> bytes:
+        try:
+            return self._file.read(size)
+        except EOFError as problem:
+            raise FileError(f"{self._path}: damaged ({problem})") from None
+
+
 def _warc(path: Path, file: IO[bytes]) -> Iterator[SavedPage]:
     try:
         from warcio.archiveiterator import ArchiveIterator
@@ -125,7 +139,7 @@ def _warc(path: Path, file: IO[bytes]) -> Iterator[SavedPage]:
             f"{path}: WARC files need warcio: pip install 'scrapy-simhash[warc]'"
         ) from None
     try:
-        for record in ArchiveIterator(file):
+        for record in ArchiveIterator(_Archive(path, file)):
             url = (record.rec_headers.get_header("WARC-Target-URI") or "").strip("<>")
             if record.rec_type != "response" or not record.http_headers or not url:
                 continue
@@ -133,6 +147,10 @@ def _warc(path: Path, file: IO[bytes]) -> Iterator[SavedPage]:
             is_page = kind.partition(";")[0].strip().lower() in _HTML_TYPES
             if is_page and record.http_headers.get_statuscode() == "200":
                 body = Body(record.content_stream().read(), http_content_type_encoding(kind))
+                # What the chunks of a body leave is no part of it.
+                record.raw_stream.read()
+                if getattr(record.raw_stream, "limit", 0) > 0:
+                    raise FileError(f"{path}: cut off in the record of {url}")
                 try:
                     yield SavedPage(url, page_key(url), body, url)
                 except ValueError:

@@ -132,6 +132,18 @@ def test_archive_with_what_is_no_address_is_read_to_its_end(tmp_path: Path) -> N
     assert kept(path, folder=tmp_path, SIMHASH_SCOPE="host") == list(urls)
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_an_archive_that_is_cut_off_is_refused(packed: bool, tmp_path: Path, capsys: Any) -> None:
+    pytest.importorskip("warcio")
+    path = tmp_path / ("crawl.warc.gz" if packed else "crawl.warc")
+    records = [warc_record(url, body) for url, body in PAGES.items()]
+    whole = b"".join(gzip.compress(record) if packed else record for record in records)
+    for cut in (20, len(whole) // 2) if packed else (len(records[0]) - 20, len(whole) - 20):
+        path.write_bytes(whole[:cut])
+        assert simhash("dedupe", path, settings={"SIMHASH_PROCESSES": 0}) == 2
+        assert str(path) in capsys.readouterr().err
+
+
 def test_a_page_that_is_there_twice_is_kept_once(tmp_path: Path) -> None:
     path = tmp_path / "items.jsonl"
     path.write_bytes(feed() + feed())
@@ -218,7 +230,7 @@ def test_the_same_pages_are_kept_as_in_a_crawl_in_the_same_order(
         (["BROKEN"], "line 1: not a JSON object"),
         (["EMPTY"], "line 1: it has no html or html_base64 or text, but url, title"),
         (["BAD"], "line 1: 'http://[' is no address"),
-        (["PAGES", "--verdicts", "/nowhere/at/all"], "/nowhere/at/all.part: No such file"),
+        (["PAGES", "--verdicts", "/nowhere/at/all"], "/nowhere/at/all: No such file"),
         (["PAGES", "--index", "redis://127.0.0.1:1/0"], "cannot use"),
     ],
 )
