@@ -52,9 +52,15 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         if options.pin or options.forbid or options.forget:
             marked = [Row(*_parted(text), mark="pinned") for text in options.pin]
             marked += [Row(*_parted(text), mark="forbidden") for text in options.forbid]
+            known = {(row.host, row.signature) for _, row in _read(store)}
             store.add(marked)
             done = len(marked) + sum(store.remove(*_parted(text)) for text in options.forget)
             say([f"{count(done, 'signature')} changed"])
+            say(
+                f"no crawl has met {row.host}{row.signature} yet; --all lists those that were met"
+                for row in marked
+                if (row.host, row.signature) not in known
+            )
             return 0 if done else 1
         found = _read(store)
     patterns = [row for bound, row in found if bound]
@@ -70,7 +76,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
 
 def _parted(text: str) -> tuple[str, str]:
     host, slash, rest = text.partition("/")
-    if not host or not slash:
+    if not host or not slash or rest.startswith("/") or "://" in host:
         raise UsageError(f"{text!r} is no signature: it must be like www.example.com/item/*?view=*")
     return host, slash + rest
 

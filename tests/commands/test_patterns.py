@@ -70,9 +70,19 @@ def test_a_forgotten_signature_is_gone(url: str, capsys: Any) -> None:
     assert listed(url, capsys, "--all") == ["a.test" + SESSION, "b.test" + MIXED]
 
 
-def test_what_is_no_signature_is_refused(url: str, capsys: Any) -> None:
-    assert simhash("patterns", "--index", url, "--pin", "nothing") == 2
+@pytest.mark.parametrize("text", ["nothing", "http://a.test" + PRINT])
+def test_what_is_no_signature_is_refused(url: str, text: str, capsys: Any) -> None:
+    assert simhash("patterns", "--index", url, "--pin", text) == 2
     assert "is no signature" in capsys.readouterr().err
+
+
+def test_a_mark_for_what_no_crawl_has_met_says_so(url: str, capsys: Any) -> None:
+    marks = ("--forbid", "a.test" + PRINT, "--forbid", "a.test/item?sid=*")
+    assert simhash("patterns", "--index", url, *marks) == 0
+    assert capsys.readouterr().out == (
+        "2 signatures changed\n"
+        "no crawl has met a.test/item?sid=* yet; --all lists those that were met\n"
+    )
 
 
 def test_rules_say_what_they_can_and_the_rest_is_printed(
