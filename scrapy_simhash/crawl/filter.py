@@ -254,6 +254,11 @@ class CrawlFilter:
         if self.upkeep.stays_open() or is_late:
             raise DontCloseSpider
 
+    async def end(self) -> None:
+        """Settle all pages; tell the stats, which others read when the spider is closed."""
+        await self.upkeep.end()
+        self._publish_counts()
+
     async def _spider_closed(self, spider: Spider) -> None:
         await self.upkeep.end()
         if self._index.left:

@@ -64,7 +64,7 @@ class NearDuplicatePipeline:
 
     def close_spider(self, spider: Spider | None = None) -> Awaitable[Any]:
         """Settle all pages; put the copies that wait into the queue."""
-        saved = self._filter.upkeep.end()
+        saved = self._filter.end()
         if hasattr(self._crawler.engine, "close_spider_async"):
             return saved
         return deferred_from_coro(saved)  # Scrapy 2.13

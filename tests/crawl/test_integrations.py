@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
-from scrapy import Request
+from scrapy import Request, signals
 
 from tests import servers
 from tests.crawl.spiders import ONE_AT_A_TIME, Pages, check_sum, paths
@@ -59,6 +59,25 @@ def test_custom_settings_of_the_spider_count(crawl: Any, twins: Any) -> None:
         custom_settings = {"SIMHASH_ACTION": "flag", **ONE_AT_A_TIME}  # noqa: RUF012
 
     assert paths(crawl(Flagging, site=twins, paths=ALL)) == ALL
+
+
+def test_extension_reads_all_stats_when_the_spider_is_closed(crawl: Any, twins: Any) -> None:
+    read = []
+
+    class Monitor:
+        @classmethod
+        def from_crawler(cls, crawler: Any) -> Any:
+            monitor = cls()
+            monitor.stats = crawler.stats
+            crawler.signals.connect(monitor.spider_closed, signal=signals.spider_closed)
+            return monitor
+
+        def spider_closed(self) -> None:
+            read.append(self.stats.get_value("simhash/dropped"))
+
+    settings = {**ONE_AT_A_TIME, "EXTENSIONS": {Monitor: 500}}
+    crawled = crawl(Pages, settings=settings, site=twins, paths=["/first", "/second"])
+    assert read == [crawled.stat("dropped")] == [1]
 
 
 def test_answers_from_the_http_cache_are_revisits(crawl: Any, twins: Any, tmp_path: Any) -> None:
