@@ -15,7 +15,7 @@ from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.items import NearDuplicatePipeline
 from scrapy_simhash.crawl.outputs import NearDuplicateSpiderMiddleware
 from scrapy_simhash.crawl.requests import ADOPTED, ORDERS
-from scrapy_simhash.exceptions import NearDuplicatePage
+from scrapy_simhash.exceptions import NearDuplicatePage, SettingError
 from scrapy_simhash.settings import ACTIONS, Action, one_of
 
 if TYPE_CHECKING:
@@ -41,20 +41,16 @@ class NearDuplicateDownloaderMiddleware:
         return cls(crawler)
 
     def _spider_opened(self, spider: Spider) -> None:
-        missing = []
         if self._crawler.get_spider_middleware(NearDuplicateSpiderMiddleware) is None:
-            missing.append(
+            self._warn(
                 "SPIDER_MIDDLEWARES: NearDuplicateSpiderMiddleware is missing. No page counts as"
-                " delivered, so copies are crawled again."
+                " delivered, so copies are crawled again. Use ADDONS, which places all components."
             )
         if self._crawler.get_item_pipeline(NearDuplicatePipeline) is None:
-            missing.append(
+            self._warn(
                 "ITEM_PIPELINES: NearDuplicatePipeline is missing. A job that is stopped loses the"
-                " copies that wait for their originals."
+                " copies that wait. Use ADDONS, which places all components."
             )
-        for what in missing:
-            places = f"{what} Use ADDONS, which places all components."
-            logger.warning("%s", places, extra={"spider": spider})
 
     def process_request(self, request: Request, spider: Spider | None = None) -> None:
         """Let a request pass, or spare it.
@@ -71,12 +67,8 @@ class NearDuplicateDownloaderMiddleware:
 
         Raises:
             NearDuplicatePage: it repeats another page and the action is ``drop``.
-            SettingError: ``meta["simhash_action"]`` is no action.
         """
-        self._warn_of_unknown(request)
-        action = self._filter.settings.action
-        if "simhash_action" in request.meta:
-            action = one_of(request.meta["simhash_action"], ACTIONS, 'meta["simhash_action"]')
+        action = self._action_of(request)
         verdict = await self._filter.judge(request, response, action)
         # A fresh dict each time: requests that copy a response's meta share what is inside. A
         # middleware before this one may have given the response another request.
@@ -91,16 +83,28 @@ class NearDuplicateDownloaderMiddleware:
             self._act(verdict, action, request, response)
         return response
 
-    def _warn_of_unknown(self, request: Request) -> None:
+    def _action_of(self, request: Request) -> Action:
+        """Return what becomes of a copy; what is misspelt in the meta gets one warning."""
         for name in request.meta:
             if str(name).startswith("simhash_") and name not in self._known_meta:
                 self._known_meta.add(name)
-                logger.warning(
-                    'meta["%s"]: there is no such key; there are dont_simhash, %s',
-                    name,
-                    ", ".join(ORDERS),
-                    extra={"spider": self._crawler.spider},
+                self._warn(
+                    f'meta["{name}"]: there is no such key; there are dont_simhash, '
+                    + ", ".join(ORDERS)
                 )
+        if "simhash_action" not in request.meta:
+            return self._filter.settings.action
+        try:
+            return one_of(request.meta["simhash_action"], ACTIONS, 'meta["simhash_action"]')
+        except SettingError as error:
+            # No page may be lost by a misspelt word.
+            if str(error) not in self._known_meta:
+                self._known_meta.add(str(error))
+                self._warn(f"{error}; such pages are flagged only")
+            return "flag"
+
+    def _warn(self, message: str) -> None:
+        logger.warning("%s", message, extra={"spider": self._crawler.spider})
 
     def _act(self, verdict: Verdict, action: Action, request: Request, response: Response) -> None:
         original, spider = verdict.matches[0], self._crawler.spider

@@ -90,9 +90,15 @@ def test_request_overrides_the_action(crawl: Any, twins: Any) -> None:
     assert paths(crawled) == ["/first", "/second"]
 
 
-def test_unknown_action_of_a_request_is_named(crawl: Any, twins: Any, caplog: Any) -> None:
-    crawl(Pages, site=twins, paths=["/first"], meta={"simhash_action": "keep"})
-    assert "meta[\"simhash_action\"]: 'keep' is none of drop, follow, flag" in caplog.text
+def test_a_misspelt_action_of_requests_loses_no_page_and_is_told_once(
+    crawl: Any, twins: Any, caplog: Any
+) -> None:
+    crawled = crawl(
+        Pages, site=twins, paths=["/first", "/second"], meta={"simhash_action": "folow"}
+    )
+    assert sorted(paths(crawled)) == ["/first", "/second"]
+    said = "meta[\"simhash_action\"]: 'folow' is none of drop, follow, flag; such pages are flagged"
+    assert caplog.text.count(said) == 1
 
 
 def test_a_misspelt_key_of_meta_is_named_once(crawl: Any, twins: Any, caplog: Any) -> None:
