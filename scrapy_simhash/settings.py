@@ -33,6 +33,8 @@ OnUnavailable = Literal["continue", "stop"]
 Spare = Literal["watch", "defer", "skip", "off"]
 
 _PREFIX = "SIMHASH_"
+#: The index in the folder of a job.
+INDEX_OF_JOB = "simhash.sqlite"
 # Characters that a text may have.
 _LONGEST = 4096
 # Seconds: 30 years, which every clock can add.
@@ -144,9 +146,16 @@ def _recipe(settings: BaseSettings, name: str) -> Recipe:
     return recipe
 
 
+def _seed(settings: BaseSettings, name: str) -> str | None:
+    seed = _text(settings, name)
+    if seed == "":
+        raise _error(name, "it is empty, as a variable of the environment is that was never set")
+    return seed
+
+
 # The settings that change a value of the recipe.
 _CHANGES: dict[str, Reader] = {
-    "seed": _text,
+    "seed": _seed,
     "distance": _number(int, 0),
     "min_length": _number(int, 1),
     "extractor": _text,
@@ -177,7 +186,12 @@ def _index_url(settings: BaseSettings, name: str) -> str:
     folder = job_dir(settings)
     if folder is None:
         return "memory://"
-    return "sqlite:///" + quote(str(Path(folder).absolute() / "simhash.sqlite"))
+    return url_of_file(Path(folder) / INDEX_OF_JOB)
+
+
+def url_of_file(path: Path) -> str:
+    """Return the URL of an index in a file."""
+    return "sqlite:///" + quote(str(path.absolute()))
 
 
 # ruff: noqa: RUF009 - as dataclasses.field, which it wraps, _setting declares a field anew

@@ -85,6 +85,7 @@ def test_processes_are_as_many_as_the_extractor_needs_and_the_cores_allow(
         ("SIMHASH_TIMEOUT", 0, "at least 0.1"),
         ("SIMHASH_PROCESSES", -1, "at least 0"),
         ("SIMHASH_SEED", b"secret", "bytes"),
+        ("SIMHASH_SEED", "", "it is empty"),
         ("SIMHASH_DISTANSE", 3, "did you mean SIMHASH_DISTANCE?"),
         ("SIMHASH_COLOUR", "red", "there is no such setting"),
         ("SIMHASH_" + "X" * 10_000, 1, "there is no such setting"),

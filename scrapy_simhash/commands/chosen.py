@@ -4,7 +4,6 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
@@ -13,10 +12,10 @@ from scrapy_simhash.commands.output import progress
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.keys import page_key
 from scrapy_simhash.report.dedup_log import Line, log_files, read_lines
-from scrapy_simhash.settings import FilterSettings
+from scrapy_simhash.settings import INDEX_OF_JOB, FilterSettings, url_of_file
 
 _OPTIONS: dict[str, dict[str, Any]] = {
-    "index": {"metavar": "URL", "help": "the index: a URL, or the path of a file"},
+    "index": {"metavar": "URL", "help": "the index: a URL, a file, or a job's folder"},
     "json": {"action": "store_true", "help": "print the result as JSON"},
     "log": {"action": "append", "metavar": "FILE", "help": "a dedup log (may be repeated)"},
     "recipe": {"metavar": "NAME", "help": "the recipe, instead of the project's"},
@@ -47,7 +46,7 @@ def index_url(options: argparse.Namespace, settings: BaseSettings) -> str:
     url: str = options.index or FilterSettings.from_settings(settings).index_url
     # With a colon in its first part, it may be a URL with a password that lacks a slash.
     if options.index and ":" not in url.partition("/")[0]:
-        url = "sqlite:///" + quote(str(Path(url).absolute()))
+        url = url_of_file(Path(url) / INDEX_OF_JOB if Path(url).is_dir() else Path(url))
     if url.startswith("memory:") and not options.index:
         raise UsageError(
             "name the index with --index URL, or that of a job with -s JOBDIR=FOLDER, because one "

@@ -14,6 +14,7 @@ requeue" writes the pages that were dropped because of the forgotten ones.
 """
 
 import argparse
+import re
 import sys
 import time
 from contextlib import closing
@@ -28,6 +29,7 @@ from scrapy_simhash.report.dedup_log import host_of_key
 from scrapy_simhash.report.words import count
 
 _SHOWN = 5
+_PORT = re.compile(r":\d+$")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +38,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--older-than", type=float, metavar="DAYS", help="pages that came in more days ago"
     )
     parser.add_argument(
-        "--host", action="append", default=[], help="pages of this host[:port] (may be repeated)"
+        "--host",
+        action="append",
+        default=[],
+        help="pages of this host, with any port unless one is given (may be repeated)",
     )
     parser.add_argument("--yes", action="store_true", help="do not ask")
     add_shared_options(parser, "index")
@@ -49,6 +54,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         raise UsageError(f"--older-than {options.older_than:g}: it must be a number of days")
     names = set().union(*map(keys_of, options.pages))
     hosts = {host.lower() for host in options.host}
+    if wrong := next((host for host in options.host if "/" in host), None):
+        raise UsageError(f"--host {wrong}: it must be a host, such as www.example.com")
     before = time.time() - 86400 * (options.older_than or 0)
     with closing(open_existing(index_url(options, settings))) as index:
         keys = [
@@ -56,12 +63,17 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
             for entry in progress("looking", len(index), of=index)
             if entry.time <= before
             if not names or entry.key in names
-            if not hosts or host_of_key(entry.key) in hosts
+            if not hosts or not hosts.isdisjoint(_names_of(host_of_key(entry.key)))
         ]
         say([f"{len(keys):,} of {count(len(index), 'page')}", *(f"  {k}" for k in keys[:_SHOWN])])
         removed = index.remove(keys) if keys and (options.yes or _agreed(len(keys))) else 0
     say([f"{count(removed, 'page')} forgotten"])
     return 0 if removed else 1
+
+
+def _names_of(host: str) -> tuple[str, str]:
+    """Return a host as it is, and without its port."""
+    return host, _PORT.sub("", host)
 
 
 def _agreed(found: int) -> bool:

@@ -86,6 +86,7 @@ def keys(url: str) -> list[str]:
         (["--host", "a.example"], [C]),
         (["--host", "A.EXAMPLE", "--host", "b.example:8080"], []),
         (["--host", "b.example:8080"], [A, B]),
+        (["--host", "b.example"], [A, B]),
         (["--older-than", "500"], [A, C]),
         (["--older-than", "300", "--host", "a.example"], [C]),
         (["--older-than", "0"], []),
@@ -94,6 +95,11 @@ def keys(url: str) -> list[str]:
 def test_what_is_chosen_is_forgotten(arguments: list[str], left: list[str], url: str) -> None:
     assert simhash("forget", *arguments, "--yes", "--index", url) == 0
     assert keys(url) == left
+
+
+def test_an_address_is_no_host(url: str, capsys: Any) -> None:
+    assert simhash("forget", "--host", "http://a.example", "--yes", "--index", url) == 2
+    assert "--host http://a.example: it must be a host" in capsys.readouterr().err
 
 
 def test_nothing_is_forgotten_unasked(url: str, monkeypatch: Any, capsys: Any) -> None:
