@@ -36,14 +36,13 @@ def check_hash(name: str, bits: int) -> None:
         raise ValueError(f"the hash {name} has {_WIDEST[name]} bits, not {bits}")
 
 
-def key_from_seed(seed: str | bytes) -> bytes:
+def key_from_seed(seed: str) -> bytes:
     """Return the 16-byte key that stands for a secret seed."""
-    secret = seed.encode() if isinstance(seed, str) else seed
-    return hashlib.blake2b(secret, digest_size=16, person=b"scrapy-simhash").digest()
+    return hashlib.blake2b(seed.encode(), digest_size=16, person=b"scrapy-simhash").digest()
 
 
 def hash_features(
-    features: Iterable[str], bits: int, name: str, seed: str | bytes | None = None
+    features: Iterable[str], bits: int, name: str, seed: str | None = None
 ) -> Uint64s:
     """Return the lanes of the hashes of any strings, shape (bits / 64, number of features).
 
@@ -107,7 +106,7 @@ _DIGESTS: dict[str, Callable[[str, int], bytes]] = {
 HASHES = ("karp-rabin", *_DIGESTS)
 
 
-def hash_ngrams(text: str, n: int, seed: str | bytes | None = None) -> Uint64s:
+def hash_ngrams(text: str, n: int, seed: str | None = None) -> Uint64s:
     """Return the karp-rabin values of all n-grams of a text, repeated ones too; spread() ends them.
 
     A text shorter than n is one n-gram; an empty text has none. Karp and Rabin, "Efficient
@@ -160,7 +159,7 @@ def one_lane(lanes: Uint64s) -> Uint64s:
     return numbers
 
 
-def _multiplier(seed: str | bytes | None) -> int:
+def _multiplier(seed: str | None) -> int:
     return int.from_bytes(key_from_seed(seed)[:8], "big") | 1 if seed else _MULTIPLIER
 
 

@@ -70,13 +70,11 @@ class Recipe:
     bits: int
     distance: int
     hash: str = "xxh3"
-    seed: str | bytes | None = field(default=None, repr=False)
+    seed: str | None = field(default=None, repr=False)
     extractor: str = "main"
     min_length: int = 10
 
     def __post_init__(self) -> None:
-        if not isinstance(self.seed, str | bytes | None):
-            raise ValueError("the seed must be a string or bytes")
         if self.bits not in BITS:
             raise ValueError(f"bits must be one of {BITS}, not {self.bits}")
         if not 0 <= self.distance <= self.bits // 4:

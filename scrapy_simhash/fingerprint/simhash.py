@@ -98,7 +98,7 @@ class Sums(NamedTuple):
 
 
 def feature_sums(
-    features: Mapping[str, float], bits: int, hash_name: str, seed: str | bytes | None = None
+    features: Mapping[str, float], bits: int, hash_name: str, seed: str | None = None
 ) -> Sums:
     """Return the sums of weighted features.
 
@@ -115,7 +115,7 @@ def feature_sums(
     return Sums(bit_sums(lanes, weights), hashes)
 
 
-def ngram_sums(text: str, n: int, bits: int = 64, seed: str | bytes | None = None) -> Sums:
+def ngram_sums(text: str, n: int, bits: int = 64, seed: str | None = None) -> Sums:
     """Return the sums of all different character n-grams of a text, hashed by ``karp-rabin``.
 
     The same as :func:`feature_sums` over a mapping of the n-grams to 1, without making a string of
@@ -127,7 +127,7 @@ def ngram_sums(text: str, n: int, bits: int = 64, seed: str | bytes | None = Non
 
 
 def weighed_ngram_sums(
-    text: str, weights: Sequence[int], n: int, bits: int = 64, seed: str | bytes | None = None
+    text: str, weights: Sequence[int], n: int, bits: int = 64, seed: str | None = None
 ) -> Sums:
     """Return the sums of all different n-grams of the lines of a text, which have weights.
 

@@ -72,12 +72,11 @@ def test_every_hash_has_its_width(name: str, bits: int) -> None:
 
 @pytest.mark.parametrize(("name", "bits"), WIDTHS)
 def test_seed_changes_every_hash(name: str, bits: int) -> None:
-    """A seed, str or the same bytes, gives other hashes than no seed or another one."""
+    """A seed gives other hashes than no seed or another one."""
 
-    def lanes(seed: str | bytes | None) -> list[int]:
+    def lanes(seed: str | None) -> list[int]:
         return [int(lane) for lane in hash_features(["feature"], bits, name, seed)[:, 0]]
 
-    assert lanes("secret") == lanes(b"secret")
     assert lanes("") == lanes(None)
     assert len({tuple(lanes(seed)) for seed in (None, "secret", "other")}) == 3
 
