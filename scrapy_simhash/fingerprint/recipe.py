@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import Any
 
 from scrapy_simhash.fingerprint.blocks import VERSION as BLOCKS_VERSION
 from scrapy_simhash.fingerprint.blocks import Bands, Slices
@@ -211,17 +210,12 @@ _ALL = (
 RECIPES = {recipe.name: recipe for recipe in _ALL}
 
 
-def named_recipe(name: str, **values: Any) -> Recipe:
-    """Return one of ``RECIPES``, with the given values in place of its own.
-
-    Args:
-        name: of the recipe.
-        values: attributes of :class:`Recipe`, such as ``distance``; None keeps the recipe's own.
+def named_recipe(name: str) -> Recipe:
+    """Return one of ``RECIPES``.
 
     Raises:
-        TypeError: a recipe has no such attribute.
-        ValueError: there is no such recipe, or a value does not fit; one line says what does.
+        ValueError: there is no such recipe; one line says which there are.
     """
     if name not in RECIPES:
         raise ValueError(f"unknown recipe {name!r}; there are {', '.join(RECIPES)}")
-    return replace(RECIPES[name], **{k: v for k, v in values.items() if v is not None})
+    return RECIPES[name]

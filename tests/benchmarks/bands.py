@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -96,7 +97,7 @@ def main() -> None:
     options = parser.parse_args()
     if not DATA.is_dir():
         sys.exit(f"skipped: {DATA} is missing")
-    recipe = named_recipe(options.recipe, extractor=options.extractor)
+    recipe = replace(named_recipe(options.recipe), extractor=options.extractor)
     bands = [Bands(*map(int, size.split("x"))) for size in options.bands.split(",")]
     sets = [Pages(name, recipe, bands) for name in SETS]
     print(f"recipe {recipe.name}, extractor {recipe.extractor}, k = {recipe.distance}\n")

@@ -17,6 +17,7 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import islice
 
 from simhash import Simhash
@@ -119,9 +120,8 @@ def fingerprints(rounds: int) -> None:
     kinds |= {name: real_texts(name) for name in SETS if (DATA / name).is_dir()}
     if len(kinds) < 6 + len(SETS):
         print(f"real pages are skipped: {DATA} is missing")
-    recipes = [
-        named_recipe("default", bits=bits, distance=distance) for bits, distance in WIDTHS.items()
-    ]
+    default = named_recipe("default")
+    recipes = [replace(default, bits=bits, distance=k) for bits, k in WIDTHS.items()]
     # A worker process has met larger pages before, and the system's allocator keeps what they took.
     recipes[-1].fingerprint(english(500_000))
     for name, texts in kinds.items():

@@ -155,17 +155,17 @@ def test_identity_names_what_changes_a_fingerprint() -> None:
 
 def test_a_seed_changes_the_fingerprint_and_stays_secret() -> None:
     """Neither the identity nor the representation of a recipe gives the seed away."""
-    plain, seeded = named_recipe("default"), named_recipe("default", seed="hunter2-secret")
+    plain, seeded = RECIPES["default"], replace(RECIPES["default"], seed="hunter2-secret")
     assert distance(*(r.fingerprint(TEXTS["english"]) for r in (plain, seeded))) > 64
     assert "hunter2" not in repr(seeded) + seeded.identity
-    assert named_recipe("default", seed="").identity == plain.identity
+    assert replace(plain, seed="").identity == plain.identity
 
 
 def test_blocks_follow_from_width_and_distance() -> None:
     """64 bits have slices as far as these find every pair, everything else has bands."""
     assert str(RECIPES["classic"].blocks) == "slices:4"
-    assert str(named_recipe("classic", distance=4).blocks) == "bands:20x4"
-    assert str(named_recipe("default", bits=64, distance=3).blocks) == "slices:4"
+    assert str(replace(RECIPES["classic"], distance=4).blocks) == "bands:20x4"
+    assert str(replace(RECIPES["default"], bits=64, distance=3).blocks) == "slices:4"
     assert str(RECIPES["default"].blocks) == str(RECIPES["compact"].blocks) == "bands:20x4"
 
 
@@ -205,27 +205,14 @@ def test_named_recipes_open_without_dictionaries() -> None:
     assert shown.stdout.strip() == "[]"
 
 
-def test_named_recipe_replaces_what_is_given() -> None:
-    """Whatever settings can override is overridden, the rest stays."""
-    recipe = named_recipe(
-        "default", bits=128, distance=22, seed="s", extractor="my.module.main_text", min_length=50
-    )
-    assert recipe == Recipe(
-        "default",
-        FeatureSpec("characters", 5),
-        128,
-        22,
-        "karp-rabin",
-        seed="s",
-        extractor="my.module.main_text",
-        min_length=50,
-    )
+def test_an_unknown_recipe_is_refused() -> None:
+    with pytest.raises(ValueError, match="unknown recipe 'soup'; there are default, compact, cl"):
+        named_recipe("soup")
 
 
 @pytest.mark.parametrize(
     ("name", "given", "message"),
     [
-        ("soup", {}, "unknown recipe 'soup'; there are default, compact, classic, pypi, jieba-"),
         ("default", {"bits": 100}, r"bits must be one of \(64, 128, 256\), not 100"),
         ("default", {"bits": 64}, "distance must be between 0 and 16 for 64 bits, not 48"),
         ("classic", {"distance": 65}, "distance must be between 0 and 16 for 64 bits, not 65"),
@@ -238,7 +225,7 @@ def test_named_recipe_replaces_what_is_given() -> None:
 def test_impossible_values_are_refused(name: str, given: dict[str, Any], message: str) -> None:
     """One line says what is wrong and what would be right."""
     with pytest.raises(ValueError, match=message) as caught:
-        named_recipe(name, **given)
+        replace(RECIPES[name], **given)
     assert "\n" not in str(caught.value)
 
 

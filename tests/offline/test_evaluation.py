@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -113,7 +114,7 @@ def failing(page: str) -> str:
 
 
 def test_page_that_the_extractor_fails_on_matches_nothing_and_is_counted() -> None:
-    recipe = named_recipe("default", extractor=f"{__name__}.failing")
+    recipe = replace(DEFAULT, extractor=f"{__name__}.failing")
     result = evaluate(Dataset("pages", pages()[:2], {}, {}), recipe)
     assert result.skipped == {"extractor_error": 2}
     assert result.score == Score(0, 0, 0)
