@@ -173,17 +173,18 @@ def _known(side: _Side) -> dict[str, str]:
 
 def _steps_of_both(one: _Side, other: _Side, recipe: Recipe) -> list[str]:
     """Return every step from both texts to their fingerprints."""
-    steps = [recipe.steps(*side.extraction.to_fingerprint) for side in (one, other)]
-    blocks = [np.frombuffer(each.fingerprint.blocks, "<u4") for each in steps]
+    texts = [side.extraction.to_fingerprint for side in (one, other)]
+    blocks = [np.frombuffer(recipe.fingerprint(*text).blocks, "<u4") for text in texts]
     marked = [f"{'*' if is_same else ' '} " for is_same in blocks[0] == blocks[1]]
     lines: list[str] = []
-    for letter, each, values in zip("AB", steps, blocks, strict=True):
-        features = sorted(each.features.items(), key=lambda feature: -feature[1])
+    for letter, text, values in zip("AB", texts, blocks, strict=True):
+        features = sorted(recipe.features(*text).items(), key=lambda feature: -feature[1])
+        all_sums = recipe.sums(*text).values
         lines += ["", f"{letter}  {count(len(features), 'feature')}, with their weights"]
         lines += [f"   {weight:>10.4g}  {name!r}" for name, weight in features[:_FEATURES]]
         lines += ["   the sum of the weights for each bit, the bit below it: 1 if the sum is > 0"]
         for start in range(0, recipe.bits, _SUMS):
-            sums = each.sums[start : start + _SUMS]
+            sums = all_sums[start : start + _SUMS]
             lines.append(f"   {start:>4}" + "".join(f"{value:>8.4g}" for value in sums))
             lines.append(" " * 7 + "".join(f"{value > 0:>8d}" for value in sums))
         lines.append(f"   block values of {recipe.blocks}; * stands at those that both have")

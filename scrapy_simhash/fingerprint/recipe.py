@@ -12,7 +12,6 @@ from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.fingerprint.simhash import (
     BITS,
     Fingerprint,
-    Floats,
     Sums,
     feature_sums,
     fingerprint_from_sums,
@@ -31,21 +30,6 @@ _VERSIONS = {
     "text": 2,
     "facts": 5,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Steps:
-    """Every step from a text to its fingerprint, to follow them by eye.
-
-    Attributes:
-        features: the features and their weights.
-        sums: V, float64, shape (bits,); V_0 decides the most significant bit.
-        fingerprint: the bits, 1 where V_i > 0, and the block values.
-    """
-
-    features: dict[str, float]
-    sums: Floats
-    fingerprint: Fingerprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +123,9 @@ class Recipe:
                 ``karp-rabin`` take the lines of more than half of the most weight.
             normal: the text normalised, where it is known, with weights by line.
         """
-        return self._fingerprint(self.sums(text, weights, normal))
+        sums = self.sums(text, weights, normal)
+        value = fingerprint_from_sums(sums.values)
+        return Fingerprint(value, self.bits, self.blocks.of(value, sums.hashes))
 
     def sums(self, text: str, weights: Sequence[int] = (), normal: str | None = None) -> Sums:
         """Return what fingerprint and block values are made of; see :meth:`fingerprint`."""
@@ -149,11 +135,6 @@ class Recipe:
         if weights:
             return weighed_ngram_sums(normal, weights, self.spec.n, self.bits, self.seed)
         return ngram_sums(normal, self.spec.n, self.bits, self.seed)
-
-    def steps(self, text: str, weights: Sequence[int] = ()) -> Steps:
-        """Return every step from a text of any length to its fingerprint."""
-        sums = self.sums(text, weights)
-        return Steps(self.features(text, weights), sums.values, self._fingerprint(sums))
 
     def restored(self, value: int) -> Fingerprint:
         """Return a fingerprint of which only the value is known, with its block values.
@@ -168,10 +149,6 @@ class Recipe:
     def _is_of_ngrams(self) -> bool:
         how = self.spec.kind, self.spec.weights, self.hash
         return how == ("characters", "binary", "karp-rabin")
-
-    def _fingerprint(self, sums: Sums) -> Fingerprint:
-        value = fingerprint_from_sums(sums.values)
-        return Fingerprint(value, self.bits, self.blocks.of(value, sums.hashes))
 
 
 def reach_of(bits: int, distance: int) -> int:

@@ -132,13 +132,13 @@ def test_every_step_of_the_classic_example_is_shown(capsys: Any) -> None:
     arguments = ("--text", "--recipe", "pypi", "--steps")
     assert simhash("compare", *arguments, "How are you? I am fine.", "How are you? Fine.") == 1
     out = capsys.readouterr().out
-    steps = named_recipe("pypi").steps("How are you? I am fine.")
-    assert f"A  {len(steps.features)} features, with their weights" in out
+    recipe, text = named_recipe("pypi"), "How are you? I am fine."
+    assert f"A  {len(recipe.features(text))} features, with their weights" in out
     assert "         1  'howa'" in out
     first = out.split("for each bit")[1].splitlines()[1].split()
-    assert first == ["0", *(f"{value:g}" for value in steps.sums[:8])]
+    assert first == ["0", *(f"{value:g}" for value in recipe.sums(text).values[:8])]
     bits = re.findall(r"^ {7}((?: +[01]){8})$", out, re.MULTILINE)
-    assert "".join("".join(bits[:8]).split()) == f"{steps.fingerprint.value:064b}"
+    assert "".join("".join(bits[:8]).split()) == f"{recipe.fingerprint(text).value:064b}"
     assert f"fingerprint  {PypiSimhash('How are you? I am fine.').value:016x}" in out
     assert "block values of slices:4" in out
 

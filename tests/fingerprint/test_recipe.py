@@ -169,16 +169,6 @@ def test_blocks_follow_from_width_and_distance() -> None:
     assert str(RECIPES["default"].blocks) == str(RECIPES["compact"].blocks) == "bands:20x4"
 
 
-@every_recipe
-def test_steps_lead_to_the_fingerprint(recipe: Recipe) -> None:
-    """Features, weights and sums are those that the bits are made of."""
-    steps = recipe.steps(TEXTS["mixed"])
-    assert steps.features == recipe.features(TEXTS["mixed"])
-    assert steps.sums.shape == (recipe.bits,)
-    assert steps.fingerprint == Fingerprint(fingerprint_from_sums(steps.sums), recipe.bits)
-    assert steps.fingerprint.blocks == recipe.fingerprint(TEXTS["mixed"]).blocks
-
-
 @pytest.mark.parametrize("name", ["default", "compact"])
 def test_small_edits_share_a_band(name: str) -> None:
     """An edited text is a candidate of the text it was made from, another text is none."""
@@ -238,7 +228,6 @@ def test_the_fast_path_weighs_lines_as_the_slow_one(lines: list[tuple[str, int]]
     slow = fingerprint_from_sums(feature_sums(features, 256, "karp-rabin").values)
     assert recipe.fingerprint(text, weights).value == slow
     assert recipe.fingerprint(text, weights, normalise(text, by_line=True)).value == slow
-    assert recipe.steps(text, weights).fingerprint.value == slow
 
 
 @every_recipe
