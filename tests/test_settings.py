@@ -58,6 +58,8 @@ def test_processes_are_as_many_as_the_extractor_needs_and_the_cores_allow(
         ("SIMHASH_SCOPE", "planet", "global, domain, host"),
         ("SIMHASH_RECIPE", "soup", "classic"),
         ("SIMHASH_EXTRACTOR", "magic", "main"),
+        ("SIMHASH_EXTRACTOR", "", "main"),
+        ("SIMHASH_EXTRACTOR", "two words", "main"),
         ("SIMHASH_EXTRACTOR", "nowhere.to.be_found", "nowhere"),
         ("SIMHASH_DISTANCE", 256, "256"),
         ("SIMHASH_DISTANCE", -1, "at least 0"),

@@ -1,18 +1,13 @@
 """Text to weighted features: what a page has to share with another to be its near-duplicate."""
 
 import functools
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from scrapy_simhash.fingerprint.normalisation import fold, normalise
-from scrapy_simhash.fingerprint.simhash import Floats
-
-KINDS = ("characters", "words", "keywords", "pypi")
-WEIGHTS = ("binary", "sqrt", "frequency", "tfidf")
 
 # The stop words of jieba.analyse, which would take 0.4 s and a second copy of the tables to import.
 _STOP_WORDS = frozenset(
@@ -33,24 +28,12 @@ class FeatureSpec:
         n: the length of an n-gram, or the number of keywords; at least 1. A text shorter than one
             n-gram is a single feature.
         weights: ``binary``: 1. ``sqrt`` and ``frequency``: by how often the feature occurs.
-            ``tfidf``: keywords only, and they have no other but ``binary``.
+            ``tfidf``: those of keywords.
     """
 
     kind: str
     n: int
     weights: str = "binary"
-
-    def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise ValueError(f"unknown features {self.kind!r}; there are {', '.join(KINDS)}")
-        if self.n < 1:
-            raise ValueError(f"n must be at least 1, not {self.n}")
-        allowed = ("binary", "tfidf") if self.kind == "keywords" else WEIGHTS[:-1]
-        if self.weights not in allowed:
-            raise ValueError(
-                f"{self.kind} cannot have the weights {self.weights!r}; they have "
-                f"{' or '.join(allowed)}"
-            )
 
     def of(self, text: str) -> dict[str, float]:
         """Return the features of a text and their weights; an empty text has none.
@@ -58,8 +41,7 @@ class FeatureSpec:
         (With ``pypi`` an empty text has the empty string as its one feature, as there.)
         """
         if self.kind == "keywords":
-            keywords = tfidf_keywords(text, self.n)
-            return keywords if self.weights == "tfidf" else dict.fromkeys(keywords, 1.0)
+            return tfidf_keywords(text, self.n)
         if self.kind == "words":
             # Deferred, like all that the default recipe does not need: it compiles large patterns.
             from scrapy_simhash.fingerprint.segmentation import segment
@@ -70,14 +52,10 @@ class FeatureSpec:
         else:
             content = "".join(re.findall(r"\w+", text.lower()))
             counts = Counter(ngrams(content, self.n) or [""])
-        weights = self.weigh(np.fromiter(counts.values(), np.float64, len(counts)))
-        return dict(zip(counts, weights.tolist(), strict=True))
-
-    def weigh(self, counts: Floats) -> Floats:
-        """Return the weights of features that occur so many times."""
         if self.weights == "binary":
-            return np.ones_like(counts)
-        return np.sqrt(counts) if self.weights == "sqrt" else counts
+            return dict.fromkeys(counts, 1.0)
+        weigh = math.sqrt if self.weights == "sqrt" else float
+        return {feature: weigh(count) for feature, count in counts.items()}
 
 
 def heavier(text: str, weights: Sequence[int]) -> str:

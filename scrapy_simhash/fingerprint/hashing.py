@@ -25,15 +25,6 @@ _MULTIPLIER = 0xD1342543DE82EF95  # any odd number with irregular bits would do
 _LANE_GAMMAS = np.array(
     [[number * 0x9E3779B97F4A7C15 & _MASK64] for number in (1, 2, 3, 4)], dtype=np.uint64
 )
-_WIDEST = {"md5": 128, "fnv1": 64}
-
-
-def check_hash(name: str, bits: int) -> None:
-    """Raise ValueError when there is no such hash of that width."""
-    if name not in HASHES:
-        raise ValueError(f"unknown hash {name!r}; there are {', '.join(HASHES)}")
-    if bits > _WIDEST.get(name, bits):
-        raise ValueError(f"the hash {name} has {_WIDEST[name]} bits, not {bits}")
 
 
 def key_from_seed(seed: str) -> bytes:
@@ -46,10 +37,8 @@ def hash_features(
 ) -> Uint64s:
     """Return the lanes of the hashes of any strings, shape (bits / 64, number of features).
 
-    Raises:
-        ValueError: the hash is unknown or has no such width.
+    ``md5`` has at most 128 bits, and ``fnv1`` has 64.
     """
-    check_hash(name, bits)
     if name == "karp-rabin":
         multiplier = _multiplier(seed)
         values = [_polynomial(feature, multiplier) for feature in features]
@@ -103,7 +92,6 @@ _DIGESTS: dict[str, Callable[[str, int], bytes]] = {
     "fnv1": _fnv1,
     "multiply-xor": _multiply_xor,
 }
-HASHES = ("karp-rabin", *_DIGESTS)
 
 
 def hash_ngrams(text: str, n: int, seed: str | None = None) -> Uint64s:

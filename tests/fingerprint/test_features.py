@@ -79,27 +79,3 @@ def test_keywords_are_those_of_jieba(extractor: Any, parts: list[str], top: int)
     text = "".join(parts)
     expected = extractor.extract_tags(text, topK=top, withWeight=True)
     assert list(tfidf_keywords(text, top).items()) == expected
-
-
-def test_keywords_have_tfidf_or_binary_weights() -> None:
-    """The two weightings pick the same words."""
-    tfidf, binary = (FeatureSpec("keywords", 5, weights).of(ZH) for weights in ("tfidf", "binary"))
-    assert len(tfidf) == 5
-    assert binary == dict.fromkeys(tfidf, 1.0)
-    assert "指纹" in tfidf
-
-
-@pytest.mark.parametrize(
-    ("kind", "n", "weights", "message"),
-    [
-        ("sentences", 1, "binary", "unknown features 'sentences'; there are characters, words"),
-        ("words", 0, "binary", "n must be at least 1, not 0"),
-        ("words", 1, "tfidf", "words cannot have the weights 'tfidf'; they have binary or sqrt or"),
-        ("keywords", 20, "sqrt", "they have binary or tfidf"),
-        ("characters", 5, "heavy", "characters cannot have the weights 'heavy'"),
-    ],
-)
-def test_impossible_features_are_refused(kind: str, n: int, weights: str, message: str) -> None:
-    """One line says what is wrong and what there is."""
-    with pytest.raises(ValueError, match=message):
-        FeatureSpec(kind, n, weights)

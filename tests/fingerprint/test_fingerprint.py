@@ -154,13 +154,6 @@ def test_nothing_has_the_fingerprint_nought(bits: int) -> None:
     assert fingerprint_from_sums([0] * bits) == 0
 
 
-@pytest.mark.parametrize("weight", [float("nan"), float("inf")])
-def test_weights_must_be_finite(weight: float) -> None:
-    """A weight that is no number is refused instead of spoiling every bit."""
-    with pytest.raises(ValueError, match="finite"):
-        feature_sums({"a": 1.0, "b": weight}, 64, "xxh3")
-
-
 def test_fingerprint_is_checked_and_printed() -> None:
     """A fingerprint has one of three widths, fits into it, and prints as hexadecimal digits."""
     top = Fingerprint(1 << 63, 64)
