@@ -9,7 +9,6 @@ characters. Everything else is cut at what is not a letter, mark or digit.
 
 import functools
 import re
-import threading
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -35,8 +34,6 @@ _IS_KANA = re.compile(f"[{_KANA}]")
 # Both engines know these characters as Han; older jieba cuts anything else one by one, as here.
 _KNOWN_HAN = re.compile("[\u4e00-\u9fd5]+|.")
 
-_loading = threading.Lock()
-
 
 def segment(text: str) -> list[str]:
     """Return the words of a text in their order, without separators.
@@ -57,19 +54,14 @@ def segment(text: str) -> list[str]:
     return words
 
 
+@functools.cache
 def jieba_tokenizer() -> Any:
-    """Return this package's own ``jieba.Tokenizer``, loaded once (0.5 s) and safe to share.
+    """Return this package's own ``jieba.Tokenizer``, loaded once (0.5 s).
 
     It never touches jieba's global tokenizer or its log, and reads no cache file: jieba would
     unmarshal one from the shared temporary folder, and that is no faster than the dictionary
     (0.51 s against 0.49 s).
     """
-    with _loading:
-        return _load_jieba()
-
-
-@functools.cache
-def _load_jieba() -> Any:
     with warnings.catch_warnings():
         # jieba 0.42.1 imports the deprecated pkg_resources and has invalid escapes in its source.
         warnings.simplefilter("ignore")

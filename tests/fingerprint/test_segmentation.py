@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -86,14 +85,6 @@ def test_jieba_serves_where_rjieba_is_missing(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(segmentation, "_han_cutter", segmentation._han_cutter.__wrapped__)
     assert segmentation._han_cutter() == jieba_tokenizer().lcut
     assert segment(text) == words
-
-
-def test_jieba_is_loaded_once_by_many_threads() -> None:
-    """Threads that ask at the same time get the one tokenizer."""
-    segmentation._load_jieba.cache_clear()
-    with ThreadPoolExecutor(4) as pool:
-        found = set(pool.map(lambda _: id(jieba_tokenizer()), range(4)))
-    assert len(found) == 1
 
 
 def test_jieba_is_lazy_quiet_and_leaves_no_file(tmp_path: Path) -> None:
