@@ -6,7 +6,7 @@ from typing import TypeAlias
 import numpy as np
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.neighbours import Uint64s, distances
+from scrapy_simhash.index.neighbours import distances, unpacked
 
 #: The numbers of two documents, the lesser first.
 Numbers: TypeAlias = tuple[int, int]
@@ -23,15 +23,10 @@ def near_pairs(
     if not known:
         return []
     present, bits = list(known), next(iter(known.values())).bits
-    words = packed_words([given.to_bytes() for given in known.values()], bits)
+    words, _ = unpacked(b"".join([given.to_bytes() for given in known.values()]), bits, 0)
     near: list[tuple[Numbers, int]] = []
     for row, number in enumerate(present[:-1]):
         apart = distances(words[row + 1 :], words[row])
         others = np.flatnonzero(apart <= distance).tolist()
         near += [((number, present[row + 1 + other]), int(apart[other])) for other in others]
     return sorted(near, key=lambda pair: pair[1])
-
-
-def packed_words(values: Sequence[bytes], bits: int) -> Uint64s:
-    """Return fingerprints, given as bytes, in rows of bits / 64 words."""
-    return np.frombuffer(b"".join(values), np.uint64).reshape(-1, bits // 64)

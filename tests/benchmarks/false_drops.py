@@ -32,9 +32,9 @@ import numpy.typing as npt
 from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.fingerprint.recipe import RECIPES, Recipe
 from scrapy_simhash.index.neighbours import distances as distances_of
+from scrapy_simhash.index.neighbours import unpacked
 from scrapy_simhash.offline.datasets import Dataset, read_dataset
 from scrapy_simhash.offline.pages import SavedPage
-from scrapy_simhash.offline.pairs import packed_words
 from tests.benchmarks.documents import DATA, html_of, marks_of, read_marked, text_of
 
 SIZES = (100_000, 1_000_000, 10_000_000, 100_000_000)
@@ -168,7 +168,7 @@ def show(title: str, pages: Pages, sizes: tuple[int, ...]) -> None:
             known[features] = unrelated(pages, recipe)
         far = known[features]
         prints = [recipe.fingerprint(text).to_bytes() for text in pages.texts]
-        words = packed_words(prints, bits)
+        words, _ = unpacked(b"".join(prints), bits, 0)
         one, other = np.nonzero(far.pairs)
         apart = distances_of(words[one], words[other])
         for distance in distances:

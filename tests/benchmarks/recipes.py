@@ -32,11 +32,10 @@ from scrapy_simhash.extraction.extractor import EXTRACTORS, extract
 from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.recipe import RECIPES, Recipe
 from scrapy_simhash.fingerprint.simhash import BITS, Fingerprint
-from scrapy_simhash.index.neighbours import distances
+from scrapy_simhash.index.neighbours import distances, unpacked
 from scrapy_simhash.offline.datasets import Dataset, read_dataset
 from scrapy_simhash.offline.evaluation import Score
 from scrapy_simhash.offline.pages import SavedPage
-from scrapy_simhash.offline.pairs import packed_words
 from tests.benchmarks.documents import DATA, html_of, read_marked, text_of
 from tests.benchmarks.judging import curve, f1
 from tests.benchmarks.kinds import make_kinds
@@ -148,7 +147,7 @@ def analysed(documents: list[SavedPage], tried: list[Recipe], processes: int) ->
 def skew(prints: list[Fingerprint | None]) -> float:
     """Pairs that share a block, over those expected; near-duplicates are no unrelated texts."""
     present = [known for known in prints if known is not None]
-    words = packed_words([known.to_bytes() for known in present], present[0].bits)
+    words, _ = unpacked(b"".join([own.to_bytes() for own in present]), present[0].bits, 0)
     blocks = words.view(np.uint16)
     a, b = np.triu_indices(len(words), 1)
     unrelated = distances(words[a], words[b]) > 16 * words.shape[1]

@@ -21,8 +21,8 @@ from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Entry, IndexSpec
+from scrapy_simhash.index.neighbours import unpacked
 from scrapy_simhash.offline.pages import read_pages
-from scrapy_simhash.offline.pairs import packed_words
 from tests.benchmarks.documents import DATA, html_of
 from tests.benchmarks.redis_measuring import Table, blocks_of, count, need_redis
 from tests.servers import redis_server
@@ -59,7 +59,7 @@ def entries(real: list[Fingerprint], recipe: Recipe, size: int) -> Iterator[Entr
 
 
 def measured(recipe: Recipe, real: list[Fingerprint], size: int, query: str) -> tuple[object, ...]:
-    words = packed_words([own.to_bytes() for own in real], recipe.bits)
+    words, _ = unpacked(b"".join([own.to_bytes() for own in real]), recipe.bits, 0)
     pairs = found = false = 0
     with redis_server() as server:
         spec = IndexSpec(recipe.identity, recipe.bits, recipe.distance, recipe.blocks.count)
