@@ -31,9 +31,9 @@ class RedisPatternStore:
             arguments += [_name(row.host, row.signature), *row.counts, row.mark, row.example]
         self._client.call("EVAL", self._script, 2, *self._keys, *arguments)
 
-    def changes(self, since: int = 0, limit: int = BATCH) -> tuple[list[Row], int]:
+    def changes(self, since: int = 0) -> tuple[list[Row], int]:
         rows, changed = self._keys
-        bounds = (f"({since}", "+inf", "LIMIT", 0, limit)
+        bounds = (f"({since}", "+inf", "LIMIT", 0, BATCH)
         names = self._client.call("ZRANGEBYSCORE", changed, *bounds)
         if not names:
             return [], since

@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from scrapy_simhash.index.contract import StoreUnavailable
-from scrapy_simhash.index.sqlite_file import APPLICATION_ID, SqliteFile
+from scrapy_simhash.index.sqlite_file import SqliteFile
 from scrapy_simhash.url_patterns.store import BATCH, MOST_ROWS, Counts, Row
 
 _NAMES = tuple(f'"{name}"' for name in Counts._fields)  # quoted: some are words of SQL
@@ -31,14 +30,11 @@ class SqlitePatternStore:
     """Rows in a table of an index that is there; see :class:`.PatternStore`.
 
     Raises:
-        StoreUnavailable: the file is no index, or cannot be used.
+        StoreUnavailable: the file is not there, or cannot be used.
     """
 
     def __init__(self, path: Path) -> None:
         self._file = SqliteFile(path)
-        ((application,),) = self._file.run("PRAGMA application_id")
-        if application != APPLICATION_ID:
-            raise StoreUnavailable(f"there is no index in {path}")
         with self._file.transaction():
             for statement in _SCHEMA:
                 self._file.run(statement)
@@ -53,11 +49,11 @@ class SqlitePatternStore:
                 (MOST_ROWS,),
             )
 
-    def changes(self, since: int = 0, limit: int = BATCH) -> tuple[list[Row], int]:
+    def changes(self, since: int = 0) -> tuple[list[Row], int]:
         found = self._file.run(
             f"SELECT {_COLUMNS}, version FROM patterns WHERE version > ? "  # noqa: S608
             "ORDER BY version LIMIT ?",
-            (since, limit),
+            (since, BATCH),
         )
         rows = [
             Row(host, signature, Counts(*counts), mark, example)

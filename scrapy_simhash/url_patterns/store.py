@@ -70,12 +70,11 @@ class PatternStore(Protocol):
         A batch is added as a whole or not at all.
         """
 
-    def changes(self, since: int = 0, limit: int = BATCH) -> tuple[list[Row], int]:
+    def changes(self, since: int = 0) -> tuple[list[Row], int]:
         """Return rows as they are, those changed after ``since``, in the order of the changes.
 
-        Args:
-            since: what the last call returned as its second value; 0 for all rows.
-            limit: of rows; fewer are returned only at the end.
+        ``since`` is what the last call returned as its second value, or 0 for all rows. There are
+        ``BATCH`` of them, and fewer only at the end.
         """
 
     def remove(self, host: str, signature: str) -> bool:

@@ -280,14 +280,14 @@ def test_increments_that_could_not_be_sent_are_sent_later(store: PatternStore) -
     learner.table.put_back(learner.table.take_increments())
     learn_old_versions(learner, 100)
     exchange(learner, store, 0)
-    total = sum(row.counts.duplicates + row.counts.distinct for row in store.changes(0, 10_000)[0])
+    total = sum(row.counts.duplicates + row.counts.distinct for row in store.changes()[0])
     assert total == sum(r.counts.duplicates + r.counts.distinct for r in learner.table)
     assert learner.table.take_increments() == []
 
 
 def exchange(learner: Learner, store: PatternStore, since: int) -> int:
     store.add(learner.table.take_increments())
-    rows, since = store.changes(since, 10_000)
+    rows, since = store.changes(since)
     learner.table.read(rows)
     return since
 
