@@ -2,10 +2,9 @@
 
 import logging
 import time
-from collections import OrderedDict
 from urllib.parse import urlsplit
 
-from scrapy_simhash.url_patterns.recent import remember
+from scrapy_simhash.url_patterns.recent import Recent
 
 logger = logging.getLogger(__name__)
 
@@ -22,7 +21,7 @@ class SlowHosts:
 
     def __init__(self) -> None:
         # How many timed out, and when the last one did; that host comes last.
-        self._timeouts: OrderedDict[str, tuple[int, float]] = OrderedDict()
+        self._timeouts: Recent[str, tuple[int, float]] = Recent(MOST)
 
     def has(self, url: str) -> bool:
         """Return whether the host of an address is let through for now."""
@@ -36,7 +35,7 @@ class SlowHosts:
         """Note that a page timed out."""
         host = urlsplit(url).netloc
         number = self._count(host) + 1
-        remember(self._timeouts, host, (number, time.monotonic()), MOST)
+        self._timeouts[host] = number, time.monotonic()
         if number == TIMEOUTS:
             logger.warning(
                 "SIMHASH_TIMEOUT: %d pages of %s took too long; its pages are let through unchecked"

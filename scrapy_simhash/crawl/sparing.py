@@ -8,7 +8,7 @@ Requests that were not sent are kept for a while, because a pattern may turn out
 
 import asyncio
 import logging
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from scrapy_simhash.report.words import clipped, count, size
 from scrapy_simhash.settings import FilterSettings
 from scrapy_simhash.url_patterns import open_patterns
 from scrapy_simhash.url_patterns.learner import Forecast, Learner
-from scrapy_simhash.url_patterns.recent import remember
+from scrapy_simhash.url_patterns.recent import Recent
 from scrapy_simhash.url_patterns.store import BATCH, PatternStore, Row
 from scrapy_simhash.url_patterns.walls import Walls
 
@@ -67,14 +67,14 @@ class Sparing:
         self._learner = Learner(self.settings.spare_share)
         self._walls = Walls()
         # Forecasts of requests on their way, by the address that was asked for first.
-        self._on_their_way: OrderedDict[str, Forecast] = OrderedDict()
+        self._on_their_way: Recent[str, Forecast] = Recent(_REMEMBERED)
         # Digests of addresses that fitted a pattern: each is counted once, however many pages link
         # to it, and not at all if it was fetched.
-        self._counted: OrderedDict[int, None] = OrderedDict()
+        self._counted: Recent[int, None] = Recent(_REMEMBERED)
         # By digest: requests that were not sent, why, and the bytes that this has spared.
-        self._unsent: OrderedDict[int, tuple[Request, Forecast, int]] = OrderedDict()
+        self._unsent: Recent[int, tuple[Request, Forecast, int]] = Recent(_UNSENT)
         # Addresses that were sent after all, and are on their way.
-        self._sent_late: OrderedDict[str, bool] = OrderedDict()
+        self._sent_late: Recent[str, bool] = Recent(_REMEMBERED)
         self._store: PatternStore | None = None
         self._since = 0
         # Before the first rows came, nothing is known of what others have learned.
@@ -115,7 +115,7 @@ class Sparing:
         if not forecast.spared:
             if forecast.bound:
                 # It was drawn to be fetched, also if the pattern no longer holds by then.
-                remember(self._on_their_way, request.url, forecast, _REMEMBERED)
+                self._on_their_way[request.url] = forecast
             return request
         if spare == "skip":
             self._spare(forecast, request, is_queued=False)
@@ -141,8 +141,8 @@ class Sparing:
             self._spare(forecast, request, is_queued=True)
             if self.settings.spare == "skip":
                 raise SparedPage(forecast.url, forecast.host + forecast.signature)
-        remember(self._counted, forecast.digest, None, _REMEMBERED)
-        remember(self._on_their_way, request.url, forecast, _REMEMBERED)
+        self._counted[forecast.digest] = None
+        self._on_their_way[request.url] = forecast
 
     def _may_spare(self, request: Request) -> bool:
         meta = request.meta
@@ -165,12 +165,12 @@ class Sparing:
     def _spare(self, forecast: Forecast, request: Request, *, is_queued: bool) -> None:
         if forecast.digest in self._counted:
             return
-        remember(self._counted, forecast.digest, None, _REMEMBERED)
+        self._counted[forecast.digest] = None
         length = self._learner.spare(forecast)
         if self.settings.spare == "skip":
             # The dupefilter has seen what comes from the queue.
             again = request.replace(dont_filter=True) if is_queued else request
-            remember(self._unsent, forecast.digest, (again, forecast, length), _UNSENT)
+            self._unsent[forecast.digest] = (again, forecast, length)
             self.counts["spared/skipped"] += 1
             self.summary.spared(forecast.url, forecast.host, forecast.signature)
             logger.debug(
@@ -197,7 +197,7 @@ class Sparing:
                 del self._unsent[digest]
                 # It may be spared once more, by another pattern.
                 self._counted.pop(digest, None)
-                remember(self._sent_late, request.url, True, _REMEMBERED)
+                self._sent_late[request.url] = True
                 self._learner.estimate.take_back_spared(length)
                 requests.append(request)
         self.counts["spared/skipped"] -= len(requests)

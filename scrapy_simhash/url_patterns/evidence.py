@@ -6,11 +6,10 @@ values that the copies had at the least varied of the starred places. Tokens, su
 sessions, are no values: they differ even where pages are the same.
 """
 
-from collections import OrderedDict
 from zlib import crc32
 
 from scrapy_simhash.url_patterns.address import STARS
-from scrapy_simhash.url_patterns.recent import remember
+from scrapy_simhash.url_patterns.recent import Recent
 
 BITS = 1024  # for the values of a place
 MOST = 4096  # signatures that are kept: those that were met last
@@ -20,7 +19,7 @@ class Evidence:
     """The values that the copies of each signature had."""
 
     def __init__(self) -> None:
-        self._places: OrderedDict[str, list[int]] = OrderedDict()
+        self._places: Recent[str, list[int]] = Recent(MOST)
 
     def is_telling(self, signature: str, starred: list[str]) -> bool:
         """Take note of a copy's values at the starred places; return whether it is evidence."""
@@ -28,9 +27,8 @@ class Evidence:
             return STARS["token"] not in signature
         places = self._places.get(signature, [0] * len(starred))
         before = min(map(int.bit_count, places))
-        places = [
+        self._places[signature] = places = [
             seen | 1 << crc32(value.encode("utf-8", "replace")) % BITS
             for seen, value in zip(places, starred, strict=False)
         ]
-        remember(self._places, signature, places, MOST)
         return min(map(int.bit_count, places)) > before

@@ -8,7 +8,7 @@ In a REPL::
     learner.record(forecast, key=forecast.url, original="http://wiki.test/Bread", size=14_000)
 """
 
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from scrapy_simhash.url_patterns.address import Address, read_address
 from scrapy_simhash.url_patterns.estimate import Estimate, lower_bound
 from scrapy_simhash.url_patterns.evidence import Evidence
 from scrapy_simhash.url_patterns.mirrors import BETWEEN, is_mirror, pairs, prefixes
-from scrapy_simhash.url_patterns.recent import remember
+from scrapy_simhash.url_patterns.recent import Recent
 from scrapy_simhash.url_patterns.store import Counts, Row
 from scrapy_simhash.url_patterns.table import HostTable, PatternTable
 
@@ -81,9 +81,9 @@ class Learner:
         self.lost = 0
         self._evidence = Evidence()
         # Forecasts of distinct pages whose addresses fitted a pattern, by the pages' keys.
-        self._wrong: OrderedDict[str, Forecast] = OrderedDict()
+        self._wrong: Recent[str, Forecast] = Recent(REMEMBERED)
         # The address of the mirror that is kept, by the key of the page's original.
-        self._kept: OrderedDict[str, str] = OrderedDict()
+        self._kept: Recent[str, str] = Recent(REMEMBERED)
         self._withheld: deque[Row] = deque(maxlen=REMEMBERED)
 
     def forecast(self, url: str) -> Forecast:
@@ -155,7 +155,7 @@ class Learner:
         original = self._settle_wrong(forecast, original)
         wrong = original is None
         if forecast.bound and wrong:
-            remember(self._wrong, key, forecast, REMEMBERED)
+            self._wrong[key] = forecast
         if forecast.spared:
             self.lost += wrong
             counts = Counts(distinct=1) if wrong else Counts(1, 1, bytes=size)
@@ -203,7 +203,7 @@ class Learner:
     def _count_copy(self, page: _Page, original: str, size: int) -> None:
         source = self._page(self._kept.get(original, original))
         if source is not None and _is_mirror_to_keep(page.address, source.address):
-            remember(self._kept, original, page.url, REMEMBERED)
+            self._kept[original] = page.url
             self._count_distinct(source, -1)
             self._count_distinct(page, 1)
             page, source = source, page

@@ -7,10 +7,15 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-def remember(memory: OrderedDict[K, V], name: K, value: V, most: int) -> V:
-    """Keep a value as the newest of at most so many, and return it."""
-    memory[name] = value
-    memory.move_to_end(name)
-    if len(memory) > most:
-        memory.popitem(last=False)
-    return value
+class Recent(OrderedDict[K, V]):
+    """Keeps at most so many values: those that were set last."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def __setitem__(self, name: K, value: V) -> None:
+        super().__setitem__(name, value)
+        self.move_to_end(name)
+        if len(self) > self._most:
+            self.popitem(last=False)
