@@ -39,18 +39,17 @@ class Claims:
         self._index = index
         self._pool = pool
         self._thread = None if on_loop else ThreadPoolExecutor(1, "simhash-index")
-        self._waiting: list[tuple[Arrival, asyncio.Future[Claim]]] = []
+        self._waiting: list[tuple[Arrival, asyncio.Future[Claim | None]]] = []
         # There is one while claims wait.
         self._asking: asyncio.Task[None] | None = None
 
-    async def claim(self, arrival: Arrival) -> Claim:
-        """Return the answer; an original that nobody waits for any more is left to its lease.
+    async def claim(self, arrival: Arrival) -> Claim | None:
+        """Return the answer, or None if the index failed, which has said so where it matters.
 
-        Raises:
-            StoreError: the index failed, and has said so where it matters.
+        An original that nobody waits for any more is left to its lease.
         """
         loop = asyncio.get_running_loop()
-        answer: asyncio.Future[Claim] = loop.create_future()
+        answer: asyncio.Future[Claim | None] = loop.create_future()
         self._waiting.append((arrival, answer))
         if self._asking is None:
             self._asking = loop.create_task(self._ask())
@@ -86,22 +85,17 @@ class Claims:
                 loop = asyncio.get_running_loop()
                 claims = await loop.run_in_executor(self._thread, self._claim, arrivals)
             for (_, answer), claim in zip(batch, claims, strict=True):
-                if answer.cancelled():
-                    continue
-                if isinstance(claim, Claim):
+                if not answer.cancelled():
                     answer.set_result(claim)
-                else:
-                    answer.set_exception(claim)
         self._asking = None
 
-    def _claim(self, arrivals: Sequence[Arrival]) -> list[Claim | StoreError]:
+    def _claim(self, arrivals: Sequence[Arrival]) -> list[Claim | None]:
         try:
             return [*self._index.claim_all(arrivals)]
         except StoreError as error:
             logger.debug("%d pages are let through unchecked: %s", len(arrivals), error)
-            return [error for _ in arrivals]
-        except Exception as error:  # no fault of the index may cost a page
+        except Exception:  # no fault of the index may cost a page
             if len(arrivals) > 1:
                 return [claim for arrival in arrivals for claim in self._claim([arrival])]
             logger.exception("The index fails on %s; let through unchecked", arrivals[0].key)
-            return [StoreError(repr(error))]
+        return [None for _ in arrivals]

@@ -152,10 +152,9 @@ class CrawlFilter:
                 stored = request_to_json(request, self._spider)
             scope = page_scope(url, self.settings.scope)
             arrival = Arrival(key, fingerprint, scope, analysis.facts, stored)
-            try:
-                return verdict_of(arrival, await self._claims.claim(arrival), excerpt)
-            except StoreError:
-                reason = "unavailable"
+            if (claim := await self._claims.claim(arrival)) is not None:
+                return verdict_of(arrival, claim, excerpt)
+            reason = "unavailable"
         return Verdict("skipped", key, reason, fingerprint, excerpt=excerpt)
 
     def _reason_to_skip(self, request: Request, response: Response) -> SkipReason | None:
