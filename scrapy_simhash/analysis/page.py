@@ -1,5 +1,6 @@
 """From the bytes of a page, or a text, to its analysis: all that the index has to know of it."""
 
+import traceback
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -41,12 +42,14 @@ class PageAnalysis:
         facts: 24 bytes by which the rule tells the page from others; empty for a text.
         reason: why there is no fingerprint.
         excerpt: of the main text, if it was asked for.
+        error: what a log says of ``timeout`` and ``extractor_error``, such as a traceback.
     """
 
     fingerprint: Fingerprint | None
     facts: bytes = b""
     reason: SkipReason | None = None
     excerpt: str = ""
+    error: str = ""
 
 
 class Body(NamedTuple):
@@ -71,13 +74,15 @@ def text_body(text: str) -> Body:
 def analyse_body(body: Body, recipe: Recipe, excerpt_length: int = 0) -> PageAnalysis:
     """Decode, extract and fingerprint; the excerpt has up to so many characters of the main text.
 
-    Raises:
-        Exception: whatever an extractor given by import path raises.
+    It never raises, because anything may come from an extractor given by import path.
     """
-    if body.is_text:
-        text = body.data.decode("utf-8", "surrogatepass")
-        return analyse_text(text, recipe, excerpt_length)
-    return analyse_html(utf8_html(body.data, body.charset), recipe, excerpt_length)
+    try:
+        if body.is_text:
+            text = body.data.decode("utf-8", "surrogatepass")
+            return analyse_text(text, recipe, excerpt_length)
+        return analyse_html(utf8_html(body.data, body.charset), recipe, excerpt_length)
+    except Exception:  # noqa: BLE001 - it is reported
+        return PageAnalysis(None, reason="extractor_error", error=traceback.format_exc())
 
 
 def analyse_html(html: str | bytes, recipe: Recipe, excerpt_length: int = 0) -> PageAnalysis:

@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import os
 import secrets
-import traceback
 from collections import deque
 from collections.abc import Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,11 +16,9 @@ from typing import TypeVar
 import xxhash
 
 from scrapy_simhash.analysis.page import Body, PageAnalysis, analyse_body
-from scrapy_simhash.analysis.process import Job, PageFailed, PageTimeout, WorkerProcess
+from scrapy_simhash.analysis.process import Job, WorkerProcess
 from scrapy_simhash.analysis.worker import pack_order
 from scrapy_simhash.fingerprint.recipe import Recipe
-
-__all__ = ["PageFailed", "PageTimeout", "WorkerPool", "analyse_all"]
 
 # Bytes that the remembered analyses may take; one has up to a kilobyte, and its excerpt up to four
 # bytes a character.
@@ -72,12 +69,7 @@ class WorkerPool:
         return any(worker.load for worker in self._workers)
 
     async def analyse(self, body: Body) -> PageAnalysis:
-        """Return the analysis of a page or text.
-
-        Raises:
-            PageTimeout: it took longer than the time limit.
-            PageFailed: the extractor raised, or the worker process died.
-        """
+        """Return the analysis of a page or text, which has an error if it failed."""
         loop = asyncio.get_running_loop()
         digest = xxhash.xxh3_128_digest(body.data, self._seed)
         name = digest, body.charset, body.is_text
@@ -90,17 +82,13 @@ class WorkerPool:
             self._hand_out()
             analysis = await job.answer
         else:
-            analysis = await loop.run_in_executor(self._thread, self._analyse_here, body)
-        self._seen[name] = analysis
+            how = body, self._recipe, self._excerpt_length
+            analysis = await loop.run_in_executor(self._thread, analyse_body, *how)
+        if not analysis.error:
+            self._seen[name] = analysis
         if len(self._seen) > self._most:
             del self._seen[next(iter(self._seen))]
         return analysis
-
-    def _analyse_here(self, body: Body) -> PageAnalysis:
-        try:
-            return analyse_body(body, self._recipe, self._excerpt_length)
-        except Exception:  # noqa: BLE001 - anything may come from an extractor; it is reported
-            raise PageFailed(traceback.format_exc()) from None
 
     def _hand_out(self) -> None:
         """Give the workers what they can take; start one more if all of them are busy."""
@@ -127,7 +115,8 @@ class WorkerPool:
         except OSError as error:
             # The others, if there are any, go on.
             if not self._workers:
-                failed = PageFailed(f"no worker process can be started: {error}")
+                said = f"no worker process can be started: {error}"
+                failed = PageAnalysis(None, reason="extractor_error", error=said)
                 self._waiting.popleft().end(failed)
         else:
             self._workers.append(worker)
@@ -165,12 +154,7 @@ def analyse_all(
     async def analyse(body: Body) -> PageAnalysis:
         if largest is not None and len(body.data) > largest:
             return PageAnalysis(None, reason="too_large")
-        try:
-            return await pool.analyse(body)
-        except PageTimeout:
-            return PageAnalysis(None, reason="timeout")
-        except PageFailed:
-            return PageAnalysis(None, reason="extractor_error")
+        return await pool.analyse(body)
 
     async def end() -> None:
         for task in running:

@@ -30,14 +30,6 @@ SOCKET_BYTES = 1 << 20
 _PROGRAM = "from scrapy_simhash.analysis.worker import main; main()"
 
 
-class PageFailed(Exception):
-    """The analysis of a page failed; the message is the child's traceback or its exit."""
-
-
-class PageTimeout(PageFailed):
-    """The analysis of a page took longer than the time limit."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
     """A page to be analysed, and who waits for it."""
@@ -45,14 +37,10 @@ class Job:
     body: Body
     answer: asyncio.Future[PageAnalysis]
 
-    def end(self, outcome: PageAnalysis | PageFailed) -> None:
+    def end(self, analysis: PageAnalysis) -> None:
         """Answer, unless nobody waits any more."""
-        if self.answer.done():
-            return
-        if isinstance(outcome, PageFailed):
-            self.answer.set_exception(outcome)
-        else:
-            self.answer.set_result(outcome)
+        if not self.answer.done():
+            self.answer.set_result(analysis)
 
 
 class WorkerProcess(asyncio.Protocol):
@@ -172,12 +160,7 @@ class WorkerProcess(asyncio.Protocol):
         self._received += data
         before = self.load
         while (frame := self._next_frame()) is not None:
-            header, body = frame
-            job = self._jobs.popleft()
-            if header["error"] is not None:
-                job.end(PageFailed(header["error"]))
-            else:
-                job.end(unpack_answer(header, body, self._bits))
+            self._jobs.popleft().end(unpack_answer(*frame, self._bits))
         if self.load < before:
             self._begin_page()
             if self._pages >= PAGES_PER_PROCESS and not self._jobs:
@@ -209,7 +192,9 @@ class WorkerProcess(asyncio.Protocol):
         self._ended(self, self._jobs)
         self._over.set_result(None)
 
-    def _failure(self, status: int) -> PageFailed:
+    def _failure(self, status: int) -> PageAnalysis:
         if self._too_late or status == -signal.SIGALRM:
-            return PageTimeout(f"no answer within {self._timeout:g} seconds")
-        return PageFailed(f"the worker process ended with status {status}")
+            error = f"no answer within {self._timeout:g} seconds"
+            return PageAnalysis(None, reason="timeout", error=error)
+        error = f"the worker process ended with status {status}"
+        return PageAnalysis(None, reason="extractor_error", error=error)

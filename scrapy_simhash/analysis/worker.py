@@ -20,7 +20,6 @@ import resource
 import signal
 import struct
 import sys
-import traceback
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
@@ -55,18 +54,18 @@ def pack_answer(analysis: PageAnalysis) -> bytes:
     """Return the frame that answers a page."""
     known = analysis.fingerprint
     body = b"" if known is None else known.to_bytes() + known.blocks
-    about = {"facts": analysis.facts.hex(), "excerpt": analysis.excerpt, "error": None}
-    return pack_frame({"reason": analysis.reason, **about}, body)
+    header = {name: getattr(analysis, name) for name in ("reason", "excerpt", "error")}
+    return pack_frame(header | {"facts": analysis.facts.hex()}, body)
 
 
 def unpack_answer(header: dict[str, Any], body: bytes, bits: int) -> PageAnalysis:
-    """Return the analysis in an answer that has no error."""
+    """Return the analysis in an answer."""
     fingerprint = None
     if body:
         value, blocks = body[: bits // 8], body[bits // 8 :]
         fingerprint = Fingerprint(int.from_bytes(value, "big"), bits, blocks)
     facts = bytes.fromhex(header["facts"])
-    return PageAnalysis(fingerprint, facts, header["reason"], header["excerpt"])
+    return PageAnalysis(fingerprint, **{**header, "facts": facts})
 
 
 def main() -> None:
@@ -85,17 +84,10 @@ def main() -> None:
             # Without a handler, SIGALRM ends the process even inside an endless loop of C code. A
             # thread that watches would cost as much as decoding a page.
             signal.setitimer(signal.ITIMER_REAL, order["timeout"])
-            answer = _answer(Body(data, **header), recipe, order["excerpt_length"])
+            analysis = analyse_body(Body(data, **header), recipe, order["excerpt_length"])
             signal.setitimer(signal.ITIMER_REAL, 0)
-            answers.write(answer)
+            answers.write(pack_answer(analysis))
             answers.flush()
-
-
-def _answer(body: Body, recipe: Recipe, excerpt_length: int) -> bytes:
-    try:
-        return pack_answer(analyse_body(body, recipe, excerpt_length))
-    except Exception:  # noqa: BLE001 - anything may come from an extractor; it is reported
-        return pack_frame({"error": traceback.format_exc()})
 
 
 def _limit_memory() -> None:

@@ -22,7 +22,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from w3lib.encoding import http_content_type_encoding
 
 from scrapy_simhash.analysis.page import Body, PageAnalysis, SkipReason
-from scrapy_simhash.analysis.pool import PageFailed, PageTimeout, WorkerPool
+from scrapy_simhash.analysis.pool import WorkerPool
 from scrapy_simhash.crawl.claims import Claims
 from scrapy_simhash.crawl.downloads import mark_downloads
 from scrapy_simhash.crawl.outputs import Delivery
@@ -128,15 +128,15 @@ class CrawlFilter:
         """Return the analysis of a page or an item, which has the host of its URL."""
         if self._slow_hosts.has(url):
             return PageAnalysis(None, reason="slow_host")
-        try:
-            return await self._pool.analyse(body)
-        except PageTimeout as error:
-            logger.warning("SIMHASH_TIMEOUT: %s: %s; let through unchecked", key, error)
+        analysis = await self._pool.analyse(body)
+        if analysis.reason == "timeout":
+            logger.warning("SIMHASH_TIMEOUT: %s: %s; let through unchecked", key, analysis.error)
             self._slow_hosts.note_timeout(url)
-            return PageAnalysis(None, reason="timeout")
-        except PageFailed as error:
-            logger.error("The extractor failed on %s; let through unchecked: %s", key, error)
-            return PageAnalysis(None, reason="extractor_error")
+        elif analysis.error:
+            logger.error(
+                "The extractor failed on %s; let through unchecked: %s", key, analysis.error
+            )
+        return analysis
 
     async def claim(
         self, analysis: PageAnalysis, key: str, url: str, request: Request | None = None
