@@ -53,9 +53,6 @@ class CrawlFilter:
     Attributes:
         counts: the stats ``simhash/…``, by name; they are published a moment later.
         deliveries: by response; not in its meta, which a spider may change.
-
-    Raises:
-        SettingError: a setting cannot be used.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -182,10 +179,10 @@ class CrawlFilter:
             self.counts[f"near_kept/{verdict.near[0].reason}"] += 1
         if verdict.kind == "duplicate":
             self.counts[_DONE[action]] += 1
-        if verdict.kind == "duplicate" and action == "drop":
-            self.counts["bytes_dropped"] += len(response.body)
-            # A whole site may stand behind such a page.
-            self.counts["dropped_starts"] += bool(request.meta.get("is_start_request"))
+            if action == "drop":
+                self.counts["bytes_dropped"] += len(response.body)
+                # A whole site may stand behind such a page.
+                self.counts["dropped_starts"] += bool(request.meta.get("is_start_request"))
 
     # The events of the crawl.
 

@@ -124,11 +124,7 @@ class Sparing:
         return request.replace(priority=request.priority - DEFERRED)
 
     def before_download(self, request: Request) -> None:
-        """Spare a request that is about to be sent.
-
-        Raises:
-            SparedPage: it is not sent.
-        """
+        """Spare a request that is about to be sent, by raising SparedPage."""
         # A request without a depth may be the beginning of a crawl.
         if self._is_off or not request.meta.get("depth"):
             return

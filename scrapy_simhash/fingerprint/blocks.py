@@ -88,9 +88,6 @@ class Bands:
             value: the fingerprint, which plays no part.
             hashes: one well mixed hash of each distinct feature, in any order, shape (n,). A text
                 without features has the bands of a single feature whose hash is nought.
-
-        Raises:
-            ValueError: there are no hashes.
         """
         if hashes is None:
             raise ValueError(

@@ -166,12 +166,8 @@ def _weights_of_ngrams(lines: Sequence[tuple[int, str]], n: int) -> npt.NDArray[
 def bit_sums(lanes: Uint64s, weights: Floats | None = None) -> Floats:
     """Return V: for every bit, the weights of the hashes that set it minus the others.
 
-    Args:
-        lanes: hashes as ``scrapy_simhash.fingerprint.hashing`` makes them, shape (bits / 64, n).
-        weights: shape (n,); None: every weight is 1.
-
-    Returns:
-        float64, shape (bits,), the most significant bit first.
+    It has the shape (bits,), the most significant bit first; ``lanes``, see :mod:`.hashing`, have
+    the shape (bits / 64, n), and ``weights`` (n,). Without weights, each is 1.
     """
     if weights is None or not len(weights) or (weights == 1.0).all():
         sums: Floats = 2 * _count_ones(lanes) - lanes.shape[1]

@@ -28,7 +28,7 @@ from scrapy_simhash.offline.pairs import Numbers, near_pairs
 _SHUFFLES = 5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Score:
     """How the pairs that are taken for copies compare with the labelled ones.
 
@@ -48,8 +48,8 @@ class Score:
 
     def __post_init__(self) -> None:
         matched = self.found + self.false
-        object.__setattr__(self, "precision", self.found / matched if matched else None)
-        object.__setattr__(self, "recall", self.found / self.labelled if self.labelled else None)
+        self.precision = self.found / matched if matched else None
+        self.recall = self.found / self.labelled if self.labelled else None
 
 
 @dataclass(frozen=True, slots=True)

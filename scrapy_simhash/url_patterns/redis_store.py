@@ -13,11 +13,7 @@ _BETWEEN = "\n"
 
 
 class RedisPatternStore:
-    """Rows in a hash, and their names in the order of their changes; see :class:`.PatternStore`.
-
-    Args:
-        url: of the index.
-    """
+    """Rows in a hash, and their names in the order of their changes; see :class:`.PatternStore`."""
 
     def __init__(self, url: str) -> None:
         self._client = Client(parse_address(url))

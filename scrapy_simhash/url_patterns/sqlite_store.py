@@ -27,11 +27,7 @@ _ADD = f"""
 
 
 class SqlitePatternStore:
-    """Rows in a table of an index that is there; see :class:`.PatternStore`.
-
-    Raises:
-        StoreUnavailable: the file is not there, or cannot be used.
-    """
+    """Rows in a table of an index that is there; see :class:`.PatternStore`."""
 
     def __init__(self, path: Path) -> None:
         self._file = SqliteFile(path)

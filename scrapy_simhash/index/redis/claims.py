@@ -44,9 +44,6 @@ def read_near(
         told: number and content of the rows of confirmed entries.
         generation: which log it is.
         now: leases that end until then have expired.
-
-    Raises:
-        ValueError: it does not fit together.
     """
     rows = {number: read_rows(content) for number, content in told}
 
