@@ -109,7 +109,7 @@ class Sparing:
         spare = self.settings.spare
         if spare in ("watch", "off") or (spare == "skip" and request.errback is not None):
             return request
-        if self._is_away or not self._may_spare(request):
+        if not self._may_spare(request):
             return request
         forecast = self._learner.forecast(request.url)
         if not forecast.spared:
@@ -126,9 +126,7 @@ class Sparing:
     def before_download(self, request: Request) -> None:
         """Spare a request that is about to be sent, by raising SparedPage."""
         # A request without a depth may be the beginning of a crawl.
-        if self._is_off or not request.meta.get("depth"):
-            return
-        if self._is_away or not self._may_spare(request):
+        if self._is_off or not request.meta.get("depth") or not self._may_spare(request):
             return
         forecast = self._learner.forecast(request.url)
         if not forecast.bound:
@@ -143,7 +141,9 @@ class Sparing:
     def _may_spare(self, request: Request) -> bool:
         meta = request.meta
         return not (
-            request.method != "GET"
+            self._store_is_away
+            or self.index.away
+            or request.method != "GET"
             or request.body
             or request.dont_filter
             or request.callback is NO_CALLBACK
@@ -153,10 +153,6 @@ class Sparing:
             or "retry_times" in meta
             or any(never.search(request.url) for never in self.settings.spare_never)
         )
-
-    @property
-    def _is_away(self) -> bool:
-        return self._store_is_away or self.index.away
 
     def _spare(self, forecast: Forecast, request: Request, *, is_queued: bool) -> None:
         if forecast.digest in self._counted:
