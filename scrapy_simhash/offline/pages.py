@@ -147,7 +147,7 @@ def _warc(path: Path, file: IO[bytes]) -> Iterator[SavedPage]:
             is_page = kind.partition(";")[0].strip().lower() in _HTML_TYPES
             if is_page and record.http_headers.get_statuscode() == "200":
                 body = Body(record.content_stream().read(), http_content_type_encoding(kind))
-                # What the chunks of a body leave is no part of it.
+                # Bytes that the chunks of a body leave are no part of it.
                 record.raw_stream.read()
                 if getattr(record.raw_stream, "limit", 0) > 0:
                     raise FileError(f"{path}: cut off in the record of {url}")
