@@ -118,7 +118,7 @@ class IndexSpec:
         blocks: block values of a page, at least 1.
         lease: seconds that a provisional entry belongs to its crawler, more than 0.
         spider: name of the spider whose orphans this crawler adopts.
-        reach: the judge is asked about pages within so many bits, k <= reach < bits; k by default.
+        reach: the judge is asked about pages within so many bits, at least k; k by default.
 
     Raises:
         ValueError: a value is out of its range.
@@ -140,10 +140,6 @@ class IndexSpec:
             raise ValueError(f"the distance must be from 0 to {self.bits - 1}, not {self.distance}")
         if self.reach < 0:
             object.__setattr__(self, "reach", self.distance)
-        if not self.distance <= self.reach < self.bits:
-            raise ValueError(
-                f"the reach must be from {self.distance} to {self.bits - 1}, not {self.reach}"
-            )
         if self.blocks < 1:
             raise ValueError(f"a page has at least one block, not {self.blocks}")
         if not self.lease > 0:

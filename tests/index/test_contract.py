@@ -581,9 +581,3 @@ def test_of_a_flooded_bucket_the_newest_entries_are_read_and_the_look_up_is_coun
 
 def test_a_spec_is_one_value_whatever_its_judge():
     assert spec() == IndexSpec("test", 64, 3, 4, judge=same_facts, reach=4)
-
-
-@pytest.mark.parametrize("reach", [2, 64])
-def test_the_reach_is_not_below_the_distance_and_below_the_bits(reach):
-    with pytest.raises(ValueError, match=f"the reach must be from 3 to 63, not {reach}"):
-        spec(reach=reach)
