@@ -115,13 +115,7 @@ class SqliteFile:
 
 
 def open_file(path: Path | None, spec: IndexSpec) -> SqliteFile:
-    """Open the index in a file, or in RAM, and check that it fits; make it if there is none.
-
-    Raises:
-        StoreMismatch: the file was made by another recipe, width, number of blocks or format.
-        StoreDamaged: the file is not an index, or is damaged.
-        StoreUnavailable: the file cannot be opened or written.
-    """
+    """Open the index in a file, or in RAM, and check that it fits; make it if there is none."""
     if path and not path.parent.is_dir():
         raise StoreUnavailable(f"cannot open {path}: {path.parent} is no folder")
     file = SqliteFile(path, make=True)
@@ -149,12 +143,7 @@ def open_file(path: Path | None, spec: IndexSpec) -> SqliteFile:
 
 
 def spec_of(file: SqliteFile) -> IndexSpec:
-    """Return how the index in a file was opened first.
-
-    Raises:
-        StoreMismatch: it has another format.
-        StoreDamaged: it is no index.
-    """
+    """Return how the index in a file was opened first."""
     ((application,),) = file.run("PRAGMA application_id")
     ((version,),) = file.run("PRAGMA user_version")
     if application != APPLICATION_ID:

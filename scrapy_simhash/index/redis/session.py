@@ -36,14 +36,7 @@ _ATTEMPTS = 100
 
 
 def stored_spec(url: str) -> tuple[str, IndexSpec]:
-    """Return the URL, with the place of the buckets, and the spec of the index that is there.
-
-    Raises:
-        StoreMissing: there is none.
-        StoreUnavailable: Redis is away, or refuses.
-        StoreDamaged: it is no index of ours.
-        ValueError: the URL is of no known form.
-    """
+    """Return the URL, with the place of the buckets, and the spec of the index that is there."""
     address = parse_address(url)
     with contextlib.closing(Client(address)) as client:
         answer = client.call("HGETALL", client.key("meta"))
