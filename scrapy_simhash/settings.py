@@ -35,8 +35,6 @@ Spare = Literal["watch", "defer", "skip", "off"]
 _PREFIX = "SIMHASH_"
 #: The index in the folder of a job.
 INDEX_OF_JOB = "simhash.sqlite"
-# Characters that a text may have.
-_LONGEST = 4096
 # Seconds: 30 years, which every clock can add.
 _LONGEST_WAIT = 1e9
 
@@ -71,8 +69,6 @@ def _text(settings: BaseSettings, name: str) -> str | None:
     value = _get(settings, name)
     if not isinstance(value, str | None):
         raise _error(name, f"it is text, not {type(value).__name__}")
-    if value is not None and len(value) > _LONGEST:
-        raise _error(name, f"it has {len(value)} characters, and may have {_LONGEST}")
     return value
 
 
