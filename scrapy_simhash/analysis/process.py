@@ -88,7 +88,8 @@ class WorkerProcess(asyncio.Protocol):
                     "OPENBLAS_NUM_THREADS": "1",
                     **os.environ,
                     # An extractor given by import path must be found where the crawl finds it.
-                    "PYTHONPATH": os.pathsep.join(p or "." for p in sys.path),
+                    # A Path in there is passed over by Python, too.
+                    "PYTHONPATH": os.pathsep.join(p or "." for p in sys.path if isinstance(p, str)),
                 },
                 # Ctrl-C at the terminal is for the crawl, which ends the child when it is done.
                 start_new_session=True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -224,6 +225,11 @@ def test_child_that_cannot_be_started_fails_its_pages_only(program: str, says: s
         assert await outcomes(pool, b"a page") == ["ok"]
 
     with_pool(work)
+
+
+def test_path_object_on_the_search_path_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path, Path.cwd()])
+    assert with_pool(lambda pool: outcomes(pool, b"a page")) == ["ok"]
 
 
 def test_processes_start_when_they_are_needed_and_end_with_the_pool() -> None:
