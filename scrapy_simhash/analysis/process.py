@@ -27,7 +27,11 @@ AHEAD = 2
 # Bytes of the socket's buffer, so that a page ahead goes into it at once; a system may allow fewer.
 SOCKET_BYTES = 1 << 20
 
-_PROGRAM = "from scrapy_simhash.analysis.worker import main; main()"
+# The folder of the crawl, which -c puts first, may have modules named like those of Python.
+_PROGRAM = (
+    "import sys; sys.path.sort(key=''.__eq__); "
+    "from scrapy_simhash.analysis.worker import main; main()"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -232,6 +232,15 @@ def test_path_object_on_the_search_path_does_no_harm(monkeypatch: pytest.MonkeyP
     assert with_pool(lambda pool: outcomes(pool, b"a page")) == ["ok"]
 
 
+def test_module_in_the_folder_of_a_crawl_hides_none_of_python(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "token.py").touch()
+    monkeypatch.setattr(sys, "path", [*filter(None, sys.path), str(Path.cwd())])
+    monkeypatch.chdir(tmp_path)
+    assert with_pool(lambda pool: outcomes(pool, b"a page")) == ["ok"]
+
+
 def test_processes_start_when_they_are_needed_and_end_with_the_pool() -> None:
     async def work(pool: WorkerPool) -> list[int]:
         assert pool._workers == []
