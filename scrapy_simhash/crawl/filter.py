@@ -182,7 +182,7 @@ class CrawlFilter:
             if action == "drop":
                 self.counts["bytes_dropped"] += len(response.body)
                 # A whole site may stand behind such a page.
-                self.counts["dropped_starts"] += bool(request.meta.get("is_start_request"))
+                self.counts["dropped_starts"] += not request.meta.get("depth")
 
     # The events of the crawl.
 

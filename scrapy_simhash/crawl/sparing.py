@@ -148,7 +148,6 @@ class Sparing:
             or request.dont_filter
             or request.callback is NO_CALLBACK
             or meta.get("dont_simhash")
-            or meta.get("is_start_request")
             or "redirect_times" in meta
             or "retry_times" in meta
             or any(never.search(request.url) for never in self.settings.spare_never)

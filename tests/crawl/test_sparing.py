@@ -94,6 +94,14 @@ def test_requests_like_copies_are_not_sent_and_no_page_is_lost(crawl: Any, shop:
     assert crawled.stat("spared/skipped") == NUMBER - prints(shop)
 
 
+def test_requests_that_copy_the_meta_of_a_start_request_are_spared_too(
+    crawl: Any, shop: Any
+) -> None:
+    crawled = run(crawl, shop, meta={"is_start_request": True})
+    assert crawled.stat("spared/skipped") == NUMBER - prints(shop) > 0
+    assert crawled.stat("dropped") > crawled.stat("dropped_starts") == 0
+
+
 def test_the_errback_of_a_spared_request_is_called(crawl: Any, shop: Any) -> None:
     Asking.told = told = []
     crawled = crawl(Asking, settings=SETTINGS, site=shop, paths=["/"])
@@ -145,7 +153,6 @@ def test_deferred_requests_come_last(crawl: Any, shop: Any) -> None:
     [
         {"dont_filter": True},
         {"meta": {"dont_simhash": True}},
-        {"meta": {"is_start_request": True}},
         {"method": "POST"},
     ],
 )
