@@ -18,6 +18,7 @@ from scrapy_simhash.crawl import items as items_module
 from scrapy_simhash.index import open_existing
 from tests.crawl.spiders import TEXT, Items
 from tests.pages import article, edited, html
+from tests.sites import chinese
 
 
 def urls(crawled: Any) -> list[str]:
@@ -45,6 +46,13 @@ def test_item_may_carry_html(crawl: Any, site: Any) -> None:
     ]
     crawled = crawl(Items, settings={"SIMHASH_ITEM_HTML_FIELD": "body"}, site=site, items=items)
     assert len(crawled.items) == 1
+
+
+def test_html_of_an_item_may_be_the_bytes_of_a_page(crawl: Any, site: Any) -> None:
+    pages = [html(". ".join(chinese(n * 10 + i) for i in range(8))) for n in (1, 2, 3, 1)]
+    items = [{"url": f"http://{n}.example/", "body": page} for n, page in enumerate(pages)]
+    crawled = crawl(Items, settings={"SIMHASH_ITEM_HTML_FIELD": "body"}, site=site, items=items)
+    assert len(crawled.items) == 3
 
 
 def test_item_whose_twin_could_not_be_stored_is_stored(crawl: Any, site: Any) -> None:

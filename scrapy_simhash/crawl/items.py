@@ -149,6 +149,8 @@ class NearDuplicatePipeline:
         if settings.item_text_field and (text := adapter.get(settings.item_text_field)):
             return text_body(str(text))
         if settings.item_html_field and (html := adapter.get(settings.item_html_field)):
+            if isinstance(html, bytes):  # such as the body of a response
+                return Body(html)
             return Body(str(html).encode("utf-8", "replace"), "utf-8")
         return None
 
