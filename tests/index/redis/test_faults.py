@@ -107,6 +107,21 @@ def test_a_crawl_whose_index_was_deleted_goes_on_and_takes_its_pages_there():
         index.close()
 
 
+@pytest.mark.parametrize("buckets", ["redis", "local"])
+def test_an_index_whose_header_was_deleted_begins_anew(server, url, opened, buckets):
+    """Bits of deleted entries would make new ones look deleted."""
+    index = opened(f"{url}&buckets={buckets}")
+    first, second = values(2)
+    index.claim(page("old", first))
+    index.release(["old"])
+    with server.client() as client:
+        (header,) = client.scan_iter(f"*{url.partition('name=')[2]}*:meta")
+        client.delete(header)
+    notice_another_log(index)
+    assert keep(index, second) is Outcome.ORIGINAL
+    assert keep(index, second ^ 1, "copy") is Outcome.DUPLICATE
+
+
 def test_the_end_of_a_claim_in_a_lost_index_touches_no_page_of_the_new_one(opened):
     with servers.redis_server() as own:
         late, index = opened(own.url), opened(own.url)

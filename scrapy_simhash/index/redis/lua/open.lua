@@ -1,8 +1,9 @@
--- Return the header of an index; a new one gets the header given.
+-- Return the header of an index; a new one gets the header given, and nothing of an older one.
 -- KEYS: see keys.lua. ARGV: field, value, ...
 -- Returns the values of these fields, then the seconds and microseconds of the clock here.
 local meta, call = KEYS[1], redis.call
 if call('EXISTS', meta) == 0 then
+  call('UNLINK', unpack(KEYS))
   call('HSET', meta, 'end', 0, 'dead', 0, 'pages', LEAST_PAGES, unpack(ARGV))
 end
 local values = {}
