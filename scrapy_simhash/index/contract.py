@@ -115,7 +115,7 @@ class IndexSpec:
         recipe: identity of the recipe that makes the fingerprints and their blocks.
         bits: width of the fingerprints: 64, 128 or 256.
         distance: k, 0 <= k < bits; pages within k bits are near.
-        blocks: block values of a page, at least 1.
+        blocks: block values of a page, 1 to 256.
         lease: seconds that a provisional entry belongs to its crawler, more than 0.
         spider: name of the spider whose orphans this crawler adopts.
         reach: the judge is asked about pages within so many bits, at least k; k by default.
@@ -136,12 +136,12 @@ class IndexSpec:
     def __post_init__(self) -> None:
         if self.bits not in (64, 128, 256):
             raise ValueError(f"bits must be 64, 128 or 256, not {self.bits}")
-        if not 0 <= self.distance < self.bits:
+        if self.distance not in range(self.bits):
             raise ValueError(f"the distance must be from 0 to {self.bits - 1}, not {self.distance}")
         if self.reach < 0:
             object.__setattr__(self, "reach", self.distance)
-        if self.blocks < 1:
-            raise ValueError(f"a page has at least one block, not {self.blocks}")
+        if self.blocks not in range(1, 257):
+            raise ValueError(f"a page has 1 to 256 blocks, not {self.blocks}")
         if not self.lease > 0:
             raise ValueError(f"a lease must be longer than 0 seconds, not {self.lease}")
 

@@ -195,7 +195,15 @@ def test_an_unknown_url_is_refused_with_the_known_ones(url):
 
 
 @pytest.mark.parametrize(
-    "changed", [{"bits": 65}, {"distance": 64}, {"distance": -1}, {"blocks": 0}, {"lease": 0}]
+    "changed",
+    [
+        {"bits": 65},
+        {"distance": 64},
+        {"distance": -1},
+        {"blocks": 0},
+        {"blocks": 257},
+        {"lease": 0},
+    ],
 )
 def test_a_spec_out_of_range_is_refused(changed):
     with pytest.raises(ValueError, match=r"^[^\n]+$"):

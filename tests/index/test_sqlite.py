@@ -96,6 +96,9 @@ def test_another_format_is_refused(path):
         "DELETE FROM header",
         "UPDATE header SET blocks = NULL",
         "UPDATE header SET blocks = 'many'",
+        "UPDATE header SET blocks = 4.5",
+        "UPDATE header SET blocks = 1000000000",
+        "UPDATE header SET distance = 1.5",
         "UPDATE header SET bits = 65",
     ],
 )
