@@ -112,10 +112,9 @@ class Log:
         return {row[0]: self._record(row) for row in rows}
 
     def _record(self, row: Sequence[Any]) -> Record:
-        if not all(map(isinstance, row, _TYPES)) or len(row[3]) > MAX_FACTS:
-            raise StoreDamaged(
-                f"{self._file.name} is damaged: the entry at {row[0]} has a value of another type"
-            )
+        sound = all(map(isinstance, row, _TYPES)) and len(row[3]) <= MAX_FACTS
+        if not (sound and 0 <= row[4] < 1 << 32):
+            raise StoreDamaged(f"{self._file.name} is damaged: entry {row[0]} has a wrong value")
         return Record._make(row)
 
     def append(self, entries: Iterable[tuple[Record, bytes]]) -> None:

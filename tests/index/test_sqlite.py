@@ -140,6 +140,17 @@ def test_a_value_of_another_type_or_size_is_damage_and_nothing_else(path, column
             act(index)
 
 
+@pytest.mark.parametrize("time", [float("inf"), -1, 1e300])
+def test_a_time_that_no_other_index_can_take_is_damage(path, time):
+    with contextlib.closing(opened(path)) as index:
+        fill(index, 1)
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            connection.execute("UPDATE entries SET time = ?", (time,))
+            connection.commit()
+        with pytest.raises(StoreDamaged, match="entry 1 "):
+            list(index)
+
+
 @pytest.mark.parametrize("last", [-5, -1, (1 << 32) - 1, 1 << 32, (1 << 63) - 1, 1e300])
 def test_a_last_position_out_of_range_is_damage_and_admits_no_page(path, last):
     """An entry at such a position would be found by no crawler, or by none ever again."""
