@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterable
 from importlib.resources import files
 
+from scrapy_simhash.index.contract import StoreDamaged
 from scrapy_simhash.index.redis.address import parse_address
 from scrapy_simhash.index.redis.client import Client
 from scrapy_simhash.url_patterns.store import BATCH, MOST_ROWS, Counts, Row
@@ -35,8 +36,12 @@ class RedisPatternStore:
             return [], since
         values = self._client.call("HMGET", rows, *names)
         version = self._client.call("ZSCORE", changed, names[-1])
-        found = [_row(name, value) for name, value in zip(names, values, strict=True) if value]
-        return found, int(float(version)) if version else since
+        try:
+            found = [_row(name, value) for name, value in zip(names, values, strict=True) if value]
+            return found, int(float(version)) if version else since
+        except (ValueError, TypeError, OverflowError) as error:
+            where = self._client.where
+            raise StoreDamaged(f"the address patterns of {where} are damaged: {error}") from error
 
     def remove(self, host: str, signature: str) -> bool:
         rows, changed = self._keys

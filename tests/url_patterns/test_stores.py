@@ -6,9 +6,10 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 import pytest
+import redis
 
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import StoreMissing, StoreUnavailable
+from scrapy_simhash.index.contract import StoreDamaged, StoreMissing, StoreUnavailable
 from scrapy_simhash.url_patterns import open_patterns, redis_store, sqlite_store
 from scrapy_simhash.url_patterns.store import Counts, PatternStore, Row
 from tests.index.conftest import Store
@@ -121,6 +122,29 @@ def test_any_text_comes_back(make_store: MakeStore) -> None:
     row = Row("ä.test:8080", "/a b?c=*&é=[x]", Counts(1), "pinned", "http://ä.test/%0A")
     store.add([row])
     assert store.changes()[0] == [row]
+
+
+@pytest.mark.parametrize("place", ["redis"], indirect=True)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("HSET", "", "a.test\n/0?b=*", "rubbish"),
+        ("HSET", "", "a.test\n/0?b=*", "1 2 3 4 5 6\n\n"),
+        ("HSET", "", "a.test\n/0?b=*", "1 2 3 4 inf\n\n"),
+        ("ZADD", ":changed", "inf", "a.test\n/0?b=*"),
+    ],
+)
+def test_rubbish_in_redis_is_damage(
+    place: Store, make_store: MakeStore, command: tuple[str, ...]
+) -> None:
+    store = make_store(100)
+    store.add(rows(1))
+    name, part, *values = command
+    url, _, index = place.url.partition("?name=")
+    with redis.Redis.from_url(url) as client:
+        client.execute_command(name, f"{{{index}}}:patterns{part}", *values)
+    with pytest.raises(StoreDamaged, match="address patterns"):
+        store.changes()
 
 
 def test_an_index_in_memory_shares_nothing() -> None:
