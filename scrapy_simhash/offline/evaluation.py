@@ -122,7 +122,8 @@ def evaluate(
         (a, b): (distance, Rule(recipe.distance)(*known[a], *known[b], distance))
         for (a, b), distance in near_pairs(fingerprints, recipe.reach)
     }
-    return scored(dataset, recipe, near, [facts for _, facts in known], skipped)
+    # A plain dictionary, because asdict() counts the pairs of a Counter anew.
+    return scored(dataset, recipe, near, [facts for _, facts in known], dict(skipped))
 
 
 def scored(

@@ -70,6 +70,14 @@ def test_settings_of_the_project_say_what_is_measured(dataset: Path, capsys: Any
     assert result["name"] == "classic"
 
 
+def test_skipped_pages_are_in_the_json(dataset: Path, capsys: Any) -> None:
+    with (dataset / "docs.jsonl").open("a") as file:
+        file.write('\n{"id": "e", "text": "short"}')
+    assert evaluate(dataset, "--json") == 0
+    (result,) = json.loads(capsys.readouterr().out)["results"]
+    assert result["skipped"] == {"too_short": 1}
+
+
 def test_wrong_pairs_are_printed_when_asked_for(dataset: Path, capsys: Any) -> None:
     assert evaluate(dataset, "--recipe", "classic") == 0
     assert "missed pairs" not in capsys.readouterr().out
