@@ -52,7 +52,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     total = sum(file.stat().st_size for file in files)
     with contextlib.ExitStack() as stack:
         path = options.verdicts
-        verdicts = stack.enter_context(whole_file(path)) if path else None
+        verdicts = stack.enter_context(whole_file(path, *files)) if path else None
         index = stack.enter_context(contextlib.closing(open_index(url, spec_of(own.recipe))))
         bar = stack.enter_context(progress("reading", total, "B"))
         pages = (page for path in options.pages for page in read_pages(path, bar.update))

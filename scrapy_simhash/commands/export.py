@@ -12,13 +12,14 @@ Pages in progress are left out, because nobody knows yet whether they were deliv
 import argparse
 import gzip
 from contextlib import closing
+from pathlib import Path
 from typing import IO, cast
 
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.chosen import add_shared_options, index_url
 from scrapy_simhash.commands.output import progress, say, whole_file
-from scrapy_simhash.index import open_existing
+from scrapy_simhash.index import open_existing, place_of
 from scrapy_simhash.offline.transfer import write
 from scrapy_simhash.report.words import count
 
@@ -30,7 +31,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     url = index_url(options, settings)
-    with whole_file(options.file) as whole, closing(open_existing(url)) as index:
+    place = place_of(url)
+    sources = [place] if isinstance(place, Path) else []
+    with whole_file(options.file, *sources) as whole, closing(open_existing(url)) as index:
         # The fastest level, because keys and fingerprints gain little by more.
         is_packed = options.file.endswith(".gz")
         file = gzip.GzipFile(fileobj=whole, mode="wb", compresslevel=1) if is_packed else whole

@@ -105,8 +105,10 @@ def show(options: argparse.Namespace, lines: Iterable[str], found: dict[str, Any
 
 
 @contextlib.contextmanager
-def whole_file(path: str) -> Iterator[IO[bytes]]:
+def whole_file(path: str, *sources: Path) -> Iterator[IO[bytes]]:
     """Open a file that replaces another when it is whole, and else leaves nothing.
+
+    None of the files that its content comes from may be replaced: that is a ValueError.
 
     What is no regular file, such as ``/dev/stdout`` or a pipe, is written to and never replaced.
     A link stays, and the file that it names is replaced.
@@ -115,6 +117,8 @@ def whole_file(path: str) -> Iterator[IO[bytes]]:
     if whole.is_dir() or not whole.parent.is_dir():
         wrong = errno.EISDIR if whole.is_dir() else errno.ENOENT
         raise OSError(wrong, os.strerror(wrong), path)
+    if whole in {source.resolve() for source in sources}:
+        raise ValueError(f"{path}: it is read, and cannot be replaced by what is made of it")
     if whole.exists() and not whole.is_file():
         with whole.open("wb") as file:
             yield file

@@ -16,7 +16,6 @@ import argparse
 from functools import partial
 from pathlib import Path
 
-from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.chosen import log_lines, log_paths
@@ -35,13 +34,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     logs = log_paths(options.logs, settings)
-    output = Path(options.output).absolute()
-    if output.resolve() in log_files(logs):
-        raise UsageError(f"-o {options.output}: it is the log itself")
-    figures = read_figures(partial(log_lines, logs))
     names = ", ".join(Path(log).name for log in logs)
-    with whole_file(options.output) as report:
+    with whole_file(options.output, *log_files(logs)) as report:
+        figures = read_figures(partial(log_lines, logs))
         report.write(render(figures, names).encode("utf-8", "replace"))
     repeated, judged = figures.counts["duplicate"], figures.judged
     share = f"{count(repeated, 'near-duplicate')} ({percent(repeated, judged)})"
-    say([f"{count(judged)} judged, {share}: {output.as_uri()}"])
+    say([f"{count(judged)} judged, {share}: {Path(options.output).absolute().as_uri()}"])

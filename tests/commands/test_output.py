@@ -117,6 +117,24 @@ def test_a_link_stays_and_its_file_is_replaced(tmp_path: Path) -> None:
     assert target.read_bytes() == b"new"
 
 
+@pytest.mark.parametrize(
+    ("subcommand", "source", "target"),
+    [("dedupe", "", "--verdicts"), ("export", "--index", "")],
+)
+def test_what_is_read_is_not_replaced(
+    subcommand: str, source: str, target: str, tmp_path: Path, capsys: Any
+) -> None:
+    pages, index = tmp_path / "pages.jsonl", tmp_path / "pages.sqlite"
+    pages.write_text('{"id": "a", "text": "some words"}')
+    assert simhash("dedupe", pages, "--index", index) == 0
+    path = pages if subcommand == "dedupe" else index
+    before = path.read_bytes()
+    options = [option for name in (source, target) for option in (name, path) if option]
+    assert simhash(subcommand, *options) == 2
+    assert "it is read, and cannot be replaced" in capsys.readouterr().err
+    assert path.read_bytes() == before
+
+
 @pytest.mark.parametrize("name", ["", "missing/file"])
 def test_a_file_that_cannot_be_written_is_named_as_it_was_given(tmp_path: Path, name: str) -> None:
     path = str(tmp_path / name)

@@ -58,7 +58,7 @@ BAD: dict[str, tuple[list[str], str]] = {
         ["dedup.jsonl", "-o", "no/r.html"],
         "no/r.html: No such",
     ),
-    "report over the log": (["dedup.jsonl", "-o", "./dedup.jsonl"], "it is the log itself"),
+    "report over the log": (["dedup.jsonl", "-o", "./dedup.jsonl"], "it is read, and"),
     "report into a folder": (["dedup.jsonl", "-o", "folder"], "folder: Is a directory"),
 }
 
