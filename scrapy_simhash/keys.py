@@ -39,6 +39,16 @@ def page_key(url: str, method: str = "GET", body: bytes = b"") -> str:
     return _short(f"{method} {digest} {canonical}")
 
 
+def key_of(name: str) -> str:
+    """Return the key of a page by its address, or by another name that the user gives it.
+
+    Raises:
+        ValueError: it should be an address, and is none, such as ``http://[``.
+    """
+    key = plain_key(name)
+    return page_key(key) if "://" in key else key
+
+
 def _short(key: str) -> str:
     """Return a key; of a long one, such as a ``data:`` URL, the beginning and a digest."""
     if len(key) <= LONGEST:

@@ -16,7 +16,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.exceptions import NearDuplicateItem
-from scrapy_simhash.keys import page_key, plain_key
+from scrapy_simhash.keys import key_of
 
 if TYPE_CHECKING:
     from scrapy_simhash.analysis.page import Body
@@ -136,9 +136,8 @@ class NearDuplicatePipeline:
         value = ItemAdapter(item).get(self._filter.settings.item_key_field)
         if not value:
             return None
-        key = plain_key(value)
         try:
-            return page_key(key) if "://" in key else key
+            return key_of(str(value))
         except ValueError:  # no address at all, such as http://[
             return None
 

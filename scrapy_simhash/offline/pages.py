@@ -13,7 +13,7 @@ from typing import IO, Any
 from w3lib.encoding import http_content_type_encoding
 
 from scrapy_simhash.analysis.page import Body, text_body
-from scrapy_simhash.keys import page_key, plain_key
+from scrapy_simhash.keys import key_of, page_key, plain_key
 from scrapy_simhash.offline.files import FileError, json_lines, unpacked, unpacked_name
 
 _LINES, _HTML, _WARC = (".jsonl", ".jl", ".ndjson"), (".html", ".htm", ".xhtml"), (".warc",)
@@ -89,7 +89,7 @@ def _page(entry: dict[str, Any], where: str) -> SavedPage:
         raise FileError(f"{where}: no {' or '.join(_NAMES)} names the page")
     url = next((u for u in (entry.get("url"), name) if isinstance(u, str) and "://" in u), None)
     try:
-        key = plain_key(name) if url is None else page_key(url)
+        key = key_of(url or name)
     except ValueError as error:
         raise FileError(f"{where}: {url!r:.200} is no address ({error})") from None
     field, value = _first(entry, _CONTENT, where)

@@ -14,6 +14,7 @@ from typing import IO, Any
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.contract import Entry, IndexSpec
+from scrapy_simhash.keys import key_of
 from scrapy_simhash.offline.files import FileError, json_lines, json_object, rows, unpacked
 
 _FORMAT = "scrapy-simhash index"
@@ -125,4 +126,9 @@ def read_foreign(
             raise FileError(
                 f"{where}: {given!r:.80} is no {kind} number of {recipe.bits} bits"
             ) from None
-        yield Entry(str(row[key]), restored, time=time)
+        try:
+            # As a crawl names it, which else would take the page for a copy of itself.
+            own = key_of(str(row[key]))
+        except ValueError as error:
+            raise FileError(f"{where}: {row[key]!r:.200} is no address ({error})") from None
+        yield Entry(own, restored, time=time)

@@ -15,6 +15,7 @@ from simhash import Simhash
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.index.contract import Arrival, Entry, Outcome, StoreError
+from scrapy_simhash.keys import page_key
 from tests.commands.running import interrupted, simhash
 from tests.index.made import fp, spec, values
 from tests.pages import article
@@ -222,9 +223,19 @@ def test_fingerprints_of_pypi_simhash_come_in_and_match_new_pages(
     index.close()
 
 
+def test_fingerprints_that_come_in_have_the_keys_that_a_crawl_gives_their_pages(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "old.csv").write_text("url,fingerprint\nhttp://A.example?b=2&a=1#top,12\nname,13\n")
+    url = f"sqlite:///{tmp_path}/new.sqlite"
+    assert simhash("import", tmp_path / "old.csv", "--index", url, "--recipe", "pypi") == 0
+    assert [entry.key for entry in listed(url)] == [page_key("http://a.example/?a=1&b=2"), "name"]
+
+
 @pytest.mark.parametrize(
     ("text", "options", "says"),
     [
+        ("url,fingerprint\nhttp://[,12\n", [], "line 2: 'http://[' is no address"),
         ("url,fingerprint\na,xyz\n", [], "line 2: 'xyz' is no hexadecimal number of 64 bits"),
         ("url,fingerprint\na,1ffffffffffffffff\n", [], "of 64 bits"),
         ("url,hash\na,12\n", [], "there is no 'fingerprint'; there are url, hash"),
