@@ -117,7 +117,8 @@ def read_foreign(
                 raise FileError(f"{where}: there is no {name!r}; there are {there}")
         given = row[fingerprint]
         try:
-            value = int(given, base) if isinstance(given, str) else int(given)
+            # A fraction has lost the last bits, as tables make of whole numbers beside empty cells.
+            value = given if type(given) is int else int(given, base)
             if -(1 << recipe.bits - 1) <= value < 0:
                 value += 1 << recipe.bits
             restored = recipe.restored(value)

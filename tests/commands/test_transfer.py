@@ -256,6 +256,16 @@ def test_what_is_no_fingerprint_is_said_with_its_line(
     assert not (tmp_path / "i").exists()
 
 
+@pytest.mark.parametrize("number", ["1.2345678901234567e18", "1e400", "true"])
+def test_a_number_that_is_not_whole_is_no_fingerprint(
+    number: str, tmp_path: Path, capsys: Any
+) -> None:
+    (tmp_path / "old.jsonl").write_text(f'{{"url": "a", "fingerprint": {number}}}')
+    arguments = ["import", tmp_path / "old.jsonl", "--index", tmp_path / "i", "--recipe", "pypi"]
+    assert simhash(*arguments) == 2
+    assert "line 1: " in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
