@@ -6,6 +6,7 @@ bytes as ``html_base64``, or a ``text`` without a page.
 
 from base64 import b64decode
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -133,11 +134,18 @@ class _Archive:
 def _warc(path: Path, file: IO[bytes]) -> Iterator[SavedPage]:
     try:
         from warcio.archiveiterator import ArchiveIterator
+        from warcio.bufferedreaders import BufferedReader
         from warcio.exceptions import ArchiveLoadFailed
     except ImportError:
         raise FileError(
             f"{path}: WARC files need warcio: pip install 'scrapy-simhash[warc]'"
         ) from None
+    with suppress(ImportError, AttributeError):
+        from brotli import Decompressor
+
+        # As warcio uses it, which knows the package "brotlipy" only and fails at a page otherwise.
+        members = {"decompress": Decompressor.process, "unused_data": None}
+        BufferedReader.DECOMPRESSORS["br"] = type("Brotli", (Decompressor,), members)
     try:
         for record in ArchiveIterator(_Archive(path, file)):
             url = (record.rec_headers.get_header("WARC-Target-URI") or "").strip("<>")

@@ -132,6 +132,17 @@ def test_archive_with_what_is_no_address_is_read_to_its_end(tmp_path: Path) -> N
     assert kept(path, folder=tmp_path, SIMHASH_SCOPE="host") == list(urls)
 
 
+def test_pages_that_brotli_packed_are_read(tmp_path: Path) -> None:
+    pytest.importorskip("warcio")
+    brotli = pytest.importorskip("brotli")
+    path, packed = tmp_path / "crawl.warc", "text/html\r\nContent-Encoding: br"
+    path.write_bytes(
+        warc_record("http://a.example/1", html(ONE))
+        + warc_record("http://b.example/1", brotli.compress(html(ONE)), type_=packed)
+    )
+    assert kept(path, folder=tmp_path) == ["http://a.example/1"]
+
+
 @pytest.mark.parametrize("packed", [False, True])
 def test_an_archive_that_is_cut_off_is_refused(packed: bool, tmp_path: Path, capsys: Any) -> None:
     pytest.importorskip("warcio")
