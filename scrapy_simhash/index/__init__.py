@@ -71,7 +71,8 @@ def place_of(url: str) -> Path | Literal["redis"] | None:
             return "redis"
         if scheme == "memory" and not any((host, path, *rest)):
             return None
-        if scheme == "sqlite" and len(path) > 1 and not any((host, *rest)):
+        # With fewer slashes, "sqlite:pages.sqlite" would be the file "ages.sqlite".
+        if scheme == "sqlite" and url[6:10] == ":///" and len(path) > 1 and not any(rest):
             return Path(unquote(path[1:])).absolute()
     # A password may stand anywhere, if the user forgot a slash or an "@".
     scheme, slashes, _ = url.partition("://")

@@ -186,7 +186,17 @@ def test_a_census_counts_the_entries_and_the_provisional_ones(store):
 
 @pytest.mark.parametrize(
     "url",
-    ["", "mysql://x/y", "sqlite:", "sqlite:///", "sqlite://host/a", "memory://x", "http://[x"],
+    [
+        "",
+        "mysql://x/y",
+        "sqlite:",
+        "sqlite:///",
+        "sqlite://host/a",
+        "sqlite:a",
+        "sqlite:/a",
+        "memory://x",
+        "http://[x",
+    ],
 )
 def test_an_unknown_url_is_refused_with_the_known_ones(url):
     with pytest.raises(ValueError, match=r"memory://, sqlite:///relative") as error:
