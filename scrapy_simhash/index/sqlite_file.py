@@ -60,7 +60,7 @@ class SqliteFile:
                 os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
             self._connection = sqlite3.connect(
                 # Opened by "mode=ro", SQLite leaves the files of its write-ahead log behind.
-                f"file:{quote(self.name)}?mode=rw" if path else ":memory:",
+                f"file://{quote(self.name)}?mode=rw" if path else ":memory:",
                 timeout=BUSY_TIMEOUT,
                 isolation_level=None,
                 check_same_thread=False,

@@ -65,6 +65,11 @@ def test_a_relative_url_is_relative_to_where_it_was_opened(tmp_path, monkeypatch
     assert (tmp_path / "a b.sqlite").exists()
 
 
+def test_a_path_may_begin_with_two_slashes(path):
+    open_index(f"sqlite:////{path}", spec()).close()
+    assert path.exists()
+
+
 def test_a_text_file_is_left_alone(path):
     path.write_text("a list of things to do\n" * 100)
     assert "not a database" in refused(path, StoreDamaged)
