@@ -85,12 +85,19 @@ def check(path: Path) -> tuple[IndexSpec, int] | None:
 def read_entries(path: Path, spec: IndexSpec) -> Iterator[Entry]:
     """Yield the pages of an exported index, which was checked before."""
     with unpacked(path) as (file, _):
-        for _, about in islice(json_lines(file, path), 1, None):
+        for where, about in islice(json_lines(file, path), 1, None):
             if "checksum" in about:
                 return
-            blocks, facts = (b64decode(about.get(name, "")) for name in ("blocks", "facts"))
-            fingerprint = Fingerprint(int(about["fingerprint"], 16), spec.bits, blocks)
-            yield Entry(about["key"], fingerprint, about.get("scope", ""), facts, about["time"])
+            # Another program may have written it.
+            try:
+                blocks, facts = (b64decode(about.get(name, "")) for name in ("blocks", "facts"))
+                fingerprint = Fingerprint(int(about["fingerprint"], 16), spec.bits, blocks)
+                key, time = str(about["key"]), about["time"]
+                if not 0 <= time < 1 << 32:
+                    raise ValueError(f"the time {time} is not one of 32 bits")
+            except (KeyError, TypeError, ValueError) as error:
+                raise FileError(f"{where}: no page of an index: {error!r:.200}") from None
+            yield Entry(key, fingerprint, about.get("scope", ""), facts, time)
 
 
 def read_foreign(

@@ -6,6 +6,7 @@ import gzip
 import json
 from base64 import b64encode
 from contextlib import closing
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,24 @@ def test_a_file_that_is_not_whole_adds_nothing(
     assert says in error
     assert error.count("\n") == 1
     assert not (tmp_path / "two.sqlite").exists()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"time": -1}, {"time": 1 << 32}, {"time": float("inf")}, {"fingerprint": 5}]
+)
+def test_what_is_no_page_is_said_with_its_line(
+    wrong: dict[str, Any], tmp_path: Path, capsys: Any
+) -> None:
+    head = {"format": "scrapy-simhash index", "version": 2, "recipe": "r", "bits": 64}
+    page = {"key": "a", "fingerprint": "1", "blocks": b64encode(bytes(16)).decode(), "time": 1}
+    lines = [
+        json.dumps(line) + "\n" for line in (head | {"distance": 3, "blocks": 4}, page | wrong)
+    ]
+    digest = blake2b("".join(lines).encode(), digest_size=16).hexdigest()
+    end = json.dumps({"count": 1, "checksum": f"blake2b:{digest}"})
+    (tmp_path / "made.jsonl").write_text("".join(lines) + end)
+    assert simhash("import", tmp_path / "made.jsonl", "--index", tmp_path / "i.sqlite") == 2
+    assert "made.jsonl, line 2: no page of an index: " in capsys.readouterr().err
 
 
 def test_an_index_of_another_recipe_takes_nothing(tmp_path: Path, capsys: Any) -> None:
