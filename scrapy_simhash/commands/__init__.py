@@ -88,7 +88,9 @@ class SimhashCommand(ScrapyCommand):
             self._end(opts, 2, f"error: {error}")
 
     def _end(self, opts: argparse.Namespace, exitcode: int, message: str) -> None:
-        sys.stderr.write(f"scrapy simhash {opts.subcommand}: {message}\n")
+        from scrapy_simhash.commands.output import shown
+
+        sys.stderr.write(f"scrapy simhash {opts.subcommand}: {shown(message)}\n")
         self.exitcode = exitcode
 
 

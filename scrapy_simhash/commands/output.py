@@ -7,6 +7,7 @@ import contextlib
 import errno
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,6 +19,11 @@ from tqdm import tqdm
 from scrapy_simhash.fingerprint.facts import Facts
 from scrapy_simhash.fingerprint.rule import REASONS
 from scrapy_simhash.report.difference import pad, width
+
+# Control characters, those for the direction of writing, and escapes but for our own colours.
+_STEERING = re.compile(
+    "\x1b(?!\\[(?:0|1|32|31;9)m)|[\0-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
+)
 
 
 def progress(
@@ -93,9 +99,19 @@ def columns() -> int:
     return min(shutil.get_terminal_size().columns, 120)
 
 
+def shown(text: str) -> str:
+    """Return a text with escapes for what steers a terminal or cannot be written there.
+
+    Strangers wrote most of what is printed.
+    """
+    encoding = sys.stdout.encoding or "utf-8"
+    plain = _STEERING.sub(lambda found: ascii(found[0])[1:-1], text)
+    return plain.encode(encoding, "backslashreplace").decode(encoding)
+
+
 def say(lines: Iterable[str]) -> None:
     """Print lines."""
-    sys.stdout.writelines(f"{line}\n" for line in lines)
+    sys.stdout.writelines(f"{shown(line)}\n" for line in lines)
     sys.stdout.flush()
 
 

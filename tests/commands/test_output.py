@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from scrapy_simhash.commands import SUBCOMMANDS
-from scrapy_simhash.commands.output import aligned, progress, whole_file
+from scrapy_simhash.commands.output import aligned, progress, say, whole_file
 from tests.commands.running import scrapy, simhash
 from tests.pages import article
 from tests.report.lines import line, write
@@ -70,6 +70,22 @@ def test_tables_are_aligned_by_columns_of_the_terminal() -> None:
     rows = [("", "all"), ("中文", "1"), ("a", "12")]
     assert aligned(rows) == ["      all", "中文  1", "a     12"]
     assert aligned(rows, left=1) == ["      all", "中文    1", "a      12"]
+
+
+def test_what_strangers_wrote_cannot_steer_the_terminal(capsys: Any) -> None:
+    say(["\x1b[1mbold\x1b[0m", "\x1b]0;title\x07 \u202egnp.exe\r\x9b2J"])
+    bold, rest = capsys.readouterr().out.splitlines()
+    assert bold == "\x1b[1mbold\x1b[0m"
+    assert rest == r"\x1b]0;title\x07 \u202egnp.exe\r\x9b2J"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_what_cannot_be_written_is_escaped(encoding: str, monkeypatch: Any) -> None:
+    terminal = io.TextIOWrapper(io.BytesIO(), encoding)
+    monkeypatch.setattr("sys.stdout", terminal)
+    say(["\u4e2d\xe9\ud800"])
+    wanted = {"utf-8": "\u4e2d\xe9\\ud800\n", "latin-1": "\\u4e2d\xe9\\ud800\n"}
+    assert terminal.buffer.getvalue().decode(encoding) == wanted[encoding]
 
 
 def test_output_that_nobody_reads_is_no_answer(tmp_path: Path) -> None:
