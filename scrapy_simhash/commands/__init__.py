@@ -68,6 +68,10 @@ class SimhashCommand(ScrapyCommand):
         from scrapy_simhash.index.contract import StoreError
         from scrapy_simhash.settings import refuse_unknown
 
+        for name in ("stdin", "stdout", "stderr"):
+            # Of a stream that was closed, as with ">&-", Python has None.
+            if getattr(sys, name) is None:
+                setattr(sys, name, open(os.devnull, "r+"))  # noqa: PTH123, SIM115
         try:
             if args:
                 raise UsageError(f"unrecognized arguments: {' '.join(args)}")

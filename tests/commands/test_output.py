@@ -101,6 +101,13 @@ def test_output_that_nobody_reads_is_no_answer(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (141, "")
 
 
+def test_streams_may_be_closed(tmp_path: Path) -> None:
+    write(tmp_path / "dedup.jsonl", [line()])
+    command = f"{sys.executable} -m scrapy simhash report dedup.jsonl <&- >&- 2>&-"
+    assert subprocess.run(["sh", "-c", command], cwd=tmp_path).returncode == 0
+    assert (tmp_path / "simhash-report.html").exists()
+
+
 @pytest.mark.parametrize("name", SUBCOMMANDS)
 def test_help_of_a_subcommand_ends_with_its_exit_statuses(name: str, capsys: Any) -> None:
     with pytest.raises(SystemExit):
