@@ -109,14 +109,17 @@ class Scan:
         positions = np.arange(first, end, dtype=np.uint32)[:, None]
         blocks: Uint32s = np.arange(self._geometry.blocks, dtype=np.uint32)
         values: Uint32s = positions * SPREAD + blocks
-        for block, number, content in self._bucket_pages():
-            places, some = self._entries(number, content)
+        for block, number, content, log_end in self._bucket_pages():
+            places, some = self._entries(number, content, log_end)
             inside = (places >= first) & (places < end)
             values[places[inside] - first, block] = some[inside] * GATHER
         return values.astype("<u4")
 
-    def _bucket_pages(self) -> Iterator[tuple[int, int, bytes]]:
-        """Yield block, number and content of all bucket pages, some of them twice."""
+    def _bucket_pages(self) -> Iterator[tuple[int, int, bytes, int]]:
+        """Yield block, number and content of all bucket pages, some of them twice.
+
+        The end of the log, a moment before, stands beside them.
+        """
         blocks = range(self._geometry.blocks)
         first = 0
         while True:
@@ -131,10 +134,12 @@ class Scan:
             pages = [(block, number) for number in numbers for block in blocks]
             names = [(block << 24 | number).to_bytes(4, "big") for block, number in pages]
             contents = self._client.call("HMGET", self._client.key("buckets"), *names)
-            yield from ((*p, c) for p, c in zip(pages, contents, strict=True) if c)
+            yield from ((*p, c, end) for p, c in zip(pages, contents, strict=True) if c)
             first = numbers.stop
 
-    def _entries(self, number: int, content: bytes) -> tuple[npt.NDArray[np.int64], Uint32s]:
+    def _entries(
+        self, number: int, content: bytes, log_end: int
+    ) -> tuple[npt.NDArray[np.int64], Uint32s]:
         """Return the positions and the spread values of a bucket page's entries."""
         octets = np.frombuffer(content, np.uint8).reshape(-1, self._geometry.entry)
         numbers = octets[:, :6].astype(np.uint32)
@@ -142,6 +147,8 @@ class Scan:
         values = np.uint32(top << 24) | numbers[:, 0] << np.uint32(16)
         values |= numbers[:, 1] << np.uint32(8) | numbers[:, 2]
         low = numbers[:, 3] << np.uint32(16) | numbers[:, 4] << np.uint32(8) | numbers[:, 5]
-        # Positions of a page grow; their last 24 bits begin anew now and then.
-        turns = np.concatenate(([0], np.cumsum(low[1:] < low[:-1])))
-        return low.astype(np.int64) + (turns[: len(low)] << 24), values
+        # Positions of a page grow; their last 24 bits begin anew now and then. They are told from
+        # the end, because a flooded page has lost its first entries; some may be new meanwhile.
+        end = log_end + (1 << 16)
+        steps = (np.append(low[1:], end) - low.astype(np.int64)) % (1 << 24)
+        return end - np.cumsum(steps[::-1])[::-1], values

@@ -93,6 +93,17 @@ def test_an_entry_is_read_with_its_blocks_while_bucket_pages_are_split(url, open
     ]
 
 
+@pytest.mark.parametrize("first", [5, (1 << 24) - 3, 1 << 24, 3 << 24])
+def test_a_bucket_page_tells_positions_of_more_than_24_bits(first):
+    """Also one that was flooded, and has only entries of the end of a long log."""
+    positions = [first, first + 1, first + 7]
+    content = b"".join(b"tag" + (at % (1 << 24)).to_bytes(3, "big") for at in positions)
+    geometry = scripts.Geometry(256, 1, in_redis=True)
+    for end in (first + 8, first + 5, first + (1 << 23)):
+        places, _ = scan.Scan(None, "", geometry)._entries(256, content, end)
+        assert places.tolist() == positions
+
+
 def test_an_index_can_be_read_while_others_put_entries(url, opened, monkeypatch):
     index, other = opened(url), opened(url)
     rest = (Entry(f"{value}", fp(value)) for value in values(99))
