@@ -15,6 +15,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import IO, cast
 
+from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.chosen import add_shared_options, index_url
@@ -30,12 +31,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
-    url = index_url(options, settings)
+    url, suffix = index_url(options, settings), Path(options.file).suffix.lower()
+    if suffix in (".xz", ".bz2"):
+        raise UsageError(f"{options.file}: an index is packed as .gz only")
     place = place_of(url)
     sources = [place] if isinstance(place, Path) else []
     with whole_file(options.file, *sources) as whole, closing(open_existing(url)) as index:
         # The fastest level, because keys and fingerprints gain little by more.
-        is_packed = options.file.endswith(".gz")
+        is_packed = suffix == ".gz"
         file = gzip.GzipFile(fileobj=whole, mode="wb", compresslevel=1) if is_packed else whole
         with closing(file):
             entries = progress("exporting", len(index), of=index.with_blocks())

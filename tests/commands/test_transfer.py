@@ -45,7 +45,7 @@ def listed(url: str) -> list[Entry]:
 
 
 @pytest.mark.parametrize("backend", ["sqlite", "redis", "redis-local", "cluster"])
-@pytest.mark.parametrize("name", ["pages.jsonl", "pages.jsonl.gz"])
+@pytest.mark.parametrize("name", ["pages.jsonl", "pages.jsonl.GZ"])
 def test_an_index_goes_to_another_store_and_back_unchanged(
     backend: str,
     name: str,
@@ -66,7 +66,7 @@ def test_an_index_goes_to_another_store_and_back_unchanged(
     assert "2,504 pages added, 0 were there" in capsys.readouterr().out
     assert simhash("export", tmp_path / "back.jsonl", "--index", second) == 0
     assert listed(second) == listed(first) == found
-    opener = gzip.open if name.endswith(".gz") else open
+    opener = gzip.open if name.endswith(".GZ") else open
     with opener(tmp_path / name, "rb") as file:
         assert file.read() == (tmp_path / "back.jsonl").read_bytes()
 
@@ -290,6 +290,7 @@ def test_a_number_that_is_not_whole_is_no_fingerprint(
     [
         (["export", "OUT"], "name the index"),
         (["export", "OUT", "--index", "OTHER"], "there is no index"),
+        (["export", "pages.xz", "--index", "OTHER"], "packed as .gz only"),
         (["export", "/nowhere/at/all", "--index", "OTHER"], "No such file"),
         (["import", "OTHER", "--index", "x"], "No such file"),
         (["import", "OTHER", "--index", "ftp://x"], "No such file"),
