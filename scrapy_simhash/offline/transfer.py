@@ -79,7 +79,10 @@ def check(path: Path) -> tuple[IndexSpec, int] | None:
             f"{path}: cut off or damaged: its last line does not have the count and checksum of "
             f"{count:,} pages; export it again"
         )
-    return IndexSpec(head["recipe"], head["bits"], head["distance"], head["blocks"]), count
+    try:
+        return IndexSpec(*(head[name] for name in ("recipe", "bits", "distance", "blocks"))), count
+    except (KeyError, TypeError, ValueError) as error:
+        raise FileError(f"{path}: its first line is of no index: {error!r:.200}") from None
 
 
 def read_entries(path: Path, spec: IndexSpec) -> Iterator[Entry]:

@@ -138,16 +138,39 @@ def test_a_file_that_is_not_whole_adds_nothing(
 def test_what_is_no_page_is_said_with_its_line(
     wrong: dict[str, Any], tmp_path: Path, capsys: Any
 ) -> None:
-    head = {"format": "scrapy-simhash index", "version": 2, "recipe": "r", "bits": 64}
-    page = {"key": "a", "fingerprint": "1", "blocks": b64encode(bytes(16)).decode(), "time": 1}
-    lines = [
-        json.dumps(line) + "\n" for line in (head | {"distance": 3, "blocks": 4}, page | wrong)
-    ]
-    digest = blake2b("".join(lines).encode(), digest_size=16).hexdigest()
-    end = json.dumps({"count": 1, "checksum": f"blake2b:{digest}"})
-    (tmp_path / "made.jsonl").write_text("".join(lines) + end)
+    made_elsewhere(tmp_path / "made.jsonl", HEAD, PAGE | wrong)
     assert simhash("import", tmp_path / "made.jsonl", "--index", tmp_path / "i.sqlite") == 2
     assert "made.jsonl, line 2: no page of an index: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("wrong", [{"bits": 65}, {"bits": None}, {"distance": "3"}, {"blocks": []}])
+def test_a_first_line_that_opens_no_index_is_said(
+    wrong: dict[str, Any], tmp_path: Path, capsys: Any
+) -> None:
+    made_elsewhere(tmp_path / "made.jsonl", HEAD | wrong, PAGE)
+    assert simhash("import", tmp_path / "made.jsonl", "--index", tmp_path / "i.sqlite") == 2
+    error = capsys.readouterr().err
+    assert "made.jsonl: its first line is of no index: " in error
+    assert error.count("\n") == 1
+
+
+HEAD: dict[str, Any] = {
+    "format": "scrapy-simhash index",
+    "version": 2,
+    "recipe": "r",
+    "bits": 64,
+    "distance": 3,
+    "blocks": 4,
+}
+PAGE = {"key": "a", "fingerprint": "1", "blocks": b64encode(bytes(16)).decode(), "time": 1}
+
+
+def made_elsewhere(path: Path, *about: dict[str, Any]) -> None:
+    """Write what another program may have exported: a first line, and pages."""
+    lines = "".join(json.dumps(line) + "\n" for line in about)
+    digest = blake2b(lines.encode(), digest_size=16).hexdigest()
+    end = json.dumps({"count": len(about) - 1, "checksum": f"blake2b:{digest}"})
+    path.write_text(lines + end)
 
 
 def test_an_index_of_another_recipe_takes_nothing(tmp_path: Path, capsys: Any) -> None:

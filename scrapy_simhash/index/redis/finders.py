@@ -46,8 +46,7 @@ class InRam:
         self._geometry = geometry
         self._neighbours = Neighbours(geometry.bits, geometry.blocks, distance)
         self._last = b""
-        self.seen = 0
-        self.flooded = 0
+        self.seen = self.flooded = 0
 
     def arguments(self, pages: Pages) -> list[bytes]:
         self._follow()

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from scrapy_simhash.index.contract import Entry, StoreUnavailable
 from scrapy_simhash.index.decision import read_fingerprint
@@ -109,17 +108,13 @@ class Scan:
         positions = np.arange(first, end, dtype=np.uint32)[:, None]
         blocks: Uint32s = np.arange(self._geometry.blocks, dtype=np.uint32)
         values: Uint32s = positions * SPREAD + blocks
-        for block, number, content, log_end in self._bucket_pages():
-            places, some = self._entries(number, content, log_end)
+        for block, places, some in self._bucket_pages():
             inside = (places >= first) & (places < end)
             values[places[inside] - first, block] = some[inside] * GATHER
         return values.astype("<u4")
 
-    def _bucket_pages(self) -> Iterator[tuple[int, int, bytes, int]]:
-        """Yield block, number and content of all bucket pages, some of them twice.
-
-        The end of the log, a moment before, stands beside them.
-        """
+    def _bucket_pages(self) -> Iterator[tuple[int, Uint32s, Uint32s]]:
+        """Yield block, positions and spread values of all bucket pages, some of them twice."""
         blocks = range(self._geometry.blocks)
         first = 0
         while True:
@@ -134,13 +129,13 @@ class Scan:
             pages = [(block, number) for number in numbers for block in blocks]
             names = [(block << 24 | number).to_bytes(4, "big") for block, number in pages]
             contents = self._client.call("HMGET", self._client.key("buckets"), *names)
-            yield from ((*p, c, end) for p, c in zip(pages, contents, strict=True) if c)
+            for (block, number), content in zip(pages, contents, strict=True):
+                if content:  # some entries may be newer than the end of the log was
+                    yield block, *self._entries(number, content, end + (1 << 16))
             first = numbers.stop
 
-    def _entries(
-        self, number: int, content: bytes, log_end: int
-    ) -> tuple[npt.NDArray[np.int64], Uint32s]:
-        """Return the positions and the spread values of a bucket page's entries."""
+    def _entries(self, number: int, content: bytes, end: int) -> tuple[Uint32s, Uint32s]:
+        """Return positions before an end, and spread values, of a bucket page's entries."""
         octets = np.frombuffer(content, np.uint8).reshape(-1, self._geometry.entry)
         numbers = octets[:, :6].astype(np.uint32)
         top = number >> number.bit_length() - 9 & 0xFF
@@ -148,7 +143,6 @@ class Scan:
         values |= numbers[:, 1] << np.uint32(8) | numbers[:, 2]
         low = numbers[:, 3] << np.uint32(16) | numbers[:, 4] << np.uint32(8) | numbers[:, 5]
         # Positions of a page grow; their last 24 bits begin anew now and then. They are told from
-        # the end, because a flooded page has lost its first entries; some may be new meanwhile.
-        end = log_end + (1 << 16)
+        # the end, because a flooded page has lost its first entries.
         steps = (np.append(low[1:], end) - low.astype(np.int64)) % (1 << 24)
-        return end - np.cumsum(steps[::-1])[::-1], values
+        return (end - np.cumsum(steps[::-1])[::-1]).astype(np.uint32), values

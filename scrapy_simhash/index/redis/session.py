@@ -45,8 +45,7 @@ def stored_spec(url: str) -> tuple[str, IndexSpec]:
     try:
         header = {name.decode(): value.decode() for name, value in answer.items()}
         bits, distance, blocks = (int(header[name]) for name in ("bits", "distance", "blocks"))
-        reach = reach_of(bits, distance)
-        spec = IndexSpec(header["recipe"], bits, distance, blocks, reach=reach)
+        spec = IndexSpec(header["recipe"], bits, distance, blocks, reach=reach_of(bits, distance))
         buckets = header["buckets"]
     except (KeyError, ValueError) as error:
         raise StoreDamaged(f"{client.where} has a damaged header: {error}") from error
