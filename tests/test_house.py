@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).parent.parent / "scrapy_simhash"
 ROOMS = {
     "fingerprint": {"extraction", "index", "keys"},
     "extraction": set(),
-    "url_patterns": {"index"},
+    "url_patterns": {"index", "keys"},
     "index": {"fingerprint"},
     "detector": {"analysis", "fingerprint", "index"},
     "analysis": {"extraction", "fingerprint"},

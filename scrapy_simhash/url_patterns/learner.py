@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import xxhash
 
+from scrapy_simhash.keys import page_key
 from scrapy_simhash.url_patterns.address import Address, read_address
 from scrapy_simhash.url_patterns.estimate import Estimate, lower_bound
 from scrapy_simhash.url_patterns.evidence import Evidence
@@ -103,7 +104,8 @@ class Learner:
         # The less is known, the more is fetched; a host whose patterns held is trusted sooner.
         doubt = min((1 - bound) / 2, 1 - lower_bound(table.right, table.tried))
         chance = max(self._share, doubt)
-        digest = xxhash.xxh64_intdigest(repr(address).encode())
+        # Not of the parts, in which the ends of deep paths and addresses in values are left out.
+        digest = xxhash.xxh64_intdigest(page_key(url).encode())
         spared = digest / 2**64 >= chance
         return Forecast(url, address.host, row, bound, chance, spared, digest)
 

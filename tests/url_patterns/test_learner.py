@@ -90,6 +90,21 @@ def test_all_ways_of_writing_an_address_are_drawn_alike() -> None:
         assert one[1:] == other[1:]
 
 
+@pytest.mark.parametrize(
+    "place",
+    ["/go?to=http://other.test/{}", "/a/b/c/d/e/f/g/h/i/j/{}?view=print", "/page;{}?view=print"],
+)
+def test_a_share_is_fetched_also_of_addresses_that_differ_where_no_part_is_learned(
+    place: str,
+) -> None:
+    """Or no page behind a wall would tell that the wall has gone."""
+    learner = Learner()
+    for n in range(1000):
+        fetch(learner, SITE + place.format(n), f"{SITE}/login")
+    later = [SITE + place.format(n) for n in range(5000, 6000)]
+    assert 20 <= 1000 - spared(learner, later) <= 100
+
+
 def test_a_new_combination_starts_from_nothing() -> None:
     learner = Learner()
     learn_old_versions(learner)
