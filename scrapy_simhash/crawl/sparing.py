@@ -27,7 +27,7 @@ from scrapy_simhash.report.dedup_log import host_of
 from scrapy_simhash.report.words import clipped, count, size
 from scrapy_simhash.settings import FilterSettings
 from scrapy_simhash.url_patterns import open_patterns
-from scrapy_simhash.url_patterns.learner import Forecast, Learner
+from scrapy_simhash.url_patterns.learner import REMEMBERED, Forecast, Learner
 from scrapy_simhash.url_patterns.recent import Recent
 from scrapy_simhash.url_patterns.store import BATCH, PatternStore, Row
 from scrapy_simhash.url_patterns.walls import Walls
@@ -73,6 +73,8 @@ class Sparing:
         self._counted: Recent[int, None] = Recent(_REMEMBERED)
         # By digest: requests that were not sent, why, and the bytes that this has spared.
         self._unsent: Recent[int, tuple[Request, Forecast, int]] = Recent(_UNSENT)
+        # The address by which this crawl got each page first.
+        self._first_asked: Recent[str, str] = Recent(REMEMBERED)
         # Addresses that were sent after all, and are on their way.
         self._sent_late: Recent[str, bool] = Recent(_REMEMBERED)
         self._store: PatternStore | None = None
@@ -214,8 +216,13 @@ class Sparing:
         if verdict.kind == "skipped" and verdict.reason in _TELL_NOTHING:
             return pattern
         original = verdict.original
-        if verdict.kind == "revisit":
-            if page_key(asked) == verdict.key:
+        if verdict.kind == "unique":
+            self._first_asked[verdict.key] = asked
+        elif verdict.kind == "revisit":
+            # An earlier crawl may have got it by this address, too, which a redirect or the key of
+            # the request hides.
+            first = self._first_asked.setdefault(verdict.key, asked)
+            if page_key(asked) in (verdict.key, page_key(first)):
                 return pattern  # the page was crawled once more, as somebody wished
             original = verdict.key
         if self._sent_late.pop(asked, False):

@@ -292,6 +292,32 @@ def behind_a_wall(site: Any, caplog: Any, *, at_once: bool) -> list[str]:
     return items
 
 
+class Keyed(Links):
+    """Names each page by its address."""
+
+    def parse(self, response: Any) -> Any:
+        for output in super().parse(response):
+            if isinstance(output, Request):
+                output.meta["simhash_key"] = output.url[-20:]
+            yield output
+
+
+@pytest.mark.parametrize("spider", [Links, Keyed], ids=["redirected", "with keys of its own"])
+def test_a_later_crawl_of_the_same_addresses_does_not_learn_to_spare_them(
+    crawl: Any, site: Any, tmp_path: Path, spider: type[Links]
+) -> None:
+    links = [f"/item?id={n}" for n in range(NUMBER)]
+    site.pages["/"] = html(article(999), links=links)
+    for n, link in enumerate(links):
+        site.pages[link] = 301, {"Location": f"/{n}"}, b""
+        site.pages[f"/{n}"] = html(article(n))
+    settings = SETTINGS | {"SIMHASH_INDEX_URL": f"sqlite:///{tmp_path}/index.sqlite"}
+    for spare in ("off", "skip"):
+        changed = {"SIMHASH_SPARE": spare}
+        crawled = crawl(spider, settings=settings | changed, site=site, paths=["/"])
+        assert len(crawled.items) == NUMBER + 1
+
+
 @pytest.mark.parametrize("at_once", [True, False], ids=["in the queue", "on the way to it"])
 def test_requests_that_were_spared_are_sent_when_a_wall_goes_away(
     crawl: Any, site: Any, caplog: Any, at_once: bool
