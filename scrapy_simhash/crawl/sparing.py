@@ -150,6 +150,7 @@ class Sparing:
             or request.dont_filter
             or request.callback is NO_CALLBACK
             or meta.get("dont_simhash")
+            or meta.get("simhash_action", "drop") != "drop"  # its spider wants copies, too
             or "redirect_times" in meta
             or "retry_times" in meta
             or any(never.search(request.url) for never in self.settings.spare_never)

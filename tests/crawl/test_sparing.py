@@ -153,6 +153,7 @@ def test_deferred_requests_come_last(crawl: Any, shop: Any) -> None:
     [
         {"dont_filter": True},
         {"meta": {"dont_simhash": True}},
+        {"meta": {"simhash_action": "follow"}},
         {"method": "POST"},
     ],
 )
