@@ -10,7 +10,7 @@ In a REPL::
 import re
 from functools import lru_cache
 from typing import NamedTuple
-from urllib.parse import quote, unquote
+from urllib.parse import quote, unquote, unquote_to_bytes
 
 LONGEST_ADDRESS = 2000  # characters; nothing is learned from a longer one
 LONGEST_VALUE = 96  # characters, such as those of a title in an address
@@ -133,10 +133,9 @@ def _segments(path: str) -> tuple[str, ...]:
 def _value(value: str) -> tuple[str, ...]:
     if "/" not in value and "%2" not in value:
         return (plain(value),)
-    value = unquote(value)
-    if "://" in value:
+    if "://" in unquote(value):
         return (STARS["url"],)
-    return _segments(value)
+    return _segments(value.replace("%2F", "/").replace("%2f", "/"))
 
 
 @lru_cache(maxsize=16_384)
@@ -144,8 +143,8 @@ def plain(value: str) -> str:
     """Return a name or value in the one form that it has in signatures, escaped."""
     if not _UNSAFE.search(value):
         return value
-    # A lone surrogate has no bytes.
-    return quote(unquote(value.replace("+", " ")), safe=_SAFE, errors="replace")
+    # As bytes, which need not be UTF-8; a lone surrogate has none.
+    return quote(unquote_to_bytes(value.replace("+", " ").encode("utf-8", "replace")), safe=_SAFE)
 
 
 @lru_cache(maxsize=16_384)

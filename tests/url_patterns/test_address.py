@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given
@@ -115,3 +116,12 @@ def test_a_host_is_a_host() -> None:
 
 def test_a_lone_surrogate_is_escaped() -> None:
     assert read_address("http://a.test/\udc80?b=\udc80") is not None
+
+
+@pytest.mark.parametrize(
+    "place", ["http://a.test/{}", "http://a.test/?b={}", "http://a.test/?b={}/c"]
+)
+def test_names_that_are_no_utf_8_stay_apart(place: str) -> None:
+    """Or copies of one city would tell about another."""
+    one, other = (place.format(quote(city, encoding="gbk")) for city in ("北京", "广州"))
+    assert read_address(one) != read_address(other)
