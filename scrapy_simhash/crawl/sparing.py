@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -153,7 +154,15 @@ class Sparing:
             or meta.get("simhash_action", "drop") != "drop"  # its spider wants copies, too
             or "redirect_times" in meta
             or "retry_times" in meta
-            or any(never.search(request.url) for never in self.settings.spare_never)
+            or self._is_never_spared(request.url)
+        )
+
+    def _is_never_spared(self, url: str) -> bool:
+        # Scrapy escapes an address, and whoever writes an expression may not.
+        return any(
+            never.search(form)
+            for never in self.settings.spare_never
+            for form in (url, unquote(url))
         )
 
     def _spare(self, forecast: Forecast, request: Request, *, is_queued: bool) -> None:

@@ -162,9 +162,11 @@ def test_what_was_asked_for_is_always_sent(crawl: Any, shop: Any, marks: dict[st
     assert crawled.stat("spared/skipped") == 0
 
 
-def test_addresses_that_are_never_to_be_spared_are_sent(crawl: Any, shop: Any) -> None:
-    run(crawl, shop, {"SIMHASH_SPARE_NEVER": ["print=1"]})
-    assert prints(shop) == NUMBER
+@pytest.mark.parametrize("never", ["print=1", "页&print", "%E9%A1%B5&print"])
+def test_addresses_that_are_never_to_be_spared_are_sent(crawl: Any, site: Any, never: str) -> None:
+    stock(site, ids="%E9%A1%B5")
+    run(crawl, site, {"SIMHASH_SPARE_NEVER": [never]})
+    assert prints(site) == NUMBER
 
 
 def test_a_second_crawl_of_an_index_knows_what_the_first_learned(
