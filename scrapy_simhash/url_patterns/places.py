@@ -16,7 +16,8 @@ class Places:
     Attributes:
         starred_values: values at starred places of the address that was looked at last, but for
             tokens, which tell nothing.
-        newly_starred: whether earlier signatures may have changed; to be reset by the caller.
+        newly_starred: places at which earlier signatures may have changed; to be emptied by the
+            caller.
     """
 
     def __init__(self) -> None:
@@ -24,7 +25,7 @@ class Places:
         # values of a place that is not starred stand between line ends.
         self._places: dict[int, str] = {}
         self.starred_values: list[str] = []
-        self.newly_starred = False
+        self.newly_starred: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._places)
@@ -56,25 +57,32 @@ class Places:
             name = hash((place, star))
             values = self._places.get(name, "\n")
             if learn:
-                values = self._learn_value(name, values, value, MANY_VALUES[kind])
+                values = self._learn_value(place, name, values, value, MANY_VALUES[kind])
             if values != _STARRED:
                 return value
         elif kind == STAR and learn:
-            self._star(hash((place, star)))
+            self._star(place, hash((place, star)))
         if kind not in ("token", STAR):
             self.starred_values.append(value)
         return star
 
-    def _learn_value(self, name: int, values: str, value: str, many: int) -> str:
+    def _learn_value(self, place: str, name: int, values: str, value: str, many: int) -> str:
         if values == _STARRED or f"\n{value}\n" in values:
             return values
         if values.count("\n") > many:
-            return self._star(name)
+            return self._star(place, name)
         self._places[name] = f"{values}{value}\n"
         return self._places[name]
 
-    def _star(self, name: int) -> str:
+    def _star(self, place: str, name: int) -> str:
         if self._places.get(name) != _STARRED:
             self._places[name] = _STARRED
-            self.newly_starred = True
+            self.newly_starred.add(place)
         return _STARRED
+
+
+def may_pass(signature: str, place: str) -> bool:
+    """Tell whether an address of a signature may have a value at a place."""
+    path, _, parameter = place.partition("?")
+    name = parameter.partition("/")[0]  # a value may have segments of its own
+    return signature.startswith(path) and (not name or f"{name}=" in signature)

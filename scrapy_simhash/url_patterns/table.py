@@ -12,7 +12,7 @@ from struct import Struct
 
 from scrapy_simhash.url_patterns.address import read_signature
 from scrapy_simhash.url_patterns.mirrors import BETWEEN, is_mirror
-from scrapy_simhash.url_patterns.places import Places
+from scrapy_simhash.url_patterns.places import Places, may_pass
 from scrapy_simhash.url_patterns.store import NOTHING, Counts, Row
 
 # Counts are kept as bytes, since a tuple of five numbers takes three times the memory.
@@ -39,6 +39,8 @@ class HostTable:
         self.mirrors: dict[str, list[str]] = {}
         self.tried = self.right = 0
         self._rows: dict[str, bytes] = {}
+        # The present forms of rows, as the places were known at the last fold.
+        self._presents: dict[str, str] = {}
         self._folded: dict[str, Counts] = {}
         self._stale = False
 
@@ -89,17 +91,21 @@ class HostTable:
             self._trim()
 
     def _fold(self) -> None:
-        self._stale = self.places.newly_starred = False
-        self._folded = {}
+        starred, self.places.newly_starred = self.places.newly_starred, set()
+        self._stale, self._folded = False, {}
         for row in self._rows:
-            if (present := self.present(row)) != row:
+            present = self._presents.get(row)
+            # To take all rows apart for each place would cost milliseconds a page.
+            if present is None or any(may_pass(present, place) for place in starred):
+                present = self._presents[row] = self.present(row)
+            if present != row:
                 folded = self._folded.get(present, NOTHING)
                 self._folded[present] = folded.plus(self._stored(row))
 
     def _trim(self) -> None:
         rows = {row: self._stored(row) for row in self._rows}
         pages = {row: counts.duplicates + counts.distinct for row, counts in rows.items()}
-        self._rows, self.mirrors, self._stale = {}, {}, True
+        self._rows, self.mirrors, self._presents, self._stale = {}, {}, {}, True
         if len(self.places) > self._most:
             self.places = Places()
         for row in nlargest(self._most * 3 // 4, rows, pages.__getitem__):

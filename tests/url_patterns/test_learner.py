@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from scrapy_simhash.index import open_index
-from scrapy_simhash.url_patterns import open_patterns
+from scrapy_simhash.url_patterns import open_patterns, table
+from scrapy_simhash.url_patterns.address import read_signature
 from scrapy_simhash.url_patterns.learner import Forecast, Learner
 from scrapy_simhash.url_patterns.store import Counts, PatternStore, Row
 from scrapy_simhash.url_patterns.table import PatternTable
@@ -310,6 +311,23 @@ def exchange(learner: Learner, store: PatternStore, since: int) -> int:
 def grow(table: PatternTable, host: Callable[[int], str]) -> None:
     for n in range(2000):
         table.add(Row(host(n), f"/{n}?a=*", Counts(1)))
+
+
+def test_a_place_that_is_starred_costs_no_row_that_does_not_pass_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Or a host with ever new parameters would hold the event loop for 0.1 seconds a page."""
+    learner, read = Learner(), []
+    monkeypatch.setattr(
+        table, "read_signature", lambda row: read.append(row) or read_signature(row)
+    )
+    for n in range(300):
+        fetch(learner, f"{SITE}/page?p{n}=1")
+    for parameter in ("p1", "p7"):
+        read.clear()
+        for n in range(9):
+            fetch(learner, f"{SITE}/page?{parameter}={n}")
+    assert 0 < len(read) < 10
 
 
 def test_the_rows_of_a_host_are_bounded() -> None:
