@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -252,6 +253,19 @@ def test_the_pages_spider_reads_what_it_wrote(site: Any, tmp_path: Path, suffix:
     }  # fmt: skip
     (tmp_path / "kept.jsonl").rename(tmp_path / "again.jsonl")
     assert by_url(kept(f"pages={tmp_path / 'again.jsonl'}", tmp_path=tmp_path)) == by_url(first)
+
+
+def test_of_a_page_that_a_crawl_wrote_twice_the_first_is_served(
+    example: None, tmp_path: Path
+) -> None:
+    from example.pagefiles import open_pages
+
+    docs = tmp_path / "docs.jsonl"
+    lines = [{"url": "http://a.test/", "html": html} for html in ("first", "again")]
+    docs.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with closing(open_pages(docs)) as pages:
+        assert list(pages.urls) == ["http://a.test/"]
+        assert pages.get("http://a.test/").body == b"first"
 
 
 def test_progress_is_shown_on_a_terminal(tmp_path: Path) -> None:

@@ -112,6 +112,8 @@ class JsonLines:
                 body = page["html"].encode("utf-8", "replace")
             url = page_url(page)
             if url in self._places:
+                if "id" not in page:
+                    return  # a page that a crawl has met again, such as a start page
                 url = _HOST + quote(page["id"])
         except (AttributeError, KeyError, TypeError, ValueError):
             raise PageFilesError(
