@@ -293,3 +293,12 @@ def test_text_stands_out_from_what_is_behind_it(scheme: int) -> None:
         assert contrast(colours["ink"], colours[ground]) >= 4.5, ground
     for bar in ("kept", "repeated", "skipped"):
         assert contrast(colours[bar], colours["ground"]) >= 3, bar
+
+
+def test_a_crawl_that_only_watches_is_not_said_to_have_spared_an_address() -> None:
+    fits = "a.example/item/*?v=*"
+    text = Structure(
+        page([copy("http://a.example/1?v=1", "http://a.example/1", pattern=fits)])
+    ).text
+    assert "1 sent all the same, 0 kept" in text
+    assert "0 spared" not in text
