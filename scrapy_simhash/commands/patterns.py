@@ -9,8 +9,12 @@ with requests that fit one. The command lists patterns, and with --all every sig
 
 A pinned signature is a pattern whatever the counts say, a forbidden one is none; crawls
 learn of that within seconds. --forget deletes a signature and its counts; a running
-crawl keeps what it knows. --export writes rules for duplicate-url-discarder, and prints
-patterns that its format cannot express like the lines of a robots.txt.
+crawl keeps what it knows. --export writes rules for duplicate-url-discarder. Patterns
+that its format cannot express are printed, as lines of a robots.txt.
+
+columns: copies and distinct, pages; at least, the lower end of the 95% interval of the
+share of copies, if that makes a pattern. "A = B" says that pages below A repeated those
+below B.
 """
 
 import argparse
