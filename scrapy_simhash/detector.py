@@ -41,8 +41,8 @@ class Verdict:
         reason: for a duplicate, the reason of the rule, see
             :data:`scrapy_simhash.fingerprint.rule.REASONS`; for a skipped page, see
             :data:`scrapy_simhash.analysis.page.SkipReason`.
-        fingerprint: the page's fingerprint; None for a page that was not compared, but for one
-            that the index had no room for.
+        fingerprint: the page's fingerprint; None if there is none, because the page was skipped
+            before it had one.
         matches: for a duplicate, the originals that it repeats, the nearest first; at least one.
         near: originals within the distance that are other pages by the rule, the nearest first.
         excerpt: of the page's main text; empty if none was asked for.
