@@ -103,8 +103,7 @@ class Summary:
             self._log.write(SparedLine(round(time.time(), 3), url, host, signature))
 
     def _line(self, what: str, url: str, verdict: Verdict, action: Action) -> LogLine:
-        is_kept = verdict.kind in ("unique", "revisit")
-        near = verdict.near[0] if is_kept and verdict.near else None
+        near = verdict.near[0] if verdict.kind == "unique" and verdict.near else None
         return LogLine(
             time=round(time.time(), 3),
             what=what,

@@ -254,6 +254,17 @@ def test_page_that_is_near_but_kept_is_counted_and_logged(
     assert "1 of those: near another, told apart by the rule" in caplog.text
 
 
+def test_revisit_is_not_logged_as_near_another_page(log: Path) -> None:
+    """As in the stats: who crawls again would find each page of a template in the report."""
+    summary = Summary(FilterSettings.from_settings(Settings({"SIMHASH_LOG": log})), Counter())
+    url = "http://a.example/"
+    near = Match(1, "http://b.example/", 1, 0.0, False, "other-heading")
+    summary.page(Request(url), Response(url), Verdict("revisit", url, near=(near,)), "drop", None)
+    summary.close()
+    [line] = read_log([log])
+    assert (line.near, line.reason, line.distance) == (None, None, None)
+
+
 def test_log_begins_with_the_settings_that_decide(crawl: Any, twins: Any, log: Path) -> None:
     settings = {"SIMHASH_LOG": log, "SIMHASH_DISTANCE": 40, "SIMHASH_SEED": "s3cret"}
     crawl(Pages, settings=settings, site=twins, paths=["/first"])
