@@ -33,7 +33,6 @@ from tests.benchmarks.kinds.changes import (
     with_attribution,
     with_edits,
     with_other_counters,
-    word,
 )
 from tests.benchmarks.kinds.templates import Page, shingles, take_apart
 
@@ -43,9 +42,7 @@ DUPLICATES = (
     *("headline", "headline-edits"),
 )
 #: What can be made that is none.
-NEGATIVES = ("template", "topic", "boilerplate", "number")
-#: What is made unless something else is asked for.
-KINDS = (*DUPLICATES, "template", "topic", "boilerplate")
+NEGATIVES = ("template", "topic", "boilerplate")
 
 _HEAD = 20_000  # characters of a page in which it may name its own address
 _OWN_ADDRESS = re.compile(
@@ -72,7 +69,7 @@ def make_kinds(
     *,
     seed: int = 0,
     per_kind: int | None = None,
-    kinds: Collection[str] = KINDS,
+    kinds: Collection[str] = (*DUPLICATES, *NEGATIVES),
     name: str = "kinds",
 ) -> Dataset:
     """Make near-duplicates and their likes from real pages.
@@ -94,8 +91,6 @@ def make_kinds(
     * ``topic``: half of the sentences are those of another body, under a headline of its own.
       Besides, pages of one site.
     * ``boilerplate``: the template without the body, or with a notice.
-    * ``number``: two texts of a few sentences that differ in one number or name. No fingerprint of
-      the text tells them apart, so they are made only if asked for.
 
     A page in whose template the body is the lesser part is in no negative pair: without its body
     it is much the same. Two pages made of the same one differ from each other in two ways at once;
@@ -108,15 +103,7 @@ def make_kinds(
         per_kind: how many pages of each kind to make; one of each page if None.
         kinds: of ``DUPLICATES`` and ``NEGATIVES``, which to make.
         name: of the set.
-
-    Raises:
-        ValueError: there is no such kind.
     """
-    for kind in kinds:
-        if kind not in (*DUPLICATES, *NEGATIVES):
-            raise ValueError(
-                f"unknown kind {kind!r}; there are {', '.join(DUPLICATES + NEGATIVES)}"
-            )
     addressed = map(_with_address, documents)
     pages = _unlike(page for document in addressed if (page := take_apart(document)))
     making = _Making(pages, seed, per_kind)
@@ -130,8 +117,6 @@ def make_kinds(
         making.blends()
     if "boilerplate" in kinds:
         making.emptied()
-    if "number" in kinds:
-        making.numbers()
     negatives = {pair: kind for pair, kind in making.negatives.items() if kind in kinds}
     originals = [page.document for page in pages]
     return Dataset(name, originals + making.documents, making.pairs, negatives)
@@ -227,28 +212,6 @@ class _Making:
                 self._is_none(last[notice], made, "boilerplate")
             last[notice] = made
 
-    def numbers(self) -> None:
-        """Put two texts that differ in one number or name into each template."""
-        of_text: dict[tuple[str, ...], list[str]] = {}
-        for page in self._chosen("number"):
-            if not page.takes(page.text):
-                continue
-            chance, phrases = self._chance("number", page), phrases_for(page)
-            text = chance.choice(phrases.products + phrases.statutes)
-            words = {name: word(name, phrases, chance) for name in ("model", "number", "place")}
-            changed = chance.choice([name for name in words if f"{{{name}}}" in "".join(text)])
-            one = self._filled(page, "number-a", text, words)
-            old = words[changed]
-            while words[changed] == old:
-                words[changed] = word(changed, phrases, chance)
-            other = self._filled(page, "number-b", text, words)
-            for earlier in of_text.setdefault(text, []):
-                # Of two shops: it may be the same thing, or another.
-                self.pairs[_ordered(earlier, one)] = Pair("ambiguous")
-                self.pairs[_ordered(earlier, other)] = Pair("ambiguous")
-            of_text[text] += [one, other]
-            self._is_none(one, other, "number")
-
     def _chosen(self, kind: str) -> list[Page]:
         return self._shuffled(kind)[: self._per_kind]
 
@@ -267,13 +230,6 @@ class _Making:
             url += f"{'&' if '?' in url else '?'}made={kind}"
         self.documents.append(made_page(made, html, url, body, marks_of(page.document).get("lang")))
         return made
-
-    def _filled(self, page: Page, kind: str, text: tuple[str, ...], words: dict[str, str]) -> str:
-        draft = page.draft()
-        draft.fill([line.format(**words) for line in text])
-        name = f"{words['model']} {words['place']}"
-        draft.rename(name, name)
-        return self._add(page, kind, draft.html(), page.document.url)
 
     def _is_copy(self, page: Page, made: str, kind: str) -> None:
         copies = self._copies.setdefault(page.document.name, [])

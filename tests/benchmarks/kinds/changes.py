@@ -175,10 +175,10 @@ def _block(tag: str, phrase: str, phrases: Phrases, chance: Random) -> Any:
 
 def _said(phrase: str, phrases: Phrases, chance: Random) -> str:
     """The phrase with all names in braces filled in."""
-    return re.sub(r"\{(\w+)\}", lambda match: word(match[1], phrases, chance), phrase)
+    return re.sub(r"\{(\w+)\}", lambda match: _word(match[1], phrases, chance), phrase)
 
 
-def word(name: str, phrases: Phrases, chance: Random) -> str:
+def _word(name: str, phrases: Phrases, chance: Random) -> str:
     """Draw what stands for a name in braces: a number, a date, a model, a place ..."""
     if name == "number":
         return str(chance.randrange(10, 10_000))

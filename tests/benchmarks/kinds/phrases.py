@@ -17,8 +17,6 @@ class Phrases:
         ads: advertisements.
         notices: what a page shows instead of its text.
         counters: lines with counts and dates.
-        products: texts of goods of one make, which differ in ``{model}`` and ``{number}``.
-        statutes: texts of rules of one form, which differ in ``{place}`` and ``{number}``.
         papers: where a text comes from.
         people: who wrote it.
         places: towns.
@@ -30,8 +28,6 @@ class Phrases:
     ads: tuple[str, ...]
     notices: tuple[str, ...]
     counters: tuple[str, ...]
-    products: tuple[tuple[str, ...], ...]
-    statutes: tuple[tuple[str, ...], ...]
     papers: tuple[str, ...]
     people: tuple[str, ...]
     places: tuple[str, ...]
@@ -72,34 +68,6 @@ ENGLISH = Phrases(
         "Read {number} times, shared {number} times. Last change: {date}",
         "Posted {date}. Number of visitors today: {number}",
     ),
-    products=(
-        (
-            "The {model} is our kettle for small kitchens. It holds {number} centilitres and"
-            " boils them in less than four minutes.",
-            "The handle stays cool, the lid opens with one hand, and a window shows how much"
-            " water is left. When there is none, the kettle turns itself off.",
-            "In the box: the kettle, its stand, and a booklet in nine languages. The cord is one"
-            " metre long. Two years of warranty; spare lids can be ordered.",
-        ),
-        (
-            "Shelf {model}, oiled ash, {number} centimetres wide. Each board carries thirty"
-            " kilograms when the shelf is fixed to the wall.",
-            "The parts fit together without tools. Brackets for brick and for plaster are"
-            " enclosed, and so are felt pads for the floor.",
-            "Wipe it with a damp cloth, and oil it once a year. The wood darkens a little in the"
-            " first summer. We take every shelf back within sixty days.",
-        ),
-    ),
-    statutes=(
-        (
-            "Bylaw of the town of {place} on trees. Whoever wants to fell a tree that is more"
-            " than {number} centimetres around, one metre above the ground, needs a permit.",
-            "The permit is applied for in writing at least four weeks before. The application"
-            " names the tree, the reason, and where another one will be planted.",
-            "No permit is needed where a tree is about to fall. It has to be reported within"
-            " three days. Whoever acts against this bylaw can be fined.",
-        ),
-    ),
     papers=("The Weekly Herald", "North Coast Post", "Harbour News", "The Morning Letter"),
     people=("Anna Miller", "J. Brook", "Peter Lindgren", "Maria de Souza"),
     places=("Ashford", "Milltown", "Norwick", "Redbridge", "Easthaven"),
@@ -136,25 +104,6 @@ CHINESE = Phrases(
         "阅读：{number}次 评论：{number}条 更新时间：{date}",
         "点击数：{number} 回复数：{number} 最后修改于{date}",
         "发布时间：{date} 今日访问人数：{number}",
-    ),
-    products=(
-        (
-            "{model}型电热水壶专为小厨房设计，容量{number}毫升，不到四分钟即可烧开。",
-            "把手不烫手，壶盖单手即可打开，侧面的水窗能看清剩余水量，水烧干时自动断电。",
-            "包装内含水壶、底座和九种语言的说明书，电源线长一米，保修两年，壶盖可以单独购买。",
-        ),
-        (
-            "{model}白蜡木置物架，宽{number}厘米，固定在墙上之后每层可以承重三十公斤。",
-            "安装不需要工具，附带砖墙和石膏墙用的支架，以及保护地板的毛毡垫。",
-            "用湿布擦拭即可，每年上一次木蜡油，第一个夏天颜色会略微变深，六十天内可以退货。",
-        ),
-    ),
-    statutes=(
-        (
-            "{place}树木保护办法。凡砍伐离地一米处周长超过{number}厘米的树木，应当取得许可。",
-            "申请人应当至少提前四周提出书面申请，写明树木的位置、砍伐的理由和补种的地点。",
-            "树木即将倒伏的，可以不经许可先行处理，但应当在三日内报告。违反本办法的，处以罚款。",
-        ),
     ),
     papers=("晨光周报", "北岸日报", "海港新闻网", "清晨来信"),
     people=("李明", "王小雨", "陈思远", "赵一凡"),

@@ -16,7 +16,7 @@ from scrapy_simhash.fingerprint.kinship import Kinship, kinship
 from scrapy_simhash.offline.datasets import Dataset, Pair
 from scrapy_simhash.offline.pages import SavedPage
 from tests.benchmarks.documents import MarkedPage, html_of
-from tests.benchmarks.kinds import DUPLICATES, KINDS, NEGATIVES, made_page, make_kinds
+from tests.benchmarks.kinds import DUPLICATES, NEGATIVES, made_page, make_kinds
 from tests.benchmarks.kinds.phrases import CHINESE, ENGLISH
 from tests.benchmarks.kinds.templates import shingles, take_apart
 from tests.pages import article
@@ -55,7 +55,7 @@ PAGES = [page(number) for number in range(12)]
 
 @cache
 def made() -> Dataset:
-    return make_kinds(PAGES, kinds=DUPLICATES + NEGATIVES)
+    return make_kinds(PAGES)
 
 
 def pages_of(kind: str) -> list[tuple[MarkedPage, SavedPage]]:
@@ -101,11 +101,6 @@ def test_every_kind_is_made_of_every_page() -> None:
     assert labels == dict.fromkeys(DUPLICATES, len(PAGES))
     assert set(made().negatives.values()) == {*NEGATIVES}
     assert made().documents[: len(PAGES)] == PAGES
-
-
-def test_number_is_made_only_if_asked_for() -> None:
-    assert "number" not in KINDS
-    assert not any("number" in document.name for document in make_kinds(PAGES).documents)
 
 
 def test_two_copies_of_one_page_are_ambiguous_and_no_pair_is_both() -> None:
@@ -240,17 +235,6 @@ def test_boilerplate_is_the_template_without_the_body() -> None:
     assert len(notices) > 2
 
 
-def test_number_pages_differ_in_one_word() -> None:
-    by_id = {document.name: document for document in made().documents}
-    pairs = [pair for pair, kind in made().negatives.items() if kind == "number"]
-    assert len(pairs) == len(PAGES)
-    for pair in pairs:
-        lines = [shown(by_id[name]).split("\n") for name in pair]
-        # The last line is the foot; the title may name the model, too.
-        changed = [(a, b) for a, b in zip(*lines, strict=True) if a != b]
-        assert 1 <= len(changed) <= 2
-
-
 def test_what_was_there_before_and_what_is_short_takes_no_part() -> None:
     again = replace(PAGES[0], name="again")
     short = made_page("short", "<p>A few words.</p>", None, "A few words.")
@@ -312,8 +296,3 @@ def test_fewer_pages_of_each_kind_can_be_made() -> None:
     dataset = make_kinds(PAGES, per_kind=2)
     made_of_each = Counter(d.name.split("#")[1] for d in dataset.documents[len(PAGES) :])
     assert set(made_of_each.values()) == {2}
-
-
-def test_an_unknown_kind_is_refused() -> None:
-    with pytest.raises(ValueError, match="unknown kind 'mirrors'"):
-        make_kinds(PAGES, kinds=["mirrors"])
