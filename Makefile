@@ -33,16 +33,13 @@ ifdef FULL
 	$(BIN)/python tests/benchmarks/bands.py
 	$(BIN)/python tests/benchmarks/recipes.py --full
 	$(BIN)/python tests/benchmarks/false_drops.py
-	$(BIN)/python tests/benchmarks/min_length.py
 	$(BIN)/python -m tests.benchmarks.verdict
 	$(BIN)/python -m tests.benchmarks.redis_race
 	$(BIN)/python -m tests.benchmarks.redis_speed --full
 	$(BIN)/python -m tests.benchmarks.redis_recall --full
 	$(BIN)/python -m tests.benchmarks.redis_scripts
-	$(BIN)/python -m tests.benchmarks.redis_restarts --full
 	$(BIN)/python -m tests.benchmarks.redis_workers
 	$(BIN)/python -m tests.benchmarks.sizing
-	$(BIN)/python -m tests.benchmarks.transfer
 endif
 
 # The tests want a real redis-server. Root may install one, which is said first; where there is none
