@@ -37,12 +37,8 @@ def hash_features(
 ) -> Uint64s:
     """Return the lanes of the hashes of any strings, shape (bits / 64, number of features).
 
-    ``md5`` has at most 128 bits, and ``fnv1`` has 64.
+    ``md5`` has at most 128 bits, and ``fnv1`` has 64. For ``karp-rabin`` see :func:`hash_ngrams`.
     """
-    if name == "karp-rabin":
-        multiplier = _multiplier(seed)
-        values = [_polynomial(feature, multiplier) for feature in features]
-        return spread(np.array(values, dtype=np.uint64), bits)
     digest = _DIGESTS[name]
     prefix = key_from_seed(seed).hex() if seed else ""
     digests = b"".join([digest(prefix + feature, bits) for feature in features])
@@ -104,10 +100,10 @@ def hash_ngrams(text: str, n: int, seed: str | None = None) -> Uint64s:
     points = code_points(text).astype(np.uint64)
     n = min(n, len(points))
     count = len(points) - n + 1 if n else 0
-    multiplier = np.uint64(_multiplier(seed))
+    multiplier = int.from_bytes(key_from_seed(seed)[:8], "big") | 1 if seed else _MULTIPLIER
     values: Uint64s = points[:count].copy()
     for i in range(1, n):
-        values *= multiplier
+        values *= np.uint64(multiplier)
         values += points[i : i + count]
     return values
 
@@ -145,14 +141,3 @@ def one_lane(lanes: Uint64s) -> Uint64s:
         numbers ^= lane
         numbers = mix(numbers)
     return numbers
-
-
-def _multiplier(seed: str | None) -> int:
-    return int.from_bytes(key_from_seed(seed)[:8], "big") | 1 if seed else _MULTIPLIER
-
-
-def _polynomial(feature: str, multiplier: int) -> int:
-    value = 0
-    for char in feature:
-        value = (value * multiplier + ord(char)) & _MASK64
-    return value

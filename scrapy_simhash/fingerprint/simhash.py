@@ -108,15 +108,14 @@ def feature_sums(
     """
     lanes = hash_features(features, bits, hash_name, seed)
     weights = np.fromiter(features.values(), dtype=np.float64, count=len(features))
-    hashes = lanes[0] if hash_name == "karp-rabin" else one_lane(lanes)
-    return Sums(bit_sums(lanes, weights), hashes)
+    return Sums(bit_sums(lanes, weights), one_lane(lanes))
 
 
 def ngram_sums(text: str, n: int, bits: int = 64, seed: str | None = None) -> Sums:
     """Return the sums of all different character n-grams of a text, hashed by ``karp-rabin``.
 
-    The same as :func:`feature_sums` over a mapping of the n-grams to 1, without making a string of
-    each. The text is normalised already; one that is shorter than an n-gram is one feature.
+    Each has the weight 1. The text is normalised already; one that is shorter than an n-gram is one
+    feature.
     """
     values = hash_ngrams(text, n, seed)
     lanes = spread(values.take(_last_of_each(values)), bits)
@@ -128,10 +127,9 @@ def weighed_ngram_sums(
 ) -> Sums:
     """Return the sums of all different n-grams of the lines of a text, which have weights.
 
-    The same as :func:`feature_sums` over a mapping of the n-grams to the most weight of the lines
-    that they stand in. None crosses from one line to the next. If no line has an n-gram, the lines
-    are one text without weights. The text is normalised already, but for its line breaks; a weight
-    is 1 or more. Lines beyond the weights do not count.
+    Each has the most weight of the lines that it stands in, and none crosses from one line to the
+    next. If no line has an n-gram, the lines are one text without weights. The text is normalised
+    already, but for its line breaks; a weight is 1 or more. Lines beyond the weights do not count.
     """
     pairs = zip(weights, text.split("\n"), strict=False)
     lines = sorted([pair for pair in pairs if len(pair[1]) >= n], key=itemgetter(0))

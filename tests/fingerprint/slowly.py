@@ -1,0 +1,16 @@
+"""The slow way from n-grams to sums: each n-gram is hashed by itself, and has a weight."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from scrapy_simhash.fingerprint.hashing import hash_ngrams, spread
+from scrapy_simhash.fingerprint.simhash import Sums, bit_sums
+
+
+def slow_sums(grams: Mapping[str, float], bits: int, seed: str | None = None) -> Sums:
+    values = [hash_ngrams(gram, len(gram), seed)[0] for gram in grams]
+    lanes = spread(np.array(values, np.uint64), bits)
+    return Sums(bit_sums(lanes, np.array(list(grams.values()))), lanes[0])
