@@ -48,7 +48,7 @@ class Slices:
 class Bands:
     """Bands of MinHash values of the features, from one permutation.
 
-    The hash of a feature names one of ``number * length`` bins by its high part; the least hash in
+    The hash of a feature names one of ``count * length`` bins by its high part; the least hash in
     a bin is that bin's MinHash, and two texts have the same one as often as their sets of features
     overlap (Jaccard). ``length`` MinHashes make a band, and a band is hashed to a block value::
 
@@ -66,20 +66,15 @@ class Bands:
     thirty without it, and no more unrelated pages.
 
     Attributes:
-        number: bands of a page, which are its block values; at least 1.
+        count: bands of a page, which are its block values; at least 1.
         length: MinHash values of a band; at least 1.
     """
 
-    number: int = 20
+    count: int = 20
     length: int = 4
 
     def __str__(self) -> str:
-        return f"bands:{self.number}x{self.length}"
-
-    @property
-    def count(self) -> int:
-        """The number of bands."""
-        return self.number
+        return f"bands:{self.count}x{self.length}"
 
     def of(self, value: int, hashes: Uint64s | None = None) -> bytes:
         """Return the hashes of the bands as unsigned 32-bit numbers, little-endian.
@@ -94,15 +89,15 @@ class Bands:
                 f"the fingerprint alone does not give its block values: those of {self} are made "
                 "from the text"
             )
-        bins = self.number * self.length
+        bins = self.count * self.length
         minima = _minima(hashes if len(hashes) else np.zeros(1, np.uint64), bins)
         # A multilinear hash: the sum of products with odd numbers, of which the high half counts.
-        terms = (minima * _odd_numbers(bins)).reshape(self.number, self.length)
+        terms = (minima * _odd_numbers(bins)).reshape(self.count, self.length)
         last = minima[self.length - 1 :: self.length]
         terms[:, -1] *= last * np.uint64(bins) < _FIRST_PLACES
         # The number of the band is in its hash, because the bands of a text of a single feature
         # are all made of few values.
-        sums = np.add.reduce(terms, axis=1) + _odd_numbers(self.number)
+        sums = np.add.reduce(terms, axis=1) + _odd_numbers(self.count)
         values: bytes = (sums >> np.uint64(32)).astype("<u4").tobytes()
         return values
 
