@@ -73,16 +73,7 @@ class Verdict:
 
 
 def spec_of(recipe: Recipe, *, lease: float = DEFAULT_LEASE, spider: str = "") -> IndexSpec:
-    """Return how an index for a recipe is opened.
-
-    Args:
-        recipe: it decides identity, width, distance, number of blocks and the rule.
-        lease: seconds that a provisional page belongs to its crawler, more than 0.
-        spider: name of the spider whose orphans this crawler adopts; empty without a spider.
-
-    Raises:
-        ValueError: the lease is out of its range.
-    """
+    """Return how an index for a recipe is opened; see :class:`.IndexSpec`."""
     return IndexSpec(
         recipe=recipe.identity,
         bits=recipe.bits,

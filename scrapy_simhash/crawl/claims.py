@@ -29,8 +29,7 @@ class Claims:
     """Talks to the index for one event loop, and closes it.
 
     Args:
-        index: that decides.
-        pool: analyses pages that are about to claim.
+        pool: where pages are analysed that will claim; while it is busy, a claim waits for others.
         on_loop: whether the index answers so fast that it is asked on the event loop. If not, one
             thread asks it.
     """

@@ -49,13 +49,7 @@ _TELL_NOTHING = ("status", "opted_out", "no_callback", "unavailable", "slow_host
 
 @dataclass(eq=False)
 class Sparing:
-    """Learns from the pages of a crawl, and spares requests if it may.
-
-    Attributes:
-        summary: notes each request that is not sent.
-        counts: the stats of the filter, by name.
-        queue: puts requests into the queue of the crawl.
-    """
+    """Learns from the pages of a crawl, and spares requests if it may."""
 
     crawler: Crawler
     settings: FilterSettings

@@ -50,13 +50,7 @@ class _News(NamedTuple):
 
 @dataclass(eq=False)
 class Upkeep:
-    """Keeps a crawl and its index together.
-
-    Attributes:
-        lease: seconds after which a page in progress that was not renewed counts as left behind.
-        counts: the stats of the filter, by name.
-        copies: dropped copies of pages that are not delivered yet.
-    """
+    """Keeps a crawl and its index together."""
 
     crawler: Crawler
     index: Outage

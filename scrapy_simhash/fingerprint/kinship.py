@@ -45,12 +45,7 @@ ONE_HOST = (*VIEWS, *RECORDS)
 
 
 def kinship(key: str, other: str) -> Kinship:
-    """Return how the addresses in two keys are related; keys that are no addresses are of one host.
-
-    Args:
-        key: as :func:`scrapy_simhash.keys.page_key` makes it, or any text.
-        other: in the same way.
-    """
+    """Return how the addresses in two keys are related; what is no address is of any host."""
     (one, path, name, query), (two, other_path, other_name, other_query) = map(_place, (key, other))
     if one and (one, query) == (two, other_query) and _one_ends_the_other(path, other_path):
         return Kinship.ADDRESS

@@ -84,11 +84,7 @@ AROUND_ALIKE = (
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The judge of an index.
-
-    Attributes:
-        distance: k of the recipe.
-    """
+    """The judge of an index, by the distance of its recipe."""
 
     distance: int
 
@@ -104,15 +100,7 @@ class Rule:
 
 
 def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
-    """Return whether two pages are copies, and why.
-
-    Args:
-        a: facts of one.
-        b: facts of the other.
-        kin: how their addresses are related.
-        distance: between their fingerprints, in bits.
-        k: the recipe's distance.
-    """
+    """Return whether two pages at a distance are copies, and why."""
     alike = headings_alike(a, b, kin)
     if distance > _reach(a, b, kin, alike) * k:
         return Ruling(False, FAR)

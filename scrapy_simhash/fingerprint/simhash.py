@@ -75,11 +75,7 @@ def hamming_distance(a: int, b: int) -> int:
 
 
 def fingerprint_from_sums(sums: Sequence[float] | Floats) -> int:
-    """Return the bits of a vector of sums: 1 where V_i > 0, else 0, so a tie gives 0.
-
-    Args:
-        sums: V, of any length; V_0 decides the most significant bit.
-    """
+    """Return the bits of a vector of sums, the most significant first: 1 where V_i > 0, else 0."""
     ones = np.asarray(sums) > 0
     return int.from_bytes(np.packbits(ones).tobytes(), "big") >> (-len(ones) % 8)
 

@@ -53,26 +53,7 @@ class SparedLine:
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One judged page or item.
-
-    Attributes:
-        what: ``page`` or ``item``.
-        url: an item has its key here.
-        key: its name in the index, which copies of it give as their original.
-        verdict: ``unique``, ``duplicate``, ``revisit`` or ``skipped``.
-        reason: short name of the rule's sentence that decided on a duplicate, or on a page that was
-            kept though it is near another; why a skipped page was not compared.
-        action: what was done with a duplicate: ``drop``, ``follow`` or ``flag``.
-        original: key of the nearest page that a duplicate repeats.
-        near: key of the nearest page that the rule told apart from a page that was kept.
-        distance: bits to the original, or to the near page.
-        k: the distance up to which pages are near.
-        bytes: of the body, decompressed; None for an item.
-        seconds: of the download, where that is known.
-        text: an excerpt of the main text.
-        pattern: host and signature of the address pattern that the request fitted, if it fitted
-            one and was sent all the same.
-    """
+    """One judged page or item; the documentation of the dedup log describes the fields."""
 
     time: float
     what: str

@@ -27,7 +27,7 @@ class Figures:
 
     Attributes:
         starts: the crawls that began to write to it, the newest ones.
-        counts: numbers of pages and items by verdict.
+        counts: by verdict.
         hosts: for each host how many were judged, kept, repeated and skipped; the bytes of all and
             of those that were repeated, and the seconds of their downloads in the same way.
         originals: for each key the numbers of its copies, and of those on its own host.
@@ -38,7 +38,6 @@ class Figures:
         sample: near-duplicates that were drawn at random.
         told_apart: pages that were kept though they are near another one, the nearest.
         stretches: numbers of kept, repeated and skipped, by the number of the ``stretch``.
-        walls: originals with many copies on their own host, the largest.
         texts: of the pages that others are compared with, by key.
     """
 

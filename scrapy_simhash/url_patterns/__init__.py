@@ -7,13 +7,9 @@ from scrapy_simhash.url_patterns.store import PatternStore
 
 
 def open_patterns(url: str) -> PatternStore:
-    """Open the store of address patterns that belongs to the index that a URL names.
+    """Open the store of address patterns of an index, which must be there if it is a file.
 
-    Args:
-        url: as for :func:`open_index`; an index in a file must be there.
-
-    Raises:
-        StoreMissing: the index is in memory. For other errors see :func:`open_index`.
+    It raises what :func:`open_index` does, and StoreMissing for an index in memory.
     """
     place = place_of(url)
     if place == "redis":

@@ -43,9 +43,8 @@ class Row(NamedTuple):
     """The counts of one signature, or the counts that are added to it.
 
     Attributes:
-        host: of the addresses, with the port if they name one.
+        host: with the port, if the addresses name one.
         signature: without the host.
-        counts: of its pages.
         mark: ``pinned`` for what is a pattern whatever the counts say, ``forbidden`` for what is
             none, or nothing.
         example: the address of a copy, a space, and the key of its original; or nothing.
