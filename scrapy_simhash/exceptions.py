@@ -43,10 +43,7 @@ class SparedPage(IgnoreRequest):
 class NearDuplicateItem(DropItem):
     """An item was dropped because its text repeats an item or page seen before.
 
-    Attributes:
-        key: the key of the dropped item.
-        original: the key of the item or page that it repeats.
-        distance: their Hamming distance in bits.
+    Its attributes are those of :class:`NearDuplicatePage`.
     """
 
     def __init__(self, key: str, original: str, distance: int) -> None:

@@ -88,8 +88,7 @@ def analyse_body(body: Body, recipe: Recipe, excerpt_length: int = 0) -> PageAna
 def analyse_html(html: str | bytes, recipe: Recipe, excerpt_length: int = 0) -> PageAnalysis:
     """Extract the main text of a decoded page and fingerprint it; bytes are UTF-8.
 
-    The excerpt has up to so many characters of the main text. For what is raised, see
-    :func:`.extract`.
+    For what is raised, see :func:`.extract`.
     """
     extraction = extract(html, recipe.extractor)
     return analyse_text(extraction.text, recipe, excerpt_length, extraction)

@@ -52,7 +52,6 @@ class WorkerProcess(asyncio.Protocol):
 
     Args:
         order: the first frame, see :mod:`.worker`.
-        bits: of the fingerprints.
         timeout: seconds that one page may take.
         freed: called when the child can take a page.
         ended: called when the child has ended, with the pages that it has not begun.

@@ -68,18 +68,12 @@ class WrongPair:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A recipe on a set.
+    """A recipe on a set; the help of ``scrapy simhash evaluate`` says more of its columns.
 
     Attributes:
         name: of the recipe.
-        distance: k.
         distinct: how many documents are no copies of each other.
-        skipped: documents that are not compared, by reason.
-        like_headed: the score without the pairs of one host whose headings differ: a user may
-            want to keep both pages of such a pair.
-        wrong_per_thousand: pages that a crawl in the order of the file drops though no copy of
-            them was kept, in 1,000 distinct pages.
-        shuffled_per_thousand: the mean of the same in several random orders.
+        skipped: by reason.
         kinds: by kind, how many of the labelled duplicates are found, and how many there are.
         negatives: by kind, how many of the known negatives are taken for copies, and of how many.
         false: pairs that are taken for copies and should not, the nearest first.
