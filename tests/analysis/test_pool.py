@@ -156,15 +156,6 @@ def test_page_that_fails_costs_no_other_its_answer(page: bytes, says: str) -> No
     assert then == ["ok"]
 
 
-@pytest.mark.parametrize("page", [b"raise", b"hang"])
-def test_failure_says_whether_the_page_took_too_long(page: bytes) -> None:
-    async def work(pool: WorkerPool) -> None:
-        reason = (await pool.analyse(Body(page))).reason
-        assert reason == ("timeout" if page == b"hang" else "extractor_error")
-
-    with_pool(work)
-
-
 def test_extractor_that_fails_is_reported_without_a_worker_process_too() -> None:
     async def work(pool: WorkerPool) -> list[str]:
         return await outcomes(pool, b"a page", b"raise")

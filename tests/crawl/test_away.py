@@ -231,51 +231,6 @@ def test_store_that_hangs_does_not_hold_up_the_event_loop(
     assert worst < 0.8
 
 
-def test_pages_that_are_ready_together_are_claimed_together(
-    crawl: Any, families: Any, store: Store, monkeypatch: Any
-) -> None:
-    sizes = []
-
-    def slow(url: str, spec: IndexSpec) -> Index:
-        index = store.open(url, spec)
-        claim_all = index.claim_all
-
-        def claim(arrivals: Any, **kwargs: Any) -> Any:
-            sizes.append(len(arrivals))
-            time.sleep(0.3)
-            return claim_all(arrivals, **kwargs)
-
-        index.claim_all = claim  # type: ignore[method-assign]
-        return index
-
-    monkeypatch.setattr("scrapy_simhash.crawl.filter.open_index", slow)
-    crawled = crawl(
-        Pages, settings=SETTINGS, site=families, paths=[f"/{text}-0" for text in range(10)]
-    )
-    assert len(crawled.items) == sum(sizes) == 10
-    assert len(sizes) < 5
-
-
-def test_page_that_the_index_cannot_take_does_not_cost_the_others_their_verdict(
-    crawl: Any, families: Any, monkeypatch: Any
-) -> None:
-    from scrapy_simhash.index.local import LocalIndex
-
-    claim_all = LocalIndex.claim_all
-
-    def picky(self: Any, arrivals: Any, **kwargs: Any) -> Any:
-        time.sleep(0.05)
-        if any(arrival.key.endswith("/5-0") for arrival in arrivals):
-            raise RuntimeError("cannot take this one")
-        return claim_all(self, arrivals, **kwargs)
-
-    monkeypatch.setattr(LocalIndex, "claim_all", picky)
-    crawled = crawl(Pages, site=families, paths=[f"/{text}-0" for text in range(10)])
-    assert len(crawled.items) == 10
-    assert crawled.stat("unique") + crawled.stat("revisit") == 9
-    assert crawled.stat("skipped/unavailable") == 1
-
-
 # With a real server.
 
 needs_redis = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server here")

@@ -357,25 +357,6 @@ def test_copy_whose_callback_is_no_method_waits_like_any_other(crawl: Any, twins
     assert "/second" in str(crawled.items) or crawled.stat("crawled_again") == 1
 
 
-def test_page_that_a_later_middleware_drops_is_not_left_in_the_index(
-    crawl: Any, twins: Any
-) -> None:
-
-    class Dropping:
-        def process_response(self, request: Any, response: Any, spider: Any = None) -> Any:
-            if response.url.endswith("/first"):
-                raise IgnoreRequest("not wanted")
-            return response
-
-    crawled = crawl(
-        Pages,
-        settings={"DOWNLOADER_MIDDLEWARES": {Dropping: 1}},
-        site=twins,
-        paths=["/first", "/second"],
-    )
-    assert paths(crawled) == ["/second"]
-
-
 @pytest.mark.parametrize("error", [StoreUnavailable, StoreDamaged, RuntimeError])
 def test_store_that_fails_costs_no_page(
     crawl: Any, twins: Any, monkeypatch: Any, caplog: Any, error: type[Exception]
@@ -391,24 +372,6 @@ def test_store_that_fails_costs_no_page(
     assert len(crawled.items) == crawled.stat("skipped/unavailable") == 3
     warnings = [r for r in caplog.records if r.levelno == logging.WARNING]
     assert ["the store is away" in r.getMessage() for r in warnings] == [True]
-
-
-def test_store_that_comes_back_is_asked_again(
-    crawl: Any, twins: Any, monkeypatch: Any, caplog: Any
-) -> None:
-    claim_all = LocalIndex.claim_all
-
-    def unavailable(*args: Any, **kwargs: Any) -> Any:
-        monkeypatch.setattr(LocalIndex, "claim_all", claim_all)
-        raise StoreUnavailable("the store is away")
-
-    monkeypatch.setattr("scrapy_simhash.index.outage.PAUSE", 0.0)
-    monkeypatch.setattr(LocalIndex, "claim_all", unavailable)
-    crawled = crawl(
-        Pages, settings=ONE_AT_A_TIME, site=twins, paths=["/other", "/first", "/second"]
-    )
-    assert paths(crawled) == ["/other", "/first"]
-    assert "The index is back" in caplog.text
 
 
 def test_extractor_that_fails_costs_no_page(crawl: Any, twins: Any, caplog: Any) -> None:
