@@ -1,6 +1,6 @@
 """The Redis that scrapy-redis uses, by the settings that it reads."""
 
-from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from scrapy.settings import BaseSettings
 
@@ -18,7 +18,7 @@ def scrapy_redis_url(settings: BaseSettings) -> str:
     """Return the URL of the Redis that scrapy-redis uses.
 
     Raises:
-        SettingError: REDIS_URL is no URL, or REDIS_PARAMS no dictionary.
+        SettingError: REDIS_URL cannot be used, or REDIS_PARAMS no dictionary.
     """
     try:
         params = dict(settings.getdict("REDIS_PARAMS"))
@@ -28,8 +28,17 @@ def scrapy_redis_url(settings: BaseSettings) -> str:
     for name in ("url", "host", "port", "db"):
         if value := settings.get(f"REDIS_{name.upper()}"):
             params[name] = value
+    if url := str(params.get("url") or ""):
+        from scrapy_simhash.index import place_of  # heavy
+        from scrapy_simhash.index.redis.address import parse_address
+
+        try:
+            place_of(url)  # it also refuses what urllib refuses with the password in its message
+            parse_address(url)
+        except ValueError as error:
+            raise SettingError(f"REDIS_URL: {error}") from None
     # As redis-py, what the URL says goes before what is said beside it.
-    parts = _parts(str(params.get("url") or ""))
+    parts = urlsplit(url)
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
     for name, value in params.items():
         if name == "ssl_cert_reqs":
@@ -56,19 +65,3 @@ def scrapy_redis_url(settings: BaseSettings) -> str:
         path = f"/{database}"
     login = f"{user}:{password}@" if user or password else ""
     return f"{scheme}://{login}{place}{path}{'?' if query else ''}{urlencode(query)}"
-
-
-def _parts(url: str) -> SplitResult:
-    try:
-        parts = urlsplit(url)
-        # A fragment, or an "@" in the query, is the rest of a password that holds "#" or "?".
-        is_cut = parts.fragment or "@" in parts.query.partition("=")[0]
-        if is_cut or (url and not parts.scheme):
-            raise ValueError
-    except ValueError:
-        # Its own message may hold the password.
-        raise SettingError(
-            "REDIS_URL is not the URL of a Redis: special characters of the password are written "
-            "as %2F, %23, %3F, %40 and the like"
-        ) from None
-    return parts

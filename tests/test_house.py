@@ -22,7 +22,7 @@ ROOMS = {
     "analysis": {"extraction", "fingerprint"},
     "report": {"extraction", "fingerprint"},
     "offline": {"detector", "analysis", "fingerprint", "index", "keys"},
-    "settings": {"exceptions", "extraction", "fingerprint", "keys"},
+    "settings": {"exceptions", "extraction", "fingerprint", "index", "keys"},
     "crawl": {
         "analysis",
         "detector",
