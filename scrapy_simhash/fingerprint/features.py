@@ -1,6 +1,5 @@
 """Text to weighted features: what a page has to share with another to be its near-duplicate."""
 
-import functools
 import math
 import re
 from collections import Counter
@@ -8,12 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scrapy_simhash.fingerprint.normalisation import fold, normalise
-
-# The stop words of jieba.analyse, which would take 0.4 s and a second copy of the tables to import.
-_STOP_WORDS = frozenset(
-    "the of is and to in that we for an are by be as on with can if from which you it this then at "
-    "have all not one has or".split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +34,11 @@ class FeatureSpec:
         (With ``pypi`` an empty text has the empty string as its one feature, as there.)
         """
         if self.kind == "keywords":
-            return tfidf_keywords(text, self.n)
+            # Deferred, like all that the default recipe does not need.
+            from scrapy_simhash.fingerprint.segmentation import keyword_extractor
+
+            return dict(keyword_extractor().extract_tags(text, self.n, withWeight=True))
         if self.kind == "words":
-            # Deferred, like all that the default recipe does not need: it compiles large patterns.
             from scrapy_simhash.fingerprint.segmentation import segment
 
             counts = Counter(shingles(segment(fold(text)), self.n))
@@ -74,28 +69,3 @@ def shingles(words: list[str], n: int) -> list[str]:
     if not words:
         return []
     return [" ".join(words[i : i + n]) for i in range(max(len(words) - n + 1, 1))]
-
-
-def tfidf_keywords(text: str, top: int) -> dict[str, float]:
-    """Return the keywords of ``jieba.analyse.extract_tags(text, top, withWeight=True)``.
-
-    They are always cut by jieba, never by rjieba: over a whole text the two differ.
-    """
-    from scrapy_simhash.fingerprint.segmentation import jieba_tokenizer
-
-    words = jieba_tokenizer().cut(text)
-    counts = Counter(w for w in words if len(w.strip()) >= 2 and w.lower() not in _STOP_WORDS)
-    total = counts.total()
-    idf, median = _inverse_document_frequencies()
-    weights = {word: n * (idf.get(word, median) / total) for word, n in counts.items()}
-    return dict(sorted(weights.items(), key=lambda item: item[1], reverse=True)[:top])
-
-
-@functools.cache
-def _inverse_document_frequencies() -> tuple[dict[str, float], float]:
-    from importlib import resources
-
-    table = resources.files("jieba") / "analyse" / "idf.txt"
-    lines = table.read_text("utf-8").splitlines()
-    idf = {word: float(value) for word, value in (line.strip().split(" ") for line in lines)}
-    return idf, sorted(idf.values())[len(idf) // 2]

@@ -11,6 +11,7 @@ import functools
 import re
 import warnings
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 _HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -71,6 +72,22 @@ def jieba_tokenizer() -> Any:
         tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
     tokenizer.initialized = True
     return tokenizer
+
+
+@functools.cache
+def keyword_extractor() -> Any:
+    """Return jieba's extractor of keywords by TF-IDF, with the tokenizer of this package.
+
+    It takes jieba also where rjieba is installed, because over a whole text the two differ.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from jieba.analyse import default_tfidf
+
+    extractor = copy(default_tfidf)
+    extractor.tokenizer = jieba_tokenizer()
+    extractor.stop_words = extractor.STOP_WORDS  # a project may add to those of the shared one
+    return extractor
 
 
 @functools.cache
