@@ -2,7 +2,6 @@
 
 import functools
 import hashlib
-import re
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -14,10 +13,6 @@ SCOPES: tuple[Scope, ...] = ("global", "domain", "host")
 
 # Characters of a key as it is; indexes read the keys of many pages together.
 LONGEST = 4096
-
-_CANONICAL = re.compile(
-    r"https?://[a-z0-9.-]{1,255}(?::[1-9][0-9]{0,4})?(?:/(?!\.)[A-Za-z0-9_.~-]{0,999}){1,99}"
-)
 
 
 def plain_key(value: object) -> str:
@@ -31,8 +26,7 @@ def page_key(url: str, method: str = "GET", body: bytes = b"") -> str:
     For anything but GET the method and a digest of the request body stand before it, since the
     same URL then answers with different pages.
     """
-    # Most addresses are in their canonical form, which is seen sooner than the form is made.
-    canonical = url if _CANONICAL.fullmatch(url) else canonicalize_url(url)
+    canonical = canonicalize_url(url)
     if method == "GET":
         return _short(canonical)
     digest = hashlib.blake2b(body, digest_size=8).hexdigest()

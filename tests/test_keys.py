@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
-from w3lib.url import canonicalize_url
 
 from scrapy_simhash.keys import page_key, page_scope, plain_key
 
@@ -33,26 +30,6 @@ def test_scope_separates_by_domain_or_host(url: str, domain: str, host: str) -> 
     assert page_scope(url, "global") == ""
     assert page_scope(url, "domain") == domain
     assert page_scope(url, "host") == host
-
-
-@given(
-    st.builds(
-        "{}://{}{}/{}".format,
-        st.sampled_from(["http", "https"]),
-        st.text("abAB01.-", min_size=1, max_size=20),
-        st.sampled_from(["", ":0", ":80", ":080", ":443", ":65535", ":99999"]),
-        st.text("aZ09/_.~%?&=;+#-", max_size=40),
-    )
-)
-@example("http://a.example:80/a/../b//c/./d.html")
-@example("http://a.example:080/")
-@example("http://a.example/%7Euser/?b=2&a=1#top")
-def test_key_is_the_canonical_url(url: str) -> None:
-    try:
-        canonical = canonicalize_url(url)
-    except ValueError:
-        return
-    assert page_key(url) == canonical
 
 
 def test_a_long_key_is_its_beginning_and_a_digest():
