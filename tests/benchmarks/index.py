@@ -33,6 +33,7 @@ from typing import Any
 
 import numpy as np
 
+from scrapy_simhash.fingerprint.blocks import Slices
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Arrival, IndexSpec
@@ -49,7 +50,7 @@ Page = tuple[str, Fingerprint]
 Claimer = Callable[[list[Page]], list[object]]
 
 
-BANDS = 20
+SLICES, BANDS = Slices(), 20
 SURVIVES = 0.7
 FACTS = bytes(range(24))
 
@@ -62,11 +63,7 @@ def fingerprints(bits: int, count: int, seed: int) -> Iterator[Fingerprint]:
         for i in range(size):
             value = int.from_bytes(packed[i * bits // 8 : (i + 1) * bits // 8], "big")
             own = bands[i * BANDS * 4 : (i + 1) * BANDS * 4]
-            yield Fingerprint(value, bits, slices(value) if bits == 64 else own)
-
-
-def slices(value: int) -> bytes:
-    return np.frombuffer(value.to_bytes(8, "big"), ">u2").astype("<u4").tobytes()
+            yield Fingerprint(value, bits, SLICES.of(value) if bits == 64 else own)
 
 
 def near(fingerprint: Fingerprint, distance: int, chance: random.Random) -> Fingerprint:
@@ -75,7 +72,7 @@ def near(fingerprint: Fingerprint, distance: int, chance: random.Random) -> Fing
     for position in chance.sample(range(bits), distance // 2):
         value ^= 1 << position
     if bits == 64:
-        return Fingerprint(value, bits, slices(value))
+        return Fingerprint(value, bits, SLICES.of(value))
     blocks = [
         fingerprint.blocks[at : at + 4] if chance.random() < SURVIVES else chance.randbytes(4)
         for at in range(0, BANDS * 4, 4)
