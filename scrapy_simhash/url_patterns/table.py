@@ -128,9 +128,6 @@ class PatternTable:
         self._unsent: dict[tuple[str, str], Row] = {}
         self.marks: dict[tuple[str, str], str] = {}
 
-    def __len__(self) -> int:
-        return self._rows
-
     def __iter__(self) -> Iterator[Row]:
         for host, table in list(self._hosts.items()):
             for signature, counts in table:

@@ -34,7 +34,7 @@ def test_help_names_every_subcommand_and_teaches_each(tmp_path: Path) -> None:
 
 def test_scrapy_start_up_loads_nothing_heavy() -> None:
     code = (
-        "import sys, scrapy_simhash.commands; heavy = ('numpy', 'matplotlib', 'trafilatura', "
+        "import sys, scrapy_simhash.commands; heavy = ('numpy', 'trafilatura', "
         "'scrapy_simhash.offline.evaluation', 'scrapy_simhash.detector', "
         "'scrapy_simhash.settings', 'tqdm', 'jinja2'); "
         "print([name for name in heavy if name in sys.modules])"
