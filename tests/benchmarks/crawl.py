@@ -35,8 +35,6 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
-from scrapy_simhash.extraction.extractor import Extraction
-
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data"
 RELEASE = "bookworm"
@@ -50,9 +48,7 @@ FILTERS: dict[str, dict[str, Any]] = {
     "in a thread": {"SIMHASH_PROCESSES": 0},
     "1 process": {"SIMHASH_PROCESSES": 1},
     "sqlite": {"SIMHASH_INDEX_URL": "sqlite:///{folder}/index.sqlite"},
-    "light extractor": {"SIMHASH_EXTRACTOR": "tests.benchmarks.crawl.light"},
     "trafilatura": {"SIMHASH_EXTRACTOR": "trafilatura"},
-    "trafilatura, 1 process": {"SIMHASH_EXTRACTOR": "trafilatura", "SIMHASH_PROCESSES": 1},
 }
 SPIDERS = ("bare", "ordinary")
 SHORT = [
@@ -103,12 +99,6 @@ def read_pages() -> Iterator[tuple[bytes, str]]:
                     yield page["html"].encode(), "text/html; charset=utf-8"
                 else:
                     yield base64.b64decode(page["html_base64"]), "text/html"
-
-
-def light(html: str | bytes) -> Extraction:
-    """Take the end of a page as its text: so the workers wait for the crawl, not it for them."""
-    text = html if isinstance(html, str) else html.decode("utf-8", "replace")
-    return Extraction(text[-3000:], shown=text[-3000:], title=text[:100])
 
 
 class _Server(asyncio.Protocol):

@@ -15,8 +15,7 @@ grows in proportion, so the large indexes are extrapolations. Texts that share a
 in one word, are far likelier to meet than the mean; a site of such pages is worse than this.
 
 *Seen* is how many of the same real pairs do match, *model* how many should: where seen is much
-more, the angle alone does not tell. *Bits alone* is for an index of 1M fingerprints that have each
-bit as often as the real ones, and nothing else in common.
+more, the angle alone does not tell.
 """
 
 from __future__ import annotations
@@ -138,19 +137,6 @@ def within(chances: Array, bits: int, distance: int) -> Array:
     return total
 
 
-def by_bits_alone(words: npt.NDArray[np.uint64], distance: int) -> float:
-    """The probability that two fingerprints meet whose bits are drawn each for itself."""
-    ones = np.unpackbits(words.astype(">u8").view(np.uint8).reshape(len(words), -1), axis=1).mean(
-        axis=0
-    )
-    reached = np.zeros(distance + 1)
-    reached[0] = 1
-    for differs in 2 * ones * (1 - ones):
-        reached[1:] = reached[1:] * (1 - differs) + reached[:-1] * differs
-        reached[0] *= 1 - differs
-    return float(reached.sum())
-
-
 def number(value: float) -> str:
     return f"{value:.1e}" if value < 0.001 else f"{value:.3f}" if value < 10 else f"{value:,.0f}"
 
@@ -158,8 +144,8 @@ def number(value: float) -> str:
 def show(title: str, pages: Pages, sizes: tuple[int, ...]) -> None:
     print(f"\n{title}: {len(pages.texts):,} pages\n")
     columns = " | ".join(f"{size:,} pages" for size in sizes)
-    print(f"| features | bits, k | {columns} | seen / model | bits alone |")
-    print("| --- | --- |" + " --- |" * (len(sizes) + 2))
+    print(f"| features | bits, k | {columns} | seen / model |")
+    print("| --- | --- |" + " --- |" * (len(sizes) + 1))
     known: dict[str, Unrelated] = {}
     for (name, bits), distances in SHOWN.items():
         recipe = replace(RECIPES[name], bits=bits, distance=min(distances))
@@ -175,7 +161,7 @@ def show(title: str, pages: Pages, sizes: tuple[int, ...]) -> None:
             mean = far.mean_probability(bits, distance)
             cells = [number(size * mean) for size in sizes]
             seen = f"{int((apart <= distance).sum())} / {number(mean * far.angles.sum())}"
-            cells += [seen, number(1_000_000 * by_bits_alone(words, distance))]
+            cells.append(seen)
             print(f"| {features} | {bits}, {distance} | {' | '.join(cells)} |", flush=True)
         largest = [
             max(
@@ -189,7 +175,7 @@ def show(title: str, pages: Pages, sizes: tuple[int, ...]) -> None:
             for size in sizes
         ]
         cells = ["none" if k is None else f"k = {k}" for k in largest]
-        print(f"| {features} | {bits}, at most {ALLOWED} | {' | '.join(cells)} | | |", flush=True)
+        print(f"| {features} | {bits}, at most {ALLOWED} | {' | '.join(cells)} | |", flush=True)
 
 
 def main() -> None:
