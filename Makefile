@@ -33,6 +33,7 @@ ifdef FULL
 	$(BIN)/python tests/benchmarks/bands.py
 	$(BIN)/python tests/benchmarks/recipes.py --full
 	$(BIN)/python tests/benchmarks/false_drops.py
+	$(BIN)/python tests/benchmarks/min_length.py
 	$(BIN)/python -m tests.benchmarks.verdict
 	$(BIN)/python -m tests.benchmarks.redis_race
 	$(BIN)/python -m tests.benchmarks.redis_speed --full
