@@ -93,6 +93,8 @@ def _decode_legacy(body: bytes, header: str | None) -> str:
     if header == _DEFAULT:
         named.reverse()
     names = [codecs.lookup(name).name for name in named if name is not None]
+    # Nearly any bytes are valid UTF-16, and its ASCII has NUL bytes, which this body has not.
+    names = [name for name in names if not name.startswith(("utf-16", "utf-32"))]
     for name in names:
         if name in _FREQUENT and _score(sample, name) >= _LIKELY:
             return body.decode(name, "replace")

@@ -54,6 +54,12 @@ def test_a_right_declaration_is_followed(language: str, charset: str, where: str
     assert decode_html(html.encode(charset), charset if where == "header" else None) == html
 
 
+def test_a_page_whose_tags_can_be_read_is_not_in_utf_16() -> None:
+    """A page in Latin-1 that claims to be UTF-16 keeps its tags, as in a browser."""
+    html = page(SAMPLES["western"], '<meta charset="utf-16">')
+    assert decode_html(html.encode("latin-1")) == html
+
+
 @pytest.mark.parametrize("claimed", ["iso-8859-1", "utf-8", "big5", "euc-kr", "no-such-charset"])
 def test_a_declaration_that_the_body_contradicts_is_passed_over(claimed: str) -> None:
     """GBK under a header that says otherwise is still read as GBK."""
