@@ -173,6 +173,10 @@ def read_page(html: str | bytes) -> Page:
     behind = [*islice(chain(body.itersiblings(), root.itersiblings()), MAX_ELEMENTS)]
     body.extend(behind)
     scripts = [el for el in root.iter("script") if el.get("type", "").endswith("json")]
+    # Browsers show such a template at once; components that a server renders have their text in it.
+    for template in body.iter("template"):
+        if template.get("shadowrootmode"):
+            template.tag = "div"
     # In C, and far faster than to look at each of them.
     etree.strip_elements(body, *UNSEEN_TAGS, with_tail=False)
     if np.count_nonzero(np.frombuffer(data, np.uint8) == ord("<")) <= _MAX_STRIPPED:

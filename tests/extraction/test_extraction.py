@@ -82,6 +82,13 @@ def test_text_behind_the_body_is_kept(name: str) -> None:
     assert extract(page, name).text == "\n".join(parts)
 
 
+def test_the_shadow_tree_that_a_server_renders_is_read() -> None:
+    """Web components have their text in a template; any other template is not shown."""
+    shadow = f"<x-article><template shadowrootmode=open><p>{article(1)}</p></template></x-article>"
+    unseen = "<template><p>A row for a script to fill in, again and again.</p></template>"
+    assert extract(f"<html><body>{shadow}{unseen}</body></html>").shown == article(1)
+
+
 @pytest.mark.parametrize("name", FAST_EXTRACTORS)
 def test_control_characters_behind_the_body_lose_no_text(name: str) -> None:
     """The parser reads them, and they become spaces."""
