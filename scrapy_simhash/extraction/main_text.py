@@ -8,7 +8,7 @@ import numpy.typing as npt
 from scrapy_simhash.extraction.likelihood import Lines, likelihoods
 from scrapy_simhash.extraction.outline import Floats, Ints, Outline
 from scrapy_simhash.extraction.page import Page, single_spaced
-from scrapy_simhash.extraction.roles import FOOTER, HEADER, NAVIGATION, TITLE
+from scrapy_simhash.extraction.roles import FIELD, FOOTER, HEADER, NAVIGATION, TITLE
 
 # Sizes are UTF-8 bytes, not characters: 80 bytes are about 80 Latin letters or 27 Han characters,
 # which say about as much.
@@ -84,8 +84,8 @@ def candidates(page: Page) -> tuple[Ints, Lines, Outline] | None:
     sizes, marks, ends = measures(page.shown)
     chosen = np.flatnonzero(sizes >= MIN_LINE)
     outline = Outline(page, [page.holders[line] for line in chosen.tolist()])
-    untitled = outline.roles[outline.places] & TITLE == 0
-    chosen, places = chosen[untitled], outline.places[untitled]
+    may_be = outline.roles[outline.places] & (TITLE | FIELD) == 0
+    chosen, places = chosen[may_be], outline.places[may_be]
     if not len(chosen):
         return None
     shares = [page.linked[line] / len(page.texts[line]) for line in chosen.tolist()]

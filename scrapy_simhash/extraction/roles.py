@@ -13,8 +13,7 @@ Element = Any  # lxml has no types of its own
 
 #: Their text is never shown, or is no text of the page.
 UNSEEN_TAGS = (
-    "script style template svg math iframe object select textarea noframes audio video canvas"
-    " datalist map"
+    "script style template svg math iframe object select noframes audio video canvas datalist map"
 ).split()
 #: They stand inside a line. Links and images do, too, but are looked at.
 INLINE_TAGS = (
@@ -41,6 +40,8 @@ AGAINST = LINK - 1
 #: The heading of a section, and an item of a list.
 SUBHEADING, ITEM = 1 << 12, 1 << 13
 OF_ITSELF = SUBHEADING | ITEM
+#: A field that a reader may write into. What it holds is shown, but never main text.
+FIELD = 1 << 14
 
 _TAGS = {
     **dict.fromkeys(("h2", "h3", "h4", "h5", "h6"), SUBHEADING),
@@ -53,6 +54,7 @@ _TAGS = {
     "header": HEADER,
     "li": ITEM,
     "nav": NAVIGATION,
+    "textarea": FIELD,
 }
 _ARIA_ROLES = {
     "alert": DIALOG,

@@ -134,6 +134,16 @@ def test_pages_of_a_gallery_are_told_apart_by_their_images(
     assert checked(again, "http://a.test/again")[0] == "duplicate"
 
 
+@pytest.mark.parametrize("about", [0, 2, 12])
+def test_pages_are_told_apart_by_what_their_fields_hold(
+    checked: Callable[..., object], about: int
+) -> None:
+    """A place for snippets of code shows each in a field, under one title and beside one text."""
+    for number in range(3):
+        field = f"<p>{article(99, 12 * about)}</p><textarea>{article(number, 40)}</textarea>"
+        assert checked(page(field), f"http://a.test/{number}")[0] == "unique"
+
+
 def test_page_without_any_text_repeats_none(checked: Callable[..., object]) -> None:
     for number in range(2):
         assert checked("<html><body></body></html>", f"http://a.test/{number}")[0] == "skipped"
