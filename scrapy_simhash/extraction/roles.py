@@ -13,12 +13,12 @@ Element = Any  # lxml has no types of its own
 
 #: Their text is never shown, or is no text of the page.
 UNSEEN_TAGS = (
-    "script style template svg math iframe object select noframes audio video canvas datalist map"
+    "script style template svg math iframe object select noframes audio video canvas datalist area"
 ).split()
 #: They stand inside a line. Links and images do, too, but are looked at.
 INLINE_TAGS = (
-    "abbr acronym b bdi bdo big cite code data del dfn em font i input ins kbd label mark nobr q"
-    " rp rt ruby s samp small span strike strong sub sup time tt u var wbr"
+    "abbr acronym b bdi bdo big cite code data del dfn em font i input ins kbd label map mark nobr"
+    " q rp rt ruby s samp small span strike strong sub sup time tt u var wbr"
 ).split()
 #: They shape running text inside the element that paragraphs stand in together.
 FLOW_TAGS = frozenset(

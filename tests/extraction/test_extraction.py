@@ -89,6 +89,12 @@ def test_the_shadow_tree_that_a_server_renders_is_read() -> None:
     assert extract(f"<html><body>{shadow}{unseen}</body></html>").shown == article(1)
 
 
+def test_a_map_that_is_left_open_loses_no_text() -> None:
+    """The areas of a map have no text, and browsers show all else that stands in it."""
+    page = f"<body><p>Choose a <map name=m><area alt=x href=/x> town.</p><p>{article(1)}</p></body>"
+    assert extract(page).shown == f"Choose a  town.\n{article(1)}"
+
+
 @pytest.mark.parametrize("name", FAST_EXTRACTORS)
 def test_control_characters_behind_the_body_lose_no_text(name: str) -> None:
     """The parser reads them, and they become spaces."""
