@@ -8,7 +8,7 @@ import numpy.typing as npt
 from scrapy_simhash.extraction.likelihood import Lines, likelihoods
 from scrapy_simhash.extraction.outline import Floats, Ints, Outline
 from scrapy_simhash.extraction.page import Page, single_spaced
-from scrapy_simhash.extraction.roles import FIELD, FOOTER, HEADER, NAVIGATION, TITLE
+from scrapy_simhash.extraction.roles import FIELD, FOOTER, HEADER, NAVIGATION, TITLE, Element
 
 # Sizes are UTF-8 bytes, not characters: 80 bytes are about 80 Latin letters or 27 Han characters,
 # which say about as much.
@@ -23,6 +23,11 @@ SURE, TAKEN = 3, 2
 THIN_BYTES = 150
 THIN_BYTES_OF_MUCH = 450
 THIN_SHARE = 0.1
+
+# Where an image comes from. Before its script has run, a lazy one has the same "src" as all others.
+_SOURCES = ("data-src", "data-original", "data-lazy-src", "data-srcset", "src", "srcset")
+# Other names are those of programs, such as thumb.php?id=7: their query may be all that differs.
+_PICTURES = (".avif", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp")
 
 # For each unit of UTF-16; the two that make one character take two bytes each in UTF-8.
 # Bytes in the lower half, marks in the upper half: one sum gives both.
@@ -117,12 +122,20 @@ def shown_text(page: Page) -> str:
         lengths = np.array(list(map(len, texts)))
         own = np.where(2 * np.array(page.linked) > lengths, 0, measures(page.shown).sizes)
         gone = _believed(roles[: len(texts)], own)
-    names = [image.get("src", "").partition("?")[0].rpartition("/")[2] for image in page.images]
+    names = [_name(image) for image in page.images]
     stays = (roles & gone == 0).tolist()
     texts = [text for text, stay in zip([*texts, *names], stays, strict=True) if stay]
     if not texts or measures("\n".join(texts)).sizes.sum() < THIN_BYTES:
         texts += [single_spaced(el.text or "") for el in page.data]
     return "\n".join(filter(None, texts))
+
+
+def _name(image: Element) -> str:
+    """Return the name of an image's file, with its query unless the name is that of a picture."""
+    address = next(filter(None, map(image.get, _SOURCES)), "")
+    path, mark, query = address.partition("?")
+    name: str = path.rpartition("/")[2]
+    return name if name.lower().endswith(_PICTURES) else name + mark + query
 
 
 def _believed(roles: Ints, sizes: Ints | Floats) -> int:

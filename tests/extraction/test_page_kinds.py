@@ -134,6 +134,26 @@ def test_pages_of_a_gallery_are_told_apart_by_their_images(
     assert checked(again, "http://a.test/again")[0] == "duplicate"
 
 
+LAZY = "<img src='data:image/gif;base64,R0lGODlhAQABAAD/ACw=' {}='/p/{}.jpg'>"
+IMAGES = {
+    "lazy": LAZY.replace("{}", "data-src", 1),
+    "lazy, by its set": LAZY.replace("{}", "data-srcset", 1),
+    "without src": "<img srcset='/p/{}.jpg 2x'>",
+    "from a program": "<img src='/_next/image?url=%2Fp%2F{}.jpg&w=640'>",
+}
+
+
+@pytest.mark.parametrize("image", IMAGES)
+def test_images_are_known_by_the_file_that_they_will_show(
+    checked: Callable[..., object], image: str
+) -> None:
+    """Lazy images, and those that a program makes, have one source and one name of a file."""
+    for number in range(3):
+        photo = IMAGES[image].format(number)
+        gallery = f"<html><title>Photos</title><body><p>A photo.</p>{photo}</body></html>"
+        assert checked(gallery, f"http://a.test/{number}")[0] == "unique"
+
+
 @pytest.mark.parametrize("about", [0, 2, 12])
 def test_pages_are_told_apart_by_what_their_fields_hold(
     checked: Callable[..., object], about: int
