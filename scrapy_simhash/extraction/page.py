@@ -23,6 +23,7 @@ _MAX_HEADINGS = 3
 _MAX_EMPTY_HEADINGS = 9
 _MAX_LABELS = 10
 _MAX_LABEL = 40  # bytes
+_MAX_EMBEDDED = 100
 _MOST_BEFORE_TITLE = 1000  # elements among which one of the class "title" is looked for
 # Characters that lxml reads but does not take; they become spaces.
 _NOT_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF), " ")
@@ -42,7 +43,8 @@ class Page:
         shown: all lines.
         holders: the element that a line stands in, or the link that it begins with.
         linked: how many characters of a line stand in links.
-        images: the images outside unseen elements.
+        images: the images outside unseen elements, and one for each frame or player, which is known
+            by its address as they are.
         data: the scripts of JSON, which other scripts may turn into the page.
         heading_elements: all elements ``h1``.
         heading_line: how many lines come before the first of them; None if there is none.
@@ -177,6 +179,13 @@ def read_page(html: str | bytes) -> Page:
     for template in body.iter("template"):
         if template.get("shadowrootmode"):
             template.tag = "div"
+    for el in islice(body.iter("iframe", "embed", "object", "video", "audio"), _MAX_EMBEDDED):
+        first = el.find("source")
+        address = el.get("data-src") or el.get("src") or el.get("data")
+        if not address and first is not None:
+            address = first.get("src")
+        if address:
+            el.addprevious(etree.Element("img", src=address.translate(_NOT_XML)))
     # In C, and far faster than to look at each of them.
     etree.strip_elements(body, *UNSEEN_TAGS, with_tail=False)
     if np.count_nonzero(np.frombuffer(data, np.uint8) == ord("<")) <= _MAX_STRIPPED:

@@ -154,6 +154,23 @@ def test_images_are_known_by_the_file_that_they_will_show(
         assert checked(gallery, f"http://a.test/{number}")[0] == "unique"
 
 
+EMBEDDED = (
+    *("iframe src='/{}'", "iframe data-src='/{}'", "embed src='/{}'", "object data='/{}'"),
+    *("video src='/{}'", "audio><source src='/{}\x01&#xFFFE;'"),
+)
+
+
+@pytest.mark.parametrize("embedded", EMBEDDED)
+def test_pages_are_told_apart_by_what_they_embed(
+    checked: Callable[..., object], embedded: str
+) -> None:
+    """A player is all that the pages of some collections show."""
+    for number in range(3):
+        player = f"<p>The player is loading.</p><{embedded.format(number)}>"
+        watched = f"<html><title>Films</title><body>{player}</body></html>"
+        assert checked(watched, f"http://a.test/{number}")[0] == "unique"
+
+
 @pytest.mark.parametrize("about", [0, 2, 12])
 def test_pages_are_told_apart_by_what_their_fields_hold(
     checked: Callable[..., object], about: int
