@@ -1,5 +1,6 @@
 """Finds the main text of a page: the lines that are likely to be of it."""
 
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,12 @@ THIN_SHARE = 0.1
 _SOURCES = ("data-src", "data-original", "data-lazy-src", "data-srcset", "src", "srcset")
 # Other names are those of programs, such as thumb.php?id=7: their query may be all that differs.
 _PICTURES = (".avif", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp")
+# A script that begins with data: window.__INITIAL_STATE__ = {..., self.__next_f.push([..., or, as
+# Nuxt has it, window.__NUXT__=(function(a,b){return {...
+_STATE = re.compile(
+    r"\s*(?:(?:var|let|const)\s{1,9})?[\w.$]{1,99}(?:\[['\"]\w{1,99}['\"]\])?\s{0,9}(?:\.push\(\[|"
+    r"=\s{0,9}(?:[{\[]|JSON\.parse\(|\(function\([\w$, ]{0,9999}\)\s{0,9}\{return))"
+)
 
 # For each unit of UTF-16; the two that make one character take two bytes each in UTF-8.
 # Bytes in the lower half, marks in the upper half: one sum gives both.
@@ -112,7 +119,7 @@ def shown_text(page: Page) -> str:
 
     Each of them stays where it holds most of the text outside links. An image counts by the name
     of its file: a gallery shows little else. Where a page shows hardly anything, scripts make it
-    of the data in it, which counts then.
+    of data in other scripts or in attributes, which counts then.
     """
     texts = page.texts
     outline = Outline(page, [*page.holders, *(image.getparent() for image in page.images)])
@@ -125,8 +132,15 @@ def shown_text(page: Page) -> str:
     names = [_name(image) for image in page.images]
     stays = (roles & gone == 0).tolist()
     texts = [text for text, stay in zip([*texts, *names], stays, strict=True) if stay]
-    if not texts or measures("\n".join(texts)).sizes.sum() < THIN_BYTES:
-        texts += [single_spaced(el.text or "") for el in page.data]
+    size = measures("\n".join(texts)).sizes.sum() if texts else 0
+    if size < THIN_BYTES:
+        texts += [single_spaced(el.text or "") for el in page.scripts if _is_json(el)]
+    # A page that shows nothing repeats none, although all have the settings of one program.
+    if MIN_LINE <= size < THIN_BYTES:
+        values = [el.text or "" for el in page.scripts if not _is_json(el)]
+        texts += [single_spaced(value) for value in values if _STATE.match(value)]
+        values = [value for el in page.elements for value in el.values()]
+        texts += [single_spaced(value) for value in values if value.startswith(("{", "["))]
     return "\n".join(filter(None, texts))
 
 
@@ -136,6 +150,10 @@ def _name(image: Element) -> str:
     path, mark, query = address.partition("?")
     name: str = path.rpartition("/")[2]
     return name if name.lower().endswith(_PICTURES) else name + mark + query
+
+
+def _is_json(script: Element) -> bool:
+    return script.get("type", "").endswith("json")  # type: ignore[no-any-return]
 
 
 def _believed(roles: Ints, sizes: Ints | Floats) -> int:

@@ -45,7 +45,7 @@ class Page:
         linked: how many characters of a line stand in links.
         images: the images outside unseen elements, and one for each frame or player, which is known
             by its address as they are.
-        data: the scripts of JSON, which other scripts may turn into the page.
+        scripts: all elements ``script``.
         heading_elements: all elements ``h1``.
         heading_line: how many lines come before the first of them; None if there is none.
         title: the text of ``<title>``.
@@ -59,7 +59,7 @@ class Page:
     holders: list[Element] = field(default_factory=list)
     linked: list[int] = field(default_factory=list)
     images: list[Element] = field(default_factory=list)
-    data: list[Element] = field(default_factory=list)
+    scripts: list[Element] = field(default_factory=list)
     heading_elements: list[Element] = field(default_factory=list)
     heading_line: int | None = None
     # The last field, because it is freed last, and from its end: whenever lxml frees an element, it
@@ -174,7 +174,7 @@ def read_page(html: str | bytes) -> Page:
     # All of them first: one that has moved into a root without a body would come again and again.
     behind = [*islice(chain(body.itersiblings(), root.itersiblings()), MAX_ELEMENTS)]
     body.extend(behind)
-    scripts = [el for el in root.iter("script") if el.get("type", "").endswith("json")]
+    scripts = [*root.iter("script")]
     # Browsers show such a template at once; components that a server renders have their text in it.
     for template in body.iter("template"):
         if template.get("shadowrootmode"):
@@ -192,7 +192,7 @@ def read_page(html: str | bytes) -> Page:
         etree.strip_tags(body, *INLINE_TAGS)
     title = next(root.iter("title"), None)
     page = Page(body, "" if title is None else single_spaced("".join(title.itertext())))
-    page.data = scripts
+    page.scripts = scripts
     page.elements = [*islice(body.iter(), MAX_ELEMENTS)]
     _read_lines(page)
     return page

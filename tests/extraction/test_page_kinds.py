@@ -109,17 +109,36 @@ def test_a_short_notice_repeats_only_one_with_the_same_title(
     assert checked(notice.format("Moved"), "http://b.test/2") == ("duplicate", "http://a.test/1")
 
 
+DATA = {
+    "JSON": "<script id=__NEXT_DATA__ type='application/json'>{'id': '...'}</script>",
+    "state": "<script>window.__INITIAL_STATE__ = {'id': '...'}</script>",
+    "quoted state": '<script>\nvar state = JSON.parse(\'{"id": "..."}\')</script>',
+    "React": "<script>self.__next_f.push([1, '...'])</script>",
+    "Nuxt": "<script>window.__NUXT__=(function(a,b){return {id: '...'}}(1,2))</script>",
+    "Inertia": "<div data-page='{...}'></div>",
+}
+
+
+@pytest.mark.parametrize("data", DATA)
 def test_pages_drawn_by_a_script_are_told_apart_by_their_data(
-    checked: Callable[..., object],
+    checked: Callable[..., object], data: str
 ) -> None:
     """All that a crawler without a browser sees of them is one and the same notice."""
     for number in range(3):
         shell = (
             "<html><title>App</title><body><noscript>Enable JavaScript.</noscript>"
-            "<p>Loading</p><script id=__NEXT_DATA__ type='application/json'>"
-            f"{{'id': '{article(number)}'}}</script></body></html>"
+            f"<p>Loading</p>{DATA[data].replace('...', article(number))}</body></html>"
         )
         assert checked(shell, f"http://app.test/{number}")[0] == "unique"
+
+
+def test_a_page_that_shows_nothing_repeats_none_of_the_same_program(
+    checked: Callable[..., object],
+) -> None:
+    """Its address is all that tells such pages apart."""
+    shell = "<html><body><div id=app></div><script>env = {'api': 'http://api.test'}</script>"
+    for number in range(2):
+        assert checked(shell, f"http://app.test/{number}")[0] == "skipped"
 
 
 def test_pages_of_a_gallery_are_told_apart_by_their_images(
