@@ -1,6 +1,7 @@
 """Finds the main text of a page: the lines that are likely to be of it."""
 
 import re
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -129,18 +130,21 @@ def shown_text(page: Page) -> str:
         lengths = np.array(list(map(len, texts)))
         own = np.where(2 * np.array(page.linked) > lengths, 0, measures(page.shown).sizes)
         gone = _believed(roles[: len(texts)], own)
-    names = [_name(image) for image in page.images]
     stays = (roles & gone == 0).tolist()
-    texts = [text for text, stay in zip([*texts, *names], stays, strict=True) if stay]
-    size = measures("\n".join(texts)).sizes.sum() if texts else 0
-    if size < THIN_BYTES:
-        texts += [single_spaced(el.text or "") for el in page.scripts if _is_json(el)]
-    # A page that shows nothing repeats none, although all have the settings of one program.
-    if MIN_LINE <= size < THIN_BYTES:
-        values = [el.text or "" for el in page.scripts if not _is_json(el)]
-        texts += [single_spaced(value) for value in values if _STATE.match(value)]
-        values = [value for el in page.elements for value in el.values()]
-        texts += [single_spaced(value) for value in values if value.startswith(("{", "["))]
+    names = map(_name, compress(page.images, stays[len(texts) :]))
+    texts = [*compress(texts, stays)]
+    # A page that shows nothing repeats none, because all pages of a program have the same trackers
+    # and settings.
+    shows = measures("\n".join(texts)).sizes.sum() >= MIN_LINE
+    texts += [name for name in names if shows or _is_picture(name)]
+    if measures("\n".join(texts)).sizes.sum() < THIN_BYTES:
+        scripts = [(el.text or "", _is_json(el)) for el in page.scripts]
+        texts += [single_spaced(text) for text, is_json in scripts if is_json]
+        if shows:
+            states = [text for text, is_json in scripts if not is_json and _STATE.match(text)]
+            values = [value for el in page.elements for value in el.values()]
+            states += [value for value in values if value.startswith(("{", "["))]
+            texts += map(single_spaced, states)
     return "\n".join(filter(None, texts))
 
 
@@ -149,7 +153,11 @@ def _name(image: Element) -> str:
     address = next(filter(None, map(image.get, _SOURCES)), "")
     path, mark, query = address.partition("?")
     name: str = path.rpartition("/")[2]
-    return name if name.lower().endswith(_PICTURES) else name + mark + query
+    return name if _is_picture(name) else name + mark + query
+
+
+def _is_picture(name: str) -> bool:
+    return name.lower().endswith(_PICTURES)
 
 
 def _is_json(script: Element) -> bool:

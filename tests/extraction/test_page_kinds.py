@@ -132,11 +132,19 @@ def test_pages_drawn_by_a_script_are_told_apart_by_their_data(
         assert checked(shell, f"http://app.test/{number}")[0] == "unique"
 
 
-def test_a_page_that_shows_nothing_repeats_none_of_the_same_program(
-    checked: Callable[..., object],
+SHARED = {
+    "settings": "<script>settings = {'api': 'http://api.test', 'language': 'en'}</script>",
+    "pixel": "<noscript><img src='//t.test/tr?id=123456&ev=PageView'></noscript>",
+    "frame": "<noscript><iframe src='//t.test/ns.html?id=GTM-12345'></iframe></noscript>",
+}
+
+
+@pytest.mark.parametrize("shared", SHARED)
+def test_a_page_that_shows_nothing_repeats_none_of_its_program(
+    checked: Callable[..., object], shared: str
 ) -> None:
     """Its address is all that tells such pages apart."""
-    shell = "<html><body><div id=app></div><script>env = {'api': 'http://api.test'}</script>"
+    shell = f"<html><title>App</title><body><div id=app></div>{SHARED[shared]}"
     for number in range(2):
         assert checked(shell, f"http://app.test/{number}")[0] == "skipped"
 
@@ -168,8 +176,8 @@ def test_images_are_known_by_the_file_that_they_will_show(
 ) -> None:
     """Lazy images, and those that a program makes, have one source and one name of a file."""
     for number in range(3):
-        photo = IMAGES[image].format(number)
-        gallery = f"<html><title>Photos</title><body><p>A photo.</p>{photo}</body></html>"
+        photo = f"<p>A photo from our journey.</p>{IMAGES[image].format(number)}"
+        gallery = f"<html><title>Photos</title><body>{photo}</body></html>"
         assert checked(gallery, f"http://a.test/{number}")[0] == "unique"
 
 
@@ -185,7 +193,7 @@ def test_pages_are_told_apart_by_what_they_embed(
 ) -> None:
     """A player is all that the pages of some collections show."""
     for number in range(3):
-        player = f"<p>The player is loading.</p><{embedded.format(number)}>"
+        player = f"<p>The player will load shortly.</p><{embedded.format(number)}>"
         watched = f"<html><title>Films</title><body>{player}</body></html>"
         assert checked(watched, f"http://a.test/{number}")[0] == "unique"
 
