@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scrapy_simhash.fingerprint.normalisation import fold, normalise
+from scrapy_simhash.fingerprint.normalisation import LONGEST, fold, normalise
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,9 @@ class FeatureSpec:
             # Deferred, like all that the default recipe does not need.
             from scrapy_simhash.fingerprint.segmentation import keyword_extractor
 
-            return dict(keyword_extractor().extract_tags(text, self.n, withWeight=True))
+            # Bounded as in normalise(), because jieba takes seconds for a million characters.
+            tags = keyword_extractor().extract_tags(text[:LONGEST], self.n, withWeight=True)
+            return dict(tags)
         if self.kind == "words":
             from scrapy_simhash.fingerprint.segmentation import segment
 

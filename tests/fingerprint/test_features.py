@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.fingerprint.features import FeatureSpec, ngrams, shingles
+from scrapy_simhash.fingerprint.normalisation import LONGEST
 
 
 @pytest.mark.parametrize(
@@ -45,3 +46,8 @@ def test_ngrams_cover_the_text(text: str, n: int) -> None:
     assert [tuple(shingle.split(" ")) for shingle in shingles(list("x" * len(text)), n)] == [
         ("x",) * min(n, len(text)) for _ in grams
     ]
+
+
+def test_keywords_beyond_the_longest_text_do_not_count() -> None:
+    """Jieba takes seconds for a million characters, and a page may have four times as many."""
+    assert FeatureSpec("keywords", 20).of(" " * LONGEST + "北京清华大学") == {}
