@@ -1,5 +1,6 @@
 """A page as lines of text in document order, from one parse and one pass over the tree."""
 
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -24,6 +25,7 @@ _MAX_EMPTY_HEADINGS = 9
 _MAX_LABELS = 10
 _MAX_LABEL = 40  # bytes
 _MAX_EMBEDDED = 100
+_MAX_OPEN_DRAWINGS = 30
 _MOST_BEFORE_TITLE = 1000  # elements among which one of the class "title" is looked for
 # Characters that lxml reads but does not take; they become spaces.
 _NOT_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF), " ")
@@ -179,6 +181,7 @@ def read_page(html: str | bytes) -> Page:
     for template in body.iter("template"):
         if template.get("shadowrootmode"):
             template.tag = "div"
+    _close_drawings(body)
     for el in islice(body.iter("iframe", "embed", "object", "video", "audio"), _MAX_EMBEDDED):
         first = el.find("source")
         address = el.get("data-src") or el.get("src") or el.get("data")
@@ -196,6 +199,25 @@ def read_page(html: str | bytes) -> Page:
     page.elements = [*islice(body.iter(), MAX_ELEMENTS)]
     _read_lines(page)
     return page
+
+
+def _close_drawings(body: Element) -> None:
+    """Make elements of a page of the drawings and formulas that were left open.
+
+    HTML ends them in a browser; in this parser all that comes after them stands in them.
+    """
+    drawings = body.iter("svg", "math")
+    left = _MAX_OPEN_DRAWINGS
+    for el in drawings:
+        first = next(el.iter("p", "div", "h1", "h2", "ul", "table", "foreignobject"), None)
+        if first is None:
+            # Nor is there any in the drawings in it; to look at them again is quadratic work.
+            deque(zip(islice(el.iter("svg", "math"), 1, None), drawings, strict=False), 0)
+        elif first.tag != "foreignobject":
+            el.tag = "div"
+            left -= 1
+            if not left:
+                break
 
 
 def _read_lines(page: Page) -> None:

@@ -89,6 +89,14 @@ def test_the_shadow_tree_that_a_server_renders_is_read() -> None:
     assert extract(f"<html><body>{shadow}{unseen}</body></html>").shown == article(1)
 
 
+@pytest.mark.parametrize("drawing", ["<svg><path d=M0>", "<svg><g><svg>", "<math><mi>"])
+def test_a_drawing_that_is_left_open_loses_no_text(drawing: str) -> None:
+    """A browser ends it at the next paragraph; a label in HTML is no paragraph of the page."""
+    label = "<svg><foreignObject><p>A label</p></foreignObject></svg>"
+    page = f"<body><svg><svg><path/></svg></svg>{label}{drawing}<p>{article(1)}</p></body>"
+    assert extract(page).shown == article(1)
+
+
 def test_a_map_that_is_left_open_loses_no_text() -> None:
     """The areas of a map have no text, and browsers show all else that stands in it."""
     page = f"<body><p>Choose a <map name=m><area alt=x href=/x> town.</p><p>{article(1)}</p></body>"
