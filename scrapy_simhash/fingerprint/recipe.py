@@ -25,8 +25,8 @@ _NARROW_DISTANCE = 3  # what four slices find every pair within
 _VERSIONS = {
     **dict.fromkeys(("simhash", "karp-rabin"), 1),
     **dict.fromkeys(("characters", "words", "keywords", "pypi"), 1),
-    "main": 6,
-    "text": 2,
+    "main": 7,
+    "text": 3,
     "facts": 5,
 }
 
