@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +151,12 @@ def test_reading_the_settings_opens_no_index(tmp_path: Path) -> None:
     ("name", "value"),
     [
         ("REDIS_URL", "redis://[s3cret"),
+        pytest.param(
+            *("REDIS_URL", "redis://[s3cret]@h/0"),
+            marks=pytest.mark.skipif(
+                sys.version_info < (3, 11, 4), reason="this Python takes it for the name of a user"
+            ),
+        ),
         ("REDIS_URL", "redis://user:s3cret\u2100@h/0"),
         ("REDIS_URL", "redis://user:12#s3cret@h:1/0"),
         ("REDIS_URL", "redis://user:12?s3cret@h:1/0"),

@@ -155,6 +155,8 @@ def main() -> int:
     done, of_archive = crawl("newsroom", "archive")
     drops = {dropped: original for dropped, original, *_ in done.drops}
     verdict = judge(site, drops, set(done.delivered))
+    old, new = ("red", "green") if colour else ("[-so-]", "{+so+}")
+    print(f"Under each drop: why, and the text of the kept page {old}, of the dropped one {new}\n")
     print(*table(site, done.drops, colour), "", *summary(done.stats), "", sep="\n")
     print(*spared(Archive(), of_archive), "", sep="\n")
     for mistake in verdict.mistakes[:20]:

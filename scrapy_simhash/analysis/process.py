@@ -27,7 +27,8 @@ AHEAD = 2
 # Bytes of the socket's buffer, so that a page ahead goes into it at once; a system may allow fewer.
 SOCKET_BYTES = 1 << 20
 
-# The folder of the crawl, which -c puts first, may have modules named like those of Python.
+# The folder of the crawl is "" in sys.path, and -c puts it first. It goes to the end, because
+# modules in it may have names of Python's own.
 _PROGRAM = (
     "import sys; sys.path.sort(key=''.__eq__); "
     "from scrapy_simhash.analysis.worker import main; main()"
@@ -91,7 +92,7 @@ class WorkerProcess(asyncio.Protocol):
                     "OPENBLAS_NUM_THREADS": "1",
                     **os.environ,
                     # An extractor given by import path must be found where the crawl finds it.
-                    # A Path in there is passed over by Python, too.
+                    # Python passes over a Path in sys.path, too.
                     "PYTHONPATH": os.pathsep.join(p or "." for p in sys.path if isinstance(p, str)),
                 },
                 # Ctrl-C at the terminal is for the crawl, which ends the child when it is done.

@@ -69,7 +69,7 @@ class SimhashCommand(ScrapyCommand):
         from scrapy_simhash.settings import refuse_unknown
 
         for name in ("stdin", "stdout", "stderr"):
-            # Of a stream that was closed, as with ">&-", Python has None.
+            # Python has None for a stream that was closed, as with ">&-".
             if getattr(sys, name) is None:
                 setattr(sys, name, open(os.devnull, "r+"))  # noqa: PTH123, SIM115
         try:

@@ -26,9 +26,10 @@ THIN_BYTES = 150
 THIN_BYTES_OF_MUCH = 450
 THIN_SHARE = 0.1
 
-# Where an image comes from. Before its script has run, a lazy one has the same "src" as all others.
+# These attributes name the file of an image. Before a script has run, the "src" of a lazy one is
+# that of all others.
 _SOURCES = ("data-src", "data-original", "data-lazy-src", "data-srcset", "src", "srcset")
-# Other names are those of programs, such as thumb.php?id=7: their query may be all that differs.
+# A file of another name is a program, such as thumb.php?id=7: its query may be all that differs.
 _PICTURES = (".avif", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp")
 # A script that begins with data: window.__INITIAL_STATE__ = {..., self.__next_f.push([..., or, as
 # Nuxt has it, window.__NUXT__=(function(a,b){return {...

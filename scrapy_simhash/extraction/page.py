@@ -1,6 +1,5 @@
 """A page as lines of text in document order, from one parse and one pass over the tree."""
 
-from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -211,8 +210,9 @@ def _close_drawings(body: Element) -> None:
     for el in drawings:
         first = next(el.iter("p", "div", "h1", "h2", "ul", "table", "foreignobject"), None)
         if first is None:
-            # Nor is there any in the drawings in it; to look at them again is quadratic work.
-            deque(zip(islice(el.iter("svg", "math"), 1, None), drawings, strict=False), 0)
+            # The drawings in it have none either; to look at them again is quadratic work.
+            for _ in islice(el.iter("svg", "math"), 1, None):
+                next(drawings)
         elif first.tag != "foreignobject":
             el.tag = "div"
             left -= 1

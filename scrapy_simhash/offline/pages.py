@@ -143,7 +143,7 @@ def _warc(path: Path, file: IO[bytes]) -> Iterator[SavedPage]:
     with suppress(ImportError, AttributeError):
         from brotli import Decompressor
 
-        # As warcio uses it, which knows the package "brotlipy" only and fails at a page otherwise.
+        # warcio knows the package "brotlipy" only, and fails at a page with any other.
         members = {"decompress": Decompressor.process, "unused_data": None}
         BufferedReader.DECOMPRESSORS["br"] = type("Brotli", (Decompressor,), members)
     try:

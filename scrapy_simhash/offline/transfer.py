@@ -127,7 +127,8 @@ def read_foreign(
                 raise FileError(f"{where}: there is no {name!r}; there are {there}")
         given = row[fingerprint]
         try:
-            # A fraction has lost the last bits, as tables make of whole numbers beside empty cells.
+            # A fraction is refused, because it has lost the last bits. Tables make one of a whole
+            # number beside empty cells.
             value = given if type(given) is int else int(given, base)
             if -(1 << recipe.bits - 1) <= value < 0:
                 value += 1 << recipe.bits
@@ -138,7 +139,7 @@ def read_foreign(
                 f"{where}: {given!r:.80} is no {kind} number of {recipe.bits} bits"
             ) from None
         try:
-            # As a crawl names it, which else would take the page for a copy of itself.
+            # The key is that of a crawl, which would else take the page for a copy of itself.
             own = key_of(str(row[key]))
         except ValueError as error:
             raise FileError(f"{where}: {row[key]!r:.200} is no address ({error})") from None

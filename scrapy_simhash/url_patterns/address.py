@@ -143,7 +143,7 @@ def plain(value: str) -> str:
     """Return a name or value in the one form that it has in signatures, escaped."""
     if not _UNSAFE.search(value):
         return value
-    # As bytes, which need not be UTF-8; a lone surrogate has none.
+    # A value is taken as bytes, because it need not be UTF-8. A lone surrogate has no bytes.
     return quote(unquote_to_bytes(value.replace("+", " ").encode("utf-8", "replace")), safe=_SAFE)
 
 

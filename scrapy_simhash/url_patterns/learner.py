@@ -104,7 +104,8 @@ class Learner:
         # The less is known, the more is fetched; a host whose patterns held is trusted sooner.
         doubt = min((1 - bound) / 2, 1 - lower_bound(table.right, table.tried))
         chance = max(self._share, doubt)
-        # Not of the parts, in which the ends of deep paths and addresses in values are left out.
+        # The whole address is hashed, because its parts lack addresses in values and the ends of
+        # deep paths.
         digest = xxhash.xxh64_intdigest(page_key(url).encode())
         spared = digest / 2**64 >= chance
         return Forecast(url, address.host, row, bound, chance, spared, digest)
