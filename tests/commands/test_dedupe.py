@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import brotli
 import pytest
 
 from scrapy_simhash.index import open_existing
@@ -134,7 +135,6 @@ def test_archive_with_what_is_no_address_is_read_to_its_end(tmp_path: Path) -> N
 
 def test_pages_that_brotli_packed_are_read(tmp_path: Path) -> None:
     pytest.importorskip("warcio")
-    brotli = pytest.importorskip("brotli")
     path, packed = tmp_path / "crawl.warc", "text/html\r\nContent-Encoding: br"
     path.write_bytes(
         warc_record("http://a.example/1", html(ONE))
