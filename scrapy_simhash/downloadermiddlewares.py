@@ -1,5 +1,142 @@
-"""The downloader middleware, under the name by which settings place it."""
+"""The downloader middleware: each response gets its verdict, and a near-duplicate its due."""
 
-from scrapy_simhash.crawl.pages import NearDuplicateDownloaderMiddleware
+from __future__ import annotations
 
-__all__ = ["NearDuplicateDownloaderMiddleware"]
+import logging
+from typing import TYPE_CHECKING
+
+from scrapy import Request, Spider
+from scrapy import signals as scrapy_signals
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+
+from scrapy_simhash import signals
+from scrapy_simhash.crawl import filter_of
+from scrapy_simhash.crawl.requests import ADOPTED, ORDERS
+from scrapy_simhash.exceptions import NearDuplicatePage, SettingError
+from scrapy_simhash.pipelines import NearDuplicatePipeline
+from scrapy_simhash.settings import ACTIONS, Action, one_of
+from scrapy_simhash.spidermiddlewares import NearDuplicateSpiderMiddleware
+
+if TYPE_CHECKING:
+    from scrapy_simhash.core.verdict import Verdict
+
+logger = logging.getLogger(__name__)
+
+FLAG = "near-duplicate"
+
+
+class NearDuplicateDownloaderMiddleware:
+    """Drops, or marks, pages that repeat one that was crawled before."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._filter = filter_of(crawler)
+        self._known_meta = {*ORDERS, ADOPTED}
+        crawler.signals.connect(self._spider_opened, signal=scrapy_signals.spider_opened)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> NearDuplicateDownloaderMiddleware:
+        """Make the middleware of a crawl."""
+        return cls(crawler)
+
+    def _spider_opened(self, spider: Spider) -> None:
+        if self._crawler.get_spider_middleware(NearDuplicateSpiderMiddleware) is None:
+            self._warn(
+                "SPIDER_MIDDLEWARES: NearDuplicateSpiderMiddleware is missing. No page counts as"
+                " delivered, so copies are crawled again. Use ADDONS, which places all components."
+            )
+        if self._crawler.get_item_pipeline(NearDuplicatePipeline) is None:
+            self._warn(
+                "ITEM_PIPELINES: NearDuplicatePipeline is missing. A job that is stopped loses the"
+                " copies that wait. Use ADDONS, which places all components."
+            )
+
+    def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        """Let a request pass, or spare it.
+
+        Raises:
+            SparedPage: its address tells that its page will be a copy; see SIMHASH_SPARE.
+        """
+        self._filter.sparing.before_download(request)
+
+    async def process_response(
+        self, request: Request, response: Response, spider: Spider | None = None
+    ) -> Response:
+        """Return the response, with the verdict in its meta.
+
+        Raises:
+            NearDuplicatePage: it repeats another page and the action is ``drop``.
+        """
+        action = self._action_of(request)
+        verdict = await self._filter.judge(request, response, action)
+        # A fresh dict each time: requests that copy a response's meta share what is inside. A
+        # middleware before this one may have given the response another request.
+        page = _as_meta(verdict)
+        for asked in (request, response.request or request):
+            asked.meta["simhash"] = page
+        if verdict.kind == "duplicate":
+            if action == "drop" and (tab := request.meta.get("playwright_page")) is not None:
+                # The spider, which would close it, does not see it; when too many pages of
+                # scrapy-playwright are open, the crawl stands still.
+                await tab.close()
+            self._act(verdict, action, request, response)
+        return response
+
+    def _action_of(self, request: Request) -> Action:
+        """Return what becomes of a copy; what is misspelt in the meta gets one warning."""
+        for name in request.meta:
+            if str(name).startswith("simhash_") and name not in self._known_meta:
+                self._known_meta.add(name)
+                self._warn(
+                    f'meta["{name}"]: there is no such key; there are dont_simhash, '
+                    + ", ".join(ORDERS)
+                )
+        if "simhash_action" not in request.meta:
+            return self._filter.settings.action
+        try:
+            return one_of(request.meta["simhash_action"], ACTIONS, 'meta["simhash_action"]')
+        except SettingError as error:
+            # No page may be lost by a misspelt word.
+            if str(error) not in self._known_meta:
+                self._known_meta.add(str(error))
+                self._warn(f"{error}; such pages are flagged only")
+            return "flag"
+
+    def _warn(self, message: str) -> None:
+        logger.warning("%s", message, extra={"spider": self._crawler.spider})
+
+    def _act(self, verdict: Verdict, action: Action, request: Request, response: Response) -> None:
+        original, spider = verdict.matches[0], self._crawler.spider
+        logger.debug(
+            "%s repeats %s (distance %d, %s, action %s)",
+            response.url,
+            original.key,
+            original.distance,
+            verdict.reason,
+            action,
+            extra={"spider": spider},
+        )
+        self._crawler.signals.send_catch_log(
+            signals.near_duplicate,
+            verdict=verdict,
+            request=request,
+            response=response,
+            spider=spider,
+        )
+        response.flags.append(FLAG)
+        if action == "follow":
+            request.meta["simhash"]["follow"] = True
+        elif action == "drop":
+            raise NearDuplicatePage(verdict.key, original.key, original.distance)
+
+
+def _as_meta(verdict: Verdict) -> dict[str, str | int | bool | None]:
+    return {
+        "verdict": verdict.kind,
+        "key": verdict.key,
+        "original": verdict.original,
+        "distance": verdict.distance,
+        "reason": verdict.reason,
+        "fingerprint": str(verdict.fingerprint) if verdict.fingerprint else None,
+    }

@@ -1,5 +1,175 @@
-"""The item pipeline, under the name by which settings place it."""
+"""The item pipeline: it drops items whose own text or HTML repeats another."""
 
-from scrapy_simhash.crawl.items import NearDuplicatePipeline
+from __future__ import annotations
 
-__all__ = ["NearDuplicatePipeline"]
+import asyncio
+import time
+from collections.abc import Awaitable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from itemadapter import ItemAdapter
+from scrapy import Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+from scrapy.utils.defer import deferred_from_coro
+
+from scrapy_simhash.crawl import filter_of
+from scrapy_simhash.exceptions import NearDuplicateItem
+from scrapy_simhash.keys import key_of
+
+if TYPE_CHECKING:
+    from scrapy_simhash.core.analysis import Body
+    from scrapy_simhash.core.verdict import Verdict
+
+# How long an item waits before it looks again whether the original that it repeats was stored:
+# most originals are in a moment, and those that are not would be asked about all the time.
+FIRST_SECONDS, LAST_SECONDS, LONGER = 0.2, 2.0, 1.5
+
+
+class _Claimed(NamedTuple):
+    key: str
+    item: Any
+    response: Response | None
+
+
+class NearDuplicatePipeline:
+    """Drops items whose text repeats an item or page seen before.
+
+    An item becomes an original when it has passed the pipelines after this one. An item that
+    repeats the page it comes from, or has its key, has had its verdict and passes.
+
+    Without SIMHASH_ITEM_TEXT_FIELD and SIMHASH_ITEM_HTML_FIELD it has no ``process_item``, and
+    items pass it by. It is there in any case, because Scrapy tells pipelines alone that the last
+    item is done while the queue is still open.
+
+    Attributes:
+        process_item: a coroutine function that returns an item, or raises NearDuplicateItem.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._filter = filter_of(crawler)
+        # Items on their way through the pipelines after this one.
+        self._claimed: list[_Claimed] = []
+        if self._filter.settings.has_items:
+            self.process_item = self._let_through
+            for signal in (signals.item_scraped, signals.item_dropped, signals.item_error):
+                crawler.signals.connect(self._item_ended, signal=signal)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> NearDuplicatePipeline:
+        """Make the pipeline of a crawl."""
+        return cls(crawler)
+
+    def close_spider(self, spider: Spider | None = None) -> Awaitable[Any]:
+        """Settle all pages; put the copies that wait into the queue."""
+        saved = self._filter.end()
+        if hasattr(self._crawler.engine, "close_spider_async"):
+            return saved
+        return deferred_from_coro(saved)  # Scrapy 2.13
+
+    async def _let_through(self, item: Any, spider: Spider | None = None) -> Any:
+        response = self._filter.passing.enter(item)
+        self._end_those_of(response)
+        try:
+            return await self._judged(item, response)
+        finally:
+            self._filter.passing.leave(response)
+
+    async def _judged(self, item: Any, response: Response | None) -> Any:
+        progress, counts = self._filter.progress, self._filter.counts
+        page = self._page(response)
+        if (key := self._key(item)) is None:
+            counts["items_skipped"] += 1
+            counts["items_skipped/no_key"] += 1
+            return item
+        if (body := self._body(item)) is None:
+            counts["items_skipped"] += 1
+            counts["items_skipped/no_text"] += 1
+            return item
+        if key in progress:
+            return item
+        verdict = await self._verdict(key, body, page)
+        if page is not None and verdict.original == page:
+            return item
+        self._filter.summary.item(verdict)
+        if verdict.kind == "skipped":
+            counts["items_skipped"] += 1
+        elif verdict.kind != "duplicate":
+            counts["items_kept"] += 1
+            progress.begin(key)
+            self._claimed.append(_Claimed(key, item, response))
+        elif self._filter.settings.action == "flag":
+            counts["items_flagged"] += 1
+        else:
+            counts["items_dropped"] += 1
+            original = verdict.matches[0]
+            raise NearDuplicateItem(key, original.key, original.distance)
+        return item
+
+    async def _verdict(self, key: str, body: Body, page: str | None) -> Verdict:
+        analysis = await self._filter.analyse(body, key, key)
+        patience = time.monotonic() + self._filter.settings.lease
+        pause = FIRST_SECONDS
+        while True:
+            verdict = await self._filter.claim(analysis, key, key)
+            # An item cannot be crawled again, so it waits until its original is stored or lost;
+            # its own page would wait for it.
+            if not verdict.provisional or verdict.original == page:
+                return verdict
+            if time.monotonic() > patience:
+                return replace(verdict, kind="skipped", reason="timeout", matches=())
+            await asyncio.sleep(pause)
+            pause = min(pause * LONGER, LAST_SECONDS)
+
+    def _page(self, response: Response | None) -> str | None:
+        """Return the key of a response's page, if it is in progress."""
+        delivery = self._filter.deliveries.get(response) if response is not None else None
+        if delivery is None or delivery.key is None or delivery.key not in self._filter.progress:
+            return None
+        return delivery.key
+
+    def _key(self, item: Any) -> str | None:
+        if not ItemAdapter.is_item(item):
+            return None
+        value = ItemAdapter(item).get(self._filter.settings.item_key_field)
+        if not value:
+            return None
+        try:
+            return key_of(str(value))
+        except ValueError:  # no address at all, such as http://[
+            return None
+
+    def _body(self, item: Any) -> Body | None:
+        from scrapy_simhash.core.analysis import Body, text_body  # heavy
+
+        settings, adapter = self._filter.settings, ItemAdapter(item)
+        if settings.item_text_field and (text := adapter.get(settings.item_text_field)):
+            return text_body(str(text))
+        if settings.item_html_field and (html := adapter.get(settings.item_html_field)):
+            if isinstance(html, bytes):  # such as the body of a response
+                return Body(html)
+            return Body(str(html).encode("utf-8", "replace"), "utf-8")
+        return None
+
+    def _item_ended(self, item: Any, response: object, signal: object) -> None:
+        self._filter.passing.end(item, response)
+        # A pipeline may have changed the key of the item, or made another item with the same key.
+        own, claims = self._key(item), self._claimed
+        same = [claim for claim in claims if claim.item is item]
+        same = same or [claim for claim in claims if claim.key == own]
+        for claim in same[:1]:
+            self._end(claim, failed=signal is signals.item_error)
+        self._end_those_of(response)
+
+    def _end_those_of(self, response: object) -> None:
+        """End the claims of a response of which another item, or None, was made."""
+        if self._filter.passing.all_have_ended(response):
+            # One that failed is its own.
+            for claim in [claim for claim in self._claimed if claim.response is response]:
+                self._end(claim, failed=False)
+
+    def _end(self, claim: _Claimed, *, failed: bool) -> None:
+        self._claimed = [other for other in self._claimed if other is not claim]
+        self._filter.progress.end(claim.key, failed=failed)

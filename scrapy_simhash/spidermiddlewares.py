@@ -1,5 +1,81 @@
-"""The spider middleware, under the name by which settings place it."""
+"""The spider middleware: callbacks and items tell when a page is delivered, or that it failed."""
 
-from scrapy_simhash.crawl.outputs import NearDuplicateSpiderMiddleware
+from __future__ import annotations
 
-__all__ = ["NearDuplicateSpiderMiddleware"]
+from collections.abc import AsyncIterator
+from typing import Any
+from weakref import WeakSet
+
+from scrapy import Request, Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+
+from scrapy_simhash.crawl import filter_of
+from scrapy_simhash.crawl.progress import Delivery
+from scrapy_simhash.crawl.requests import request_key
+
+
+class NearDuplicateSpiderMiddleware:
+    """Confirms pages whose callback and items are done, releases those that failed."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._filter = filter_of(crawler)
+        self._ended: WeakSet[Response] = WeakSet()
+        for signal in (signals.item_scraped, signals.item_dropped, signals.item_error):
+            crawler.signals.connect(self._item_ended, signal=signal)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> NearDuplicateSpiderMiddleware:
+        """Make the middleware of a crawl."""
+        return cls(crawler)
+
+    async def process_spider_output(
+        self, response: Response, result: AsyncIterator[Any], spider: Spider | None = None
+    ) -> AsyncIterator[Any]:
+        """Pass on what a callback yields; of a duplicate to be followed, only the requests."""
+        key, drops_items = self._delivery(response)
+        failed, asks_again = True, False
+        try:
+            async for output in result:
+                if isinstance(output, Request):
+                    # A callback that asks for its own page again, in spite of the dupefilter, has
+                    # not got it: it was told to wait, or to prove that it is no robot.
+                    if key is not None and output.dont_filter:
+                        asks_again = asks_again or request_key(output, output.url) == key
+                    output = self._filter.sparing.on_the_way(output)
+                    if output is None:
+                        continue
+                else:
+                    if drops_items:
+                        self._filter.counts["items_dropped"] += 1
+                        continue
+                    if key is not None and key in self._filter.progress:
+                        self._filter.progress.begin(key)
+                    if self._filter.settings.has_items:
+                        self._filter.passing.begin(output, response)
+                yield output
+            failed = asks_again
+        finally:
+            # Also when the crawl gives the callback up half-way.
+            self._end_callback(response, failed=failed)
+
+    def process_spider_exception(
+        self, response: Response, exception: Exception, spider: Spider | None = None
+    ) -> None:
+        """Release a page whose callback failed before it yielded anything."""
+        self._end_callback(response, failed=True)
+
+    def _end_callback(self, response: Response, *, failed: bool) -> None:
+        # A callback that fails half-way comes here twice: as output and as exception.
+        key = self._delivery(response).key
+        if key is not None and response not in self._ended:
+            self._ended.add(response)
+            self._filter.progress.end(key, failed=failed)
+
+    def _item_ended(self, item: object, response: Response | None, signal: object) -> None:
+        # An item of a start method or an errback has no response.
+        if isinstance(response, Response) and (key := self._delivery(response).key):
+            self._filter.progress.end(key, failed=signal is signals.item_error)
+
+    def _delivery(self, response: Response) -> Delivery:
+        return self._filter.deliveries.get(response, Delivery())

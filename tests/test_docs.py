@@ -19,11 +19,11 @@ from typing import get_args
 import pytest
 
 from scrapy_simhash import exceptions, signals
-from scrapy_simhash.analysis.page import SkipReason
 from scrapy_simhash.commands import SUBCOMMANDS, _load
+from scrapy_simhash.core.analysis import SkipReason
+from scrapy_simhash.core.verdict import Kind, Verdict
 from scrapy_simhash.crawl.filter import _DONE
-from scrapy_simhash.crawl.pages import _as_meta
-from scrapy_simhash.detector import Kind, Verdict
+from scrapy_simhash.downloadermiddlewares import _as_meta
 from scrapy_simhash.extraction.extractor import EXTRACTORS
 from scrapy_simhash.fingerprint.recipe import RECIPES
 from scrapy_simhash.fingerprint.rule import FAR, REASONS
@@ -105,10 +105,10 @@ def key_of_count(node: ast.AST) -> ast.AST | None:
 
 def counted() -> set[str]:
     """The stats that the code counts."""
-    names = {text_of(key_of_count(node)) for node in nodes("crawl/*.py")}
+    names = {text_of(key_of_count(node)) for node in [*nodes("crawl/*.py"), *nodes("*.py")]}
     names |= keys_in("crawl/filter.py", "_publish_counts") | set(_DONE.values())
     names |= keys_in("crawl/sparing.py", "stats")
-    names |= {f"outage/{name}" for name in keys_in("index/outage.py", "__init__")}
+    names |= {f"outage/{name}" for name in keys_in("core/breaker.py", "__init__")}
     found = {name for name in names if name}
     found |= set(get_args(Kind))
     found |= {f"skipped/{reason}" for reason in get_args(SkipReason)}

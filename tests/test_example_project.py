@@ -85,7 +85,7 @@ def test_planted_pages_are_near_and_all_others_are_far(site: Any) -> None:
     """The plan is sound: pages of a cluster are near and alike, others are far or differ."""
     from example.demo import html
 
-    from scrapy_simhash.analysis.page import analyse_html
+    from scrapy_simhash.core.analysis import analyse_html
     from scrapy_simhash.fingerprint.recipe import named_recipe
     from scrapy_simhash.fingerprint.rule import Rule
     from scrapy_simhash.fingerprint.simhash import hamming_distance

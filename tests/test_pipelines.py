@@ -13,8 +13,8 @@ import pytest
 from scrapy import Request, Spider
 from scrapy.exceptions import DropItem
 
+from scrapy_simhash import pipelines
 from scrapy_simhash.crawl import filter_of
-from scrapy_simhash.crawl import items as items_module
 from scrapy_simhash.index import open_existing
 from tests.crawl.spiders import TEXT, Items
 from tests.pages import article, edited, html
@@ -130,7 +130,7 @@ def test_item_that_waits_for_its_original_asks_less_and_less(
             await asked_often.wait()
             return item
 
-    monkeypatch.setattr(items_module, "asyncio", SimpleNamespace(sleep=note))
+    monkeypatch.setattr(pipelines, "asyncio", SimpleNamespace(sleep=note))
     items = [{"url": f"http://{host}.example/1", "text": article(1)} for host in "ab"]
     settings = {**TEXT, "ITEM_PIPELINES": {Storage: 300}}
     crawled = crawl(Items, settings=settings, site=site, items=items)

@@ -42,7 +42,7 @@ def test_settings_from_the_command_line_are_text() -> None:
     [
         *((1, "main", 1), (2, "main", 2), (3, "main", 2), (16, "main", 2)),
         *((1, "trafilatura", 1), (2, "trafilatura", 2), (16, "trafilatura", 4)),
-        (2, "tests.analysis.test_pool.hostile", 2),
+        (2, "tests.core.test_pool.hostile", 2),
     ],
 )
 def test_processes_are_as_many_as_the_extractor_needs_and_the_cores_allow(

@@ -30,9 +30,9 @@ from scrapy.http import Headers, HtmlResponse, TextResponse
 from scrapy.responsetypes import responsetypes
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.analysis.page import PageAnalysis, SkipReason, analyse_text
 from scrapy_simhash.commands.chosen import add_shared_options, chosen_recipe
 from scrapy_simhash.commands.output import about, columns, has_colours, say, sentence, side_by_side
+from scrapy_simhash.core.analysis import PageAnalysis, SkipReason, analyse_text
 from scrapy_simhash.extraction.charset import decode_html
 from scrapy_simhash.extraction.extractor import Extraction, extract
 from scrapy_simhash.fingerprint.facts import Facts

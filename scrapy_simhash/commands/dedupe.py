@@ -25,10 +25,11 @@ from pathlib import Path
 
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.analysis.pool import analyse_all
 from scrapy_simhash.commands.chosen import add_shared_options, index_url
 from scrapy_simhash.commands.output import progress, say, whole_file
-from scrapy_simhash.detector import NearDuplicateDetector, spec_of
+from scrapy_simhash.core.detector import NearDuplicateDetector
+from scrapy_simhash.core.pool import analyse_all
+from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_index
 from scrapy_simhash.offline.dedupe import decide
 from scrapy_simhash.offline.pages import page_files, read_pages

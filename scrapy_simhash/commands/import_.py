@@ -27,7 +27,7 @@ from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.chosen import add_shared_options, chosen_recipe, index_url
 from scrapy_simhash.commands.output import progress, say
-from scrapy_simhash.detector import spec_of
+from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_index
 from scrapy_simhash.offline.transfer import check, read_entries, read_foreign
 from scrapy_simhash.report.words import count

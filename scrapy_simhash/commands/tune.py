@@ -25,10 +25,10 @@ from typing import IO
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.analysis.page import PageAnalysis
-from scrapy_simhash.analysis.pool import analyse_all
 from scrapy_simhash.commands.chosen import chosen_recipe
 from scrapy_simhash.commands.output import aligned, columns, has_colours, progress, say
+from scrapy_simhash.core.analysis import PageAnalysis
+from scrapy_simhash.core.pool import analyse_all
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.offline import tuning
 from scrapy_simhash.offline.pages import SavedPage, read_pages

@@ -21,23 +21,21 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 from w3lib.encoding import http_content_type_encoding
 
-from scrapy_simhash.analysis.page import Body, PageAnalysis, SkipReason
-from scrapy_simhash.analysis.pool import WorkerPool
-from scrapy_simhash.crawl.claims import Claims
+from scrapy_simhash.core.analysis import Body, PageAnalysis, SkipReason
+from scrapy_simhash.core.breaker import Breaker
+from scrapy_simhash.core.claims import Claims
+from scrapy_simhash.core.pool import WorkerPool
+from scrapy_simhash.core.verdict import Verdict, spec_of, verdict_of
 from scrapy_simhash.crawl.downloads import mark_downloads
-from scrapy_simhash.crawl.outputs import Delivery
-from scrapy_simhash.crawl.passing import PassingItems
-from scrapy_simhash.crawl.progress import Progress
+from scrapy_simhash.crawl.progress import Delivery, PassingItems, Progress
 from scrapy_simhash.crawl.requests import request_key, request_to_json
 from scrapy_simhash.crawl.slow_hosts import SlowHosts
 from scrapy_simhash.crawl.sparing import Sparing
 from scrapy_simhash.crawl.summary import Summary
 from scrapy_simhash.crawl.upkeep import Upkeep
-from scrapy_simhash.detector import Verdict, spec_of, verdict_of
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Arrival, StoreError
-from scrapy_simhash.index.outage import Outage
 from scrapy_simhash.keys import page_scope
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import Action, FilterSettings
@@ -62,7 +60,7 @@ class CrawlFilter:
         self.counts: Counter[str] = Counter()
         self.deliveries: WeakKeyDictionary[Response, Delivery] = WeakKeyDictionary()
         spider = crawler.spider or crawler.spidercls
-        self._index = open_outage(self.settings, spider.name or "")
+        self._index = open_breaker(self.settings, spider.name or "")
         self.progress = Progress()
         self.passing = PassingItems()
         self.summary = Summary(self.settings, self.counts)
@@ -270,14 +268,14 @@ class CrawlFilter:
         gc.unfreeze()
 
 
-def open_outage(settings: FilterSettings, spider: str) -> Outage:
+def open_breaker(settings: FilterSettings, spider: str) -> Breaker:
     """Open the index of a spider's crawl, or raise a SettingError that names SIMHASH_INDEX_URL."""
     url = settings.index_url
     spec = spec_of(settings.recipe, lease=settings.lease, spider=spider)
     # A file on this machine that cannot be opened now will not come by itself.
     may_come = not url.startswith(("memory:", "sqlite:"))
     try:
-        return Outage(
+        return Breaker(
             partial(open_index, url, spec),
             spec,
             pages=settings.outage_pages,

@@ -19,10 +19,10 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 
+from scrapy_simhash.core.breaker import Breaker
+from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.crawl.summary import Summary
-from scrapy_simhash.detector import Verdict
 from scrapy_simhash.exceptions import SparedPage
-from scrapy_simhash.index.outage import Outage
 from scrapy_simhash.keys import page_key
 from scrapy_simhash.report.dedup_log import host_of
 from scrapy_simhash.report.words import clipped, count, size
@@ -53,7 +53,7 @@ class Sparing:
 
     crawler: Crawler
     settings: FilterSettings
-    index: Outage
+    index: Breaker
     summary: Summary
     counts: Counter[str]
     queue: Callable[[Iterable[Request]], None]

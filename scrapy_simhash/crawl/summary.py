@@ -13,8 +13,8 @@ from dataclasses import replace
 from scrapy import Request
 from scrapy.http import Response
 
-from scrapy_simhash.detector import Verdict
-from scrapy_simhash.index.outage import Outage
+from scrapy_simhash.core.breaker import Breaker
+from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.report.dedup_log import CrawlStart, DedupLog, LogLine, SparedLine, host_of
 from scrapy_simhash.report.sums import Sums
 from scrapy_simhash.report.words import count, size
@@ -135,7 +135,7 @@ class Summary:
             self._said = time.monotonic()
         return is_due
 
-    def say_progress(self, index: Outage) -> None:
+    def say_progress(self, index: Breaker) -> None:
         """Write the line of a minute."""
         # It does not tell how many pages the index has: a large file takes seconds to count them.
         pages, counts = self._judged, self._counts

@@ -19,13 +19,13 @@ from typing import NamedTuple
 from scrapy import Request
 from scrapy.crawler import Crawler
 
-from scrapy_simhash.crawl.claims import Claims
+from scrapy_simhash.core.breaker import Breaker
+from scrapy_simhash.core.claims import Claims
+from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.crawl.copies import Copies
 from scrapy_simhash.crawl.progress import Progress
 from scrapy_simhash.crawl.requests import ADOPTED, request_from_json
-from scrapy_simhash.detector import Verdict
 from scrapy_simhash.index.contract import Orphan, Unsettled
-from scrapy_simhash.index.outage import Outage
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ class Upkeep:
     """Keeps a crawl and its index together."""
 
     crawler: Crawler
-    index: Outage
+    index: Breaker
     claims: Claims
     progress: Progress
     lease: float

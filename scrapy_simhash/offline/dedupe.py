@@ -3,8 +3,9 @@
 import itertools
 from collections.abc import Iterable, Iterator
 
-from scrapy_simhash.analysis.page import PageAnalysis
-from scrapy_simhash.detector import NearDuplicateDetector, Verdict
+from scrapy_simhash.core.analysis import PageAnalysis
+from scrapy_simhash.core.detector import NearDuplicateDetector
+from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.index.contract import Arrival
 from scrapy_simhash.keys import Scope, page_scope
 from scrapy_simhash.offline.pages import SavedPage

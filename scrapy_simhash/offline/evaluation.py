@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from random import Random
 from statistics import mean
 
-from scrapy_simhash.analysis.pool import analyse_all
+from scrapy_simhash.core.pool import analyse_all
 from scrapy_simhash.fingerprint.facts import Facts
 from scrapy_simhash.fingerprint.kinship import ONE_HOST, Kinship, kinship
 from scrapy_simhash.fingerprint.recipe import Recipe

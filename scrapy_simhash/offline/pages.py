@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from w3lib.encoding import http_content_type_encoding
 
-from scrapy_simhash.analysis.page import Body, text_body
+from scrapy_simhash.core.analysis import Body, text_body
 from scrapy_simhash.keys import key_of, page_key, plain_key
 from scrapy_simhash.offline.files import FileError, json_lines, unpacked, unpacked_name
 

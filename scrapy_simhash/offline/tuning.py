@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from scrapy_simhash.analysis.page import PageAnalysis
+from scrapy_simhash.core.analysis import PageAnalysis
 from scrapy_simhash.fingerprint.rule import Rule
 from scrapy_simhash.offline.pages import SavedPage
 from scrapy_simhash.offline.pairs import Numbers

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from scrapy_simhash.analysis.page import analyse_html
+from scrapy_simhash.core.analysis import analyse_html
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index

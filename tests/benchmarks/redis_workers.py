@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 from w3lib.url import canonicalize_url
 
-from scrapy_simhash.analysis.page import analyse_html
+from scrapy_simhash.core.analysis import analyse_html
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from tests.benchmarks.documents import DATA, lines_of
 from tests.benchmarks.redis_measuring import Table, need_redis

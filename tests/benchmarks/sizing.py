@@ -20,7 +20,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from scrapy_simhash.detector import spec_of
+from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.fingerprint.recipe import RECIPES
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from scrapy import Request, Spider
 
-from scrapy_simhash.analysis.page import analyse_html
-from scrapy_simhash.detector import spec_of
+from scrapy_simhash.core.analysis import analyse_html
+from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.fingerprint.rule import REASONS
 from scrapy_simhash.index import open_existing, open_index

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_simhash.detector import spec_of
+from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from scrapy import Request
 
-from scrapy_simhash.analysis.page import Body, analyse_body
+from scrapy_simhash.core.analysis import Body, analyse_body
+from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.requests import request_to_json
-from scrapy_simhash.detector import spec_of
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Arrival, Index

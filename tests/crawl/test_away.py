@@ -16,7 +16,7 @@ from scrapy import Request
 from scrapy.settings import Settings
 
 from scrapy_simhash.crawl import filter_of
-from scrapy_simhash.crawl.filter import open_outage
+from scrapy_simhash.crawl.filter import open_breaker
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.index.contract import Index, IndexSpec, StoreMismatch, StoreUnavailable
@@ -73,7 +73,7 @@ class Store:
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     store = Store(tmp_path / "far.sqlite")
     monkeypatch.setattr("scrapy_simhash.crawl.filter.open_index", store.open)
-    monkeypatch.setattr("scrapy_simhash.index.outage.PAUSE", 0.3)
+    monkeypatch.setattr("scrapy_simhash.core.breaker.PAUSE", 0.3)
     return store
 
 
@@ -169,7 +169,7 @@ def test_crawl_stops_if_told_so(crawl: Any, families: Any, store: Store) -> None
     assert crawled.stats["finish_reason"] == "simhash_unavailable"
     assert paths(crawled) == ["/0-0", "/1-0"]
     with pytest.raises(SettingError, match="SIMHASH_INDEX_URL: the store is away"):
-        open_outage(FilterSettings.from_settings(Settings(settings)), "pages")
+        open_breaker(FilterSettings.from_settings(Settings(settings)), "pages")
 
 
 def test_store_that_cannot_be_used_once_it_comes_ends_the_crawl(
@@ -184,7 +184,7 @@ def test_store_that_cannot_be_used_once_it_comes_ends_the_crawl(
     assert crawled.stats["finish_reason"] == "simhash_unavailable"
     assert "SIMHASH_INDEX_URL: made with another recipe" in caplog.text
     with pytest.raises(SettingError, match="SIMHASH_INDEX_URL: made with another recipe"):
-        open_outage(FilterSettings.from_settings(Settings(SETTINGS)), "pages")
+        open_breaker(FilterSettings.from_settings(Settings(SETTINGS)), "pages")
 
 
 def test_crawl_that_may_hold_no_more_lets_pages_through_unchecked(
@@ -202,7 +202,7 @@ def test_store_that_hangs_does_not_hold_up_the_event_loop(
     crawl: Any, families: Any, store: Store, monkeypatch: Any
 ) -> None:
     """Neither while pages come nor when the spider is idle nor at the end."""
-    monkeypatch.setattr("scrapy_simhash.index.outage.PAUSE", 0.0)
+    monkeypatch.setattr("scrapy_simhash.core.breaker.PAUSE", 0.0)
     worst = 0.0
 
     class Watched(InTurn):
@@ -239,7 +239,7 @@ needs_redis = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-serve
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[servers.RedisServer]:
     pytest.importorskip("redis")
-    monkeypatch.setattr("scrapy_simhash.index.outage.PAUSE", 0.3)
+    monkeypatch.setattr("scrapy_simhash.core.breaker.PAUSE", 0.3)
     with servers.redis_server("--appendonly yes", "--appendfsync always") as server:
         yield server
 

@@ -367,7 +367,7 @@ def test_store_that_fails_costs_no_page(
     for method in ("claim_all", "confirm", "release", "orphans", "unsettled"):
         monkeypatch.setattr(LocalIndex, method, unavailable)
     # On a busy machine, the crawl takes longer than the pause, and would be told twice.
-    monkeypatch.setattr("scrapy_simhash.index.outage.PAUSE", 60.0)
+    monkeypatch.setattr("scrapy_simhash.core.breaker.PAUSE", 60.0)
     crawled = crawl(Pages, site=twins, paths=["/first", "/second", "/other"])
     assert len(crawled.items) == crawled.stat("skipped/unavailable") == 3
     warnings = [r for r in caplog.records if r.levelno == logging.WARNING]
@@ -577,7 +577,7 @@ def test_page_that_hangs_costs_no_other_page_its_verdict(crawl: Any, twins: Any)
     settings = {
         "SIMHASH_PROCESSES": 1,
         "SIMHASH_TIMEOUT": 2,
-        "SIMHASH_EXTRACTOR": "tests.analysis.test_pool.hostile",
+        "SIMHASH_EXTRACTOR": "tests.core.test_pool.hostile",
     }
     crawled = crawl(
         Pages, settings=settings, site=twins, paths=["/hang", "/first", "/second", "/other"]

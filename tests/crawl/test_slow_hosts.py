@@ -67,7 +67,7 @@ def test_pages_of_a_host_that_times_out_are_delivered_without_an_analysis(
         **ONE_AT_A_TIME,
         "SIMHASH_PROCESSES": 1,
         "SIMHASH_TIMEOUT": 0.5,
-        "SIMHASH_EXTRACTOR": "tests.analysis.test_pool.hostile",
+        "SIMHASH_EXTRACTOR": "tests.core.test_pool.hostile",
     }
     start = time.monotonic()
     paths = [f"/{number}" for number in range(8)] + ["/9"]

@@ -14,9 +14,9 @@ from scrapy import Request
 from scrapy.http import Response
 from scrapy.settings import Settings
 
+from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.crawl import summary as summary_module
 from scrapy_simhash.crawl.summary import Summary
-from scrapy_simhash.detector import Verdict
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index.contract import Match
 from scrapy_simhash.report.dedup_log import LogLine, read_log

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from scrapy_simhash.detector import analyse_html
+from scrapy_simhash.core.analysis import analyse_html
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from scrapy_simhash.detector import NearDuplicateDetector, spec_of
+from scrapy_simhash.core.detector import NearDuplicateDetector
+from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.index import open_index
 from tests.pages import article

@@ -6,7 +6,8 @@ from contextlib import closing
 
 import pytest
 
-from scrapy_simhash.detector import NearDuplicateDetector, spec_of
+from scrapy_simhash.core.detector import NearDuplicateDetector
+from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.index import open_index
 

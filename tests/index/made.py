@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.fingerprint.blocks import Slices
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.contract import Arrival, Index, IndexSpec, Outcome, Ruling
-from scrapy_simhash.index.outage import Outage
 
 SLICES = Slices()
 BANDS = 24
@@ -63,8 +63,8 @@ def same_facts(key: str, facts: bytes, other: str, other_facts: bytes, distance:
 ORIGINAL, DUPLICATE, REVISIT = Outcome.ORIGINAL, Outcome.DUPLICATE, Outcome.REVISIT
 
 
-class Over(Outage, Index):
-    """An Outage that the contract's tests can look into: an operator's acts go to its store."""
+class Over(Breaker, Index):
+    """An Breaker that the contract's tests can look into: an operator's acts go to its store."""
 
     def query(self, *args: Any, **kwargs: Any) -> Any:
         found = self._opened().query(*args, **kwargs)

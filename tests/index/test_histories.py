@@ -253,7 +253,7 @@ def shown(matches):
 
 # Races.
 
-# An Outage is for one thread at a time.
+# An Breaker is for one thread at a time.
 an_index = pytest.mark.parametrize("store", ["memory", "sqlite", *REDIS], indirect=True)
 
 

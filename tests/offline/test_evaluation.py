@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.analysis.page import Body, text_body
+from scrapy_simhash.core.analysis import Body, text_body
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint, hamming_distance
 from scrapy_simhash.offline.datasets import Dataset, Pair, read_dataset

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.analysis.page import Body, text_body
+from scrapy_simhash.core.analysis import Body, text_body
 from scrapy_simhash.offline.files import FileError
 from scrapy_simhash.offline.pages import SavedPage, read_pages
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from scrapy_simhash.analysis.page import Body, PageAnalysis
+from scrapy_simhash.core.analysis import Body, PageAnalysis
 from scrapy_simhash.fingerprint.facts import Facts
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.offline.pages import SavedPage

@@ -19,7 +19,7 @@ from random import Random
 from urllib.parse import urljoin, urlsplit
 from zlib import crc32
 
-from scrapy_simhash.analysis.page import Body
+from scrapy_simhash.core.analysis import Body
 from scrapy_simhash.offline.datasets import Dataset, Pair
 from scrapy_simhash.offline.pages import SavedPage
 from tests.benchmarks.documents import MarkedPage, html_of, marks_of

@@ -10,7 +10,7 @@ from functools import cache
 
 import pytest
 
-from scrapy_simhash.analysis.page import Body, text_body
+from scrapy_simhash.core.analysis import Body, text_body
 from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.fingerprint.kinship import Kinship, kinship
 from scrapy_simhash.offline.datasets import Dataset, Pair

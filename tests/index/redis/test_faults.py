@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import redis
 
+from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import (
     Arrival,
@@ -26,7 +27,6 @@ from scrapy_simhash.index.contract import (
     StoreError,
     StoreUnavailable,
 )
-from scrapy_simhash.index.outage import Outage
 from scrapy_simhash.index.redis.address import parse_address
 from scrapy_simhash.index.redis.client import Client
 from tests import servers
@@ -93,7 +93,7 @@ def test_an_index_that_was_deleted_by_others_goes_on_empty(opened, buckets):
 
 def test_a_crawl_whose_index_was_deleted_goes_on_and_takes_its_pages_there():
     with servers.redis_server() as own:
-        index = Outage(lambda: open_index(own.url, spec()), spec(), pages=9)
+        index = Breaker(lambda: open_index(own.url, spec()), spec(), pages=9)
         first, second = (page(f"{value}", value) for value in values(2))
         index.claim_all([first])
         with own.client() as client:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from scrapy_simhash.analysis.page import analyse_html, analyse_text
+from scrapy_simhash.core.analysis import analyse_html, analyse_text
 from scrapy_simhash.fingerprint.recipe import named_recipe
 
 RECIPE = replace(named_recipe("default"), min_length=10)

@@ -15,9 +15,9 @@ from typing import TypeVar
 
 import xxhash
 
-from scrapy_simhash.analysis.page import Body, PageAnalysis, analyse_body
-from scrapy_simhash.analysis.process import Job, WorkerProcess
-from scrapy_simhash.analysis.worker import pack_order
+from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body
+from scrapy_simhash.core.process import Job, WorkerProcess
+from scrapy_simhash.core.worker import pack_order
 from scrapy_simhash.fingerprint.recipe import Recipe
 
 # Bytes that the remembered analyses may take; one has up to a kilobyte, and its excerpt up to four

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_simhash.index import open_index, outage
+from scrapy_simhash.core import breaker
+from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Arrival, Index, StoreMismatch, StoreUnavailable, Unsettled
 from tests.index.made import DUPLICATE, ORIGINAL, REVISIT, Over, fp, same_facts, spec, values
 
@@ -189,7 +190,7 @@ def test_originals_of_a_store_that_is_away_for_longer_than_a_lease_count_as_gone
 ):
     """Whoever has them could not renew their leases either."""
     now = [1000.0]
-    monkeypatch.setattr(outage.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(breaker.time, "monotonic", lambda: now[0])
     store.spec = spec(lease=60)
     index = Over(store.open, store.spec, pages=10)
     for _ in range(2):
@@ -277,12 +278,12 @@ def test_what_the_store_admitted_without_an_answer_is_taken_back_where_memory_di
 def test_many_pages_are_reconciled_a_few_at_a_time(store):
     index = Over(store.open, store.spec, pages=1000)
     store.go("refused")
-    numbers = values(2 * outage.BATCH + 1)
+    numbers = values(2 * breaker.BATCH + 1)
     index.claim_all([Arrival(f"{v}", fp(v)) for v in numbers])
     index.confirm([f"{v}" for v in numbers])
     store.go("up")
     steps = [(index.catch_up(at_once=True), index.counts["reconciled"]) for _ in range(3)]
-    assert steps == [(True, outage.BATCH), (True, 2 * outage.BATCH), (False, len(numbers))]
+    assert steps == [(True, breaker.BATCH), (True, 2 * breaker.BATCH), (False, len(numbers))]
     index.close()
 
 
@@ -447,7 +448,7 @@ def test_no_cluster_is_lost_and_what_is_delivered_ends_in_the_store(acts, answer
     """Whatever the pattern of outages, and whichever pages fail."""
     script = [answer for answer, times in answers for _ in range(times)]
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(outage, "PAUSE", pause)
+        patch.setattr(breaker, "PAUSE", pause)
         crawl = Crawl(Path(folder), script, set(bad))
         for act, keys in acts:
             getattr(crawl, act)(keys)
@@ -464,7 +465,7 @@ def test_a_store_is_left_alone_for_longer_the_longer_its_failures_take(
     index, store, monkeypatch, seconds, pause
 ):
     now = [1000.0]
-    monkeypatch.setattr(outage.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(breaker.time, "monotonic", lambda: now[0])
 
     def fail() -> str:
         now[0] += seconds

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-from scrapy_simhash.analysis.pool import WorkerPool
+from scrapy_simhash.core.breaker import Breaker
+from scrapy_simhash.core.pool import WorkerPool
 from scrapy_simhash.index.contract import Arrival, Claim, StoreError
-from scrapy_simhash.index.outage import Outage
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class Claims:
             thread asks it.
     """
 
-    def __init__(self, index: Outage, pool: WorkerPool, *, on_loop: bool) -> None:
+    def __init__(self, index: Breaker, pool: WorkerPool, *, on_loop: bool) -> None:
         self._index = index
         self._pool = pool
         self._thread = None if on_loop else ThreadPoolExecutor(1, "simhash-index")

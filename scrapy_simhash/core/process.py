@@ -14,8 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
-from scrapy_simhash.analysis.page import Body, PageAnalysis
-from scrapy_simhash.analysis.worker import LENGTHS, pack_frame, unpack_answer
+from scrapy_simhash.core.analysis import Body, PageAnalysis
+from scrapy_simhash.core.worker import LENGTHS, pack_frame, unpack_answer
 
 # Extraction libraries keep caches that only grow; a new process costs less than half a second.
 PAGES_PER_PROCESS = 20_000
@@ -30,8 +30,7 @@ SOCKET_BYTES = 1 << 20
 # The folder of the crawl is "" in sys.path, and -c puts it first. It goes to the end, because
 # modules in it may have names of Python's own.
 _PROGRAM = (
-    "import sys; sys.path.sort(key=''.__eq__); "
-    "from scrapy_simhash.analysis.worker import main; main()"
+    "import sys; sys.path.sort(key=''.__eq__); from scrapy_simhash.core.worker import main; main()"
 )
 
 

@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from scrapy_simhash.analysis import pool as pool_module
-from scrapy_simhash.analysis.page import Body, PageAnalysis, analyse_body, text_body
-from scrapy_simhash.analysis.pool import WorkerPool, analyse_all
+from scrapy_simhash.core import pool as pool_module
+from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body, text_body
+from scrapy_simhash.core.pool import WorkerPool, analyse_all
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from tests.pages import article, edited, html
 
 RECIPE = named_recipe("default")
-PROCESS = "scrapy_simhash.analysis.process"
+PROCESS = "scrapy_simhash.core.process"
 PAGE = Body(b"a page")
 
 
@@ -43,7 +43,7 @@ def hostile(text: str) -> str:
     return article(1)
 
 
-HOSTILE = replace(RECIPE, extractor="tests.analysis.test_pool.hostile")
+HOSTILE = replace(RECIPE, extractor="tests.core.test_pool.hostile")
 
 
 def with_pool(

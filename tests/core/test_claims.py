@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_simhash.crawl import claims as claims_module
-from scrapy_simhash.crawl.claims import BATCH, Claims
+from scrapy_simhash.core import claims as claims_module
+from scrapy_simhash.core.claims import BATCH, Claims
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import (

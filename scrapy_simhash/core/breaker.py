@@ -42,7 +42,7 @@ PAUSES = 5
 T = TypeVar("T")
 
 
-class Outage:
+class Breaker:
     """An index that goes on without its store, for a crawl; see :class:`.Index` for its methods.
 
     One thread at a time calls it. Entries that were admitted in memory have negative positions.

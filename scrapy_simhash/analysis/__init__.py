@@ -1,1 +1,0 @@
-"""From the bytes of a page to its analysis, in worker processes."""

@@ -1,0 +1,1 @@
+"""From a document to its verdict, without Scrapy: workers, claims, breaker."""
