@@ -26,8 +26,8 @@ from scrapy_simhash.crawl.filter import _DONE
 from scrapy_simhash.downloadermiddlewares import _as_meta
 from scrapy_simhash.extraction.extractor import EXTRACTORS
 from scrapy_simhash.fingerprint.recipe import RECIPES
-from scrapy_simhash.fingerprint.rule import FAR, REASONS
 from scrapy_simhash.report.dedup_log import LogLine, SparedLine
+from scrapy_simhash.rule.rule import FAR, REASONS
 from scrapy_simhash.settings import DEFAULTS, Spare
 from tests.commands.running import simhash
 
@@ -82,7 +82,7 @@ def text_of(node: ast.AST | None) -> str | None:
 def rulings(is_copy: bool) -> set[str]:
     """The reasons with which the rule finds a copy, or another page."""
     found = set()
-    for call in chain(calls("fingerprint/rule.py", "Ruling"), calls("index/contract.py", "Ruling")):
+    for call in chain(calls("rule/rule.py", "Ruling"), calls("rule/ruling.py", "Ruling")):
         outcome, reason = call.args
         if isinstance(outcome, ast.Constant) and outcome.value is is_copy:
             found.add(text_of(reason) or "")

@@ -87,8 +87,9 @@ def test_planted_pages_are_near_and_all_others_are_far(site: Any) -> None:
 
     from scrapy_simhash.core.analysis import analyse_html
     from scrapy_simhash.fingerprint.recipe import named_recipe
-    from scrapy_simhash.fingerprint.rule import Rule
     from scrapy_simhash.fingerprint.simhash import hamming_distance
+    from scrapy_simhash.rule.rule import Rule
+    from scrapy_simhash.rule.ruling import Page
 
     recipe = named_recipe("default")
     rule = Rule(recipe.distance)
@@ -101,7 +102,7 @@ def test_planted_pages_are_near_and_all_others_are_far(site: Any) -> None:
     assert len(pages) >= 80
     for (a, one), (b, other) in combinations(pages, 2):
         distance = hamming_distance(one.fingerprint.value, other.fingerprint.value)
-        copies = rule(a.url, one.facts, b.url, other.facts, distance).is_copy
+        copies = rule(Page(a.url, one.facts), Page(b.url, other.facts), distance).is_copy
         if a.cluster and a.cluster == b.cluster:
             assert distance <= SURELY_NEAR, (a.url, b.url)
             assert copies, (a.url, b.url)

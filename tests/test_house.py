@@ -15,18 +15,19 @@ PACKAGE = Path(__file__).parent.parent / "scrapy_simhash"
 # Scrapy knows by its own word for it.
 ROOMS = {
     "extraction": set(),
-    "fingerprint": {"extraction", "index", "keys"},
-    "index": {"fingerprint"},
+    "fingerprint": set(),
+    "rule": {"extraction", "fingerprint", "keys"},
+    "index": {"fingerprint", "rule"},
     "url_patterns": {"index", "keys"},
-    "report": {"extraction", "fingerprint"},
-    "core": {"extraction", "fingerprint", "index"},
-    "offline": {"core", "fingerprint", "index", "keys"},
+    "report": {"extraction", "rule"},
+    "core": {"extraction", "fingerprint", "index", "rule"},
+    "offline": {"core", "fingerprint", "index", "keys", "rule"},
     "settings": {"exceptions", "extraction", "fingerprint", "index", "keys"},
     "crawl": {*("core", "exceptions", "index", "keys", "report", "settings"), "url_patterns"},
     "doors": {"core", "crawl", "exceptions", "keys", "settings", "signals"},
     "commands": {
         *("core", "extraction", "fingerprint", "index", "keys", "offline", "report", "settings"),
-        "url_patterns",
+        *("rule", "url_patterns"),
     },
 }
 DOORS = {"addon", "downloadermiddlewares", "pipelines", "spidermiddlewares"}

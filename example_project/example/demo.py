@@ -21,8 +21,8 @@ from example.site.newsroom import NEAR_DUPLICATES, Newsroom
 from example.site.truth import judge
 from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.fingerprint.rule import REASONS as RULE
 from scrapy_simhash.report.difference import change_lines, pad, paint
+from scrapy_simhash.rule.rule import REASONS as RULE
 from scrapy_simhash.signals import near_duplicate
 
 COLUMNS = 100

@@ -35,14 +35,15 @@ from scrapy_simhash.commands.output import about, columns, has_colours, say, sen
 from scrapy_simhash.core.analysis import PageAnalysis, SkipReason, analyse_text
 from scrapy_simhash.extraction.charset import decode_html
 from scrapy_simhash.extraction.extractor import Extraction, extract
-from scrapy_simhash.fingerprint.facts import Facts
-from scrapy_simhash.fingerprint.kinship import kinship
 from scrapy_simhash.fingerprint.recipe import Recipe
-from scrapy_simhash.fingerprint.rule import AROUND_ALIKE, Rule
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.keys import page_key
 from scrapy_simhash.report.difference import change_lines, paint
 from scrapy_simhash.report.words import clipped, count
+from scrapy_simhash.rule.facts import Facts
+from scrapy_simhash.rule.kinship import kinship
+from scrapy_simhash.rule.rule import AROUND_ALIKE, Rule
+from scrapy_simhash.rule.ruling import Page
 from scrapy_simhash.settings import FilterSettings
 
 _CHANGES = 40  # lines
@@ -80,8 +81,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         distance = hamming_distance(prints[0].value, prints[1].value)
         apart = f"{distance} of {recipe.bits} bits (k = {recipe.distance})"
         if distance <= recipe.reach:
-            pages = (other.key, other.analysis.facts, one.key, one.analysis.facts)
-            ruling = Rule(recipe.distance)(*pages, distance)
+            a, b = (Page(side.key, side.analysis.facts) for side in (one, other))
+            ruling = Rule(recipe.distance)(b, a, distance)
     is_copy = ruling is not None and ruling.is_copy
     verdict = paint("near-duplicates" if is_copy else "not near-duplicates", "1", colour)
     lines += ["", f"distance  {apart}: {verdict}"]

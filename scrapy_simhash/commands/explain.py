@@ -27,11 +27,12 @@ from scrapy_simhash.commands.chosen import (
     log_paths,
 )
 from scrapy_simhash.commands.output import about, progress, say, sentence, side_by_side
-from scrapy_simhash.fingerprint.rule import Rule
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.contract import Entry, Index
 from scrapy_simhash.report.dedup_log import LogLine, SparedLine
 from scrapy_simhash.report.words import count, moment
+from scrapy_simhash.rule.rule import Rule
+from scrapy_simhash.rule.ruling import Page
 
 _SHOWN = 10
 
@@ -104,7 +105,8 @@ def _in_index(index: Index, own: Sequence[Entry]) -> Iterator[str]:
         yield f"  near it: {count(len(near), 'page')} of the index"
         k = index.spec.distance
         for other in near[:_SHOWN]:
-            ruling = Rule(k)(entry.key, entry.facts, other.key, other.facts, other.distance)
+            pages = Page(entry.key, entry.facts), Page(other.key, other.facts)
+            ruling = Rule(k)(*pages, other.distance)
             beyond = f"  (beyond k = {k})" if other.distance > k else ""
             yield f"    {other.distance:3} bits  {other.key}{beyond}"
             verdict = "a copy" if ruling.is_copy else "another page"

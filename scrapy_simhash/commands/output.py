@@ -16,9 +16,9 @@ from typing import IO, Any
 
 from tqdm import tqdm
 
-from scrapy_simhash.fingerprint.facts import Facts
-from scrapy_simhash.fingerprint.rule import REASONS
 from scrapy_simhash.report.difference import pad, width
+from scrapy_simhash.rule.facts import Facts
+from scrapy_simhash.rule.rule import REASONS
 
 # Control characters, those for the direction of writing, and escapes but for our own colours.
 _STEERING = re.compile(

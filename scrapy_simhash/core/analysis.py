@@ -7,11 +7,11 @@ from typing import Literal, NamedTuple
 from scrapy_simhash.extraction.charset import utf8_html
 from scrapy_simhash.extraction.excerpt import excerpt
 from scrapy_simhash.extraction.extractor import Extraction, extract
-from scrapy_simhash.fingerprint.facts import facts_of
 from scrapy_simhash.fingerprint.features import heavier
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.rule.facts import facts_of
 
 #: Why a page was not compared with any other.
 SkipReason = Literal[

@@ -124,7 +124,7 @@ class Breaker:
     def _is_known(self, arrival: Arrival) -> bool:
         """Return whether a page repeats one that the store may not know yet."""
         return self.left > 0 and any(
-            ruling(self.spec.judge, arrival, near.key, near.facts, near.distance).is_copy
+            ruling(self.spec.judge, arrival, near).is_copy
             for near in self._memory.query(arrival.fingerprint, scope=arrival.scope)
         )
 

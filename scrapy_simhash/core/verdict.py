@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from scrapy_simhash.fingerprint.recipe import Recipe
-from scrapy_simhash.fingerprint.rule import FAR, Rule
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.contract import (
     DEFAULT_LEASE,
@@ -16,6 +15,7 @@ from scrapy_simhash.index.contract import (
     Match,
     Outcome,
 )
+from scrapy_simhash.rule.rule import FAR, Rule
 
 Kind = Literal["unique", "duplicate", "revisit", "skipped"]
 
@@ -29,7 +29,7 @@ class Verdict:
             ``skipped`` (not compared with any other page).
         key: the page's own key.
         reason: for a duplicate, the reason of the rule, see
-            :data:`scrapy_simhash.fingerprint.rule.REASONS`; for a skipped page, see
+            :data:`scrapy_simhash.rule.rule.REASONS`; for a skipped page, see
             :data:`scrapy_simhash.core.analysis.SkipReason`.
         fingerprint: the page's fingerprint; None if there is none, because the page was skipped
             before it had one.

@@ -23,11 +23,12 @@ A crawler that drops a copy of a provisional original keeps the copy's request i
 import enum
 import logging
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.rule.ruling import Judge, by_distance
 
 logger = logging.getLogger(__name__)
 
@@ -72,23 +73,6 @@ class StoreMissing(StoreError):
 
 class StoreUnavailable(StoreError):
     """The store is away, full, locked or read-only; the same call may work later."""
-
-
-class Ruling(NamedTuple):
-    """A judgement, and a short stable name of the sentence that decided."""
-
-    is_copy: bool
-    reason: str
-
-
-# Key and facts of the arrival, key and facts of the original, their distance in bits. A judge is
-# pure: the same arguments give the same ruling in every crawler.
-Judge = Callable[[str, bytes, str, bytes, int], Ruling]
-
-
-def by_distance(*_: object) -> Ruling:
-    """Judge every page within the distance to be a copy."""
-    return Ruling(True, "distance")
 
 
 class Arrival(NamedTuple):

@@ -5,17 +5,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.contract import Arrival, Claim, IndexSpec, Judge, Match, Outcome, Ruling
+from scrapy_simhash.index.contract import Arrival, Claim, IndexSpec, Match, Outcome
 from scrapy_simhash.index.log import Log, Record
 from scrapy_simhash.index.neighbours import Near, distances, unpacked
+from scrapy_simhash.rule.ruling import Judge, Page, Ruling
 
 OWN = Ruling(True, "key")
 NEAR_NOTHING = Claim(Outcome.ORIGINAL)
 
 
-def ruling(judge: Judge, page: Arrival, key: str, facts: bytes, distance: int) -> Ruling:
+def ruling(judge: Judge, page: Arrival, near: Match) -> Ruling:
     """Judge whether a page repeats an entry; one of its own key is OWN."""
-    return OWN if key == page.key else judge(page.key, page.facts, key, facts, distance)
+    if near.key == page.key:
+        return OWN
+    return judge(Page(page.key, page.facts), Page(near.key, near.facts), near.distance)
 
 
 def in_scope(content: bytes, scope: str) -> bytes:
@@ -85,7 +88,7 @@ class Claimant:
         """
         copies, outcome = [], Outcome.DUPLICATE
         for found, is_expired in near:
-            judged = ruling(judge, self.arrival, found.key, found.facts, found.distance)
+            judged = ruling(judge, self.arrival, found)
             match = found._replace(reason=judged.reason)
             if judged is OWN:
                 outcome = Outcome.REVISIT

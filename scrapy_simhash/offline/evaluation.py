@@ -16,14 +16,14 @@ from random import Random
 from statistics import mean
 
 from scrapy_simhash.core.pool import analyse_all
-from scrapy_simhash.fingerprint.facts import Facts
-from scrapy_simhash.fingerprint.kinship import ONE_HOST, Kinship, kinship
 from scrapy_simhash.fingerprint.recipe import Recipe
-from scrapy_simhash.fingerprint.rule import Rule, headings_alike
-from scrapy_simhash.index.contract import Ruling
 from scrapy_simhash.offline.datasets import Dataset
 from scrapy_simhash.offline.pages import SavedPage
 from scrapy_simhash.offline.pairs import Numbers, near_pairs
+from scrapy_simhash.rule.facts import Facts
+from scrapy_simhash.rule.kinship import ONE_HOST, Kinship, kinship
+from scrapy_simhash.rule.rule import Rule, headings_alike
+from scrapy_simhash.rule.ruling import Page, Ruling
 
 _SHUFFLES = 5
 
@@ -108,16 +108,16 @@ def evaluate(
     known, fingerprints, skipped = [], [], Counter[str]()
     pages = ((page.key, page.body) for page in dataset.documents)
     for key, analysis in analyse_all(pages, recipe):
-        known.append((key, analysis.facts))
+        known.append(Page(key, analysis.facts))
         fingerprints.append(analysis.fingerprint)
         skipped.update([analysis.reason] if analysis.reason else [])
         progress()
     near = {
-        (a, b): (distance, Rule(recipe.distance)(*known[a], *known[b], distance))
+        (a, b): (distance, Rule(recipe.distance)(known[a], known[b], distance))
         for (a, b), distance in near_pairs(fingerprints, recipe.reach)
     }
     # A plain dictionary, because asdict() counts the pairs of a Counter anew.
-    return scored(dataset, recipe, near, [facts for _, facts in known], dict(skipped))
+    return scored(dataset, recipe, near, [page.facts for page in known], dict(skipped))
 
 
 def scored(

@@ -14,9 +14,10 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from scrapy_simhash.core.analysis import PageAnalysis
-from scrapy_simhash.fingerprint.rule import Rule
 from scrapy_simhash.offline.pages import SavedPage
 from scrapy_simhash.offline.pairs import Numbers
+from scrapy_simhash.rule.rule import Rule
+from scrapy_simhash.rule.ruling import Page
 
 # Distances that share their answers: a handful at each distance alone would say little.
 BAND = 4
@@ -48,12 +49,12 @@ class Estimate(NamedTuple):
 
 def copies(pages: Analysed, near: Iterable[Near], k: int) -> list[Near]:
     """Return the pairs that a crawl with some distance takes for copies."""
-    known = [(page.key, analysis.facts) for page, analysis in pages]
+    known = [Page(page.key, analysis.facts) for page, analysis in pages]
     judge = Rule(k)
     return [
         (pair, distance)
         for pair, distance in near
-        if judge(*known[pair[1]], *known[pair[0]], distance).is_copy
+        if judge(known[pair[1]], known[pair[0]], distance).is_copy
     ]
 
 

@@ -8,11 +8,11 @@ import re
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from scrapy_simhash.fingerprint.rule import REASONS
 from scrapy_simhash.report import words
 from scrapy_simhash.report.difference import sides
 from scrapy_simhash.report.figures import HOSTS, MIRRORS, PATTERNS, Figures
 from scrapy_simhash.report.patterns import first_of
+from scrapy_simhash.rule.rule import REASONS
 
 _WEB_ADDRESS = re.compile(r"https?://[^\s\[]\S{0,2000}")
 

@@ -17,10 +17,10 @@ from pathlib import Path
 
 from scrapy_simhash.extraction.charset import utf8_html
 from scrapy_simhash.extraction.extractor import extract
-from scrapy_simhash.fingerprint.facts import facts_of
 from scrapy_simhash.fingerprint.features import heavier
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.fingerprint.recipe import named_recipe
+from scrapy_simhash.rule.facts import facts_of
 from tests.benchmarks.crawl import DATA, WARM_UP, read_pages, run, serving
 
 ROUNDS = 2

@@ -24,13 +24,13 @@ from typing import Any
 
 from scrapy_simhash.commands.evaluate import wrong_pairs
 from scrapy_simhash.extraction.extractor import Extraction, extract
-from scrapy_simhash.fingerprint.facts import facts_of
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
-from scrapy_simhash.fingerprint.rule import Rule
-from scrapy_simhash.index.contract import Judge, Ruling, by_distance
 from scrapy_simhash.offline.datasets import Dataset, read_dataset
 from scrapy_simhash.offline.evaluation import Result, scored
 from scrapy_simhash.offline.pairs import near_pairs
+from scrapy_simhash.rule.facts import facts_of
+from scrapy_simhash.rule.rule import Rule
+from scrapy_simhash.rule.ruling import Judge, Page, Ruling, by_distance
 from tests.benchmarks.documents import DATA, html_of, read_marked, text_of
 from tests.benchmarks.kinds import DUPLICATES, make_kinds
 from tests.benchmarks.rivals import MinHashLSH, PypiSimhash
@@ -68,9 +68,9 @@ class Method:
     def near(
         self, pages: Pages, sketches: Sequence[Any]
     ) -> dict[tuple[int, int], tuple[int, Ruling]]:
-        known = [(d.key, f) for d, f in zip(pages.dataset.documents, pages.facts, strict=True)]
+        known = [Page(d.key, f) for d, f in zip(pages.dataset.documents, pages.facts, strict=True)]
         return {
-            (a, b): (distance, self.judge(*known[a], *known[b], distance))
+            (a, b): (distance, self.judge(known[a], known[b], distance))
             for (a, b), distance in self._pairs(sketches)
         }
 

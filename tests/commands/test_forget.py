@@ -17,11 +17,11 @@ from scrapy import Request, Spider
 from scrapy_simhash.core.analysis import analyse_html
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.fingerprint.rule import REASONS
 from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.index.contract import Entry
 from scrapy_simhash.report.dedup_log import SparedLine, to_json
 from scrapy_simhash.report.words import moment
+from scrapy_simhash.rule.rule import REASONS
 from tests.commands.running import log_line, simhash
 from tests.index.made import fp, spec
 from tests.pages import article, edited, html

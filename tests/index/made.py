@@ -11,7 +11,8 @@ import numpy as np
 from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.fingerprint.blocks import Slices
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.contract import Arrival, Index, IndexSpec, Outcome, Ruling
+from scrapy_simhash.index.contract import Arrival, Index, IndexSpec, Outcome
+from scrapy_simhash.rule.ruling import Page, Ruling
 
 SLICES = Slices()
 BANDS = 24
@@ -55,9 +56,10 @@ def values(count: int, seed: int = 0, bits: int = 64) -> list[int]:
     return [numbers.getrandbits(bits) for _ in range(count)]
 
 
-def same_facts(key: str, facts: bytes, other: str, other_facts: bytes, distance: int) -> Ruling:
+def same_facts(page: Page, other: Page, distance: int) -> Ruling:
     """Judge pages with the same facts to be copies."""
-    return Ruling(facts == other_facts, "facts" if facts == other_facts else "other facts")
+    same = page.facts == other.facts
+    return Ruling(same, "facts" if same else "other facts")
 
 
 ORIGINAL, DUPLICATE, REVISIT = Outcome.ORIGINAL, Outcome.DUPLICATE, Outcome.REVISIT

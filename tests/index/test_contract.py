@@ -20,11 +20,11 @@ from scrapy_simhash.index.contract import (
     Entry,
     IndexSpec,
     Orphan,
-    Ruling,
     StoreMismatch,
     StoreUnavailable,
     Unsettled,
 )
+from scrapy_simhash.rule.ruling import Ruling
 from tests.index.made import (
     BANDS,
     DUPLICATE,
@@ -290,7 +290,7 @@ def test_the_judge_is_given_keys_facts_and_distance_of_both_pages(store):
     index = store.open(judge=judge)
     index.claim(page("old", 0, facts=bytes(24)))
     claim = index.claim(page("new", 0b101, facts=b"n"))
-    assert seen == [("new", b"n", "old", bytes(24), 2)]
+    assert seen == [(("new", b"n"), ("old", bytes(24)), 2)]
     assert claim.matches[0].reason == "always"
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 
 from scrapy_simhash.core.analysis import Body, PageAnalysis
-from scrapy_simhash.fingerprint.facts import Facts
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.offline.pages import SavedPage
 from scrapy_simhash.offline.tuning import Near, copies, draw, estimate, suggest
+from scrapy_simhash.rule.facts import Facts
 
 
 def pages(

@@ -12,9 +12,9 @@ import pytest
 
 from scrapy_simhash.core.analysis import Body, text_body
 from scrapy_simhash.extraction.extractor import extract
-from scrapy_simhash.fingerprint.kinship import Kinship, kinship
 from scrapy_simhash.offline.datasets import Dataset, Pair
 from scrapy_simhash.offline.pages import SavedPage
+from scrapy_simhash.rule.kinship import Kinship, kinship
 from tests.benchmarks.documents import MarkedPage, html_of
 from tests.benchmarks.kinds import DUPLICATES, NEGATIVES, made_page, make_kinds
 from tests.benchmarks.kinds.phrases import CHINESE, ENGLISH

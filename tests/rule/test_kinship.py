@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_simhash.fingerprint.kinship import Kinship, kinship
+from scrapy_simhash.rule.kinship import Kinship, kinship
 
 ADDRESS, QUERY, VALUE, HOST, VERSIONS, DOMAIN, SITES = Kinship
 SESSION = "0123456789abcdef"

@@ -49,10 +49,10 @@ Pages with other headings are siblings, unless one of these holds:
 import math
 from dataclasses import dataclass
 
-from scrapy_simhash.fingerprint.facts import FACTS_SIZE, LONG_TEXT, Facts
-from scrapy_simhash.fingerprint.kinship import ONE_HOST, RECORDS, VIEWS, Kinship, kinship
 from scrapy_simhash.fingerprint.simhash import hamming_distance
-from scrapy_simhash.index.contract import Ruling
+from scrapy_simhash.rule.facts import FACTS_SIZE, LONG_TEXT, Facts
+from scrapy_simhash.rule.kinship import ONE_HOST, RECORDS, VIEWS, Kinship, kinship
+from scrapy_simhash.rule.ruling import Page, Ruling
 
 SHORT_TEXT = 300  # bytes
 MIDDLE_TEXT = 500  # bytes
@@ -88,15 +88,13 @@ class Rule:
 
     distance: int
 
-    def __call__(
-        self, key: str, facts: bytes, other: str, other_facts: bytes, distance: int
-    ) -> Ruling:
+    def __call__(self, page: Page, other: Page, distance: int) -> Ruling:
         """Rule on an arrival and an original; without whole facts of both, by distance alone."""
-        if not len(facts) == len(other_facts) == FACTS_SIZE:
+        if not len(page.facts) == len(other.facts) == FACTS_SIZE:
             near = distance <= self.distance
             return Ruling(True, "distance") if near else Ruling(False, FAR)
-        pages = Facts.from_bytes(facts), Facts.from_bytes(other_facts)
-        return rule(*pages, kinship(key, other), distance, self.distance)
+        facts = Facts.from_bytes(page.facts), Facts.from_bytes(other.facts)
+        return rule(*facts, kinship(page.key, other.key), distance, self.distance)
 
 
 def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from scrapy_simhash.extraction.extractor import Extraction, extract
-from scrapy_simhash.fingerprint.facts import FACTS_SIZE, Facts, facts_of
 from scrapy_simhash.fingerprint.recipe import named_recipe
+from scrapy_simhash.rule.facts import FACTS_SIZE, Facts, facts_of
 from tests.pages import article
 
 RECIPE = named_recipe("default")

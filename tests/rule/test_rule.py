@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.fingerprint.facts import Facts
-from scrapy_simhash.fingerprint.kinship import ONE_HOST, RECORDS, Kinship
-from scrapy_simhash.fingerprint.rule import REASONS, Rule, headings_alike, rule
-from scrapy_simhash.index.contract import Ruling
+from scrapy_simhash.rule.facts import Facts
+from scrapy_simhash.rule.kinship import ONE_HOST, RECORDS, Kinship
+from scrapy_simhash.rule.rule import REASONS, Rule, headings_alike, rule
+from scrapy_simhash.rule.ruling import Page, Ruling
 
 
 def page(
@@ -324,16 +324,16 @@ def test_headings_are_compared_as_the_sites_are_related(
 
 def test_pages_without_facts_are_judged_by_distance() -> None:
     facts = STORY.to_bytes()
-    assert Rule(48)("a", b"", "b", b"", 48) == Ruling(True, "distance")
-    assert Rule(48)("a", b"", "b", b"", 49) == Ruling(False, "far")
-    assert Rule(48)("a", facts, "b", b"", 48) == Ruling(True, "distance")
+    assert Rule(48)(Page("a", b""), Page("b", b""), 48) == Ruling(True, "distance")
+    assert Rule(48)(Page("a", b""), Page("b", b""), 49) == Ruling(False, "far")
+    assert Rule(48)(Page("a", facts), Page("b", b""), 48) == Ruling(True, "distance")
 
 
 def test_thresholds_follow_the_distance_of_the_recipe() -> None:
     long, other = STORY.to_bytes(), RELEASE.to_bytes()
     one, two = "http://a.com/1.html", "http://a.com/2.html"
-    assert Rule(3)(one, long, two, other, 1) == Ruling(True, "long-text")
-    assert Rule(3)(one, long, two, other, 2) == Ruling(False, "other-heading")
+    assert Rule(3)(Page(one, long), Page(two, other), 1) == Ruling(True, "long-text")
+    assert Rule(3)(Page(one, long), Page(two, other), 2) == Ruling(False, "other-heading")
 
 
 def test_pages_beyond_k_are_far_whichever_of_them_is_thin() -> None:
@@ -356,5 +356,5 @@ def test_order_does_not_matter_and_every_reason_has_a_meaning(
 
 
 def test_facts_of_another_length_count_as_none():
-    assert Rule(48)("a", bytes(24), "b", bytes(5), 48).is_copy
-    assert not Rule(48)("a", bytes(5), "b", bytes(24), 49).is_copy
+    assert Rule(48)(Page("a", bytes(24)), Page("b", bytes(5)), 48).is_copy
+    assert not Rule(48)(Page("a", bytes(5)), Page("b", bytes(24)), 49).is_copy

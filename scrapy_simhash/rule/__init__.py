@@ -1,0 +1,1 @@
+"""From two pages, with their facts and addresses, to a ruling."""
