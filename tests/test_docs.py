@@ -214,7 +214,8 @@ def test_recipes_and_extractors_are_described(name: str) -> None:
 def test_recipes_and_extractors_that_are_described_exist() -> None:
     tables = section(PAGES["settings"], "Recipes") + section(PAGES["settings"], "Extractors")
     given = {row[0].strip("`") for row in rows(tables)}
-    assert given == {*RECIPES, *EXTRACTORS, "package.module.function"}
+    own = {"package.module.function", "package.module.RECIPE"}
+    assert given == {*RECIPES, *EXTRACTORS, *own}
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -312,8 +313,14 @@ CLASSICS = [
 
 @pytest.mark.parametrize(("command", "printed"), CLASSICS)
 def test_the_classics_are_reproduced_as_shown(
-    command: str, printed: list[str], capsys: pytest.CaptureFixture[str]
+    command: str,
+    printed: list[str],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    (tmp_path / "recipes.py").write_text("\n".join(blocks(PAGES["classics"], "python")))
+    monkeypatch.syspath_prepend(tmp_path)
     simhash(*shlex.split(command)[2:])
     output = capsys.readouterr().out
     assert printed

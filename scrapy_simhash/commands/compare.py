@@ -13,12 +13,15 @@ which sentence of the rule decided. Texts of --text may have any length.
 """
 
 import argparse
+import contextlib
 import gzip
 import http.client
+import math
 import os
 import urllib.error
 import urllib.request
 import zlib
+from collections import Counter
 from dataclasses import replace
 from email.message import Message
 from pathlib import Path
@@ -35,7 +38,9 @@ from scrapy_simhash.commands.output import about, columns, has_colours, say, sen
 from scrapy_simhash.core.analysis import PageAnalysis, SkipReason, analyse_text
 from scrapy_simhash.extraction.charset import decode_html
 from scrapy_simhash.extraction.extractor import Extraction, extract
+from scrapy_simhash.fingerprint.normalisation import fold
 from scrapy_simhash.fingerprint.recipe import Recipe
+from scrapy_simhash.fingerprint.segmentation import segment
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.keys import page_key
 from scrapy_simhash.report.difference import change_lines, paint
@@ -51,6 +56,7 @@ _LONGEST = 60_000  # characters of a text that are compared word by word
 _FEATURES = 40  # that --steps shows
 _SUMS = 8  # that --steps shows in a line
 _SECONDS = 20.0
+_RARE = 1 + math.log(1.5)  # ln((1 + 2) / (1 + 1)) + 1, as scikit-learn has it
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -85,7 +91,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
             ruling = Rule(recipe.distance)(b, a, distance)
     is_copy = ruling is not None and ruling.is_copy
     verdict = paint("near-duplicates" if is_copy else "not near-duplicates", "1", colour)
-    lines += ["", f"distance  {apart}: {verdict}"]
+    lines += ["", f"distance  {apart}: {verdict}", *_other_measures(one, other, options.text)]
     if one.analysis.facts and other.analysis.facts:
         around = (Facts.from_bytes(side.analysis.facts).around for side in (one, other))
         lines.append(
@@ -106,6 +112,33 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         lines += _steps_of_both(one, other, recipe)
     say(lines)
     return 0 if is_copy else 1
+
+
+def _other_measures(one: _Side, other: _Side, as_text: bool) -> list[str]:
+    """Return what other programs would say of two texts, and what it is worth."""
+    lines = []
+    with contextlib.suppress(ImportError):  # without jieba, Chinese is not cut into words
+        counts = [Counter(segment(fold(side.extraction.text[:_LONGEST]))) for side in (one, other)]
+        both = counts[0].keys() & counts[1].keys()
+        vectors = [
+            {word: n if word in both else n * _RARE for word, n in c.items()} for c in counts
+        ]
+        lengths = math.prod(math.hypot(*vector.values()) for vector in vectors)
+        if lengths:
+            cosine = sum(vectors[0][word] * vectors[1][word] for word in both) / lengths
+            lines += [
+                f"cosine    {cosine:.3f} between the TF-IDF vectors of the words, with the IDF of "
+                "these two texts: a word of both",
+                f"          weighs 1, a word of one {_RARE:.2f}. Batch systems take the IDF of all "
+                "texts; the filter takes no cosine.",
+            ]
+    values = [side.analysis.fingerprint.value for side in (one, other) if side.analysis.fingerprint]
+    if as_text and len(values) == 2 and max(values):
+        lines.append(
+            f"ratio     {min(values) / max(values):.3f}, the `similarity` of the oldest program, "
+            "means nothing, because its first bits decide it"
+        )
+    return lines
 
 
 def _side(name: str, as_text: bool, recipe: Recipe, settings: BaseSettings) -> _Side:
@@ -183,11 +216,15 @@ def _steps_of_both(one: _Side, other: _Side, recipe: Recipe) -> list[str]:
         all_sums = recipe.sums(*text).values
         lines += ["", f"{letter}  {count(len(features), 'feature')}, with their weights"]
         lines += [f"   {weight:>10.4g}  {name!r}" for name, weight in features[:_FEATURES]]
-        lines += ["   the sum of the weights for each bit, the bit below it: 1 if the sum is > 0"]
+        sign = recipe.sign
+        lines += [
+            f"   the sum of the weights for each bit, the bit below it: 1 if the sum is {sign} 0"
+        ]
+        bits = f"{recipe.fingerprint(*text).value:0{recipe.bits}b}"
         for start in range(0, recipe.bits, _SUMS):
-            sums = all_sums[start : start + _SUMS]
-            lines.append(f"   {start:>4}" + "".join(f"{value:>8.4g}" for value in sums))
-            lines.append(" " * 7 + "".join(f"{value > 0:>8d}" for value in sums))
+            places = slice(start, start + _SUMS)
+            lines.append(f"   {start:>4}" + "".join(f"{value:>8.4g}" for value in all_sums[places]))
+            lines.append(" " * 7 + "".join(f"{bit:>8}" for bit in bits[places]))
         lines.append(f"   block values of {recipe.blocks}; * stands at those that both have")
         row = [f"{value:08x}{mark}" for value, mark in zip(values, marked, strict=True)]
         lines += ["   " + "".join(row[n : n + 8]).rstrip() for n in range(0, len(row), 8)]

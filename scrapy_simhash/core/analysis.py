@@ -15,7 +15,7 @@ from scrapy_simhash.rule.facts import facts_of
 
 #: Why a page was not compared with any other.
 SkipReason = Literal[
-    # It has no text; a text without a page around it is below the minimum length.
+    # It has no text; the text is below the minimum length, or has nothing that the recipe counts.
     "empty",
     "too_short",
     # The request's meta asks for it, or a component fetched it for itself.
@@ -110,5 +110,7 @@ def analyse_text(
     if len(normal) < recipe.min_length:
         return PageAnalysis(None, reason="too_short", excerpt=beginning)
     fingerprint = recipe.fingerprint(lines, weights, counted)
+    if fingerprint.value == recipe.nothing:
+        return PageAnalysis(None, reason="too_short", excerpt=beginning)
     facts = facts_of(extraction, recipe, normal) if extraction else b""
     return PageAnalysis(fingerprint, facts, excerpt=beginning)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scrapy_simhash.fingerprint.normalisation import LONGEST, fold, normalise
+from scrapy_simhash.fingerprint.own import load
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,13 +16,16 @@ class FeatureSpec:
 
     Attributes:
         kind: ``characters``: n-grams of the normalised text. ``words``: n-grams of its words
-            (shingles), joined by a space. ``keywords``: the n words of the highest TF-IDF, as
-            ``jieba.analyse.extract_tags`` gives them. ``pypi``: the character n-grams of the
-            package ``simhash``, which has its own normalisation.
+            (shingles), joined by a space. ``tokens``: what stands between white space, as it is.
+            ``keywords``: the n words of the highest TF-IDF, as ``jieba.analyse.extract_tags``
+            gives them. ``pypi``: the character n-grams of the package ``simhash``, which has its
+            own normalisation. ``package.module.function``: what that function of the text gives,
+            an iterable of strings.
         n: the length of an n-gram, or the number of keywords; at least 1. A text shorter than one
             n-gram is a single feature.
         weights: ``binary``: 1. ``sqrt`` and ``frequency``: by how often the feature occurs.
-            ``tfidf``: those of keywords.
+            ``tfidf``: those of keywords. ``whole``: those of keywords of the text's tokens, cut to
+            whole numbers; a keyword whose weight is cut to 0 is none.
     """
 
     kind: str
@@ -35,20 +39,23 @@ class FeatureSpec:
         """
         if self.kind == "keywords":
             # Deferred, like all that the default recipe does not need.
-            from scrapy_simhash.fingerprint.segmentation import keyword_extractor
+            from scrapy_simhash.fingerprint.segmentation import keywords
 
             # Bounded as in normalise(), because jieba takes seconds for a million characters.
-            tags = keyword_extractor().extract_tags(text[:LONGEST], self.n, withWeight=True)
-            return dict(tags)
+            return keywords(text[:LONGEST], self.n, is_whole=self.weights == "whole")
         if self.kind == "words":
             from scrapy_simhash.fingerprint.segmentation import segment
 
             counts = Counter(shingles(segment(fold(text)), self.n))
         elif self.kind == "characters":
             counts = Counter(ngrams(normalise(text), self.n))
-        else:
+        elif self.kind == "tokens":
+            counts = Counter(text[:LONGEST].split())
+        elif self.kind == "pypi":
             content = "".join(re.findall(r"\w+", text.lower()))
             counts = Counter(ngrams(content, self.n) or [""])
+        else:
+            counts = Counter(load(self.kind)(text[:LONGEST]))
         if self.weights == "binary":
             return dict.fromkeys(counts, 1.0)
         weigh = math.sqrt if self.weights == "sqrt" else float

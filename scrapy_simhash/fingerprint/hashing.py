@@ -9,6 +9,7 @@ hashes.
 """
 
 import hashlib
+import struct
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
@@ -17,6 +18,7 @@ import numpy.typing as npt
 import xxhash
 
 from scrapy_simhash.fingerprint.normalisation import code_points
+from scrapy_simhash.fingerprint.own import load
 
 Uint64s: TypeAlias = npt.NDArray[np.uint64]
 
@@ -38,8 +40,10 @@ def hash_features(
     """Return the lanes of the hashes of any strings, shape (bits / 64, number of features).
 
     ``md5`` has at most 128 bits, and ``fnv1`` has 64. For ``karp-rabin`` see :func:`hash_ngrams`.
+    32 bits are the low half of a lane. ``package.module.function`` is called with a feature and
+    the number of bits, and returns as many bits, most significant first.
     """
-    digest = _DIGESTS[name]
+    digest, bits = _DIGESTS.get(name) or load(name), max(bits, 64)
     prefix = key_from_seed(seed).hex() if seed else ""
     digests = b"".join([digest(prefix + feature, bits) for feature in features])
     lanes = np.frombuffer(digests, dtype=">u8").reshape(-1, bits // 64).T
@@ -65,10 +69,12 @@ def _md5(feature: str, bits: int) -> bytes:
 
 
 def _fnv1(feature: str, bits: int) -> bytes:
-    # http://www.isthe.com/chongo/tech/comp/fnv/
+    # http://www.isthe.com/chongo/tech/comp/fnv/, over UTF-16 units instead of bytes, because old
+    # fingerprints come from Java, whose charAt gives these. ASCII has the published values.
     value = 0xCBF29CE484222325
-    for byte in _utf8(feature):
-        value = (value * 0x100000001B3 & _MASK64) ^ byte
+    units = feature.encode("utf-16-le", "surrogatepass")
+    for unit in struct.unpack(f"<{len(units) // 2}H", units):
+        value = value * 0x100000001B3 & _MASK64 ^ unit
     return value.to_bytes(bits // 8, "big")
 
 
@@ -114,7 +120,7 @@ def spread(values: Uint64s, bits: int) -> Uint64s:
     The low bits of a polynomial modulo 2**64 depend on the low bits of the characters only, so it
     is no hash until it is mixed.
     """
-    return mix(values + _LANE_GAMMAS[: bits // 64])
+    return mix(values + _LANE_GAMMAS[: -(-bits // 64)])
 
 
 def mix(values: Uint64s) -> Uint64s:

@@ -9,6 +9,7 @@ from scrapy_simhash.fingerprint.blocks import Bands, Slices
 from scrapy_simhash.fingerprint.features import FeatureSpec, heavier, ngrams
 from scrapy_simhash.fingerprint.hashing import key_from_seed
 from scrapy_simhash.fingerprint.normalisation import normalise
+from scrapy_simhash.fingerprint.own import load
 from scrapy_simhash.fingerprint.simhash import (
     Fingerprint,
     Sums,
@@ -24,7 +25,8 @@ _NARROW_DISTANCE = 3  # what four slices find every pair within
 # algorithm makes another fingerprint of the same page.
 _VERSIONS = {
     **dict.fromkeys(("simhash", "karp-rabin"), 1),
-    **dict.fromkeys(("characters", "words", "keywords", "pypi"), 1),
+    **dict.fromkeys(("characters", "words", "tokens", "keywords", "pypi"), 1),
+    "fnv1": 2,
     "main": 7,
     "text": 3,
     "facts": 5,
@@ -38,13 +40,14 @@ class Recipe:
     Attributes:
         name: what people call it; not part of the identity.
         spec: the features and their weights.
-        bits: the width of the fingerprint: 64, 128 or 256.
+        bits: the width of the fingerprint: 64, 128 or 256; 32 for worked examples.
         distance: k, the largest number of bits in which two near-duplicates differ; from 0 to a
             quarter of the bits, beyond which unrelated pages meet.
-        hash: the name of the feature hash.
+        hash: the name of the feature hash, or its import path; see :func:`.hash_features`.
         seed: a secret that changes every hash; None or empty: no seed.
         extractor: the name of the extractor of the main text.
         min_length: texts with fewer characters after normalisation have no fingerprint; at least 1.
+        sign: ``>`` or ``>=``: a bit is 1 where the sum of its weights is so to 0.
     """
 
     name: str
@@ -55,6 +58,7 @@ class Recipe:
     seed: str | None = field(default=None, repr=False)
     extractor: str = "main"
     min_length: int = 10
+    sign: str = ">"
 
     def __post_init__(self) -> None:
         if not 0 <= self.distance <= self.bits // 4:
@@ -62,11 +66,18 @@ class Recipe:
                 f"the distance must be between 0 and {self.bits // 4} for {self.bits} bits, "
                 f"not {self.distance}"
             )
+        if self.sign not in (">", ">="):
+            raise ValueError(f"the sign must be > or >=, not {self.sign!r:.20}")
 
     @property
     def blocks(self) -> Slices | Bands:
         """Four slices where they find every pair within the distance, bands elsewhere."""
         return Slices() if _is_narrow(self.bits, self.distance) else Bands()
+
+    @property
+    def nothing(self) -> int:
+        """The fingerprint of a text in which nothing has a weight; it stands for no page."""
+        return (1 << self.bits) - 1 if self.sign == ">=" else 0
 
     @property
     def reach(self) -> int:
@@ -84,8 +95,10 @@ class Recipe:
         if self.seed:
             seed = blake2b(b"identity", digest_size=4, key=key_from_seed(self.seed)).hexdigest()
         kind, _, numbers = str(self.blocks).partition(":")
+        sign = "" if self.sign == ">" else self.sign
         return (
-            f"{_versioned('simhash')} bits={self.bits} extractor={_versioned(self.extractor)} "
+            f"{_versioned('simhash')}{sign} bits={self.bits} "
+            f"extractor={_versioned(self.extractor)} "
             f"features={_versioned(self.spec.kind)} n={self.spec.n} weights={self.spec.weights} "
             f"hash={_versioned(self.hash)} seed={seed} blocks={kind}/{BLOCKS_VERSION}:{numbers} "
             f"{_versioned('facts')}"
@@ -116,7 +129,7 @@ class Recipe:
             normal: the text normalised, where it is known, with weights by line.
         """
         sums = self.sums(text, weights, normal)
-        value = fingerprint_from_sums(sums.values)
+        value = fingerprint_from_sums(sums.values, self.sign)
         return Fingerprint(value, self.bits, self.blocks.of(value, sums.hashes))
 
     def sums(self, text: str, weights: Sequence[int] = (), normal: str | None = None) -> Sums:
@@ -169,22 +182,34 @@ _ALL = (
     Recipe("classic", FeatureSpec("words", 2, "sqrt"), 64, 3),
     # Simhash(text) of the package simhash, bit by bit.
     Recipe("pypi", FeatureSpec("pypi", 4, "frequency"), 64, 3, "md5"),
-    Recipe("jieba-keywords", FeatureSpec("keywords", 20, "tfidf"), 64, 3),
-    Recipe("fnv1", FeatureSpec("words", 1, "frequency"), 64, 3, "fnv1"),
+    # The program for Chinese: ten keywords of the tokens, and the low 64 bits of the string hash.
+    Recipe("jieba-keywords", FeatureSpec("keywords", 10, "whole"), 64, 3, "multiply-xor"),
+    # Weights that are not cut, because those of long texts are all below 1.
+    Recipe("jieba-keywords-20", FeatureSpec("keywords", 20, "tfidf"), 64, 3),
+    # The program in Java, which had its words from IK Analyzer.
+    Recipe("fnv1", FeatureSpec("words", 1, "frequency"), 64, 3, "fnv1", sign=">="),
     # 128 bits of Python 2's string hash, as the first simhashes in Python had them; k is the same
     # share of the bits as three of 64. The hash of a short word leaves its high bits empty, so
     # slices would be the same on every page: it has bands.
-    Recipe("string-hash", FeatureSpec("words", 1, "frequency"), 128, 6, "multiply-xor"),
+    Recipe("string-hash", FeatureSpec("tokens", 1, "frequency"), 128, 6, "multiply-xor", sign=">="),
 )
 RECIPES = {recipe.name: recipe for recipe in _ALL}
 
 
 def named_recipe(name: str) -> Recipe:
-    """Return one of ``RECIPES``.
+    """Return one of ``RECIPES``, or a project's own by its import path.
 
     Raises:
         ValueError: there is no such recipe; one line says which there are.
     """
-    if name not in RECIPES:
+    if name in RECIPES:
+        return RECIPES[name]
+    if "." not in name:
         raise ValueError(f"unknown recipe {name!r}; there are {', '.join(RECIPES)}")
-    return RECIPES[name]
+    own = load(name)
+    if not isinstance(own, Recipe):
+        raise ValueError(f"{name!r:.200} is no scrapy_simhash.fingerprint.recipe.Recipe")
+    for path in (own.spec.kind, own.hash):
+        if "." in path:
+            load(path)
+    return own

@@ -74,8 +74,19 @@ def jieba_tokenizer() -> Any:
     return tokenizer
 
 
+def keywords(text: str, most: int, *, is_whole: bool) -> dict[str, float]:
+    """Return the keywords of a text by jieba's TF-IDF, with their weights.
+
+    ``is_whole``: of the text's tokens joined by ``|``, with the whole parts of their weights.
+    """
+    if is_whole:
+        text = "|".join(jieba_tokenizer().cut(text))
+    tags = dict(_keyword_extractor().extract_tags(text, most, withWeight=True))
+    return {word: float(int(tags[word])) for word in tags if tags[word] >= 1} if is_whole else tags
+
+
 @functools.cache
-def keyword_extractor() -> Any:
+def _keyword_extractor() -> Any:
     """Return jieba's extractor of keywords by TF-IDF, with the tokenizer of this package.
 
     It takes jieba also where rjieba is installed, because over a whole text the two differ.

@@ -24,7 +24,7 @@ from scrapy_simhash.fingerprint.hashing import (
     spread,
 )
 
-BITS = (64, 128, 256)
+BITS = (32, 64, 128, 256)
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -43,7 +43,7 @@ class Fingerprint:
 
     Attributes:
         value: the fingerprint, 0 <= value < 2**bits.
-        bits: its width f: 64, 128 or 256.
+        bits: its width f: 64, 128 or 256; 32 for worked examples, which no index holds.
         blocks: its block values, unsigned 32-bit little-endian numbers, as the recipe's
             ``blocks`` make them; empty where only the value is known. Not compared.
     """
@@ -74,9 +74,13 @@ def hamming_distance(a: int, b: int) -> int:
     return (a ^ b).bit_count()
 
 
-def fingerprint_from_sums(sums: Sequence[float] | Floats) -> int:
-    """Return the bits of a vector of sums, the most significant first: 1 where V_i > 0, else 0."""
-    ones = np.asarray(sums) > 0
+def fingerprint_from_sums(sums: Sequence[float] | Floats, sign: str = ">") -> int:
+    """Return the bits of a vector of sums, the most significant first: 1 where V_i > 0, else 0.
+
+    With the sign ``>=`` a bit is 1 where V_i is 0, too.
+    """
+    values = np.asarray(sums)
+    ones = values >= 0 if sign == ">=" else values > 0
     return int.from_bytes(np.packbits(ones).tobytes(), "big") >> (-len(ones) % 8)
 
 
@@ -104,7 +108,7 @@ def feature_sums(
     """
     lanes = hash_features(features, bits, hash_name, seed)
     weights = np.fromiter(features.values(), dtype=np.float64, count=len(features))
-    return Sums(bit_sums(lanes, weights), one_lane(lanes))
+    return Sums(bit_sums(lanes, weights)[-bits:], one_lane(lanes))
 
 
 def ngram_sums(text: str, n: int, bits: int = 64, seed: str | None = None) -> Sums:
@@ -115,7 +119,7 @@ def ngram_sums(text: str, n: int, bits: int = 64, seed: str | None = None) -> Su
     """
     values = hash_ngrams(text, n, seed)
     lanes = spread(values.take(_last_of_each(values)), bits)
-    return Sums(bit_sums(lanes), lanes[0])
+    return Sums(bit_sums(lanes)[-bits:], lanes[0])
 
 
 def weighed_ngram_sums(
@@ -142,7 +146,7 @@ def weighed_ngram_sums(
     surest = each.searchsorted(most)
     others = lanes[:, :surest].repeat(each[:surest], axis=1)
     sums = most * bit_sums(lanes[:, surest:]) + bit_sums(others)
-    return Sums(sums, lanes[0].compress(each > most / 2))
+    return Sums(sums[-bits:], lanes[0].compress(each > most / 2))
 
 
 def _weights_of_ngrams(lines: Sequence[tuple[int, str]], n: int) -> npt.NDArray[np.uint8]:

@@ -13,4 +13,4 @@ from scrapy_simhash.fingerprint.simhash import Sums, bit_sums
 def slow_sums(grams: Mapping[str, float], bits: int, seed: str | None = None) -> Sums:
     values = [hash_ngrams(gram, len(gram), seed)[0] for gram in grams]
     lanes = spread(np.array(values, np.uint64), bits)
-    return Sums(bit_sums(lanes, np.array(list(grams.values()))), lanes[0])
+    return Sums(bit_sums(lanes, np.array(list(grams.values())))[-bits:], lanes[0])

@@ -163,5 +163,5 @@ def test_fingerprint_is_checked_and_printed() -> None:
     assert top == Fingerprint(1 << 63, 64, b"block values are not compared")
     with pytest.raises(ValueError, match="64 bits"):
         Fingerprint(1 << 64, 64)
-    with pytest.raises(ValueError, match=r"one of \(64, 128, 256\)"):
+    with pytest.raises(ValueError, match=r"one of \(32, 64, 128, 256\)"):
         Fingerprint(0, 65)
