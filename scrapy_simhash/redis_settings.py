@@ -29,11 +29,12 @@ def scrapy_redis_url(settings: BaseSettings) -> str:
         if value := settings.get(f"REDIS_{name.upper()}"):
             params[name] = value
     if url := str(params.get("url") or ""):
-        from scrapy_simhash.index import place_of  # heavy
+        from scrapy_simhash.index import registry  # heavy
         from scrapy_simhash.index.redis.address import parse_address
 
         try:
-            place_of(url)  # it also refuses what urllib refuses with the password in its message
+            # It also refuses what urllib refuses with the password in its message.
+            registry.store_of(url)
             parse_address(url)
         except ValueError as error:
             raise SettingError(f"REDIS_URL: {error}") from None

@@ -240,7 +240,9 @@ class FilterSettings:
     @property
     def survives(self) -> bool:
         """True if the index outlives the crawl."""
-        return not self.index_url.startswith("memory:")
+        from scrapy_simhash.index.registry import store_of  # heavy
+
+        return store_of(self.index_url).lasting
 
 
 #: Every setting of the plugin, with its default; the recipe is made of several.

@@ -10,6 +10,7 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from scrapy_simhash.commands.output import progress
 from scrapy_simhash.fingerprint.recipe import Recipe
+from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.keys import page_key
 from scrapy_simhash.report.dedup_log import Line, log_files, read_lines
 from scrapy_simhash.settings import INDEX_OF_JOB, FilterSettings, url_of_file
@@ -47,14 +48,15 @@ def index_url(options: argparse.Namespace, settings: BaseSettings) -> str:
     # With a colon in its first part, it may be a URL with a password that lacks a slash.
     if options.index and ":" not in url.partition("/")[0]:
         url = url_of_file(Path(url) / INDEX_OF_JOB if Path(url).is_dir() else Path(url))
-    if url.startswith("memory:") and not options.index:
+    store = store_of(url)
+    if not store.lasting and not options.index:
         raise UsageError(
             "name the index with --index URL, or that of a job with -s JOBDIR=FOLDER, because one "
             "in memory ends with its crawl"
         )
-    if url.startswith(("redis", "unix")) and "socket_timeout=" not in url:
+    if store.patient and store.patient.partition("=")[0] not in url:
         # A crawl does not wait for a slow Redis; an operator does.
-        url += f"{'&' if '?' in url else '?'}socket_timeout=30"
+        url += f"{'&' if '?' in url else '?'}{store.patient}"
     return url
 
 

@@ -20,7 +20,8 @@ from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.chosen import add_shared_options, index_url
 from scrapy_simhash.commands.output import progress, say, whole_file
-from scrapy_simhash.index import open_existing, place_of
+from scrapy_simhash.index import open_existing
+from scrapy_simhash.index.registry import file_of
 from scrapy_simhash.offline.transfer import write
 from scrapy_simhash.report.words import count
 
@@ -34,8 +35,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     url, suffix = index_url(options, settings), Path(options.file).suffix.lower()
     if suffix in (".xz", ".bz2"):
         raise UsageError(f"{options.file}: an index is packed as .gz only")
-    place = place_of(url)
-    sources = [place] if isinstance(place, Path) else []
+    own = file_of(url)
+    sources = [own] if own else []
     with whole_file(options.file, *sources) as whole, closing(open_existing(url)) as index:
         # The fastest level, because keys and fingerprints gain little by more.
         is_packed = suffix == ".gz"

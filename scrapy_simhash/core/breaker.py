@@ -103,14 +103,14 @@ class Breaker:
         """How many pages were let through and are not in the store."""
         return len(self._confirmed) + sum(map(len, self._open.values()))
 
-    def claim_all(self, arrivals: Sequence[Arrival], *, now: float | None = None) -> list[Claim]:
+    def claim_all(self, arrivals: Sequence[Arrival]) -> list[Claim]:
         self.spec.check(arrivals)
         claims: dict[int, Claim] = {}
         if not self.away:
             there = [i for i, page in enumerate(arrivals) if not self._is_known(page)]
             pages = [arrivals[i] for i in there]
             try:
-                answers = self._ask(lambda store: store.claim_all(pages, now=now))
+                answers = self._ask(lambda store: store.claim_all(pages))
                 claims = dict(zip(there, answers, strict=True))
             except StoreUnavailable:
                 # Some may be originals over there, although nobody said so; those of which
@@ -118,7 +118,7 @@ class Breaker:
                 for page in pages:
                     self._owed.setdefault(page.key, True)
         rest = [i for i in range(len(arrivals)) if i not in claims]
-        claims.update(zip(rest, self._claim_here([arrivals[i] for i in rest], now), strict=True))
+        claims.update(zip(rest, self._claim_here([arrivals[i] for i in rest]), strict=True))
         return [claims[i] for i in range(len(arrivals))]
 
     def _is_known(self, arrival: Arrival) -> bool:
@@ -128,12 +128,12 @@ class Breaker:
             for near in self._memory.query(arrival.fingerprint, scope=arrival.scope)
         )
 
-    def _claim_here(self, arrivals: list[Arrival], now: float | None) -> list[Claim]:
+    def _claim_here(self, arrivals: list[Arrival]) -> list[Claim]:
         if not arrivals:
             return []
         if len(self._memory) >= self._pages and not all(map(self._is_known, arrivals)):
             raise StoreUnavailable(f"the index is away, and let {self._pages} pages through")
-        claims = self._memory.claim_all(arrivals, now=now)
+        claims = self._memory.claim_all(arrivals)
         for page, claim in zip(arrivals, claims, strict=True):
             if claim.outcome is Outcome.ORIGINAL:
                 self._open.setdefault(page.key, []).append(page._replace(request=None))
@@ -158,20 +158,20 @@ class Breaker:
                 self._confirmed += pages
         self._read(lambda _: None)
 
-    def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:
+    def renew(self, keys: Iterable[str]) -> None:
         keys = list(keys)
-        self._memory.renew(keys, now=now)
-        self._read(lambda store: store.renew(keys, now=now))
+        self._memory.renew(keys)
+        self._read(lambda store: store.renew(keys))
 
-    def orphans(self, *, now: float | None = None) -> list[Orphan]:
-        return self._read(lambda store: store.orphans(now=now)) or []
+    def orphans(self) -> list[Orphan]:
+        return self._read(lambda store: store.orphans()) or []
 
-    def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> Unsettled:
+    def unsettled(self, entries: Iterable[int]) -> Unsettled:
         """See the contract; an absent store's entries are provisional for as long as a lease."""
         asked = frozenset(entries)
         far = frozenset(entry for entry in asked if entry > 0)
-        here = self._memory.unsettled([-entry for entry in asked - far], now=now)
-        there = self._read(lambda store: store.unsettled(far, now=now)) if far else None
+        here = self._memory.unsettled([-entry for entry in asked - far])
+        there = self._read(lambda store: store.unsettled(far)) if far else None
         if there is None:
             # Nobody could renew a lease meanwhile.
             is_long = time.monotonic() - self._away_since > self.spec.lease

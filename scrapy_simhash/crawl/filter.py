@@ -36,6 +36,7 @@ from scrapy_simhash.crawl.upkeep import Upkeep
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Arrival, StoreError
+from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.keys import page_scope
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import Action, FilterSettings
@@ -272,9 +273,9 @@ def open_breaker(settings: FilterSettings, spider: str) -> Breaker:
     """Open the index of a spider's crawl, or raise a SettingError that names SIMHASH_INDEX_URL."""
     url = settings.index_url
     spec = spec_of(settings.recipe, lease=settings.lease, spider=spider)
-    # A file on this machine that cannot be opened now will not come by itself.
-    may_come = not url.startswith(("memory:", "sqlite:"))
     try:
+        # A file on this machine that cannot be opened now will not come by itself.
+        may_come = store_of(url).remote
         return Breaker(
             partial(open_index, url, spec),
             spec,

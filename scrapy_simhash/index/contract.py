@@ -6,8 +6,8 @@ looked, so no race admits two near-duplicates, however stale a crawler's view is
 
 The life of an entry, each line one atomic act::
 
-    claim ──▶ provisional (leased to its crawler) ── confirm ──▶ confirmed
-                  ├── release ──▶ gone
+    claim ──▶ provisional (leased to its crawler) ── confirm ──▶ confirmed ── superseded, or gone()
+                  ├── release ──▶ gone, or confirmed as an earlier run left it
                   └── lease runs out ──▶ a claim that repeats it takes its place,
                                          or a crawler of the same spider adopts it through
                                          orphans(): the page is crawled again
@@ -16,16 +16,23 @@ An entry is *expired* once its lease has run out. An entry that was never adopte
 soon as its crawler is known to be dead, which only a store on this machine can know. An entry that
 is confirmed, or provisional and not expired, is *living*.
 
+Entries live in time. A *run* is what a spider's crawlers do from start to finish, and an entry
+knows the run in which its page was last *seen*. A key has one entry that counts in its scope: when
+its page comes with another text, the old entry is *superseded*, which is to say deleted, in the
+same act that admits the new one.
+
 A crawler that drops a copy of a provisional original keeps the copy's request itself, and asks
 ``unsettled`` how the original fared.
 """
 
 import enum
 import logging
+import time
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.rule.ruling import Judge, by_distance
@@ -38,6 +45,8 @@ MAX_ADOPTIONS = 5
 # Expired entries that are looked at in one call.
 MAX_ORPHANS = 100
 MAX_FACTS = 24
+# Other keys of one page.
+MAX_ALIASES = 8
 # Bytes of a key, and of a scope: 64 rows of Redis are read together.
 MAX_TEXT = (1 << 16) - 1
 # Entries that are read of a bucket at most, the newest ones.
@@ -75,6 +84,16 @@ class StoreUnavailable(StoreError):
     """The store is away, full, locked or read-only; the same call may work later."""
 
 
+# Facts of a page, facts of its entry, their distance in bits: whether the page stayed the same. It
+# is pure, and true of equal facts at distance 0.
+Sameness = Callable[[bytes, bytes, int], bool]
+
+
+def same_text(_: bytes, __: bytes, distance: int) -> bool:
+    """Take a page for the same as long as its fingerprint is."""
+    return distance == 0
+
+
 class Arrival(NamedTuple):
     """A page, named by its key, that claims its place.
 
@@ -82,6 +101,8 @@ class Arrival(NamedTuple):
         scope: pages of different scopes never match.
         facts: at most 24 bytes, opaque to the store, for the judge.
         request: text that makes the page's request again; None if nobody can repeat it.
+        aliases: at most 8 other keys of the page: those of its redirects, of another scheme or
+            with another ``www``.
     """
 
     key: str
@@ -89,6 +110,7 @@ class Arrival(NamedTuple):
     scope: str = ""
     facts: bytes = b""
     request: str | None = None
+    aliases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +124,11 @@ class IndexSpec:
         blocks: block values of a page, 1 to 256.
         lease: seconds that a provisional entry belongs to its crawler, more than 0.
         spider: name of the spider whose orphans this crawler adopts.
+        judge: tells whether a page repeats an entry.
         reach: the judge is asked about pages within so many bits, at least k; k by default.
+        same: tells whether a page that comes again is as its entry of an earlier run has it.
+        clock: seconds since the Unix epoch. A store that crawlers of many machines share has the
+            time of its server in place of :func:`time.time`.
 
     Raises:
         ValueError: a value is out of its range.
@@ -116,6 +142,8 @@ class IndexSpec:
     spider: str = ""
     judge: Judge = field(default=by_distance, compare=False)
     reach: int = field(default=-1, compare=False)
+    same: Sameness = field(default=same_text, compare=False)
+    clock: Callable[[], float] = field(default=time.time, compare=False)
 
     def __post_init__(self) -> None:
         if self.bits not in (64, 128, 256):
@@ -131,10 +159,12 @@ class IndexSpec:
 
     def check(self, pages: Iterable[Arrival]) -> None:
         """Raise ValueError if a page could not stand in the index."""
-        for key, own, scope, facts, request in pages:
+        for key, own, scope, facts, request, aliases in pages:
             (request or "").encode()  # a lone surrogate raises UnicodeEncodeError
-            if max(len(key.encode()), len(scope.encode())) > MAX_TEXT:
-                raise ValueError(f"key and scope have at most {MAX_TEXT} bytes: {key:.60}…")
+            if max(len(text.encode()) for text in (key, scope, *aliases)) > MAX_TEXT:
+                raise ValueError(f"keys and scope have at most {MAX_TEXT} bytes: {key:.60}…")
+            if len(aliases) > MAX_ALIASES:
+                raise ValueError(f"a page has at most {MAX_ALIASES} aliases, not {len(aliases)}")
             if own.bits != self.bits:
                 raise ValueError(f"the index holds {self.bits} bits a page, not {own.bits}")
             if len(own.blocks) != 4 * self.blocks:
@@ -155,6 +185,34 @@ class Outcome(enum.Enum):
     REVISIT = "revisit"
 
 
+class Change(enum.Enum):
+    """What became of an original since earlier runs."""
+
+    NEW = "new"
+    SAME = "same"
+    CHANGED = "changed"
+    MOVED = "moved"
+
+
+class Run(NamedTuple):
+    """What a spider's crawlers do from start to finish.
+
+    Attributes:
+        number: from 1 on, never used again in its index.
+        begun: seconds since the Unix epoch, as ``ended``.
+        ended: None while it runs, and if its crawlers were killed.
+        finished: False while it runs, and if it was stopped or killed.
+        pages: entries that were last seen in it.
+    """
+
+    number: int
+    spider: str
+    begun: float
+    ended: float | None = None
+    finished: bool = False
+    pages: int = 0
+
+
 class Match(NamedTuple):
     """An entry within reach of a page.
 
@@ -165,6 +223,7 @@ class Match(NamedTuple):
         provisional: whether its page is still in progress.
         reason: the judge's; "key" for an entry of the page's own key; empty if it was not judged.
         facts: those of its arrival.
+        run: number of the run in which its page was last seen, 0 if that was in none.
     """
 
     entry: int
@@ -174,6 +233,7 @@ class Match(NamedTuple):
     provisional: bool
     reason: str = ""
     facts: bytes = b""
+    run: int = 0
 
 
 class Claim(NamedTuple):
@@ -184,11 +244,16 @@ class Claim(NamedTuple):
             original. A store that is asked over a network may leave out some once one is found. A
             revisit's own entry is among them.
         near: living entries within reach that were judged to be other pages, in that order.
+        change: of an original; None for the others.
+        before: the entry of an earlier run that an original goes on with: that of its own key if it
+            is the same or has changed, that of another key if it has moved.
     """
 
     outcome: Outcome
     matches: tuple[Match, ...] = ()
     near: tuple[Match, ...] = ()
+    change: Change | None = None
+    before: Match | None = None
 
 
 class Orphan(NamedTuple):
@@ -214,6 +279,7 @@ class Entry(NamedTuple):
     facts: bytes = b""
     time: float = 0.0
     provisional: bool = False
+    run: int = 0
 
 
 class Census(NamedTuple):
@@ -224,13 +290,12 @@ class Census(NamedTuple):
     sizes: dict[str, int]
 
 
-class Index(Protocol):
+class Index(ABC):
     """Fingerprints of the pages crawled so far, shared by all crawlers of all spiders.
 
-    It is synchronous and thread-safe. ``now`` arguments are seconds since the Unix epoch and
-    default to the clock. Every method may raise :class:`StoreUnavailable`, as a closed index does,
-    or :class:`StoreDamaged`. A page that :meth:`IndexSpec.check` refuses raises ValueError, and
-    nothing is written.
+    It is synchronous and thread-safe. Every method may raise :class:`StoreUnavailable`, as a closed
+    index does, or :class:`StoreDamaged`. A page that :meth:`IndexSpec.check` refuses raises
+    ValueError, and nothing is written.
 
     Attributes:
         spec: how it was opened.
@@ -240,47 +305,71 @@ class Index(Protocol):
     spec: IndexSpec
     flooded: int = 0
 
-    def claim(self, arrival: Arrival, *, now: float | None = None) -> Claim:
+    def claim(self, arrival: Arrival) -> Claim:
         """Look for an entry that the page repeats; if there is none, the page becomes an original.
 
-        An entry of the page's own key and scope within reach makes it a revisit, whatever
-        the judge says; if that entry is provisional, it is leased to this crawler from now on, and
-        carries the request given here. Otherwise everything within reach is judged. A living
-        copy makes the page a duplicate. Else the page becomes a provisional original, leased to
-        this crawler, in the place of expired entries that are judged to be copies.
+        An index that takes part in no run takes every entry for one that was seen in its run. The
+        first of these sentences that fits decides:
+
+        1. The page's own entry, of its key and scope at any distance, was seen in this run:
+           revisit. If the entry is provisional, it is leased to this crawler from now on, and
+           carries the request given here. If the page is not the same by now, and repeats no other
+           living entry, a provisional entry with its new text supersedes the own one.
+        2. The own entry was seen in an earlier run, and the page is the same: original, ``SAME``.
+           The entry is seen in this run, and is provisional until it is confirmed. When it is
+           released, or given up, it is again what it was.
+        3. The page repeats, as the judge says, a living entry that was seen in this run or is of
+           another spider: duplicate. Its own entry is deleted.
+        4. The own entry has another text: original, ``CHANGED``.
+        5. An alias has an entry that this spider saw in an earlier run, at any distance: original,
+           ``MOVED`` from there.
+        6. The page repeats entries that this spider saw in earlier runs: original, ``MOVED`` from
+           the nearest.
+        7. Original, ``NEW``.
+
+        From 4 on, the page becomes a provisional original, leased to this crawler. It supersedes
+        its own entry, and the one from which it has moved, and takes the place of expired entries
+        that are judged to be copies. An own entry that never was confirmed makes no page ``SAME``
+        or ``CHANGED`` but ``NEW``, because nobody has got that page.
         """
-        (answer,) = self.claim_all([arrival], now=now)
+        (answer,) = self.claim_all([arrival])
         return answer
 
-    def claim_all(self, arrivals: Sequence[Arrival], *, now: float | None = None) -> list[Claim]:
+    @abstractmethod
+    def claim_all(self, arrivals: Sequence[Arrival]) -> list[Claim]:
         """Claim for several pages, with the same answers as :meth:`claim` one after the other.
 
         In the log they may stand in another order. When the store fails, some of the pages may have
         become originals; they claim again, or their leases run out.
         """
 
+    @abstractmethod
     def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:
         """Return every entry within reach, nearest first, then oldest.
 
         It neither writes nor judges. Expired entries are among the answer.
         """
 
+    @abstractmethod
     def confirm(self, keys: Iterable[str]) -> None:
         """Make the entries final that this crawler claimed or adopted under these keys.
 
         An entry that another crawler has adopted since becomes final too: its page was delivered.
         """
 
+    @abstractmethod
     def release(self, keys: Iterable[str]) -> None:
         """Take back this crawler's provisional entries of these keys.
 
         Entries that are confirmed, unknown or leased by another crawler are left alone.
         """
 
-    def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:
+    @abstractmethod
+    def renew(self, keys: Iterable[str]) -> None:
         """Start the leases of this crawler's provisional entries of these keys anew."""
 
-    def orphans(self, *, now: float | None = None) -> list[Orphan]:
+    @abstractmethod
+    def orphans(self) -> list[Orphan]:
         """Adopt expired entries of this crawler's spider; the caller crawls their pages again.
 
         Each is leased anew to the caller. A second adoption comes only after the lease of the first
@@ -288,30 +377,99 @@ class Index(Protocol):
         has no request. At most ``MAX_ORPHANS`` are looked at; the next call may find more.
         """
 
-    def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> Unsettled:
+    @abstractmethod
+    def unsettled(self, entries: Iterable[int]) -> Unsettled:
         """Return how these entries fared; those that are in neither set are confirmed."""
 
+    # Runs.
+
+    def begin_run(self, resumed: int | None = None) -> Run:
+        """Take part in a run of this crawler's spider; every later claim belongs to it.
+
+        It is the one whose number is given, if that is an unfinished run of the spider; else the
+        last run of the spider, if it is unfinished and a crawler of it lives, which is to say has
+        renewed a lease, or begun, within a lease's time; else a new run.
+        """
+        raise StoreError("this store knows no runs yet")
+
+    def end_run(self, *, finished: bool) -> None:
+        """Leave the run. It ends with its last living crawler, whose word counts."""
+        raise StoreError("this store knows no runs yet")
+
+    def runs(self) -> list[Run]:
+        """Return the runs, the oldest first; those without entries go, see :meth:`expire`."""
+        raise StoreError("this store knows no runs yet")
+
+    def missing(self, run: int) -> Iterator[Entry]:
+        """Yield the entries of a spider's earlier runs whose pages were not seen in a run or since.
+
+        It may read the whole log. A number that is none of a run has nothing missing.
+        """
+        earlier = {one.number for one in self._earlier(run)}
+        return (entry for entry in self if entry.run in earlier) if earlier else iter(())
+
+    def missing_count(self, run: int) -> int:
+        """Return how many entries :meth:`missing` yields, those in progress included."""
+        return sum(one.pages for one in self._earlier(run))
+
+    def _earlier(self, run: int) -> list[Run]:
+        runs = self.runs()
+        spiders = {one.spider for one in runs if one.number == run}
+        return [one for one in runs if one.number < run and one.spider in spiders]
+
+    def old_runs(self, keep: int) -> list[Run]:
+        """Return this spider's runs that are older than its last ``keep`` finished ones."""
+        own = [run for run in self.runs() if run.spider == self.spec.spider]
+        kept = [run.number for run in own if run.finished][-keep:] if keep > 0 else []
+        return [run for run in own if kept and run.number < kept[0] and len(kept) == keep]
+
+    def expire(self, keep: int, most: int) -> int:
+        """Delete entries of this spider's runs before its last ``keep`` finished ones, keep > 0.
+
+        At most ``most`` entries go, and a bounded part of the log is looked at; the next call goes
+        on behind it. A run without entries is forgotten. Return how many entries were deleted.
+        """
+        raise StoreError("this store knows no runs yet")
+
+    # By keys.
+
+    def entries_of(self, keys: Iterable[str]) -> list[Entry]:
+        """Return the entries of these keys, in any scope, in the order of the log.
+
+        It reads no more than that. Fingerprints may lack their block values.
+        """
+        raise StoreError("this store knows no runs yet")
+
+    def gone(self, keys: Iterable[str]) -> int:
+        """Delete the entries of these keys, in any scope, whoever has them; return how many."""
+        raise StoreError("this store knows no runs yet")
+
+    # Acts of an operator.
+
+    @abstractmethod
+    def remove(self, keys: Iterable[str]) -> int:
+        """Remove every entry of these keys, which :meth:`gone` will do; return how many."""
+
+    @abstractmethod
     def put(self, entries: Iterable[Entry]) -> int:
         """Append entries of another index, confirmed, whatever is near; return how many are new.
 
         Key, fingerprint, blocks, scope and facts are kept as they are, the time in whole seconds.
-        An entry with the key, scope and fingerprint of one that the index finds changes nothing.
+        They belong to no run. An entry that the index has already changes nothing.
         """
 
-    def remove(self, keys: Iterable[str]) -> int:
-        """Remove every entry of these keys; return how many there were.
-
-        It reads the whole index, once.
-        """
-
+    @abstractmethod
     def clear(self) -> None:
         """Remove all entries. Address patterns, which tell of sites and not of pages, stay."""
 
+    @abstractmethod
     def census(self) -> Census:
         """Count what is there; no call to the store is a large one."""
 
+    @abstractmethod
     def __len__(self) -> int: ...
 
+    @abstractmethod
     def __iter__(self) -> Iterator[Entry]:
         """Yield the entries in the order of the log. The index may change meanwhile.
 
@@ -322,5 +480,6 @@ class Index(Protocol):
         """Yield the entries as another index takes them."""
         return iter(self)
 
+    @abstractmethod
     def close(self) -> None:
         """Release the store's resources. Closing twice does no harm."""

@@ -51,7 +51,8 @@ class Pages:
     def __init__(self, arrivals: Sequence[Arrival], spec: IndexSpec) -> None:
         self.arrivals = arrivals
         self.contents = [
-            in_scope(own.to_bytes() + own.blocks, scope) for _, own, scope, _, _ in arrivals
+            in_scope(page.fingerprint.to_bytes() + page.fingerprint.blocks, page.scope)
+            for page in arrivals
         ]
         self.words, self.blocks = unpacked(b"".join(self.contents), spec.bits, spec.blocks)
 

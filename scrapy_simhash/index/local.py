@@ -5,7 +5,6 @@ record is read.
 """
 
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -22,19 +21,38 @@ from scrapy_simhash.index.contract import (
     IndexSpec,
     Match,
     Orphan,
+    StoreMissing,
     Unsettled,
     warn_of,
 )
 from scrapy_simhash.index.decision import Decision, Pages, read_fingerprint
 from scrapy_simhash.index.log import Log, Record
 from scrapy_simhash.index.neighbours import Near, Neighbours, unpacked
-from scrapy_simhash.index.sqlite_file import SqliteFile
+from scrapy_simhash.index.registry import file_of
+from scrapy_simhash.index.sqlite_file import SqliteFile, open_file, spec_of
 
 # Rows of the log that are followed at a time, and entries that are read at a time.
 _ROWS = 1 << 16
 _ENTRIES = 1 << 12
 # Pages that claim, or are put, at a time: each is compared with those before it.
 _PAGES = 1 << 8
+
+
+def open_local(url: str, spec: IndexSpec | None) -> "LocalIndex":
+    """Open the index in a file, or a new one in RAM; without a spec, one that is there."""
+    path = file_of(url)
+    if spec is not None:
+        return LocalIndex(open_file(path, spec), spec)
+    if path is None:
+        raise StoreMissing("an index in memory is gone with the process that made it")
+    if not path.is_file():
+        raise StoreMissing(f"there is no index {path}")
+    file = SqliteFile(path)
+    try:
+        return LocalIndex(file, spec_of(file))
+    except BaseException:
+        file.close()
+        raise
 
 
 class LocalIndex(Index):
@@ -52,13 +70,13 @@ class LocalIndex(Index):
 
     # Claims.
 
-    def claim_all(self, arrivals: Sequence[Arrival], *, now: float | None = None) -> list[Claim]:
+    def claim_all(self, arrivals: Sequence[Arrival]) -> list[Claim]:
         self.spec.check(arrivals)
         parts = (arrivals[at : at + _PAGES] for at in range(0, len(arrivals), _PAGES))
-        return [claim for part in parts for claim in self._claim(part, now)]
+        return [claim for part in parts for claim in self._claim(part)]
 
-    def _claim(self, arrivals: Sequence[Arrival], now: float | None) -> list[Claim]:
-        now = time.time() if now is None else now
+    def _claim(self, arrivals: Sequence[Arrival]) -> list[Claim]:
+        now = self.spec.clock()
         pages, log = Pages(arrivals, self.spec), self._log
         with self._lock:
             with self._admission(pages) as new:
@@ -126,8 +144,8 @@ class LocalIndex(Index):
             for key in keys:
                 self._open.pop(key, None)
 
-    def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:
-        expires = (time.time() if now is None else now) + self.spec.lease
+    def renew(self, keys: Iterable[str]) -> None:
+        expires = self.spec.clock() + self.spec.lease
         with self._lock, self._log.transaction():
             self._log.renew(self._positions(keys), expires)
 
@@ -138,8 +156,8 @@ class LocalIndex(Index):
         for record in records:
             self._open.setdefault(record.key, set()).add(record.position)
 
-    def orphans(self, *, now: float | None = None) -> list[Orphan]:
-        now = time.time() if now is None else now
+    def orphans(self) -> list[Orphan]:
+        now = self.spec.clock()
         owner, expires = self._log.crawler, now + self.spec.lease
         adopted, given_up = [], []
         with self._lock:
@@ -158,8 +176,8 @@ class LocalIndex(Index):
                 warn_of(record.key)
         return [Orphan(record.key, record.request or "") for record in adopted]
 
-    def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> Unsettled:
-        now = time.time() if now is None else now
+    def unsettled(self, entries: Iterable[int]) -> Unsettled:
+        now = self.spec.clock()
         asked = frozenset(entries)
         with self._lock:
             records = self._log.records(asked)

@@ -1,8 +1,7 @@
 """Addresses tell of copies before a download; crawlers pool what they learn beside the index."""
 
-from scrapy_simhash.index import place_of
 from scrapy_simhash.index.contract import StoreMissing
-from scrapy_simhash.url_patterns.sqlite_store import SqlitePatternStore
+from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.url_patterns.store import PatternStore
 
 
@@ -11,11 +10,8 @@ def open_patterns(url: str) -> PatternStore:
 
     It raises what :func:`open_index` does, and StoreMissing for an index in memory.
     """
-    place = place_of(url)
-    if place == "redis":
-        from scrapy_simhash.url_patterns.redis_store import RedisPatternStore
-
-        return RedisPatternStore(url)
-    if place is None:
-        raise StoreMissing("what was learned with an index in memory ends with its crawl")
-    return SqlitePatternStore(place)
+    store = store_of(url)
+    if not store.patterns:
+        raise StoreMissing("what was learned with this index ends with its crawl")
+    patterns: PatternStore = store.call("patterns", url)
+    return patterns

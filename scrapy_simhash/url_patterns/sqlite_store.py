@@ -1,8 +1,8 @@
 """Counts of address patterns in the index's SQLite file."""
 
 from collections.abc import Iterable
-from pathlib import Path
 
+from scrapy_simhash.index.registry import file_of
 from scrapy_simhash.index.sqlite_file import SqliteFile
 from scrapy_simhash.url_patterns.store import BATCH, MOST_ROWS, Counts, Row
 
@@ -29,8 +29,8 @@ _ADD = f"""
 class SqlitePatternStore:
     """Rows in a table of an index that is there; see :class:`.PatternStore`."""
 
-    def __init__(self, path: Path) -> None:
-        self._file = SqliteFile(path)
+    def __init__(self, url: str) -> None:
+        self._file = SqliteFile(file_of(url))
         with self._file.transaction():
             for statement in _SCHEMA:
                 self._file.run(statement)

@@ -16,6 +16,7 @@ import argparse
 import itertools
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -35,6 +36,7 @@ from tests.benchmarks.redis_measuring import (
     spec_of,
 )
 from tests.benchmarks.redis_rivals import NaiveSets
+from tests.index.made import Clock, at
 from tests.servers import RedisServer, redis_server
 
 BATCH = 32
@@ -79,7 +81,7 @@ def acts(index: Index, count: int) -> Iterator[tuple[str, Callable[[], None]]]:
 
     def adopt() -> None:
         for later in itertools.count(1):
-            if not index.orphans(now=now + 1000 * later) or later > 5:
+            if not at(index, now + 1000 * later).orphans() or later > 5:
                 break
 
     yield "claims of new pages", lambda: claim(iter(made))
@@ -109,7 +111,8 @@ def main() -> None:
     for buckets in ("redis", "local"):
         with redis_server(*slow) as server:
             index = open_index(
-                f"{server.url}?buckets={buckets}&socket_timeout=30", spec_of(*DEFAULT)
+                f"{server.url}?buckets={buckets}&socket_timeout=30",
+                replace(spec_of(*DEFAULT), clock=Clock()),
             )
             for name, act in acts(index, options.pages):
                 begun = time.monotonic()

@@ -316,7 +316,7 @@ def test_a_number_that_is_not_whole_is_no_fingerprint(
         (["export", "pages.xz", "--index", "OTHER"], "packed as .gz only"),
         (["export", "/nowhere/at/all", "--index", "OTHER"], "No such file"),
         (["import", "OTHER", "--index", "x"], "No such file"),
-        (["import", "OTHER", "--index", "ftp://x"], "No such file"),
+        (["import", "OTHER", "--index", "ftp://x"], "no index at"),
     ],
 )
 def test_wrong_use_is_one_line_and_makes_nothing(

@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Arrival, Index
 from tests.crawl.spiders import Pages, answering, paths
+from tests.index.made import Clock, at
 from tests.pages import article, html
 
 Opened = Callable[..., Index]
@@ -38,7 +40,9 @@ def opened(url: str) -> Iterator[Opened]:
     indexes: list[Index] = []
 
     def open_as(spider: str = "pages") -> Index:
-        indexes.append(open_index(url, spec_of(RECIPE, lease=1, spider=spider)))
+        indexes.append(
+            open_index(url, replace(spec_of(RECIPE, lease=1, spider=spider), clock=Clock()))
+        )
         return indexes[-1]
 
     yield open_as
@@ -46,11 +50,11 @@ def opened(url: str) -> Iterator[Opened]:
         index.close()
 
 
-def claim(index: Index, site: Any, number: int, request: str | None, **now: float) -> None:
+def claim(index: Index, site: Any, number: int, request: str | None) -> None:
     analysis = analyse_body(Body(html(article(number))), RECIPE)
     assert analysis.fingerprint is not None
     key = f"{site.url}/{number}"
-    index.claim(Arrival(key, analysis.fingerprint, "", analysis.facts, request), **now)
+    index.claim(Arrival(key, analysis.fingerprint, "", analysis.facts, request))
 
 
 def stored(site: Any, number: int) -> str:
@@ -61,7 +65,8 @@ def stored(site: Any, number: int) -> str:
 
 def leave(index: Index, site: Any, number: int, request: str | None = None) -> None:
     """Claim for a page as a crawler that died long ago."""
-    claim(index, site, number, request or stored(site, number), now=0.0)
+    claim(at(index, 0.0), site, number, request or stored(site, number))
+    at(index, None)
 
 
 def test_a_dead_spiders_pages_are_crawled_by_the_next_of_its_name(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -23,7 +24,8 @@ WIDTHS = [(64, 3), (128, 22), (256, 48)]
 def spec(bits: int = 64, distance: int = 3, **changed: Any) -> IndexSpec:
     blocks = SLICES.count if bits == 64 else BANDS
     return IndexSpec(
-        **{"recipe": "test", "bits": bits, "distance": distance, "blocks": blocks} | changed
+        **{"recipe": "test", "bits": bits, "distance": distance, "blocks": blocks, "clock": Clock()}
+        | changed
     )
 
 
@@ -60,6 +62,21 @@ def same_facts(page: Page, other: Page, distance: int) -> Ruling:
     """Judge pages with the same facts to be copies."""
     same = page.facts == other.facts
     return Ruling(same, "facts" if same else "other facts")
+
+
+class Clock:
+    """The time of day, until a test sets it."""
+
+    now: float | None = None
+
+    def __call__(self) -> float:
+        return time.time() if self.now is None else self.now
+
+
+def at(index: Index, now: float | None) -> Index:
+    """Set the clock of a crawler; None lets it go."""
+    index.spec.clock.now = now  # type: ignore[attr-defined]
+    return index
 
 
 ORIGINAL, DUPLICATE, REVISIT = Outcome.ORIGINAL, Outcome.DUPLICATE, Outcome.REVISIT

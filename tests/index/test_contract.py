@@ -31,6 +31,7 @@ from tests.index.made import (
     ORIGINAL,
     REVISIT,
     WIDTHS,
+    at,
     blocked,
     flipped,
     fp,
@@ -128,7 +129,7 @@ def test_a_query_tells_what_is_near_nearest_first_then_oldest_and_writes_nothing
     index = store.open(judge=same_facts)
     assert index.query(fp(0)) == []
     for number, value in enumerate([0b111, 0b1, 0b10]):
-        index.claim(page(f"{number}", value, facts=b"%d" % number), now=100.0 + number)
+        at(index, 100.0 + number).claim(page(f"{number}", value, facts=b"%d" % number))
     index.confirm(["1"])
     near = index.query(fp(0))
     assert [(n.key, n.distance, n.facts) for n in near] == [
@@ -147,7 +148,7 @@ def test_iteration_gives_the_entries_as_they_are_in_the_order_of_the_log(store):
         for i, value in enumerate(values(5, bits=256))
     ]
     for e in entries:
-        index.claim(Arrival(e.key, e.fingerprint, e.scope, e.facts), now=e.time)
+        at(index, e.time).claim(Arrival(e.key, e.fingerprint, e.scope, e.facts))
     index.confirm(["0", "3"])
     assert list(index) == entries
     blocks = [entry.fingerprint.blocks for entry in index.with_blocks()]
@@ -159,7 +160,7 @@ def test_clear_leaves_a_usable_index_whose_positions_go_on(store):
     index.claim(page("a", request="A"))
     (before,) = index.query(fp(0))
     index.clear()
-    assert (len(index), list(index), index.orphans(now=1e10)) == (0, [], [])
+    assert (len(index), list(index), at(index, 4e9).orphans()) == (0, [], [])
     assert index.census()[:2] == (0, 0)
     assert index.claim(page("b")).outcome is ORIGINAL
     assert index.query(fp(0))[0].entry != before.entry
@@ -303,8 +304,8 @@ def test_the_own_key_is_a_revisit_whatever_the_judge_says(store):
 
 def test_an_expired_page_that_is_judged_to_be_another_keeps_its_place(store):
     index = store.open(judge=same_facts)
-    index.claim(page("a", 0, facts=b"1"), now=0)
-    claim = index.claim(page("b", 0, facts=b"2"), now=1000)
+    at(index, 0).claim(page("a", 0, facts=b"1"))
+    claim = at(index, 1000).claim(page("b", 0, facts=b"2"))
     assert (claim.outcome, claim.near) == (ORIGINAL, ())
     assert keys(index) == ["a", "b"]
 
@@ -332,7 +333,7 @@ def test_a_released_original_is_gone(store):
     index = store.open()
     index.claim(page("a", request="A"))
     index.release(["a", "unknown"])
-    assert (len(index), index.query(fp(0)), index.orphans(now=1e10)) == (0, [], [])
+    assert (len(index), index.query(fp(0)), at(index, 4e9).orphans()) == (0, [], [])
     assert index.claim(page("b")).outcome is ORIGINAL
 
 
@@ -346,19 +347,19 @@ def test_a_confirmed_original_cannot_be_released(store):
 
 def test_a_claim_takes_the_place_of_expired_originals(store):
     index = store.open(lease=60)
-    index.claim(page("a", 0), now=100)
-    index.claim(page("c", 0b111100), now=100)
-    assert index.claim(page("b", 0b1100), now=159).outcome is DUPLICATE
-    assert index.claim(page("b", 0b1100), now=160).outcome is ORIGINAL
+    at(index, 100).claim(page("a", 0))
+    at(index, 100).claim(page("c", 0b111100))
+    assert at(index, 159).claim(page("b", 0b1100)).outcome is DUPLICATE
+    assert at(index, 160).claim(page("b", 0b1100)).outcome is ORIGINAL
     assert keys(index) == ["b"]
 
 
 def test_a_renewed_lease_runs_from_then_on(store):
     index = store.open(lease=60)
-    index.claim(page("a"), now=100)
-    index.renew(["a", "unknown"], now=150)
-    assert index.claim(page("b"), now=209).outcome is DUPLICATE
-    assert index.claim(page("b"), now=210).outcome is ORIGINAL
+    at(index, 100).claim(page("a"))
+    at(index, 150).renew(["a", "unknown"])
+    assert at(index, 209).claim(page("b")).outcome is DUPLICATE
+    assert at(index, 210).claim(page("b")).outcome is ORIGINAL
 
 
 def test_a_renewal_of_what_is_confirmed_or_gone_brings_nothing_back(store):
@@ -372,10 +373,10 @@ def test_a_renewal_of_what_is_confirmed_or_gone_brings_nothing_back(store):
 
 def test_a_revisit_leases_the_own_entry_anew_with_its_own_request(store):
     index = store.open(lease=60)
-    index.claim(page("a", request="first"), now=100)
-    assert index.claim(page("a", 1, request="second"), now=500).outcome is REVISIT
-    assert index.claim(page("b"), now=559).outcome is DUPLICATE
-    assert index.orphans(now=560) == [Orphan("a", "second")]
+    at(index, 100).claim(page("a", request="first"))
+    assert at(index, 500).claim(page("a", 1, request="second")).outcome is REVISIT
+    assert at(index, 559).claim(page("b")).outcome is DUPLICATE
+    assert at(index, 560).orphans() == [Orphan("a", "second")]
 
 
 def test_a_revisit_takes_the_lease_over_from_another_crawler(shared_store):
@@ -390,18 +391,18 @@ def test_a_revisit_takes_the_lease_over_from_another_crawler(shared_store):
 
 def test_a_crawler_neither_releases_nor_renews_what_another_one_claimed(shared_store):
     one, other = shared_store.open(lease=60), shared_store.open(lease=60)
-    one.claim(page("a"), now=100)
+    at(one, 100).claim(page("a"))
     other.release(["a"])
-    other.renew(["a"], now=150)
+    at(other, 150).renew(["a"])
     other.confirm(["a"])
     assert [(entry.key, entry.provisional) for entry in one] == [("a", True)]
-    assert other.claim(page("b"), now=160).outcome is ORIGINAL
+    assert at(other, 160).claim(page("b")).outcome is ORIGINAL
 
 
 def test_a_confirmation_counts_although_another_crawler_has_adopted_the_page(shared_store):
     one, other = shared_store.open(), shared_store.open()
-    one.claim(page("a", request="A"), now=100)
-    assert other.orphans(now=1000) == [Orphan("a", "A")]
+    at(one, 100).claim(page("a", request="A"))
+    assert at(other, 1000).orphans() == [Orphan("a", "A")]
     one.confirm(["a"])
     other.release(["a"])
     assert [(entry.key, entry.provisional) for entry in other] == [("a", False)]
@@ -412,22 +413,22 @@ def test_a_confirmation_counts_although_another_crawler_has_adopted_the_page(sha
 
 def test_orphans_are_the_expired_entries_leased_anew_to_whoever_asks(store):
     index = store.open(lease=60)
-    index.claim(page("a", 0, request="A"), now=100)
-    index.claim(page("b", FAR, request="B"), now=120)
-    assert index.orphans(now=159) == []
-    assert index.orphans(now=160) == [Orphan("a", "A")]
-    assert index.orphans(now=160) == []
-    assert index.claim(page("copy", 1), now=219).outcome is DUPLICATE
-    assert {orphan.key for orphan in index.orphans(now=220)} == {"a", "b"}
+    at(index, 100).claim(page("a", 0, request="A"))
+    at(index, 120).claim(page("b", FAR, request="B"))
+    assert at(index, 159).orphans() == []
+    assert at(index, 160).orphans() == [Orphan("a", "A")]
+    assert at(index, 160).orphans() == []
+    assert at(index, 219).claim(page("copy", 1)).outcome is DUPLICATE
+    assert {orphan.key for orphan in at(index, 220).orphans()} == {"a", "b"}
     index.confirm(["a", "b"])
-    assert index.orphans(now=1e10) == []
+    assert at(index, 4e9).orphans() == []
 
 
 def test_an_adopted_page_that_is_crawled_again_is_a_revisit_and_the_adopters(shared_store):
     one, other = shared_store.open(), shared_store.open()
-    one.claim(page("a", request="A"), now=100)
-    other.orphans(now=1000)
-    assert other.claim(page("a", request="A"), now=1000).outcome is REVISIT
+    at(one, 100).claim(page("a", request="A"))
+    at(other, 1000).orphans()
+    assert at(other, 1000).claim(page("a", request="A")).outcome is REVISIT
     one.release(["a"])
     assert len(other) == 1
     other.confirm(["a"])
@@ -436,40 +437,40 @@ def test_an_adopted_page_that_is_crawled_again_is_a_revisit_and_the_adopters(sha
 
 def test_an_adopted_page_that_fails_is_gone(shared_store):
     one, other = shared_store.open(), shared_store.open()
-    one.claim(page("a", request="A"), now=100)
-    other.orphans(now=1000)
+    at(one, 100).claim(page("a", request="A"))
+    at(other, 1000).orphans()
     other.release(["a"])
     assert len(one) == 0
 
 
 def test_a_page_that_has_ended_too_many_crawlers_is_deleted_with_a_warning(store, caplog):
     index, now = store.open(lease=60), 100
-    index.claim(page("a", request="A"), now=now)
+    at(index, now).claim(page("a", request="A"))
     for _ in range(MAX_ADOPTIONS):
         now += 60
-        assert index.orphans(now=now - 1) == []
-        assert index.orphans(now=now) == [Orphan("a", "A")]
+        assert at(index, now - 1).orphans() == []
+        assert at(index, now).orphans() == [Orphan("a", "A")]
         # Crawled again, it does not begin to count from nothing.
-        index.claim(page("a", request="A"), now=now)
+        at(index, now).claim(page("a", request="A"))
     with caplog.at_level(logging.WARNING):
-        assert index.orphans(now=now + 60) == []
+        assert at(index, now + 60).orphans() == []
     assert "a" in caplog.text
     assert len(index) == 0
 
 
 def test_an_expired_entry_without_a_request_is_deleted_in_silence(store, caplog):
     index = store.open()
-    index.claim(page("a"), now=100)
-    assert index.orphans(now=1000) == []
+    at(index, 100).claim(page("a"))
+    assert at(index, 1000).orphans() == []
     assert (len(index), caplog.text) == (0, "")
 
 
 def test_a_call_adopts_a_bounded_number_of_orphans(store):
     index = store.open()
-    index.claim_all([page(f"{v}", v, request="R") for v in values(250)], now=100)
+    at(index, 100).claim_all([page(f"{v}", v, request="R") for v in values(250)])
     found = []
     for _ in range(3):
-        some = index.orphans(now=1000)
+        some = at(index, 1000).orphans()
         assert len(some) <= MAX_ORPHANS
         found += [orphan.key for orphan in some]
     assert sorted(found) == sorted(str(v) for v in values(250))
@@ -477,18 +478,18 @@ def test_a_call_adopts_a_bounded_number_of_orphans(store):
 
 def test_only_a_crawler_of_the_same_spider_adopts_a_page(shared_store):
     one, other = shared_store.open(spider="one"), shared_store.open(spider="other")
-    one.claim(page("a", request="A"), now=100)
-    other.claim(page("b", FAR), now=100)
-    assert other.orphans(now=1000) == []
-    assert shared_store.open(spider="one").orphans(now=1000) == [Orphan("a", "A")]
+    at(one, 100).claim(page("a", request="A"))
+    at(other, 100).claim(page("b", FAR))
+    assert at(other, 1000).orphans() == []
+    assert at(shared_store.open(spider="one"), 1000).orphans() == [Orphan("a", "A")]
 
 
 def test_a_page_that_another_spider_revisits_is_that_spiders_to_adopt(shared_store):
     one, other = shared_store.open(spider="one"), shared_store.open(spider="other")
-    one.claim(page("a", request="A"), now=100)
-    other.claim(page("a", request="theirs"), now=100)
-    assert one.orphans(now=1000) == []
-    assert other.orphans(now=1000) == [Orphan("a", "theirs")]
+    at(one, 100).claim(page("a", request="A"))
+    at(other, 100).claim(page("a", request="theirs"))
+    assert at(one, 1000).orphans() == []
+    assert at(other, 1000).orphans() == [Orphan("a", "theirs")]
 
 
 # How originals fared.
@@ -497,14 +498,14 @@ def test_a_page_that_another_spider_revisits_is_that_spiders_to_adopt(shared_sto
 def test_unsettled_tells_provisional_and_gone_originals_from_confirmed_ones(store):
     index = store.open()
     numbers = values(5)
-    index.claim_all([page(str(i), v, request="R") for i, v in enumerate(numbers)], now=100)
+    at(index, 100).claim_all([page(str(i), v, request="R") for i, v in enumerate(numbers)])
     positions = [index.query(fp(v))[0].entry for v in numbers]
-    assert index.unsettled(positions, now=100) == Unsettled(frozenset(positions), frozenset())
+    assert at(index, 100).unsettled(positions) == Unsettled(frozenset(positions), frozenset())
     index.confirm(["0"])
     index.release(["1"])
     index.remove(["2"])
-    index.renew(["3"], now=130)
-    assert index.unsettled([*positions, 987_654], now=170) == Unsettled(
+    at(index, 130).renew(["3"])
+    assert at(index, 170).unsettled([*positions, 987_654]) == Unsettled(
         frozenset([positions[3]]), frozenset([positions[1], positions[2], positions[4], 987_654])
     )
     assert index.unsettled([]) == Unsettled(frozenset(), frozenset())
@@ -512,11 +513,11 @@ def test_unsettled_tells_provisional_and_gone_originals_from_confirmed_ones(stor
 
 def test_an_original_whose_place_was_taken_is_gone_and_an_adopted_one_is_provisional(store):
     index = store.open()
-    index.claim_all([page("a", 0, request="A"), page("b", FAR, request="B")], now=100)
+    at(index, 100).claim_all([page("a", 0, request="A"), page("b", FAR, request="B")])
     entries = [index.query(fp(v))[0].entry for v in (0, FAR)]
-    index.claim(page("c", 1), now=1000)
-    index.orphans(now=1000)
-    assert index.unsettled(entries, now=1000) == Unsettled(
+    at(index, 1000).claim(page("c", 1))
+    at(index, 1000).orphans()
+    assert at(index, 1000).unsettled(entries) == Unsettled(
         frozenset(entries[1:]), frozenset(entries[:1])
     )
 

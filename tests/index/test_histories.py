@@ -18,6 +18,7 @@ from tests.index.made import (
     ORIGINAL,
     REVISIT,
     WIDTHS,
+    at,
     flipped,
     fp,
     page,
@@ -138,7 +139,7 @@ def test_any_history_of_acts_goes_as_the_contract_says(new_store, seed):
                 chance.choice([b"", b"", b"1"]),
                 chance.choice([None, "R", "S"]),
             )
-            claim = index.claim(page, now=now)
+            claim = at(index, now).claim(page)
             outcome, matches, near = model.claim(number, page, now)
             assert claim.outcome is outcome
             assert [m.key for m in claim.matches] == matches
@@ -147,10 +148,10 @@ def test_any_history_of_acts_goes_as_the_contract_says(new_store, seed):
             getattr(index, act)([key])
             model.settle(number, key, good=act == "confirm")
         elif act == "renew":
-            index.renew([key], now=now)
+            at(index, now).renew([key])
             model.renew(number, key, now)
         elif act == "orphans":
-            found = sorted(index.orphans(now=now), key=repr)
+            found = sorted(at(index, now).orphans(), key=repr)
             assert found == sorted(model.orphans(number, now), key=repr)
         else:
             for known in model.log:
@@ -158,7 +159,7 @@ def test_any_history_of_acts_goes_as_the_contract_says(new_store, seed):
                 for neighbour in index.query(page.fingerprint, scope=page.scope):
                     if (neighbour.key, neighbour.distance) == (page.key, 0):
                         positions[neighbour.entry] = known
-            unsettled = index.unsettled(positions, now=now)
+            unsettled = at(index, now).unsettled(positions)
             alive = [k for k in model.log if k.lives(now)]
             there = {at for at, known in positions.items() if any(known is k for k in alive)}
             open_ones = {at for at in there if positions[at].owner is not None}
@@ -182,7 +183,7 @@ def test_claims_and_queries_answer_as_a_full_scan(new_store, bits, distance, see
         value = chance.choice(centres)
         value = flipped(value, chance.sample(range(bits), chance.randint(0, distance)))
         page = Arrival(f"{chance.randrange(25)}", fp(value, bits))
-        claim = index.claim(page, now=0)
+        claim = at(index, 0).claim(page)
         outcome, matches, _ = model.claim(0, page, 0)
         assert (claim.outcome, [m.key for m in claim.matches]) == (outcome, matches)
 
@@ -219,8 +220,8 @@ def test_batches_get_the_answers_of_one_after_the_other(new_store, seed):
             )
             for _ in range(chance.randrange(8))
         ]
-        expected = [alone.claim(page, now=now) for page in pages]
-        claims = together.claim_all(pages, now=now)
+        expected = [at(alone, now).claim(page) for page in pages]
+        claims = at(together, now).claim_all(pages)
         for claim, other in zip(claims, expected, strict=True):
             assert claim.outcome is other.outcome
             # Over a network some may be left out, once one is found.
@@ -237,14 +238,14 @@ def test_batches_get_the_answers_of_one_after_the_other(new_store, seed):
 def test_a_page_that_waits_for_one_before_it_keeps_the_place_that_it_takes(store):
     """The page "copy" takes the place of "old", so the later page of that key is no revisit."""
     index = store.open(judge=same_facts, lease=LEASE)
-    index.claim_all([page("old", 0, facts=b"1"), page("far", 0b111111, facts=b"2")], now=0)
+    at(index, 0).claim_all([page("old", 0, facts=b"1"), page("far", 0b111111, facts=b"2")])
     index.confirm(["far"])
     pages = [
         page("other", 0b1111, facts=b"3"),
         page("copy", 0b11, facts=b"1"),
         page("old", 1 << 9, facts=b"4"),
     ]
-    assert [claim.outcome for claim in index.claim_all(pages, now=1000)] == [ORIGINAL] * 3
+    assert [claim.outcome for claim in at(index, 1000).claim_all(pages)] == [ORIGINAL] * 3
 
 
 def shown(matches):

@@ -17,7 +17,7 @@ from pathlib import Path
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Index, StoreUnavailable
 from scrapy_simhash.index.liveness import HERE, is_dead
-from tests.index.made import DUPLICATE, ORIGINAL, page, spec
+from tests.index.made import DUPLICATE, ORIGINAL, at, page, spec
 
 CLUSTERS = 40
 
@@ -118,7 +118,7 @@ def test_crawlers_that_die_at_once_use_one_adoption_at_once_and_the_page_is_not_
     with contextlib.closing(opened(path)) as index:
         assert index.orphans() == []
         assert index.claim(page("copy", 1)).outcome is DUPLICATE
-        (orphan,) = index.orphans(now=time.time() + 60)
+        (orphan,) = at(index, time.time() + 60).orphans()
         assert (orphan.key, orphan.request) == ("a", "A")
 
 

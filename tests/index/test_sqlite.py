@@ -22,7 +22,7 @@ from scrapy_simhash.index.contract import (
     StoreMissing,
     StoreUnavailable,
 )
-from tests.index.made import DUPLICATE, ORIGINAL, fp, page, spec
+from tests.index.made import DUPLICATE, ORIGINAL, at, fp, page, spec
 
 
 def opened(path: Path) -> Index:
@@ -127,7 +127,7 @@ def test_a_value_of_another_type_or_size_is_damage_and_nothing_else(path, column
     of_leases = ("owner", "expires", "adoptions")
     table = "header" if column == "last" else "leases" if column in of_leases else "entries"
     with contextlib.closing(opened(path)) as index:
-        index.claim(page("a", facts=b"f", request="A"), now=100)
+        at(index, 100).claim(page("a", facts=b"f", request="A"))
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute(f"UPDATE {table} SET {column} = {rubbish}")
         connection.commit()
@@ -136,7 +136,7 @@ def test_a_value_of_another_type_or_size_is_damage_and_nothing_else(path, column
         lambda index: index.claim(page("a")),
         lambda index: index.query(fp(0)),
         list,
-        lambda index: index.orphans(now=1e9),
+        lambda index: at(index, 1e9).orphans(),
         lambda index: index.unsettled([1]),
         lambda index: index.put(list(index)),
     ]

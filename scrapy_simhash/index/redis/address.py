@@ -65,6 +65,7 @@ def parse_address(url: str) -> Address:
     """
     parts = urlsplit(url)
     scheme, _, topology = parts.scheme.partition("+")
+    scheme = scheme.replace("valkey", "redis")
     is_unix = scheme == "unix"
     user_info, _, place = parts.netloc.rpartition("@")
     hosts = [_host(text, _PORTS.get(topology, 0)) for text in place.split(",")] if place else []

@@ -35,7 +35,7 @@ from scrapy_simhash.index.decision import Claimant, Pages
 from scrapy_simhash.index.redis.claims import Near, arguments, packed_entry, position_of, read_near
 from scrapy_simhash.index.redis.rows import ROWS, pack_row, squeeze_rows
 from scrapy_simhash.index.redis.scan import Scan
-from scrapy_simhash.index.redis.session import Session
+from scrapy_simhash.index.redis.session import Session, stored_spec
 
 # Pages, and entries, of one call of a script: it holds Redis for some 2 ms.
 _PAGES = 16
@@ -43,6 +43,11 @@ _ENTRIES = 128
 # Positions whose rows are squeezed at a time, once as many positions follow them: by then most of
 # their entries are confirmed.
 _SQUEEZED = 16 * ROWS
+
+
+def open_redis(url: str, spec: IndexSpec | None) -> "RedisIndex":
+    """Open the index in Redis; without a spec, one that is there."""
+    return RedisIndex(url, spec) if spec is not None else RedisIndex(*stored_spec(url))
 
 
 class RedisIndex(Index):
@@ -55,7 +60,7 @@ class RedisIndex(Index):
 
     # Claims.
 
-    def claim_all(self, arrivals: Sequence[Arrival], *, now: float | None = None) -> list[Claim]:
+    def claim_all(self, arrivals: Sequence[Arrival]) -> list[Claim]:
         self.spec.check(arrivals)
         claimants = [Claimant(arrival) for arrival in arrivals]
         answers: dict[int, Claim] = {}
@@ -65,13 +70,13 @@ class RedisIndex(Index):
                 keys = [arrivals[n].key for n in some]
                 # A page of a key that is there before has its own entry only once that is answered.
                 some = some[: next((i for i, key in enumerate(keys) if key in keys[:i]), _PAGES)]
-                found = self._submit([claimants[n] for n in some], now)
+                found = self._submit([claimants[n] for n in some])
                 answers.update((n, answer) for n, answer in zip(some, found, strict=True) if answer)
         return [answers[n] for n in range(len(claimants))]
 
-    def _submit(self, claimants: Sequence[Claimant], now: float | None) -> list[Claim | None]:
+    def _submit(self, claimants: Sequence[Claimant]) -> list[Claim | None]:
         """Let the script decide; return the answers, None for pages that have to claim again."""
-        results, told = self._ask(claimants, *self._session.leases(now))
+        results, told = self._ask(claimants, *self._session.leases())
         answers: list[Claim | None] = []
         for claimant, result, found in zip(claimants, results, told, strict=True):
             is_new, answer = isinstance(result, int), claimant.hear(found, self.spec.judge)
@@ -133,12 +138,12 @@ class RedisIndex(Index):
     def release(self, keys: Iterable[str]) -> None:
         self._act("release", keys, self._session.name)
 
-    def renew(self, keys: Iterable[str], *, now: float | None = None) -> None:
-        _, ends, head = self._session.leases(now)
+    def renew(self, keys: Iterable[str]) -> None:
+        _, ends, head = self._session.leases()
         self._act("renew", keys, self._session.name, ends, head[:8], settles=False)
 
-    def orphans(self, *, now: float | None = None) -> list[Orphan]:
-        at, ends, head = self._session.leases(now)
+    def orphans(self) -> list[Orphan]:
+        at, ends, head = self._session.leases()
         asked = (repr(at), ends, head, MAX_ORPHANS, MAX_ADOPTIONS)
         with self._session.use():
             adopted, given_up, clock = self._session.run("orphans", *asked)
@@ -149,9 +154,9 @@ class RedisIndex(Index):
                 self._session.own[key.decode()].add(position)
             return [Orphan(key.decode(), request.decode()) for _, key, request in adopted]
 
-    def unsettled(self, entries: Iterable[int], *, now: float | None = None) -> Unsettled:
+    def unsettled(self, entries: Iterable[int]) -> Unsettled:
         asked, letters = list(entries), b""
-        at, _, _ = self._session.leases(now)
+        at, _, _ = self._session.leases()
         with self._session.use():
             for start in range(0, len(asked), _ENTRIES):
                 some = asked[start : start + _ENTRIES]

@@ -182,13 +182,14 @@ class Session:
         """Take in the time of Redis: our monotonic clock stands still while the machine sleeps."""
         self._ahead = int(seconds) + int(microseconds) / 1e6 - time.monotonic()
 
-    def leases(self, now: float | None) -> tuple[float, int, bytes]:
+    def leases(self) -> tuple[float, int, bytes]:
         """Return the time, the end of leases that begin then, and what stands before their rows.
 
         It is the time of Redis, because the clocks of crawlers may be far apart. Redis adds members
         to a sorted set faster if their scores are whole numbers.
         """
-        at = time.monotonic() + self._ahead if now is None else now
+        clock = self._spec.clock
+        at = time.monotonic() + self._ahead if clock is time.time else clock()
         ends = at + self._spec.lease
         return at, math.ceil(ends), HEAD.pack(ends, self.name, self._mark, 0)
 

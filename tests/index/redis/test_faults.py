@@ -30,7 +30,7 @@ from scrapy_simhash.index.contract import (
 from scrapy_simhash.index.redis.address import parse_address
 from scrapy_simhash.index.redis.client import Client
 from tests import servers
-from tests.index.made import DUPLICATE, fp, page, spec, values
+from tests.index.made import DUPLICATE, at, fp, page, spec, values
 from tests.index.redis.cases import fails_soon, keep, notice_another_log
 
 pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
@@ -136,11 +136,11 @@ def test_the_end_of_a_claim_in_a_lost_index_touches_no_page_of_the_new_one(opene
         late.claim(page("d", values(1, seed=9)[0]))
         late.confirm(["a"])
         late.release(["b"])
-        late.renew(["c"], now=1e12)
+        at(late, 1e12).renew(["c"])
         assert late.unsettled(lost).gone == set(lost)
         for value in values(3):
             assert index.claim(page("more", value ^ 2)).outcome is Outcome.DUPLICATE
-        found = {orphan.key for orphan in index.orphans(now=time.time() + 1e6)}
+        found = {orphan.key for orphan in at(index, time.time() + 1e6).orphans()}
         assert found == {"new0", "new1", "new2"}
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Index, Outcome, StoreDamaged, StoreMismatch
 from tests import servers
-from tests.index.made import fp, page, spec, values
+from tests.index.made import at, fp, page, spec, values
 from tests.index.redis.cases import keep
 
 pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
@@ -93,7 +93,7 @@ class Victim:
             lambda: index.release(["mine"]),
             lambda: index.remove([str(values(1)[0])]),
             lambda: index.unsettled([near.entry for near in index.query(fp(value))]),
-            lambda: index.orphans(now=now),
+            lambda: at(index, now).orphans(),
             lambda: index.put(index.with_blocks()),
         ]
         for call in calls:

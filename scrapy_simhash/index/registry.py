@@ -1,0 +1,109 @@
+"""Stores: a URL's scheme says which one opens it; other distributions bring more of them."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+#: A distribution declares a store by an entry point of this group: the scheme names a
+#: :class:`Store`.
+GROUP = "scrapy_simhash.stores"
+
+
+@dataclass(frozen=True)
+class Store:
+    """How the stores of a URL's scheme are opened. Parts are named as ``module:name``.
+
+    Attributes:
+        index: called with the URL and a spec, it opens the :class:`.Index` there, and makes one
+            if there is none; called with None for the spec, it opens what is there, or raises
+            :class:`.StoreMissing`.
+        patterns: called with the URL, it opens the ``PatternStore`` beside the index; without it,
+            crawlers pool nothing.
+        remote: it may be away for a while, and be back.
+        lasting: it outlives the process that made it.
+        patient: the option of the URL with which a command waits longer than a crawl does.
+    """
+
+    index: str
+    patterns: str = ""
+    remote: bool = True
+    lasting: bool = True
+    patient: str = ""
+
+    def call(self, part: str, *given: Any) -> Any:
+        """Call one of the parts that are named."""
+        return resolve_name(getattr(self, part))(*given)
+
+
+_REDIS = Store(
+    "scrapy_simhash.index.redis.index:open_redis",
+    "scrapy_simhash.url_patterns.redis_store:RedisPatternStore",
+    patient="socket_timeout=30",
+)
+_OURS = {
+    "memory": Store(
+        "scrapy_simhash.index.local:open_local",
+        remote=False,
+        lasting=False,
+    ),
+    "sqlite": Store(
+        "scrapy_simhash.index.local:open_local",
+        "scrapy_simhash.url_patterns.sqlite_store:SqlitePatternStore",
+        remote=False,
+    ),
+    **dict.fromkeys(("redis", "rediss", "unix", "valkey", "valkeys"), _REDIS),
+}
+_URLS = (
+    "memory://, sqlite:///relative/path, sqlite:////absolute/path, redis://host:port/db, "
+    "rediss://host:port/db, unix:///path/of.sock?db=0, valkey://host:port/db, "
+    "redis+sentinel://host:port,host:port/service/db or redis+cluster://host:port,host:port"
+)
+
+
+def store_of(url: str) -> Store:
+    """Return the store that opens a URL.
+
+    Raises:
+        ValueError: the URL is of no known form; the message shows nothing that may be a password.
+    """
+    with suppress(ValueError):  # its message may hold a password
+        scheme = urlsplit(url).scheme.partition("+")[0]
+        if store := _OURS.get(scheme) or _others().get(scheme):
+            file_of(url)
+            return store
+    raise _unknown(url)
+
+
+def file_of(url: str) -> Path | None:
+    """Return the file of an index; None for RAM, or for a store that has no file.
+
+    Raises:
+        ValueError: the URL is of no known form.
+    """
+    scheme, host, path, *rest = urlsplit(url)
+    if scheme == "sqlite":
+        # With fewer slashes, "sqlite:pages.sqlite" would be the file "ages.sqlite".
+        if url[6:10] == ":///" and len(path) > 1 and not any(rest):
+            return Path(unquote(path[1:])).absolute()
+        raise _unknown(url)
+    if scheme == "memory" and any((host, path, *rest)):
+        raise _unknown(url)
+    return None
+
+
+def _unknown(url: str) -> ValueError:
+    # A password may stand anywhere, if the user forgot a slash or an "@".
+    scheme, slashes, _ = url.partition("://")
+    shown = f"{scheme}:…" if slashes and ":" not in scheme else "…"
+    return ValueError(f"no index at {shown!r}: the URL must be {_URLS}")
+
+
+@cache
+def _others() -> dict[str, Store]:
+    """Return the stores of other distributions by their schemes."""
+    return {point.name: point.load() for point in entry_points(group=GROUP)}
