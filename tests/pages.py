@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import random
 
+from scrapy_simhash.core.analysis import Body, analyse_body
+from scrapy_simhash.fingerprint.recipe import named_recipe
+from scrapy_simhash.fingerprint.simhash import hamming_distance
+from scrapy_simhash.rule.rule import Rule
+from scrapy_simhash.rule.ruling import Page, Ruling
+
 _STEMS = "bar cel dor fen gal hol jin kel lum mor nav ost pel qua rin sol tam ulv wex yor"
 _ENDINGS = "a ent ick ow ing er ista um ed olin ara eth ops usk ant"
 _WORDS = [stem + ending for stem in _STEMS.split() for ending in _ENDINGS.split()]
@@ -42,3 +48,19 @@ def html(text: str, *, title: str = "A page", links: tuple[str, ...] = (), top: 
         f"<nav><ul>{anchors}</ul></nav>{top}<main><h1>{title}</h1>{paragraphs}</main>"
         "<footer>All the rest of it</footer></body></html>"
     ).encode()
+
+
+def judged(one: tuple[str, str | Body], other: tuple[str, str | Body]) -> Ruling:
+    """Return the ruling on two pages by their keys, and their HTML or bodies."""
+    recipe = named_recipe("default")
+    known = []
+    for key, html in (one, other):
+        body = html if isinstance(html, Body) else Body(html.encode("utf-8", "surrogatepass"))
+        analysis = analyse_body(body, recipe)
+        assert analysis.fingerprint is not None, analysis
+        known.append((Page(key, analysis.facts), analysis.fingerprint.value))
+    (page, value), (other_page, other_value) = known
+    distance = hamming_distance(value, other_value)
+    if distance > recipe.reach:
+        return Ruling(False, "far")
+    return Rule(recipe.distance)(page, other_page, distance)

@@ -29,29 +29,45 @@ _LATER = (
 _UNFOLDABLE = re.compile(rf"[{_LATER}]|[^\w\s]{{64,}}")
 _LATER_LETTER = re.compile(f"[{_LATER}]")
 _WORD_CHARACTERS = re.compile(rf"[^\W{_LATER}]+")
-# NFKC makes 18 characters of U+FDFA, and fingerprinting takes 40 bytes for each.
+# The marks that NFC makes one letter of with the letter before them.
+_COMPOSING = "\u0300-\u0345\u0653-\u0655\u0bd7\u102e\u1b35\u3099-\u309a\U000110ba"
+# Letters that NFC writes as a letter and a mark, and three that it makes of a letter and a nukta,
+# which nearly every text in Hindi has. All of them lose the mark.
+_POINTED = (
+    "\u0929\u0931\u0934\u0958-\u095f\u09dc-\u09dd\u09df\u0a33\u0a36\u0a59-\u0a5b\u0a5e\u0b5c-\u0b5d"
+    "\u0f43\u0f4d\u0f52\u0f57\u0f5c\u0f69\ufb1d\ufb1f\ufb2a-\ufb36\ufb38-\ufb3c\ufb3e\ufb40-\ufb41"
+    "\ufb43-\ufb44\ufb46-\ufb4e"
+)
+# Arabic and Persian keyboards write one yeh and one kaf in two ways; the alef maksura is a yeh in
+# Egypt and in Persian. Tatweel, which stretches a word, is no letter.
+_ONE_LETTER = {"\u064a": "\u0649\u06cc\ufeef-\ufef0\ufbfc-\ufbff", "\u0643": "\u06a9\ufb8e-\ufb91"}
+_TATWEEL = "\u0640"
 LONGEST = 1 << 20
+# NFKC makes 18 characters of U+FDFA; it takes long texts in pieces, to stop at the bound.
+_PIECE = 1 << 15
 _BEYOND = 0x3134B  # the first code point after which Unicode 13.0 has no letters
 _LINE_BREAK = ord("\n")
+_SEPARATOR = 1  # less is only 0, for a mark that NFC may compose
 _ASCII_SEPARATORS = bytes(c for c in range(128) if not _WORD_CHARACTERS.match(chr(c)))
 
 
 def normalise(text: str, *, by_line: bool = False) -> str:
-    r"""Return the characters that count: lower case, ``\w`` only, then NFKC; digits stay.
+    r"""Return the characters that count: NFC, lower case, ``\w`` only, then NFKC; digits stay.
 
     What is left has no separators, so line breaks, spaces and punctuation, which differ from one
-    template to the next, play no part; ``by_line``, line breaks stay. Of a text of more than
-    ``LONGEST`` characters, before or after normalisation, the rest plays no part either.
+    template to the next, play no part; ``by_line``, line breaks stay. Marks play none either, but
+    for those that are part of a letter. Of a text of more than ``LONGEST`` characters, before or
+    after normalisation, the rest plays no part.
     """
     text = text[:LONGEST]
     if text.isascii():
         gone = _ASCII_SEPARATORS.replace(b"\n", b"") if by_line else _ASCII_SEPARATORS
         return text.lower().encode("ascii").translate(None, gone).decode("ascii")
-    if "\u03a3" in text:  # the one letter whose lower case depends on its neighbours
-        text = _LATER_LETTER.sub(" ", text).lower()
-    lowered = _lower_case().take(code_points(text), mode="clip")
-    kept = lowered.compress(lowered > (0 if by_line else _LINE_BREAK))
-    return unicodedata.normalize("NFKC", kept.tobytes().decode("utf-32-le"))[:LONGEST]
+    lowered = _lowered(text)
+    if not lowered.min():
+        lowered = _lowered(composed(text))
+    kept = lowered.compress(lowered > (_SEPARATOR if by_line else _LINE_BREAK))
+    return _compatible(kept.tobytes().decode("utf-32-le"))
 
 
 def has_words(text: str) -> bool:
@@ -67,30 +83,76 @@ def fold(text: str) -> str:
     text = text[:LONGEST]
     if text.isascii():
         return text.lower()
-    return unicodedata.normalize("NFKC", _UNFOLDABLE.sub(" ", text).lower())[:LONGEST]
+    folded = _compatible(_UNFOLDABLE.sub(" ", text).lower()).replace(_TATWEEL, "")
+    for letter, others in _ONE_LETTER.items():
+        for other in others[:2]:
+            folded = folded.replace(other, letter)
+    return folded
+
+
+def composed(text: str) -> str:
+    """Return the text in NFC, where letters are one character with their marks.
+
+    Runs of marks without end become spaces.
+    """
+    if unicodedata.is_normalized("NFC", text):
+        return text
+    return unicodedata.normalize("NFC", _UNFOLDABLE.sub(" ", text))
+
+
+def _compatible(text: str) -> str:
+    """Return the first ``LONGEST`` characters of a text in NFKC."""
+    if len(text) <= _PIECE:
+        return unicodedata.normalize("NFKC", text)
+    pieces, size = [], 0
+    for start in range(0, len(text), _PIECE):
+        if size >= LONGEST:
+            break
+        pieces.append(unicodedata.normalize("NFKC", text[start : start + _PIECE]))
+        size += len(pieces[-1])
+    return "".join(pieces)[:LONGEST]
+
+
+def _lowered(text: str) -> npt.NDArray[np.uint32]:
+    """Return the entry of each character in :func:`_lower_case`."""
+    if "\u03a3" in text:  # the one letter whose lower case depends on its neighbours
+        text = _LATER_LETTER.sub(" ", text).lower()
+    return _lower_case().take(code_points(text), mode="clip")
 
 
 @functools.cache
 def _lower_case() -> npt.NDArray[np.uint32]:
-    """Return the lower case of each word character, by code point, and 0 for each separator.
+    """Return the lower case of each word character, by code point, and 1 for each separator.
 
-    A line break stays one.
+    A mark that NFC may compose is 0, a line break stays one.
     """
     # A look-up takes half the time of str.lower and re.sub. The only lower case of two characters,
     # that of U+0130, is an i and a separator.
     known = np.arange(_BEYOND, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
     lowered = known.replace("\u0130", "i").lower()
     words = code_points("".join(re.findall(r"\w+", lowered)))
-    later = np.zeros(_BEYOND + 1, np.bool_)
-    for first, last in re.findall("(.)(?:-(.))?", _LATER):
-        later[ord(first) : ord(last or first) + 1] = True
-    table = np.zeros(_BEYOND + 1, dtype="<u4")
+    later = _in_ranges(_LATER)
+    table = np.full(_BEYOND + 1, _SEPARATOR, dtype="<u4")
     table[words] = words
-    table[later] = 0
+    table[later] = _SEPARATOR
     table[:-1] = table[code_points(lowered)]
-    table[later] = 0  # the lower case of some is a letter of 13.0
+    table[later] = _SEPARATOR  # the lower case of some is a letter of 13.0
+    for letter, others in _ONE_LETTER.items():
+        table[_in_ranges(others)] = ord(letter)
+    table[ord(_TATWEEL)] = _SEPARATOR
+    for point in np.flatnonzero(_in_ranges(_POINTED)).tolist():
+        table[point] = ord(unicodedata.normalize("NFD", chr(point))[0])
+    table[_in_ranges(_COMPOSING)] = 0
     table[_LINE_BREAK] = _LINE_BREAK
     return table
+
+
+def _in_ranges(characters: str) -> npt.NDArray[np.bool_]:
+    """Return for each code point up to ``_BEYOND`` whether a character class has it."""
+    found = np.zeros(_BEYOND + 1, np.bool_)
+    for first, last in re.findall("(.)(?:-(.))?", characters):
+        found[ord(first) : ord(last or first) + 1] = True
+    return found
 
 
 def code_points(text: str) -> npt.NDArray[np.uint32]:

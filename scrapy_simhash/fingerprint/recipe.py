@@ -25,11 +25,12 @@ _NARROW_DISTANCE = 3  # what four slices find every pair within
 # algorithm makes another fingerprint of the same page.
 _VERSIONS = {
     **dict.fromkeys(("simhash", "karp-rabin"), 1),
-    **dict.fromkeys(("characters", "words", "tokens", "keywords", "pypi"), 1),
+    **dict.fromkeys(("tokens", "keywords", "pypi"), 1),
+    **dict.fromkeys(("characters", "words"), 2),
     "fnv1": 2,
     "main": 7,
     "text": 3,
-    "facts": 5,
+    "facts": 6,
 }
 
 

@@ -23,13 +23,13 @@ _UNSPACED = (
     "\u1780-\u17d3\u17dc\u17dd\u17e0-\u17e9"  # Khmer
 )
 # Vowel signs and other marks are no word characters to Python, but they do not end a word.
-_MARKS = (
+MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1-\u05c7\u0610-\u061a\u064b-\u065f\u0670"
     "\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u0900-\u0963\u0971-\u09e3\u09fe-\u0df3\u0f18-\u0fbc"
 )
 _OTHER = rf"[^\W{_HAN}{_KANA}{_UNSPACED}]"
 _RUN = re.compile(
-    rf"(?P<cjk>[{_HAN}{_KANA}]+)|(?P<unspaced>[{_UNSPACED}]+)|{_OTHER}+(?:[{_MARKS}]+{_OTHER}*)*"
+    rf"(?P<cjk>[{_HAN}{_KANA}]+)|(?P<unspaced>[{_UNSPACED}]+)|{_OTHER}+(?:[{MARKS}]+{_OTHER}*)*"
 )
 _IS_KANA = re.compile(f"[{_KANA}]")
 # Both engines know these characters as Han; older jieba cuts anything else one by one, as here.

@@ -11,8 +11,9 @@ from hashlib import blake2b
 
 from scrapy_simhash.extraction.extractor import Extraction
 from scrapy_simhash.fingerprint.hashing import key_from_seed
-from scrapy_simhash.fingerprint.normalisation import fold, has_words, normalise
+from scrapy_simhash.fingerprint.normalisation import composed, fold, has_words, normalise
 from scrapy_simhash.fingerprint.recipe import Recipe
+from scrapy_simhash.fingerprint.segmentation import MARKS
 from scrapy_simhash.fingerprint.simhash import fingerprint_from_sums, ngram_sums
 
 _LAYOUT = struct.Struct("<IIIBQBBB")
@@ -50,12 +51,18 @@ _OUTLINE = re.compile(
 _NO_NAME = re.compile("[^\\w!-~]|['\"`]")
 _MOST_WORDS = 24  # of a heading that are looked for in the text
 _SEARCHED = 100_000  # characters of the text in which they are looked for
-_WORD = re.compile(r"[^\W_]+")
-# Scripts that do not part words by spaces: two characters stand for a word.
-_UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
+# Marks stand inside words, and so does what Tibetan has between syllables.
+_WORD = re.compile(
+    rf"[^\W_]+(?:[{MARKS}\u0e31-\u0e3a\u0e47-\u0e4e\u0eb1-\u0ebc\u0ec8-\u0ecd\u0f0b\u102b-\u103e"
+    r"\u17b4-\u17d3\u200c\u200d]+[^\W_]*)*"
 )
-_SHORTEST_WORD = 4  # letters; shorter ones stand in any text
+# Scripts that do not part words by spaces: two letters stand for a word.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u0f40-\u0fbc\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
+)
+# In Korean, too, the first two, because endings and particles are parts of a word.
+_KOREAN = re.compile("[\uac00-\ud7af]{2}")
+_SHORTEST_WORD = 4  # letters and marks; shorter ones stand in any text
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +172,7 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
     # A text that is not made of the page's lines stands among what is around it, too.
     once = len(extraction.shown or extraction.text) / max(1, len(extraction.text) + len(around))
     return Facts(
-        headings=_hash([name for name in names if has_words(name)], key),
+        headings=_hash([composed(name) for name in names if has_words(name)], key),
         title=_hash([_without_number(own_part)], key),
         heading=_hash([_without_number(heading)], key),
         site=_hash([_DIGITS.sub("", site)], key) % 255 + 1 if site else 0,
@@ -210,10 +217,13 @@ def _speaks_of(heading: str, text: str) -> bool:
     """Return whether a normalised text has at least half of the words of a heading."""
     words: dict[str, None] = {}
     for run in _WORD.findall(fold(heading)):
-        if _UNSPACED.search(run):
-            words.update(dict.fromkeys(run[at : at + 2] for at in range(len(run) - 1)))
+        letters = normalise(run)
+        if _UNSPACED.search(letters):
+            words.update(dict.fromkeys(letters[at : at + 2] for at in range(len(letters) - 1)))
+        elif stem := _KOREAN.match(letters):
+            words[stem.group()] = None
         elif len(run) >= _SHORTEST_WORD:
-            words[normalise(run)] = None
+            words[letters] = None
     sample = list(words)[:_MOST_WORDS]
     searched = text[:_SEARCHED]
     return bool(sample) and 2 * sum(word in searched for word in sample) >= len(sample)

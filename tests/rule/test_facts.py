@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import unicodedata
 from dataclasses import replace
 
 import pytest
@@ -138,11 +139,36 @@ def test_what_stands_around_the_text_does_not_follow_the_text() -> None:
         ("台风登陆海南", "台风于周一登陆海南岛。", True),
         ("台风登陆海南", "我们使用饼干。", False),
         ("Q&A", "Q&A", False),
+        ("옛 다리가 봄에 열린다", "강을 건너는 옛 다리는 봄에 다시 열릴 예정이다.", True),
+        ("옛 다리가 봄에 열린다", "이 사이트는 쿠키를 사용합니다.", False),
+        ("पुराना पुल वसंत में खुलेगा", "नदी पर बना पुराना पुल अगले वसंत तक खुलेगा।", True),
+        ("पुराना पुल वसंत में खुलेगा", "यह साइट कुकीज़ का उपयोग करती है।", False),
+        ("পুরানো সেতু বসন্তে খুলবে", "নদীর উপর পুরানো সেতু আগামী বসন্তে খুলবে।", True),
+        ("পুরানো সেতু বসন্তে খুলবে", "এই সাইট কুকি ব্যবহার করে।", False),
+        ("பழைய பாலம் வசந்தத்தில் திறக்கும்", "ஆற்றின் மீது பழைய பாலம் வசந்தத்தில் திறக்கும்.", True),
+        ("பழைய பாலம் வசந்தத்தில் திறக்கும்", "இந்த தளம் குக்கீகளை பயன்படுத்துகிறது.", False),
+        ("పాత వంతెన తెరుచుకుంటుంది", "నదిపై పాత వంతెన వసంతంలో తెరుచుకుంటుంది.", True),
+        ("པར་ཁང་གསར་པ་ཕྱེས་པ།", "གྲོང་ཁྱེར་དུ་པར་ཁང་གསར་པ་ཞིག་ཕྱེས་པ་རེད།", True),
+        ("པར་ཁང་གསར་པ་ཕྱེས་པ།", "དྲ་ཚིགས་འདིས་ཀུ་ཀི་བེད་སྤྱོད་བྱེད།", False),
+        ("الجِسْرُ القَدِيمُ يُفْتَحُ", "يفتح الجسر القديم في الربيع.", True),
+        ("الجسر القديم يفتح", "سَيُفْتَحُ الجِسْرُ القَدِيمُ غَدًا.", True),
+        ("الجِسْرُ القَدِيمُ يُفْتَحُ", "يستخدم هذا الموقع ملفات الارتباط.", False),
+        ("پل قدیمی می‌خواهد باز شود", "پل قديمي مي‌خواهد در بهار باز شود.", True),
+        ("สะพานเก่าเปิดแล้ว", "สะพานเก่าข้ามแม่น้ำเปิดให้ใช้แล้ว", True),
+        ("တံတားဟောင်း ပြန်ဖွင့်", "မြစ်ကူး တံတားဟောင်းကို နွေဦးတွင် ပြန်ဖွင့်မည်။", True),
+        ("တံတားဟောင်း ပြန်ဖွင့်", "ဤဆိုက်သည် ကွတ်ကီးများ အသုံးပြုသည်။", False),
     ],
 )
 def test_a_text_backs_a_heading_whose_words_it_has(heading: str, text: str, backed: bool) -> None:
     assert facts(text=text, title=heading, headings=()).backed is backed
     assert facts(text=text, title="", headings=(heading,)).backed is backed
+
+
+@pytest.mark.parametrize("name", ["Cây cầu cũ mở lại", "Η παλιά γέφυρα", "ペンキをぬった橋"])
+def test_headings_are_the_same_composed_and_decomposed(name: str) -> None:
+    forms = [unicodedata.normalize(form, name) for form in ("NFC", "NFD")]
+    one, other = (facts(title=f"{form} | Site", headings=(form,)) for form in forms)
+    assert one == other
 
 
 def test_a_page_without_headings_has_no_hash_of_any() -> None:
