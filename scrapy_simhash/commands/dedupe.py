@@ -1,9 +1,12 @@
 """Find near-duplicates among saved pages, or fill an index from them.
 
-PAGES are .jsonl (also .jl, .ndjson) with "html", "html_base64" or "text" and "url" or
-"id" in each line, WARC files (pip install "scrapy-simhash[warc]"), HTML files, or
-folders of these; also packed (.gz, .xz, .bz2). The command judges them in their order,
-with the settings of this project, as a crawl does: it keeps the first of near-duplicates.
+PAGES are JSON lines (.jsonl, .jl, .ndjson), a JSON array (.json) or Parquet, with
+"html", "html_base64", "text", "raw_content" or "markdown" in each entry, and "id",
+"url" or "metadata.url" if it has a name; WARC and WET files, HTML files, texts (.txt),
+or folders of these; also packed (.gz, .xz, .bz2, .zst). Parquet needs an extra, pip
+install "scrapy-simhash[corpus]", and so do .zst and brotli, "scrapy-simhash[warc]". The
+command judges pages in their order, with the settings of this project, as a crawl does:
+it keeps the first of near-duplicates. It says what it passed over.
 
     scrapy simhash dedupe items.jsonl --verdicts verdicts.jsonl
     scrapy simhash dedupe crawl-2026-01.warc.gz
@@ -50,13 +53,13 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     # An index of the crawl's settings is only touched when it is named here.
     url = index_url(options, settings) if options.index else "memory://"
     files = [file for path in options.pages for file in page_files(Path(path))]
-    total = sum(file.stat().st_size for file in files)
+    total, over = sum(file.stat().st_size for file in files), Counter[str]()
     with contextlib.ExitStack() as stack:
         path = options.verdicts
         verdicts = stack.enter_context(whole_file(path, *files)) if path else None
         index = stack.enter_context(contextlib.closing(open_index(url, spec_of(own.recipe))))
         bar = stack.enter_context(progress("reading", total, "B"))
-        pages = (page for path in options.pages for page in read_pages(path, bar.update))
+        pages = (page for path in options.pages for page in read_pages(path, bar.update, over))
         analyses = analyse_all(
             ((page, page.body) for page in pages),
             own.recipe,
@@ -80,3 +83,6 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         say([f"{kept['revisit']:,} of those to keep were in the index already"])
     if kept["skipped"]:
         say([f"{kept['skipped']:,} of those to keep could not be compared"])
+    for what, number in over.items():
+        noun, _, rest = what.partition(" ")
+        say([f"passed over: {count(number, noun)} {rest}"])

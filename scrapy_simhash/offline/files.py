@@ -1,22 +1,66 @@
-"""Files of lines, tables and JSON, read as if they were not packed (.gz, .xz, .bz2)."""
+"""Files of lines, tables and JSON, read as if they were not packed (.gz, .xz, .bz2, .zst).
+
+A packed file may unpack to any size, so that a line and a page have a limit.
+"""
 
 import bz2
 import codecs
 import contextlib
 import csv
 import gzip
+import itertools
 import json
 import lzma
+import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
-_OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
+#: Bytes of a line, or of a page, beyond which it is passed over unread.
+LARGEST = 1 << 24
+# What is passed over is read in pieces of so many bytes.
+_PIECE = 1 << 16
+# A dictionary in front of the archive's own frames, as archives of many small pages have it:
+# https://iipc.github.io/warc-specifications/specifications/warc-zstd
+_DICTIONARY, _ZSTD = b"\x5d\x2a\x4d\x18", b"\x28\xb5\x2f\xfd"
+
+
+_BETWEEN = re.compile(r"[\s,\[]*")  # two elements of a JSON array
 
 
 class FileError(ValueError):
     """A file cannot be read; the message is one line that names the file and the place."""
+
+
+def _zstd(raw: IO[bytes]) -> Any:
+    try:
+        from compression import zstd  # Python 3.14
+    except ImportError:
+        try:
+            from backports import zstd
+        except ImportError:
+            raise FileError(
+                "Zstandard needs a package: pip install 'scrapy-simhash[warc]'"
+            ) from None
+    head, known = raw.read(8), None
+    if head[:4] == _DICTIONARY:
+        given = raw.read(min(int.from_bytes(head[4:], "little"), LARGEST))
+        if given[:4] == _ZSTD:
+            given = zstd.ZstdDecompressor().decompress(given, LARGEST)
+        known = zstd.ZstdDict(given)
+    raw.seek(0)
+    return zstd.open(raw, zstd_dict=known)
+
+
+_OPENERS: dict[str, Any] = {
+    ".gz": gzip.open,
+    ".xz": lzma.open,
+    ".bz2": bz2.open,
+    ".zst": _zstd,
+}
 
 
 def unpacked_name(path: Path) -> str:
@@ -38,6 +82,41 @@ def unpacked(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as problem:
         reason = getattr(problem, "strerror", None) or f"damaged ({problem})"
         raise FileError(f"{path}: {reason}") from None
+    except Exception as problem:
+        if type(problem).__name__ != "ZstdError":
+            raise
+        raise FileError(f"{path}: damaged ({problem})") from None
+
+
+def lines(file: IO[bytes]) -> Iterator[bytes | None]:
+    """Yield the lines of a file; None for one that has more than ``LARGEST`` bytes."""
+    while line := file.readline(LARGEST + 1):
+        if len(line) <= LARGEST:
+            yield line
+            continue
+        while line and not line.endswith(b"\n"):
+            line = file.readline(_PIECE)
+        yield None
+
+
+def whole(file: IO[bytes], length: int = -1, *, keep: bool = True) -> bytes | None:
+    """Return the next ``length`` bytes of a file, or all that it has; None if they are too many.
+
+    Those of a given length are passed over then, or if ``keep`` is false; an end before it is an
+    EOFError.
+    """
+    if length < 0:
+        data = file.read(LARGEST + 1)
+        return data if len(data) <= LARGEST else None
+    parts, left = [], length
+    while left:
+        part = file.read(min(left, _PIECE))
+        if not part:
+            raise EOFError
+        left -= len(part)
+        if keep and length <= LARGEST:
+            parts.append(part)
+    return b"".join(parts) if keep and length <= LARGEST else None
 
 
 def json_object(line: bytes) -> dict[str, Any] | None:
@@ -49,15 +128,52 @@ def json_object(line: bytes) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def json_lines(lines: Iterable[bytes], path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the objects of a file of JSON lines, each with its place; others are a FileError."""
-    for number, line in enumerate(lines, 1):
+def json_lines(
+    file: IO[bytes], path: Path, over: Counter[str] | None = None
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the objects of a file of JSON lines, each with its place; others are a FileError.
+
+    A line that is too long is counted in ``over``; without that, it is a FileError, too.
+    """
+    for number, line in enumerate(lines(file), 1):
         where = f"{path}, line {number}"
+        if line is None:
+            if over is None:
+                raise FileError(f"{where}: longer than {LARGEST:,} bytes")
+            over[f"line of more than {LARGEST:,} bytes"] += 1
+            continue
         found = json_object(line)
         if found is None and line.strip():
             raise FileError(f"{where}: not a JSON object")
         if found is not None:
             yield where, found
+
+
+def json_array(file: IO[bytes], path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the objects of a JSON array, each with its place; anything else is a FileError."""
+    pieces = codecs.iterdecode(iter(partial(file.read, _PIECE), b""), "utf-8-sig", "replace")
+    decoder, text, at, number, enough = json.JSONDecoder(), "", 0, 0, 0
+    for piece in itertools.chain(pieces, [""]):
+        text, at = text[at:] + piece, 0
+        # An object that is not all there is tried again when twice as much is.
+        is_enough = len(text) >= enough or not piece
+        while is_enough and (at := _BETWEEN.match(text, at).end()) < len(text):  # type: ignore[union-attr]
+            where = f"{path}, element {number + 1}"
+            try:
+                found, at = decoder.raw_decode(text, at)
+            except (ValueError, RecursionError):
+                enough = 2 * (len(text) - at)
+                if enough > 2 * LARGEST:
+                    raise FileError(
+                        f"{where}: no JSON object of at most {LARGEST:,} characters"
+                    ) from None
+                break
+            if not isinstance(found, dict):
+                raise FileError(f"{where}: not a JSON object")
+            number += 1
+            yield where, found
+    if text[at:].strip() != "]":
+        raise FileError(f"{path}: cut off, or no JSON, after {number:,} elements")
 
 
 def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -75,11 +191,12 @@ def table(path: Path, *columns: str) -> Iterator[tuple[str, dict[str, str]]]:
     A column that is missing, and a line that is no row, are a FileError.
     """
     with unpacked(path) as (file, _):
-        lines = codecs.iterdecode(file, "utf-8-sig")
+        # A line that is too long is none in UTF-8.
+        text = codecs.iterdecode((line or b"\xff" for line in lines(file)), "utf-8-sig")
         if unpacked_name(path).endswith(".tsv"):
-            reader = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+            reader = csv.DictReader(text, delimiter="\t", quoting=csv.QUOTE_NONE)
         else:
-            reader = csv.DictReader(lines)
+            reader = csv.DictReader(text)
         try:
             if not {*columns} <= {*(reader.fieldnames or ())}:
                 wanted = ", ".join(columns)

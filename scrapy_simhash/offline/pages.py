@@ -1,25 +1,37 @@
-"""Pages that were saved: JSON lines, WARC files, HTML files and folders of these, one by one.
+"""Pages that were saved: JSON, Parquet, WARC, HTML and text files, and folders of these.
 
-A line of JSON is one object: a name or address (``url``, ``id``) and the page as ``html``, its own
-bytes as ``html_base64``, or a ``text`` without a page.
+A line of JSON, a row of Parquet, is one object. The first of ``html``, ``html_base64`` (its own
+bytes), ``text``, ``raw_content`` and ``markdown`` that has something is its content; ``id``,
+``url`` and ``metadata.url`` name it, or else its place.
 """
 
 from base64 import b64decode
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from w3lib.encoding import http_content_type_encoding
-
 from scrapy_simhash.core.analysis import Body, text_body
-from scrapy_simhash.keys import key_of, page_key, plain_key
-from scrapy_simhash.offline.files import FileError, json_lines, unpacked, unpacked_name
+from scrapy_simhash.extraction.charset import decode_html
+from scrapy_simhash.keys import page_key, plain_key
+from scrapy_simhash.offline.files import (
+    LARGEST,
+    FileError,
+    json_array,
+    json_lines,
+    unpacked,
+    unpacked_name,
+    whole,
+)
+from scrapy_simhash.offline.warc import read_records
 
-_LINES, _HTML, _WARC = (".jsonl", ".jl", ".ndjson"), (".html", ".htm", ".xhtml"), (".warc",)
-_NAMES, _CONTENT = ("id", "url"), ("html", "html_base64", "text")
-_HTML_TYPES = ("text/html", "application/xhtml+xml")
+_LINES, _HTML, _WARC = (".jsonl", ".jl", ".ndjson"), (".html", ".htm", ".xhtml"), (".warc", ".wet")
+_KNOWN = (*_LINES, ".json", ".parquet", *_HTML, ".txt", *_WARC)
+_CONTENT = ("html", "html_base64", "text", "raw_content", "markdown")
+_NAMES = ("id", "url", "metadata")
+# Rows of Parquet that are in memory together.
+_ROWS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,131 +50,136 @@ class SavedPage:
 
 
 def read_pages(
-    path: str | Path, passed: Callable[[int], object] = lambda _: None
+    path: str | Path,
+    passed: Callable[[int], object] = lambda _: None,
+    over: Counter[str] | None = None,
 ) -> Iterator[SavedPage]:
     """Yield the pages of a file, or of all files of a folder in sorted order.
 
-    Of a WARC file, the responses with status 200 and HTML are taken. ``passed`` is called with the
-    number of bytes on the disk that were read since its last call.
+    Of a WARC file, the answers with status 200 and HTML are taken, and resources and conversions
+    that are HTML or text. ``passed`` is called with the number of bytes on the disk that were read
+    since its last call. ``over`` counts what is passed over, by what it is.
 
     Raises:
         FileError: there is nothing that can be read. Lines are checked as they are reached.
     """
-    path = Path(path)
-    for file in page_files(path):
+    path, over = Path(path), Counter[str]() if over is None else over
+    for file in page_files(path, over):
         name = file.relative_to(path).as_posix() if path.is_dir() else file.name
         begun = 0
         with unpacked(file) as (content, raw):
-            for page in _read(file, name, content):
+            for page in _read(file, name, content, over):
                 passed(raw.tell() - begun)
                 begun = raw.tell()
                 yield page
         passed(file.stat().st_size - begun)
 
 
-def page_files(path: Path) -> list[Path]:
+def page_files(path: Path, over: Counter[str] | None = None) -> list[Path]:
     """Return the files with pages, sorted: a file itself, or all in a folder; none is an error."""
     if not path.exists():
         raise FileError(f"{path}: there is no such file")
-    known = (*_LINES, *_HTML, *_WARC)
     inside = sorted(path.rglob("*")) if path.is_dir() else [path]
-    files = [file for file in inside if file.is_file() and unpacked_name(file).endswith(known)]
+    inside = [file for file in inside if file.is_file()]
+    files = [file for file in inside if unpacked_name(file).endswith(_KNOWN)]
     if not files:
-        wanted = f"{', '.join(known)}, also with .gz, .xz, .bz2"
+        wanted = f"{', '.join(_KNOWN)}, also with .gz, .xz, .bz2, .zst"
         raise FileError(f"{path}: no file with pages; their names end with {wanted}")
+    if over is not None and len(files) < len(inside):
+        over["file of another kind"] += len(inside) - len(files)
     return files
 
 
-def _read(path: Path, name: str, file: IO[bytes]) -> Iterator[SavedPage]:
+def _read(path: Path, name: str, file: IO[bytes], over: Counter[str]) -> Iterator[SavedPage]:
     kind = unpacked_name(path)
-    if kind.endswith(_HTML):
-        yield SavedPage(name, plain_key(name), Body(file.read()))
-    elif kind.endswith(_WARC):
-        yield from _warc(path, file)
+    if kind.endswith(_WARC):
+        for url, body in read_records(path, file, over):
+            yield _saved(url, url, body)
+    elif kind.endswith((*_HTML, ".txt")):
+        data = whole(file)
+        if data is None:
+            over[f"file of more than {LARGEST:,} bytes"] += 1
+        elif kind.endswith(".txt"):
+            yield _saved(name, None, text_body(decode_html(data)))
+        else:
+            yield _saved(name, None, Body(data))
     else:
-        for where, entry in json_lines(file, path):
-            yield _page(entry, where)
+        yield from _objects(path, name, kind, file, over)
 
 
-def _page(entry: dict[str, Any], where: str) -> SavedPage:
-    _, name = _first(entry, _NAMES, where)
-    if not name:
-        raise FileError(f"{where}: no {' or '.join(_NAMES)} names the page")
-    url = next((u for u in (entry.get("url"), name) if isinstance(u, str) and "://" in u), None)
+def _objects(
+    path: Path, name: str, kind: str, file: IO[bytes], over: Counter[str]
+) -> Iterator[SavedPage]:
+    if kind.endswith(".parquet"):
+        objects = _parquet_rows(path, file)
+    elif kind.endswith(".json"):
+        objects = json_array(file, path)
+    else:
+        objects = json_lines(file, path, over)
+    is_empty, without = True, ""
+    for where, entry in objects:
+        body = _body(entry, where)
+        if body is None:
+            without = without or ", ".join(list(entry)[:10]) or "nothing"
+            over["entry without text"] += 1
+            continue
+        is_empty = False
+        about = entry.get("metadata")
+        urls = (entry.get("url"), about.get("url") if isinstance(about, dict) else None)
+        url = next((url for url in urls if url and isinstance(url, str)), None)
+        # An entry without a name is named by its place.
+        given = (entry.get("id"), url, name + where.removeprefix(str(path)))
+        yield _saved(next(str(own) for own in given if own not in (None, "")), url, body)
+    if is_empty and without:
+        wanted = " or ".join(_CONTENT)
+        raise FileError(f"{path}: no entry has {wanted}; the first one has {without}")
+
+
+def _parquet_rows(path: Path, file: IO[bytes]) -> Iterator[tuple[str, dict[str, Any]]]:
     try:
-        key = key_of(url or name)
-    except ValueError as error:
-        raise FileError(f"{where}: {url!r:.200} is no address ({error})") from None
-    field, value = _first(entry, _CONTENT, where)
-    if not field:
-        there = ", ".join(list(entry)[:10])
-        raise FileError(f"{where}: it has no {' or '.join(_CONTENT)}, but {there}")
-    body = Body(value.encode("utf-8", "replace"), "utf-8")
-    if field == "text":
-        body = text_body(value)
-    elif field == "html_base64":
-        try:
-            body = Body(b64decode(value, validate=True))
-        except ValueError:
-            raise FileError(f"{where}: html_base64 is not base64") from None
-    return SavedPage(name, key, body, url)
-
-
-def _first(entry: dict[str, Any], names: tuple[str, ...], where: str) -> tuple[str, str]:
-    """Return the first field of these that is there, and its text; two empty texts if none is."""
-    name = next((name for name in names if entry.get(name) is not None), "")
-    value = entry.get(name, "")
-    if not isinstance(value, str):
-        raise FileError(f"{where}: {name} must be text, not {type(value).__name__}")
-    return name, value
-
-
-class _Archive:
-    """A packed file whose missing end is a FileError, because warcio ends quietly at EOFError."""
-
-    def __init__(self, path: Path, file: IO[bytes]) -> None:
-        self._path = path
-        self._file = file
-
-    def read(self, size: int = -1) -> bytes:
-        try:
-            return self._file.read(size)
-        except EOFError as problem:
-            raise FileError(f"{self._path}: damaged ({problem})") from None
-
-
-def _warc(path: Path, file: IO[bytes]) -> Iterator[SavedPage]:
-    try:
-        from warcio.archiveiterator import ArchiveIterator
-        from warcio.bufferedreaders import BufferedReader
-        from warcio.exceptions import ArchiveLoadFailed
+        import pyarrow as pa
+        from pyarrow import parquet
     except ImportError:
         raise FileError(
-            f"{path}: WARC files need warcio: pip install 'scrapy-simhash[warc]'"
+            f"{path}: Parquet needs pyarrow: pip install 'scrapy-simhash[corpus]'"
         ) from None
-    with suppress(ImportError, AttributeError):
-        from brotli import Decompressor
-
-        # warcio knows the package "brotlipy" only, and fails at a page with any other.
-        members = {"decompress": Decompressor.process, "unused_data": None}
-        BufferedReader.DECOMPRESSORS["br"] = type("Brotli", (Decompressor,), members)
+    number = 0
     try:
-        for record in ArchiveIterator(_Archive(path, file)):
-            url = (record.rec_headers.get_header("WARC-Target-URI") or "").strip("<>")
-            if record.rec_type != "response" or not record.http_headers or not url:
-                continue
-            kind = record.http_headers.get_header("Content-Type") or ""
-            is_page = kind.partition(";")[0].strip().lower() in _HTML_TYPES
-            if is_page and record.http_headers.get_statuscode() == "200":
-                body = Body(record.content_stream().read(), http_content_type_encoding(kind))
-                # Bytes that the chunks of a body leave are no part of it.
-                record.raw_stream.read()
-                if getattr(record.raw_stream, "limit", 0) > 0:
-                    raise FileError(f"{path}: cut off in the record of {url}")
-                try:
-                    yield SavedPage(url, page_key(url), body, url)
-                except ValueError:
-                    # Nobody can mend an archive, so what is no address is a mere name.
-                    yield SavedPage(url, plain_key(url), body)
-    except ArchiveLoadFailed as error:
-        raise FileError(f"{path}: damaged ({error})") from None
+        table = parquet.ParquetFile(file)
+        there = [name for name in (*_NAMES, *_CONTENT) if name in table.schema_arrow.names]
+        for batch in table.iter_batches(_ROWS, columns=there or None):
+            for row in batch.to_pylist():
+                number += 1
+                yield f"{path}, row {number}", row
+    except pa.ArrowException as error:
+        raise FileError(f"{path}: damaged ({str(error).splitlines()[0]})") from None
+
+
+def _body(entry: dict[str, Any], where: str) -> Body | None:
+    """Return what an object has as its content; None if it has none."""
+    there = [name for name in _CONTENT if entry.get(name) is not None]
+    if not there:
+        return None
+    field = next((name for name in there if entry[name]), there[0])
+    value = entry[field]
+    if not isinstance(value, str):
+        raise FileError(f"{where}: {field} must be text, not {type(value).__name__}")
+    if field == "html":
+        return Body(value.encode("utf-8", "replace"), "utf-8")
+    if field != "html_base64":
+        return text_body(value)
+    try:
+        return Body(b64decode(value, validate=True))
+    except ValueError:
+        raise FileError(f"{where}: html_base64 is not base64") from None
+
+
+def _saved(name: str, url: str | None, body: Body) -> SavedPage:
+    """Return a page; what is no address is a mere name, because nobody can mend an archive."""
+    address = url or name
+    try:
+        if "://" in address:
+            return SavedPage(name, page_key(address), body, address)
+    except ValueError:
+        pass
+    return SavedPage(name, plain_key(name), body)

@@ -15,7 +15,7 @@ from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.contract import Entry, IndexSpec
 from scrapy_simhash.keys import key_of
-from scrapy_simhash.offline.files import FileError, json_lines, json_object, rows, unpacked
+from scrapy_simhash.offline.files import FileError, json_lines, json_object, lines, rows, unpacked
 
 _FORMAT = "scrapy-simhash index"
 _VERSION = 2
@@ -58,7 +58,9 @@ def check(path: Path) -> tuple[IndexSpec, int] | None:
     Another file gives None; an index that is not whole, or of another version, is a FileError.
     """
     with unpacked(path) as (file, _):
-        last = file.readline()
+        # A line that is too long is none of an index, and damages the checksum.
+        given = (line or b"" for line in lines(file))
+        last = next(given, b"")
         head = json_object(last) or {}
         if head.get("format") != _FORMAT:
             return None
@@ -69,7 +71,7 @@ def check(path: Path) -> tuple[IndexSpec, int] | None:
                 "differently"
             )
         digest, count = blake2b(digest_size=16), -1
-        for line in file:
+        for line in given:
             digest.update(last)
             last = line
             count += 1

@@ -68,7 +68,6 @@ def test_id_may_have_any_character_that_a_table_can_hold(tmp_path: Path) -> None
 
 BAD_DOCUMENTS: dict[str, tuple[Any, str]] = {
     "not JSON": (b'{"id": "a", "text": "x"}\n{nothing}\n', "line 2: not a JSON object"),
-    "no id": ([{"text": "x"}], "line 1: no id or url names the page"),
     "id twice": ([GOOD[0], GOOD[0]], ": the id a is there twice"),
 }
 

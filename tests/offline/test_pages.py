@@ -7,6 +7,7 @@ import gzip
 import json
 import lzma
 from base64 import b64encode
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -61,18 +62,106 @@ def test_an_address_names_the_page_by_its_canonical_form(tmp_path: Path) -> None
     ]
 
 
+def written(folder: Path, name: str, content: bytes) -> Path:
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+def named(path: Path, over: Counter[str] | None = None) -> list[tuple[str, str, bytes]]:
+    return [(page.name, page.key, page.body.data) for page in read_pages(path, over=over)]
+
+
+def test_a_page_without_a_name_is_named_by_its_place(tmp_path: Path) -> None:
+    lines = b'{"text": "x"}\n{"id": "", "text": "y"}\n{"id": 7, "text": "z"}\n'
+    places = [page.name for page in read_pages(written(tmp_path, "a.jsonl", lines))]
+    assert places == ["a.jsonl, line 1", "a.jsonl, line 2", "7"]
+
+
+def test_what_is_no_address_is_a_mere_name(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.jsonl", b'{"url": "http://[", "text": "x"}')
+    assert named(path) == [("http://[", "http://[", b"x")]
+
+
+FIELDS = {
+    "raw_content": {"url": "http://a.test/", "raw_content": "x"},
+    "markdown": {"markdown": "x", "metadata": {"url": "http://a.test/", "title": "t"}},
+    "an empty field before": {"html": "", "text": "x", "url": "http://a.test/"},
+    "a null field before": {"html": None, "text": "x", "url": "http://a.test/"},
+}
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_fields_of_other_programs_are_known(field: str, tmp_path: Path) -> None:
+    path = written(tmp_path, "a.jsonl", json.dumps(FIELDS[field]).encode())
+    assert named(path) == [("http://a.test/", "http://a.test/", b"x")]
+
+
+def test_lines_without_text_are_counted_and_passed_over(tmp_path: Path) -> None:
+    over = Counter[str]()
+    path = written(
+        tmp_path, "a.jsonl", b'{"id": 1}\n{"id": 2, "text": "x"}\n{"id": 3, "text": null}'
+    )
+    assert named(path, over) == [("2", "2", b"x")]
+    assert over == {"entry without text": 2}
+
+
+def test_a_file_in_which_nothing_has_text_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.jsonl", b'{"id": 1, "title": "t"}\n')
+    with pytest.raises(FileError, match=r"no entry has html or .* the first one has id, title"):
+        named(path)
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_an_array_is_read_as_its_lines_are(mark: bytes, indent: int | None, tmp_path: Path) -> None:
+    objects = [{"id": n, "text": "某 [x], \\" * (4 * n**3)} for n in range(20)]
+    lines = "\n".join(map(json.dumps, objects)).encode()
+    array = json.dumps(objects, indent=indent, ensure_ascii=False).encode()
+    as_lines = named(written(tmp_path, "a.jsonl", mark + lines))
+    assert named(written(tmp_path, "a.json", mark + array)) == as_lines
+    assert len(as_lines) == 20
+
+
+@pytest.mark.parametrize("array", [b'[{"id": 1, "text": "x"}', b"[1]", b'{"a"', b""])
+def test_what_is_no_whole_array_of_objects_is_refused(array: bytes, tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=r"a\.json(, element 1)?: (cut off|not a JSON object)"):
+        named(written(tmp_path, "a.json", array))
+
+
+def test_a_text_file_is_a_text_in_whatever_charset(tmp_path: Path) -> None:
+    written(tmp_path, "a.txt", b"\xef\xbb\xbfone")
+    written(tmp_path, "b.txt.gz", gzip.compress("中文网页的内容是这样的".encode("gb18030")))
+    assert [page.body for page in read_pages(tmp_path)] == [
+        text_body("one"),
+        text_body("中文网页的内容是这样的"),
+    ]
+
+
+def test_parquet_is_read_as_lines_are(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    rows = [{"id": n, "text": f"text {n}", "metadata": {"url": None}} for n in range(150)]
+    rows.append({"id": None, "text": None, "metadata": {"url": "http://a.test/"}})
+    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
+    over = Counter[str]()
+    assert named(tmp_path / "a.parquet", over) == [
+        (str(n), str(n), f"text {n}".encode()) for n in range(150)
+    ]
+    assert over == {"entry without text": 1}
+    written(tmp_path, "a.parquet", b"PAR1")
+    with pytest.raises(FileError, match="damaged"):
+        named(tmp_path / "a.parquet")
+
+
 BAD_LINES: dict[str, tuple[bytes, str]] = {
     "not JSON": (b'{"id": "a", "text": "x"}\n{nothing}\n', "line 2: not a JSON object"),
     "not an object": (b'{"id": "a", "text": "x"}\n["b"]\n', "line 2: not a JSON object"),
     "too deep": (b"[" * 100_000, "line 1: not a JSON object"),
-    "no name": (b'{"text": "x"}', "line 1: no id or url names the page"),
-    "empty name": (b'{"id": "", "text": "x"}', "line 1: no id or url names the page"),
-    "name is a number": (b'{"id": 1, "text": "x"}', "line 1: id must be text, not int"),
-    "no content": (b'{"id": "a"}', "line 1: it has no html or html_base64 or text, but id"),
     "html is a list": (b'{"id": "a", "html": ["x"]}', "line 1: html must be text, not list"),
     "not base64": (b'{"id": "a", "html_base64": "PHA+!"}', "line 1: html_base64 is not base64"),
     "not UTF-8": (b'{"id": "a", "text": "\xff"}\n', "line 1: not a JSON object"),
-    "no address": (b'{"url": "http://[", "text": "x"}', "line 1: 'http://[' is no address"),
 }
 
 

@@ -1,0 +1,179 @@
+"""Reading archives: what a page is, what is passed over, and what it takes."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+import zlib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import brotli
+import pytest
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
+
+from scrapy_simhash.core.analysis import Body, text_body
+from scrapy_simhash.offline.files import LARGEST, FileError
+from scrapy_simhash.offline.pages import read_pages
+from scrapy_simhash.offline.warc import read_records
+from tests.offline.resources import peak_memory
+
+zstd = pytest.importorskip("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+
+HTML = b"<title>t</title><p>" + b"words " * 50
+URL = "http://a.test/"
+
+
+def record(content: bytes, *, kind: str = "response", type_: str = "", url: str = URL) -> bytes:
+    head = f"WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: <{url}>\r\n"
+    head += f"Content-Type: {type_}\r\nContent-Length: {len(content)}\r\n\r\n"
+    return head.encode() + content + b"\r\n\r\n"
+
+
+def answer(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
+    lines = (f"HTTP/1.1 {status}", "Content-Type: text/html; charset=latin-1", *headers, "", "")
+    return "\r\n".join(lines).encode() + body
+
+
+def chunked(body: bytes) -> bytes:
+    parts = [body[at : at + 100] for at in range(0, len(body), 100)]
+    return b"".join(b"%x;a=b\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+
+
+def read(*records: bytes) -> tuple[list[Any], Counter[str]]:
+    over = Counter[str]()
+    return list(read_records(Path("a.warc"), io.BytesIO(b"".join(records)), over)), over
+
+
+RAW_DEFLATE = zlib.compressobj(wbits=-15)
+ANSWERS = {
+    "as it is": answer(HTML),
+    "in chunks": answer(chunked(HTML), "Transfer-Encoding: chunked"),
+    "unpacked already": answer(HTML, "Transfer-Encoding: chunked", "Content-Encoding: gzip"),
+    "gzip": answer(gzip.compress(HTML), "content-encoding: gzip"),
+    "deflate": answer(zlib.compress(HTML), "Content-Encoding: deflate"),
+    "deflate without head": answer(
+        RAW_DEFLATE.compress(HTML) + RAW_DEFLATE.flush(), "Content-Encoding: deflate"
+    ),
+    "brotli in chunks": answer(
+        chunked(brotli.compress(HTML)), "Transfer-Encoding: chunked", "Content-Encoding: br"
+    ),
+}
+
+
+@pytest.mark.parametrize("form", ANSWERS)
+def test_the_body_of_an_answer_is_unpacked(form: str) -> None:
+    assert read(record(ANSWERS[form])) == ([(URL, Body(HTML, "cp1252"))], {})
+
+
+def test_resources_and_conversions_have_no_answer_around_them() -> None:
+    found, over = read(
+        record(HTML, kind="resource", type_="text/html"),
+        record(b"a text", kind="conversion", type_="text/plain"),
+        record(b"{}", kind="resource", type_="application/json"),
+        record(b"", kind="warcinfo", url=""),
+        record(answer(HTML), kind="request"),
+        record(answer(HTML, status="404 Not Found")),
+    )
+    assert found == [(URL, Body(HTML)), (URL, text_body("a text"))]
+    assert over == {"record that is no page": 1, "answer with another status than 200": 1}
+
+
+def test_a_wet_file_has_texts(tmp_path: Path) -> None:
+    path = tmp_path / "a.warc.wet.gz"
+    path.write_bytes(gzip.compress(record("中文".encode(), kind="conversion", type_="text/plain")))
+    assert [page.body for page in read_pages(path)] == [text_body("中文")]
+
+
+# warcio leaves a temporary file open.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_archive_that_warcio_wrote_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.warc.gz"
+    with path.open("wb") as file:
+        writer = WARCWriter(file, gzip=True)
+        writer.write_record(writer.create_warcinfo_record("a", {"software": "x"}))
+        headers = StatusAndHeaders("200 OK", [("Content-Type", "text/html")], protocol="HTTP/1.0")
+        for n in range(3):
+            made = writer.create_warc_record(
+                f"{URL}{n}", "response", payload=io.BytesIO(HTML), http_headers=headers
+            )
+            writer.write_record(made)
+    found = [(page.url, page.body) for page in read_pages(path)]
+    assert found == [(f"{URL}{n}", Body(HTML)) for n in range(3)]
+
+
+@pytest.mark.parametrize("dictionary", [None, "plain", "packed"])
+def test_zstandard_archives_may_have_a_dictionary_of_their_own(
+    dictionary: str | None, tmp_path: Path
+) -> None:
+    records = [record(answer(HTML), url=f"{URL}{n}") for n in range(40)]
+    given, head = None, b""
+    if dictionary:
+        samples = [item + bytes([n]) * n for n, item in enumerate(records * 4)]
+        given = zstd.train_dict(samples, 2000)
+        content = given.dict_content
+        content = zstd.compress(content) if dictionary == "packed" else content
+        head = b"\x5d\x2a\x4d\x18" + len(content).to_bytes(4, "little") + content
+    packed = head + b"".join(zstd.compress(item, zstd_dict=given) for item in records)
+    path = tmp_path / "a.warc.zst"
+    path.write_bytes(packed)
+    assert [page.url for page in read_pages(path)] == [f"{URL}{n}" for n in range(40)]
+    for damaged in (packed[:-9], packed[: len(head) + 9] + b"\0" * 9):
+        path.write_bytes(damaged)
+        with pytest.raises(FileError, match=r"damaged|cut off"):
+            list(read_pages(path))
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b"no archive\r\n\r\n",
+        b"WARC/1.0\r\nWARC-Type: response\r\n",
+        b"WARC/1.0\r\nWARC-Type: response\r\nContent-Length: -1\r\n\r\n",
+        b"WARC/1.0\r\n" + b"a: b\r\n" * 2000 + b"\r\n",
+        b"WARC/1.0\r\n" + b"a" * 100_000 + b"\r\n\r\n",
+        record(answer(HTML))[:-200],
+    ],
+)
+def test_a_damaged_archive_is_refused(damaged: bytes) -> None:
+    with pytest.raises(FileError, match=r"a\.warc: (damaged|cut off)"):
+        read(record(answer(HTML)), damaged)
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br"])
+def test_a_body_that_unpacks_to_more_than_the_limit_is_passed_over(coding: str) -> None:
+    pack = {"gzip": gzip.compress, "deflate": zlib.compress, "br": brotli.compress}[coding]
+    small = record(answer(pack(HTML), f"Content-Encoding: {coding}"))
+    large = record(answer(pack(b"a" * (LARGEST + 1)), f"Content-Encoding: {coding}"))
+    found, over = read(large, small)
+    assert [body.data for _, body in found] == [HTML]
+    assert over == {f"page that does not unpack to {LARGEST:,} bytes": 1}
+
+
+HUGE = 300_000_000
+LARGE = {
+    "bomb.jsonl": b'{"url": "http://b.test/", "html": "',
+    "bomb.json": b'[{"url": "http://b.test/", "html": "',
+    "bomb.txt": b"",
+    "bomb.html": b"<p>",
+    "bomb.warc": b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://b.test/\r\n"
+    b"Content-Length: %d\r\n\r\nHTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n" % (HUGE + 44),
+}
+
+
+@pytest.mark.parametrize("packing", ["gz", "zst"])
+@pytest.mark.parametrize("name", LARGE)
+def test_a_file_that_unpacks_to_gigabytes_takes_little_memory(
+    name: str, packing: str, tmp_path: Path
+) -> None:
+    """The page before it is read, and the memory is bounded, although 300 MB come out of it."""
+    path, pack = tmp_path / f"{name}.{packing}", {"gz": gzip.compress, "zst": zstd.compress}
+    # The middle consists of one packed piece, again and again.
+    pieces = [LARGE[name], *[b"a" * 6_000_000] * (HUGE // 6_000_000), b"\r\n\r\n"]
+    packed = {piece: pack[packing](piece) for piece in {*pieces}}
+    path.write_bytes(b"".join(packed[piece] for piece in pieces))
+    assert path.stat().st_size < 1_000_000
+    assert peak_memory("dedupe", path) < 200_000_000
