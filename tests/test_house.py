@@ -21,7 +21,7 @@ ROOMS = {
     "url_patterns": {"index", "keys"},
     "report": {"extraction", "rule"},
     "core": {"extraction", "fingerprint", "index", "rule"},
-    "offline": {"core", "fingerprint", "index", "keys", "rule"},
+    "offline": {"core", "extraction", "fingerprint", "index", "keys", "rule"},
     "settings": {"exceptions", "extraction", "fingerprint", "index", "keys"},
     "crawl": {*("core", "exceptions", "index", "keys", "report", "settings"), "url_patterns"},
     "doors": {"core", "crawl", "exceptions", "keys", "settings", "signals"},
