@@ -12,7 +12,7 @@ from scrapy.http import Response
 
 from scrapy_simhash import signals
 from scrapy_simhash.crawl import filter_of
-from scrapy_simhash.crawl.requests import ADOPTED, ORDERS
+from scrapy_simhash.crawl.requests import ADOPTED, ORDERS, is_start, request_key
 from scrapy_simhash.exceptions import NearDuplicatePage, SettingError
 from scrapy_simhash.pipelines import NearDuplicatePipeline
 from scrapy_simhash.settings import ACTIONS, Action, one_of
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 FLAG = "near-duplicate"
+# A copy for which an errback asks again is let through after so many drops.
+MAX_DROPS = 2
 
 
 class NearDuplicateDownloaderMiddleware:
@@ -68,11 +70,13 @@ class NearDuplicateDownloaderMiddleware:
         Raises:
             NearDuplicatePage: it repeats another page and the action is ``drop``.
         """
-        action = self._action_of(request)
+        action, times = self._action_of(request), _times_dropped(request, response)
+        if action == "drop" and times >= MAX_DROPS:
+            action = "flag"
         verdict = await self._filter.judge(request, response, action)
         # A fresh dict each time: requests that copy a response's meta share what is inside. A
         # middleware before this one may have given the response another request.
-        page = _as_meta(verdict)
+        page = _as_meta(verdict, times)
         for asked in (request, response.request or request):
             asked.meta["simhash"] = page
         if verdict.kind == "duplicate":
@@ -80,6 +84,11 @@ class NearDuplicateDownloaderMiddleware:
                 # The spider, which would close it, does not see it; when too many pages of
                 # scrapy-playwright are open, the crawl stands still.
                 await tab.close()
+            if times >= MAX_DROPS:
+                self._warn(
+                    f"{verdict.key} is let through, although it repeats {verdict.original}, because"
+                    f" it was asked for again each of the {times} times that it was dropped"
+                )
             self._act(verdict, action, request, response)
         return response
 
@@ -93,7 +102,9 @@ class NearDuplicateDownloaderMiddleware:
                     + ", ".join(ORDERS)
                 )
         if "simhash_action" not in request.meta:
-            return self._filter.settings.action
+            action = self._filter.settings.action.of(request.url)
+            # The links of such a page are the crawl. What it redirects to has its meta.
+            return "follow" if action == "drop" and is_start(request) else action
         try:
             return one_of(request.meta["simhash_action"], ACTIONS, 'meta["simhash_action"]')
         except SettingError as error:
@@ -125,13 +136,23 @@ class NearDuplicateDownloaderMiddleware:
             spider=spider,
         )
         response.flags.append(FLAG)
+        page = request.meta["simhash"]
         if action == "follow":
-            request.meta["simhash"]["follow"] = True
+            page["follow"] = True
         elif action == "drop":
+            page["dropped"] += 1
             raise NearDuplicatePage(verdict.key, original.key, original.distance)
 
 
-def _as_meta(verdict: Verdict) -> dict[str, str | int | bool | None]:
+def _times_dropped(request: Request, response: Response) -> int:
+    """Return how often in a row a page was dropped for which an errback asks again."""
+    earlier = request.meta.get("simhash")
+    if isinstance(earlier, dict) and earlier.get("key") == request_key(request, response.url):
+        return int(earlier.get("dropped") or 0)
+    return 0
+
+
+def _as_meta(verdict: Verdict, dropped: int) -> dict[str, str | int | bool | None]:
     return {
         "verdict": verdict.kind,
         "key": verdict.key,
@@ -139,4 +160,5 @@ def _as_meta(verdict: Verdict) -> dict[str, str | int | bool | None]:
         "distance": verdict.distance,
         "reason": verdict.reason,
         "fingerprint": str(verdict.fingerprint) if verdict.fingerprint else None,
+        "dropped": dropped,
     }

@@ -100,7 +100,7 @@ class NearDuplicatePipeline:
             counts["items_kept"] += 1
             progress.begin(key)
             self._claimed.append(_Claimed(key, item, response))
-        elif self._filter.settings.action == "flag":
+        elif self._filter.settings.action.of(key) == "flag":
             counts["items_flagged"] += 1
         else:
             counts["items_dropped"] += 1

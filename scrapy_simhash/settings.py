@@ -38,6 +38,21 @@ INDEX_OF_JOB = "simhash.sqlite"
 # Seconds: 30 years, which every clock can add.
 _LONGEST_WAIT = 1e9
 
+
+@dataclass(frozen=True, slots=True)
+class Actions:
+    """What becomes of a copy, by its address: the first expression that finds something decides."""
+
+    pairs: tuple[tuple[re.Pattern[str], Action], ...]
+
+    def of(self, url: str) -> Action:
+        """Return the action on a copy at an address."""
+        return next((action for pattern, action in self.pairs if pattern.search(url)), "drop")
+
+    def __str__(self) -> str:
+        return ", ".join(f"{pattern.pattern} {action}".lstrip() for pattern, action in self.pairs)
+
+
 T = TypeVar("T")
 Reader = Callable[[BaseSettings, str], Any]
 
@@ -94,19 +109,37 @@ def _number(kind: Callable[[Any], Any], least: float, most: float = inf) -> Read
     return read
 
 
-def _spare_never(settings: BaseSettings, name: str) -> tuple[re.Pattern[str], ...]:
-    given = expressions = _get(settings, name)
+def _list(given: Any) -> Any:
+    """Return a list as it is; on a command line, text that is no list in JSON is its only part."""
     if isinstance(given, str):
-        # On a command line, text that is no list in JSON is the only expression.
-        expressions = [given]
         with contextlib.suppress(ValueError, RecursionError):
             if isinstance(read := json.loads(given), list):
-                expressions = read
+                return read
+        return [given]
+    return given
+
+
+def _spare_never(settings: BaseSettings, name: str) -> tuple[re.Pattern[str], ...]:
+    given = _get(settings, name)
+    expressions = _list(given)
     try:
         return tuple(map(re.compile, expressions))
     except (TypeError, re.error, RecursionError, OverflowError) as error:
         said = f"{given!r:.80} is no list of regular expressions: {error}"
         raise _error(name, said) from None
+
+
+def _actions(settings: BaseSettings, name: str) -> Actions:
+    given = _get(settings, name)
+    pairs = [("", given)] if given in ACTIONS else _list(given)
+    try:
+        read = ((re.compile(pattern), action) for pattern, action in pairs)
+        return Actions(tuple((each, one_of(action, ACTIONS, name)) for each, action in read))
+    except SettingError:
+        raise
+    except (TypeError, ValueError, re.error, RecursionError, OverflowError) as error:
+        said = f"{given!r:.80} is neither one of {', '.join(ACTIONS)} nor a list of pairs of a "
+        raise _error(name, f"{said}regular expression and one of them: {error}") from None
 
 
 def _processes(settings: BaseSettings, name: str) -> int:
@@ -202,7 +235,7 @@ class FilterSettings:
     The page "Settings" of the documentation says what each does, and in which unit it is.
     """
 
-    action: Action = _setting("drop", _choice(ACTIONS))
+    action: Actions = _setting("drop", _actions)
     scope: Scope = _setting("global", _choice(SCOPES))
     recipe: Recipe = _setting("default", _recipe)
     index_url: str = _setting(None, _index_url)

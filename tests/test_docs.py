@@ -182,7 +182,10 @@ def test_meta_keys_are_those_of_the_code() -> None:
 
 def test_entries_of_the_verdict_in_meta_are_those_of_the_code() -> None:
     page = PAGES["meta"].split("dict for each response")[1]
-    assert {row[0].strip("`") for row in rows(page)} == {*_as_meta(Verdict("unique", "")), "follow"}
+    assert {row[0].strip("`") for row in rows(page)} == {
+        *_as_meta(Verdict("unique", ""), 0),
+        "follow",
+    }
 
 
 def test_signals_and_exceptions_are_those_of_the_code() -> None:

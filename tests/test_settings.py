@@ -24,7 +24,7 @@ def test_defaults_are_the_default_recipe_in_memory() -> None:
     settings = read()
     assert settings.recipe.name == "default"
     assert settings.index_url == "memory://"
-    assert settings.action == "drop"
+    assert str(settings.action) == "drop"
 
 
 def test_jobdir_holds_the_index_when_no_url_is_set(tmp_path: Path) -> None:

@@ -12,22 +12,36 @@ from scrapy_simhash.settings import is_enabled
 if TYPE_CHECKING:
     from scrapy_simhash.crawl.filter import CrawlFilter
 
+_COMMANDS = ("scrapy.commands.fetch", "scrapy.commands.parse", "scrapy.commands.check")
+
 
 def filter_of(crawler: Crawler) -> CrawlFilter:
     """Return the filter of a crawl, which is the same for all of its components.
 
     Raises:
-        NotConfigured: the filter is switched off.
+        NotConfigured: the filter is switched off, or a command only shows pages.
         SettingError: a setting cannot be used.
     """
     if not is_enabled(crawler.settings):
         raise NotConfigured
-    # A filter that is switched off imports nothing heavy.
-    from scrapy_simhash.crawl.filter import CrawlFilter
-
     # On the crawler itself, so that it goes with it, also when the crawl never starts.
     found: CrawlFilter | None = getattr(crawler, "_simhash_filter", None)
     if found is None:
+        if _only_shows(crawler):
+            raise NotConfigured
+        # A filter that is switched off imports nothing heavy.
+        from scrapy_simhash.crawl.filter import CrawlFilter
+
         found = CrawlFilter(crawler)
         crawler._simhash_filter = found  # type: ignore[attr-defined]
     return found
+
+
+def _only_shows(crawler: Crawler) -> bool:
+    """Return whether the crawler is that of ``scrapy shell``, ``fetch``, ``parse`` or ``check``.
+
+    The shell makes components outside of any crawl; the others give the spider a start of their
+    own. A page that somebody only looks at must not stand in the index, and none must be hidden.
+    """
+    start = getattr(crawler.spidercls, "start", None)
+    return not crawler.crawling or getattr(start, "__module__", "") in _COMMANDS

@@ -28,7 +28,7 @@ from scrapy_simhash.core.pool import WorkerPool
 from scrapy_simhash.core.verdict import Verdict, spec_of, verdict_of
 from scrapy_simhash.crawl.downloads import mark_downloads
 from scrapy_simhash.crawl.progress import Delivery, PassingItems, Progress
-from scrapy_simhash.crawl.requests import request_key, request_to_json
+from scrapy_simhash.crawl.requests import is_start, request_key, request_to_json
 from scrapy_simhash.crawl.slow_hosts import SlowHosts
 from scrapy_simhash.crawl.sparing import Sparing
 from scrapy_simhash.crawl.summary import Summary
@@ -181,7 +181,7 @@ class CrawlFilter:
             if action == "drop":
                 self.counts["bytes_dropped"] += len(response.body)
                 # A whole site may stand behind such a page.
-                self.counts["dropped_starts"] += not request.meta.get("depth")
+                self.counts["dropped_starts"] += is_start(request)
 
     # The events of the crawl.
 

@@ -32,6 +32,11 @@ ADOPTED = "simhash_adopted"
 _RULE_METHODS = ("_callback", "_errback")
 
 
+def is_start(request: Request) -> bool:
+    """Return whether a request begins a crawl: no page has led to it."""
+    return not request.meta.get("depth")
+
+
 def request_key(request: Request, url: str) -> str:
     """Return the key of the page that a request gets at an address, where redirects may lead."""
     own_key = request.meta.get("simhash_key")

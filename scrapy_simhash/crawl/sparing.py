@@ -21,6 +21,7 @@ from scrapy.http.request import NO_CALLBACK
 
 from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.core.verdict import Verdict
+from scrapy_simhash.crawl.requests import is_start
 from scrapy_simhash.crawl.summary import Summary
 from scrapy_simhash.exceptions import SparedPage
 from scrapy_simhash.keys import page_key
@@ -123,7 +124,7 @@ class Sparing:
     def before_download(self, request: Request) -> None:
         """Spare a request that is about to be sent, by raising SparedPage."""
         # A request without a depth may be the beginning of a crawl.
-        if self._is_off or not request.meta.get("depth") or not self._may_spare(request):
+        if self._is_off or is_start(request) or not self._may_spare(request):
             return
         forecast = self._learner.forecast(request.url)
         if not forecast.bound:
@@ -145,7 +146,9 @@ class Sparing:
             or request.dont_filter
             or request.callback is NO_CALLBACK
             or meta.get("dont_simhash")
-            or meta.get("simhash_action", "drop") != "drop"  # its spider wants copies, too
+            # Its spider wants copies, too.
+            or meta.get("simhash_action", "drop") != "drop"
+            or self.settings.action.of(request.url) != "drop"
             or "redirect_times" in meta
             or "retry_times" in meta
             or self._is_never_spared(request.url)

@@ -64,7 +64,7 @@ class Summary:
             "SIMHASH_DISTANCE": recipe.distance,
             "SIMHASH_EXTRACTOR": recipe.extractor,
             "SIMHASH_MIN_LENGTH": recipe.min_length,
-            "SIMHASH_ACTION": self._settings.action,
+            "SIMHASH_ACTION": str(self._settings.action),
             "SIMHASH_SCOPE": self._settings.scope,
         }
         self._log.write(CrawlStart(round(time.time(), 3), spider, settings))
@@ -93,7 +93,7 @@ class Summary:
     def item(self, verdict: Verdict) -> None:
         """Note the verdict on an item."""
         # An item that repeats another is dropped by either action that drops pages.
-        action: Action = "flag" if self._settings.action == "flag" else "drop"
+        action: Action = "flag" if self._settings.action.of(verdict.key) == "flag" else "drop"
         if self._log is not None:
             self._log.write(self._line("item", verdict.key, verdict, action))
 

@@ -26,7 +26,9 @@ class Pages(Spider):
 
     async def start(self) -> AsyncIterator[Any]:
         for place, path in enumerate(self.paths):
-            yield Request(self.base + path, dont_filter=True, meta=dict(self.meta), priority=-place)
+            # As if a list had led to them, because start requests are never dropped.
+            meta = {"depth": 1, **self.meta}
+            yield Request(self.base + path, dont_filter=True, meta=meta, priority=-place)
 
     def parse(self, response: Any) -> Any:
         yield {"path": response.url.removeprefix(self.base), "page": response.meta["simhash"]}
@@ -41,7 +43,7 @@ class FailingLate(Pages):
     async def start(self) -> AsyncIterator[Any]:
         yield Request(self.base + "/0")
         await until(lambda: self.counted("unique"))
-        yield Request(self.base + "/0/copy")
+        yield Request(self.base + "/0/copy", meta={"depth": 1})
 
     async def parse(self, response: Any) -> Any:
         if response.url.endswith("/0"):

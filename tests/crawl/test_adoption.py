@@ -158,7 +158,7 @@ def test_copies_that_wait_on_another_spiders_page_outlive_a_stop_of_their_job(
 ) -> None:
     class Stopped(Pages):
         async def start(self) -> AsyncIterator[Any]:
-            yield Request(self.base + "/0/copy")
+            yield Request(self.base + "/0/copy", meta={"depth": 1})
             await asyncio.sleep(0.4)
             self.stopping = asyncio.ensure_future(filter_of(self.crawler)._stop())
 

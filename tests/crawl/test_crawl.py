@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -585,3 +588,73 @@ def test_page_that_hangs_costs_no_other_page_its_verdict(crawl: Any, twins: Any)
     assert crawled.stat("skipped/timeout") == 1
     assert crawled.stat("unique") == 1
     assert crawled.stat("duplicate") == 2
+
+
+class Front(Following):
+    """Begins at the paths as start requests do."""
+
+    async def start(self) -> AsyncIterator[Any]:
+        for place, path in enumerate(self.paths):
+            yield Request(self.base + path, priority=-place)
+
+
+def test_start_request_and_the_page_it_redirects_to_are_followed(crawl: Any, twins: Any) -> None:
+    twins.pages["/moved"] = 301, {"Location": "/second"}, b""
+    crawled = crawl(Front, settings=ONE_AT_A_TIME, site=twins, paths=["/first", "/moved"])
+    assert sorted(paths(crawled)) == ["/after-first", "/after-second", "/first"]
+    assert (crawled.stat("followed"), crawled.stat("dropped")) == (1, 0)
+
+
+def test_address_decides_about_the_action(crawl: Any, twins: Any) -> None:
+    twins.pages["/third"] = twins.pages["/second"]
+    settings = {**ONE_AT_A_TIME, "SIMHASH_ACTION": [("/sec", "follow"), ("th.rd", "flag")]}
+    crawled = crawl(
+        Following, settings=settings, site=twins, paths=["/first", "/second", "/third", "/first?a"]
+    )
+    assert sorted(paths(crawled)) == ["/after-first", "/after-second", "/first", "/third"]
+    assert [crawled.stat(name) for name in ("followed", "flagged", "dropped")] == [1, 1, 0]
+
+
+def test_copy_that_an_errback_asks_for_again_is_let_through_the_third_time(
+    crawl: Any, twins: Any, caplog: Any
+) -> None:
+    class Insisting(Pages):
+        async def start(self) -> AsyncIterator[Any]:
+            async for request in super().start():
+                yield request.replace(errback=self.again)
+
+        def again(self, failure: Any) -> Any:
+            return failure.request.replace(dont_filter=True)
+
+    crawled = crawl(Insisting, settings=ONE_AT_A_TIME, site=twins, paths=["/first", "/second"])
+    assert paths(crawled) == ["/first", "/second"]
+    assert (crawled.stat("dropped"), crawled.stat("flagged")) == (2, 1)
+    assert twins.hits["/second"] == 3
+    assert "asked for again each of the 2 times that it was dropped" in caplog.text
+
+
+@pytest.mark.parametrize("command", ["shell", "fetch", "parse", "check"])
+def test_command_that_shows_pages_runs_no_filter(command: str, twins: Any, tmp_path: Path) -> None:
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = shown\n")
+    index = tmp_path / "pages.sqlite"
+    (tmp_path / "shown.py").write_text(
+        "from scrapy import Spider\n"
+        "SPIDER_MODULES = ['shown']\nADDONS = {'scrapy_simhash.Addon': 500}\n"
+        f"SIMHASH_INDEX_URL = 'sqlite:///{index}'\nTELNETCONSOLE_ENABLED = False\n"
+        "class Shown(Spider):\n"
+        "    name = 'shown'\n"
+        "    def parse(self, response):\n"
+        f'        """\n        @url {twins.url}/second\n        @returns items 1 1\n        """\n'
+        "        yield {'seen': 'simhash' in response.meta}\n"
+    )
+    given = {"shell": ["-c", "print(response.meta)"], "parse": ["--spider", "shown"]}
+    url = [] if command == "check" else [twins.url + "/second"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "scrapy", command, *url, *given.get(command, [])],
+        cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    shown = {"shell": "download_latency", "fetch": "<h1", "parse": "'seen': False", "check": ""}
+    assert shown[command] in ran.stdout
+    assert "'simhash'" not in ran.stdout
+    assert not index.exists()

@@ -212,7 +212,8 @@ def test_browser_page_of_a_dropped_copy_is_closed(crawl: Any, twins: Any) -> Non
         async def start(self) -> AsyncIterator[Any]:
             async for request in super().start():
                 path = request.url.removeprefix(self.base)
-                yield request.replace(meta={"playwright_page": BrowserPage(path)})
+                request.meta["playwright_page"] = BrowserPage(path)
+                yield request
 
     crawl(Including, settings=ONE_AT_A_TIME, site=twins, paths=ALL)
     assert closed == ["/second"]

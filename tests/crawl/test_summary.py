@@ -179,7 +179,10 @@ def test_summary_tells_how_many_start_requests_were_dropped(
         def parse(self, response: Any) -> Any:
             yield Request(self.base + "/second")
 
-    crawled = crawl(Pages, settings=ONE_AT_A_TIME, site=twins, paths=["/first", "/second"])
+    start = {"depth": 0, "simhash_action": "drop"}
+    crawled = crawl(
+        Pages, settings=ONE_AT_A_TIME, site=twins, paths=["/first", "/second"], meta=start
+    )
     assert "           1 of those: start requests\n" in summary_of(caplog)
     assert crawled.stat("dropped_starts") == 1
     linked = crawl(Linking, settings=ONE_AT_A_TIME, site=twins, paths=["/first"])
