@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import lzma
 import os
@@ -256,6 +257,19 @@ def test_the_pages_spider_reads_what_it_wrote(site: Any, tmp_path: Path, suffix:
     assert by_url(kept(f"pages={tmp_path / 'again.jsonl'}", tmp_path=tmp_path)) == by_url(first)
 
 
+def test_the_pages_spider_requests_again_what_requeue_wrote(example: None, tmp_path: Path) -> None:
+    from example.spiders.pages import PagesSpider
+
+    again = tmp_path / "again.jsonl"
+    again.write_text('{"url": "http://a.test/", "meta": {"dont_simhash": true}}\n')
+
+    async def starts() -> list[Any]:
+        return [request async for request in PagesSpider(again=str(again)).start()]
+
+    (request,) = asyncio.run(starts())
+    assert (request.url, request.meta["dont_simhash"]) == ("http://a.test/", True)
+
+
 def test_of_a_page_that_a_crawl_wrote_twice_the_first_is_served(
     example: None, tmp_path: Path
 ) -> None:
@@ -305,8 +319,11 @@ def test_the_pages_spider_follows_links_over_saved_pages(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "needs either -a pages=PATH or -a start_urls=URL,URL"),
-        (["pages=x", "start_urls=y"], "needs either -a pages=PATH or -a start_urls=URL,URL"),
+        ([], "needs one of -a pages=PATH, -a start_urls=URL,URL, -a again=FILE"),
+        (
+            ["pages=x", "start_urls=y"],
+            "needs one of -a pages=PATH, -a start_urls=URL,URL, -a again=FILE",
+        ),
         (["pages=nowhere"], "pages: nowhere is neither a folder nor a .jsonl or .jsonl.xz file"),
         (["pages=example/spiders"], "pages: example/spiders holds no .html file"),
         (["start_urls=example.com"], "start_urls: 'example.com' is no http(s)://host/ address"),

@@ -19,7 +19,7 @@ ROOMS = {
     "rule": {"extraction", "fingerprint", "keys"},
     "index": {"fingerprint", "rule"},
     "url_patterns": {"index", "keys"},
-    "report": {"extraction", "rule"},
+    "report": {"core", "extraction", "rule"},
     "core": {"extraction", "fingerprint", "index", "rule"},
     "offline": {"core", "extraction", "fingerprint", "index", "keys", "rule"},
     "settings": {"exceptions", "extraction", "fingerprint", "index", "keys"},

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -87,8 +88,12 @@ def log_lines(paths: Sequence[str | Path]) -> Iterator[Line | None]:
 
 
 def keys_of(page: str) -> set[str]:
-    """Return the keys that may be meant: the given text, and the canonical form of an address."""
-    try:
-        return {page, page_key(page)}
-    except ValueError:
-        return {page}
+    """Return the keys that may be meant: the text, and the canonical form of an address.
+
+    An address may lack its scheme, as browsers show it.
+    """
+    keys = {page}
+    for url in [page] if "://" in page else [page, f"http://{page}", f"https://{page}"]:
+        with suppress(ValueError):
+            keys |= {url, page_key(url)}
+    return keys

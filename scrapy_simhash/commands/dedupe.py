@@ -9,6 +9,7 @@ command judges pages in their order, with the settings of this project, as a cra
 it keeps the first of near-duplicates. It says what it passed over.
 
     scrapy simhash dedupe items.jsonl --verdicts verdicts.jsonl
+    scrapy simhash report verdicts.jsonl
     scrapy simhash dedupe crawl-2026-01.warc.gz
 
 With --index it compares them with the pages of that index, and adds what it keeps, so
@@ -24,6 +25,7 @@ import argparse
 import contextlib
 import json
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 
 from scrapy.settings import BaseSettings
@@ -36,6 +38,7 @@ from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_index
 from scrapy_simhash.offline.dedupe import decide
 from scrapy_simhash.offline.pages import page_files, read_pages
+from scrapy_simhash.report.dedup_log import line_of
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import FilterSettings
 
@@ -43,7 +46,7 @@ from scrapy_simhash.settings import FilterSettings
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pages", nargs="+", metavar="PAGES", help="saved pages")
     parser.add_argument(
-        "--verdicts", metavar="FILE", help="write what is kept, a line of JSON for each page"
+        "--verdicts", metavar="FILE", help='write a dedup log, with what is "kept" of the pages'
     )
     add_shared_options(parser, "index")
 
@@ -65,17 +68,21 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
             own.recipe,
             processes=own.processes,
             timeout=own.timeout,
+            excerpt_length=own.log_text if verdicts else 0,
             largest=own.max_body_size,
         )
         stack.enter_context(contextlib.closing(analyses))
         kept, copies = Counter[str](), 0
-        for verdict, stays in decide(analyses, NearDuplicateDetector(own.recipe, index), own.scope):
+        for page, verdict, stays in decide(
+            analyses, NearDuplicateDetector(own.recipe, index), own.scope
+        ):
             kept[verdict.kind] += stays
             copies += not stays
             if verdicts:
-                more = {name: getattr(verdict, name) for name in ("original", "distance", "reason")}
-                found = {"key": verdict.key, "kept": stays, "verdict": verdict.kind, **more}
-                verdicts.write(json.dumps(found).encode() + b"\n")
+                action = None if stays else "drop"
+                line = line_of("page", page.url or page.name, verdict, action, own.recipe.distance)
+                values = asdict(line) | {"kept": stays, "bytes": len(page.body.data)}
+                verdicts.write(json.dumps(values).encode() + b"\n")
             bar.set_postfix(duplicates=copies, refresh=False)
     judged = count(kept.total() + copies, "page")
     say([f"{judged}: {kept.total():,} to keep, {count(copies, 'copy')}"])

@@ -4,7 +4,7 @@ The index holds the pages that were kept; the dedup log, which a crawl writes wi
 SIMHASH_LOG, names the pages that were dropped or not asked for, and why.
 
     scrapy simhash explain http://www.example.com/a --log dedup.jsonl
-    scrapy simhash explain http://www.example.com/a --index redis://localhost/0
+    scrapy simhash explain www.example.com/a --index redis://localhost/0
 
 For a page that was kept, the command shows the pages of the index that are near it,
 with the facts of both and what the rule says of them. It reads the whole index.
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
             "name a dedup log with --log FILE, or the index with --index URL or -s JOBDIR=FOLDER"
         )
     names = keys_of(options.page)
-    last, repeating = _read(logs, names, options.page)
+    last, repeating = _read(logs, names)
     lines = [options.page]
     own: list[Entry] = []
     if url is not None:
@@ -73,17 +73,17 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
 
 
 def _read(
-    logs: Sequence[str | Path], names: set[str], url: str
+    logs: Sequence[str | Path], names: set[str]
 ) -> tuple[LogLine | SparedLine | None, set[str]]:
     """Return the last line about the page, and the pages that repeat it."""
     last: LogLine | SparedLine | None = None
     repeating: set[str] = set()
     for line in log_lines(logs):
-        if isinstance(line, SparedLine) and line.url == url:
+        if isinstance(line, SparedLine) and line.url in names:
             last = line
         if not isinstance(line, LogLine):
             continue
-        if line.key in names or line.url == url:
+        if names & {line.key, line.url}:
             last = line
         # A page that has changed since repeats this one no more.
         repeating.discard(line.key)

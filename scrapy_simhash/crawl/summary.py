@@ -15,7 +15,13 @@ from scrapy.http import Response
 
 from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.core.verdict import Verdict
-from scrapy_simhash.report.dedup_log import CrawlStart, DedupLog, LogLine, SparedLine, host_of
+from scrapy_simhash.report.dedup_log import (
+    CrawlStart,
+    DedupLog,
+    SparedLine,
+    host_of,
+    line_of,
+)
 from scrapy_simhash.report.sums import Sums
 from scrapy_simhash.report.words import count, size
 from scrapy_simhash.settings import Action, FilterSettings
@@ -86,7 +92,7 @@ class Summary:
         self._hosts.add(host_of(response.url), 1, is_copy, verdict.kind == "skipped", copied)
         if self._log is not None:
             seconds = request.meta.get("download_latency")
-            line = self._line("page", response.url, verdict, action)
+            line = line_of("page", response.url, verdict, action, self._settings.recipe.distance)
             seconds = None if seconds is None else round(seconds, 4)
             self._log.write(replace(line, bytes=length, seconds=seconds, pattern=pattern))
 
@@ -95,33 +101,13 @@ class Summary:
         # An item that repeats another is dropped by either action that drops pages.
         action: Action = "flag" if self._settings.action.of(verdict.key) == "flag" else "drop"
         if self._log is not None:
-            self._log.write(self._line("item", verdict.key, verdict, action))
+            k = self._settings.recipe.distance
+            self._log.write(line_of("item", verdict.key, verdict, action, k))
 
     def spared(self, url: str, host: str, signature: str) -> None:
         """Note a request that was not sent."""
         if self._log is not None:
             self._log.write(SparedLine(round(time.time(), 3), url, host, signature))
-
-    def _line(self, what: str, url: str, verdict: Verdict, action: Action) -> LogLine:
-        near = verdict.near[0] if verdict.kind == "unique" and verdict.near else None
-        return LogLine(
-            time=round(time.time(), 3),
-            what=what,
-            url=url,
-            key=verdict.key,
-            host=host_of(url),
-            verdict=verdict.kind,
-            reason=near.reason if near else verdict.reason,
-            action=action if verdict.kind == "duplicate" else None,
-            original=verdict.original,
-            near=near.key if near else None,
-            distance=near.distance if near else verdict.distance,
-            k=self._settings.recipe.distance,
-            bytes=None,
-            seconds=None,
-            text=verdict.excerpt,
-            pattern=None,
-        )
 
     def close(self) -> None:
         """Write the rest of the log."""

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from scrapy_simhash.core.analysis import PageAnalysis
 from scrapy_simhash.core.detector import NearDuplicateDetector
@@ -18,8 +19,8 @@ def decide(
     analysed: Iterable[tuple[SavedPage, PageAnalysis]],
     detector: NearDuplicateDetector,
     scope: Scope,
-) -> Iterator[tuple[Verdict, bool]]:
-    """Yield the verdict on each page, in their order, and whether the page stays.
+) -> Iterator[tuple[SavedPage, Verdict, bool]]:
+    """Yield each page, the verdict on it, in their order, and whether the page stays.
 
     Originals are confirmed. A page that is not compared stays. Of two near pages with the same key
     the first one stays.
@@ -35,10 +36,11 @@ def decide(
         verdicts = iter(detector.judge_all(arrivals))
         for page, known in some:
             if known.fingerprint is None:
-                yield Verdict("skipped", page.key, known.reason), True
+                yield page, Verdict("skipped", page.key, known.reason, excerpt=known.excerpt), True
                 continue
             verdict = next(verdicts)
             is_repeated = verdict.kind == "revisit" and page.key in seen
             seen.add(page.key)
-            yield verdict, verdict.kind != "duplicate" and not is_repeated
+            verdict = replace(verdict, excerpt=known.excerpt)
+            yield page, verdict, verdict.kind != "duplicate" and not is_repeated
         detector.index.confirm([arrival.key for arrival in arrivals])

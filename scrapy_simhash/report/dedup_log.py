@@ -13,12 +13,15 @@ import json
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
+
+from scrapy_simhash.core.verdict import Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -94,6 +97,29 @@ _FIELDS: dict[type, dict[str, tuple[type, ...]]] = {
     for kind in _KINDS.values()
 }
 _MOST = 2.5e11  # a time in the year 9892, and above any size or duration
+
+
+def line_of(what: str, url: str, verdict: Verdict, action: str | None, k: int) -> LogLine:
+    """Return the line of a page or item that was judged now; ``action`` counts for a copy only."""
+    near = verdict.near[0] if verdict.kind == "unique" and verdict.near else None
+    return LogLine(
+        time=round(time.time(), 3),
+        what=what,
+        url=url,
+        key=verdict.key,
+        host=host_of(url),
+        verdict=verdict.kind,
+        reason=near.reason if near else verdict.reason,
+        action=action if verdict.kind == "duplicate" else None,
+        original=verdict.original,
+        near=near.key if near else None,
+        distance=near.distance if near else verdict.distance,
+        k=k,
+        bytes=None,
+        seconds=None,
+        text=verdict.excerpt,
+        pattern=None,
+    )
 
 
 def to_json(line: Line) -> str:

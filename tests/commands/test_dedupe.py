@@ -80,6 +80,29 @@ def test_verdicts_are_written_in_the_order_of_the_pages(items: Path, tmp_path: P
     assert verdicts[4]["reason"] == "empty"
 
 
+def test_verdicts_are_a_log_that_explain_and_report_read(
+    items: Path, tmp_path: Path, capsys: Any
+) -> None:
+    log = tmp_path / "v.jsonl"
+    assert simhash("dedupe", items, "--verdicts", log, settings={"SIMHASH_PROCESSES": 0}) == 0
+    assert simhash("explain", "m.example/2", "--log", log) == 0
+    assert "duplicate (drop)" in capsys.readouterr().out
+    assert simhash("report", log, "-o", tmp_path / "report.html") == 0
+    assert "6 judged, 3 near-duplicates (50.0%)" in capsys.readouterr().out
+    assert ONE[:30] in json.loads(log.read_text().splitlines()[0])["text"]
+    assert simhash("requeue", "--host", "m.example", "--log", log) == 0
+    assert capsys.readouterr().out.split() == [url for url in PAGES if url not in KEPT]
+
+
+def test_what_is_passed_over_is_said(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "items.jsonl").write_bytes(feed() + b'{"id": 1}\n{"id": 2}\n')
+    (tmp_path / "image.png").write_bytes(b"png")
+    assert simhash("dedupe", tmp_path, settings={"SIMHASH_PROCESSES": 0}) == 0
+    out = capsys.readouterr().out
+    assert "passed over: 1 file of another kind\n" in out
+    assert "passed over: 2 entries without text\n" in out
+
+
 @pytest.mark.parametrize("kind", ["base64", "folder", "text", "warc", "warc.gz", "two"])
 def test_pages_are_read_from(kind: str, tmp_path: Path) -> None:
     source = tmp_path / "saved"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import time
 from collections.abc import Callable
@@ -153,6 +154,39 @@ def test_what_came_in_since_is_not_requeued(url: str, log: Path, capsys: Any) ->
     capsys.readouterr()
     assert simhash("requeue", "--log", log, "--index", url) == 0
     assert capsys.readouterr().out.split() == ["http://m.example/2"]
+
+
+CHOICES: dict[str, tuple[list[str], list[int]]] = {
+    "host": (["--host", "M.example"], [1, 2, 3]),
+    "another host": (["--host", "a.example"], []),
+    "reason": (["--reason", "other-site"], [3]),
+    "original": (["--original", "a.example/1#top"], [1, 2]),
+    "all of them": (["--original", A, "--reason", "other-site"], []),
+    "any of one": (["--original", A, "--original", C], [1, 2, 3]),
+}
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_requeue_gives_back_what_is_chosen_from_a_log_alone(
+    choice: str, log: Path, capsys: Any
+) -> None:
+    log.write_text(
+        log.read_text()
+        + log_line("http://m.example/3", "duplicate", original=C, distance=1, reason="other-site")
+    )
+    arguments, numbers = CHOICES[choice]
+    urls = [f"http://m.example/{n}" for n in numbers]
+    assert simhash("requeue", *arguments, "--log", log) == (0 if urls else 1)
+    assert capsys.readouterr().out.split() == urls
+    simhash("requeue", *arguments, "--log", log, "--json")
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert lines == [{"url": url, "meta": {"dont_simhash": True}} for url in urls]
+
+
+@pytest.mark.parametrize("address", ["m.example/1", "M.example/1#top", "http://m.example/1"])
+def test_explain_takes_an_address_as_browsers_show_it(address: str, log: Path, capsys: Any) -> None:
+    assert simhash("explain", address, "--log", log) == 0
+    assert f"2 bits (k = 48) from {A}\n" in capsys.readouterr().out
 
 
 def test_explain_says_what_became_of_a_page(url: str, log: Path, capsys: Any) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,11 +26,13 @@ class KeptPage:
 
 
 class PagesSpider(Spider):
-    """Crawls a site (``start_urls``) or saved pages (``pages``: a folder or a docs.jsonl(.xz)).
+    """Crawls a site (``start_urls``) or saved pages (``pages``: a folder or a docs.jsonl(.xz)),
+    or requests pages once more (``again``).
 
     Args:
         start_urls: where to begin, separated by commas.
         pages: saved pages; every one of them is requested.
+        again: a file that ``scrapy simhash requeue --json`` wrote; its pages are requested.
         allowed_domains: what may be followed, separated by commas; by default the start hosts.
         follow: 1 to follow links, 0 not to; by default 1 for a site and 0 for saved pages.
     """
@@ -39,13 +43,16 @@ class PagesSpider(Spider):
         self,
         start_urls: str = "",
         pages: str = "",
+        again: str = "",
         allowed_domains: str = "",
         follow: str = "",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if bool(start_urls) == bool(pages):
-            raise UsageError("the pages spider needs either -a pages=PATH or -a start_urls=URL,URL")
+        if [start_urls, pages, again].count("") != 2:
+            raise UsageError(
+                "the pages spider needs one of -a pages=PATH, -a start_urls=URL,URL, -a again=FILE"
+            )
         if follow not in ("", "0", "1"):
             raise UsageError(f"follow is 0 or 1, not {follow!r}")
         self._starts: Iterable[str] = start_urls.split(",")
@@ -56,15 +63,20 @@ class PagesSpider(Spider):
             except PageFilesError as error:
                 raise UsageError(f"pages: {error}") from None
             self._starts = self.source.urls
+        self._meta: dict[str, Any] = {}
+        if again:
+            lines = map(json.loads, Path(again).read_text("utf-8").splitlines())
+            self._meta = {line["url"]: line["meta"] for line in lines}
+            self._starts = list(self._meta)
         hosts = [_host(url) for url in self._starts]
         self.allowed_domains = allowed_domains.split(",") if allowed_domains else sorted(set(hosts))
-        followed = follow == "1" if follow else not pages
+        followed = follow == "1" if follow else not (pages or again)
         self._links = LinkExtractor() if followed else None
 
     async def start(self) -> AsyncIterator[Request]:
         for url in self._starts:
             # As Scrapy's own start requests: a job that was killed and goes on asks again.
-            yield Request(url, dont_filter=True)
+            yield Request(url, dont_filter=True, meta=self._meta.get(url))
 
     def parse(self, response: Response) -> Iterator[Request | KeptPage]:
         if not isinstance(response, HtmlResponse):
