@@ -4,26 +4,35 @@ A LOG is what a crawl writes with the setting SIMHASH_LOG; rotated files beside 
 (LOG.1, LOG.2 ...) are read too. Without LOG, the command reads the project's. The
 report is one HTML file that needs no network: the doubtful drops with what differs,
 pages that the rule kept though their texts are near, address patterns, numbers over
-time and by host, mirrors, pages that look like walls, and the largest clusters.
+time and by host, mirrors, pages that look like walls, the largest clusters, and a table
+of the drops. A FILE that ends in .csv or .json gets all drops, one a row.
 
     scrapy crawl news -s SIMHASH_ACTION=flag -s SIMHASH_LOG=dedup.jsonl
     scrapy simhash report dedup.jsonl
+    scrapy simhash report dedup.jsonl -o drops.csv
 
 To see more of what differs, log more of each page with SIMHASH_LOG_TEXT.
 """
 
 import argparse
+import csv
+import json
+from collections.abc import Iterable
 from functools import partial
+from io import TextIOWrapper
 from pathlib import Path
+from typing import IO
 
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.chosen import log_lines, log_paths
 from scrapy_simhash.commands.output import say, whole_file
-from scrapy_simhash.report.dedup_log import log_files
+from scrapy_simhash.report.dedup_log import Line, LogLine, log_files
 from scrapy_simhash.report.figures import read_figures
 from scrapy_simhash.report.page import render
 from scrapy_simhash.report.words import count, percent
+
+_COLUMNS = ("time", "url", "original", "distance", "reason", "action", "host", "bytes", "pattern")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -34,10 +43,32 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     logs = log_paths(options.logs, settings)
-    names = ", ".join(Path(log).name for log in logs)
+    if (suffix := Path(options.output).suffix) in (".csv", ".json"):
+        with whole_file(options.output, *log_files(logs)) as file:
+            number = _write_drops(file, log_lines(logs), suffix)
+        say([f"{count(number, 'drop')}: {Path(options.output).absolute().as_uri()}"])
+        return
     with whole_file(options.output, *log_files(logs)) as report:
         figures = read_figures(partial(log_lines, logs))
-        report.write(render(figures, names).encode("utf-8", "replace"))
+        report.write(render(figures, *map(str, logs)).encode("utf-8", "replace"))
     repeated, judged = figures.counts["duplicate"], figures.judged
     share = f"{count(repeated, 'near-duplicate')} ({percent(repeated, judged)})"
     say([f"{count(judged)} judged, {share}: {Path(options.output).absolute().as_uri()}"])
+
+
+def _write_drops(file: IO[bytes], lines: Iterable[Line | None], suffix: str) -> int:
+    """Write the near-duplicates of a log as CSV, or as an array of JSON; return their number."""
+    drops = (line for line in lines if isinstance(line, LogLine) and line.verdict == "duplicate")
+    rows = ({name: getattr(line, name) for name in _COLUMNS} for line in drops)
+    text, number = TextIOWrapper(file, "utf-8", "replace", newline=""), 0
+    table = csv.DictWriter(text, _COLUMNS)
+    if suffix == ".csv":
+        table.writeheader()
+    for number, row in enumerate(rows, 1):
+        if suffix == ".csv":
+            table.writerow(row)
+        else:
+            text.write(("[" if number == 1 else ",\n") + json.dumps(row))
+    text.write("" if suffix == ".csv" else "]\n" if number else "[]\n")
+    text.detach()
+    return number

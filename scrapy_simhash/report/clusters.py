@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 from scrapy_simhash.report.dedup_log import LogLine
 
 _SHOWN = 3
-# Lines that Extremes keeps.
-_EXTREMES = 12
 
 
 class Extremes:
-    """Keeps the few lines that score highest, one for each name."""
+    """Keeps the ``most`` lines that score highest, one for each name."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = 12) -> None:
+        self._most = most
         self._lines: dict[str, tuple[float, LogLine]] = {}
 
     def add(self, name: str, score: float, line: LogLine) -> None:
@@ -21,7 +20,7 @@ class Extremes:
         if name in self._lines and self._lines[name][0] >= score:
             return
         self._lines[name] = (score, line)
-        if len(self._lines) > 20 * _EXTREMES:
+        if len(self._lines) >= 2 * self._most + 200:
             self._lines = dict(self._highest())
 
     def lines(self) -> list[tuple[str, LogLine]]:
@@ -29,7 +28,7 @@ class Extremes:
         return [(name, line) for name, (_, line) in self._highest()]
 
     def _highest(self) -> list[tuple[str, tuple[float, LogLine]]]:
-        return heapq.nlargest(_EXTREMES, self._lines.items(), key=lambda entry: entry[1][0])
+        return heapq.nlargest(self._most, self._lines.items(), key=lambda entry: entry[1][0])
 
 
 @dataclass
@@ -58,11 +57,6 @@ class Cluster:
         self.farthest = max(self.farthest, distance)
         self.hosts.add(line.host)
         self._by_text.add(line.text, distance, line)
-
-    @property
-    def is_identical(self) -> bool:
-        """True if all copies have the original's text."""
-        return self.identical == self.copies
 
     @property
     def is_wall(self) -> bool:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil, inf
 from zlib import crc32
 
@@ -13,6 +13,7 @@ from scrapy_simhash.report.sums import Sums
 
 #: The report shows so many of each.
 CLUSTERS, WALLS, HOSTS, MIRRORS, PATTERNS, STARTS, STRETCHES = 20, 10, 100, 20, 20, 10, 24
+SAMPLE, ROWS = 30, 5000
 #: Copies on its own host from which on an original is likely to be a wall, or a bare template.
 WALL_COPIES = 10
 #: Reasons of the rule to drop a page whose headings differ from those of its original.
@@ -35,7 +36,9 @@ class Figures:
         near: how many pages were kept though they are near another one.
         far: near-duplicates that are farthest from their originals.
         unlike: near-duplicates whose headings differ from those of their originals.
+        doubtful: how many near-duplicates are far from their originals, or under other headings.
         sample: near-duplicates that were drawn at random.
+        rows: near-duplicates without their texts, the farthest first.
         told_apart: pages that were kept though they are near another one, the nearest.
         stretches: numbers of kept, repeated and skipped, by the number of the ``stretch``.
         texts: of the pages that others are compared with, by key.
@@ -56,7 +59,9 @@ class Figures:
     near: int = 0
     far: Extremes = field(default_factory=Extremes)
     unlike: Extremes = field(default_factory=Extremes)
-    sample: Extremes = field(default_factory=Extremes)
+    doubtful: int = 0
+    sample: Extremes = field(default_factory=lambda: Extremes(SAMPLE))
+    rows: Extremes = field(default_factory=lambda: Extremes(ROWS))
     told_apart: Extremes = field(default_factory=Extremes)
     stretch: int = 1
     stretches: dict[int, list[int]] = field(default_factory=dict)
@@ -96,10 +101,13 @@ class Figures:
         self.actions[line.action or "drop"] += 1
         self.originals.add(original, 1, line.host == host)
         self.pairs.add((line.host, host), 1)
-        self.sample.add(original, crc32(line.url.encode("utf-8", "replace")), line)
-        if 3 * distance > 2 * line.k:
+        self.sample.add(line.url, crc32(line.url.encode("utf-8", "replace")), line)
+        self.rows.add(line.url, distance, replace(line, text=""))
+        is_far, is_unlike = 3 * distance > 2 * line.k, line.reason in OTHER_HEADINGS
+        self.doubtful += is_far or is_unlike
+        if is_far:
             self.far.add(original, distance, line)
-        if line.reason in OTHER_HEADINGS:
+        if is_unlike:
             self.unlike.add(original, distance, line)
 
     def add_again(self, lines: Iterable[Line | None]) -> None:
@@ -109,7 +117,9 @@ class Figures:
         walls = [key for key, (_, own) in most_on_own_host if own >= WALL_COPIES]
         clusters = {key: Cluster(key) for key in (*largest, *walls)}
         extremes = (self.far, self.unlike, self.sample, self.told_apart)
-        shown = clusters.keys() | {other for each in extremes for other, _ in each.lines()}
+        shown = clusters.keys() | {
+            line.original or line.near for each in extremes for _, line in each.lines()
+        }
         if self.judged:
             self.stretch = ceil((self.last - self.first + 1) / STRETCHES)
         for line in lines:

@@ -1,24 +1,52 @@
 """The report: one HTML file that needs nothing beside it.
 
 Addresses and pages are what strangers wrote. The template escapes whatever comes from the log, and
-a content security policy allows nothing but the file's own style.
+a content security policy allows nothing but the file's own style and script.
 """
 
+import math
 import re
+import shlex
+from base64 import b64encode
+from collections.abc import Iterable
+from hashlib import sha256
+from importlib.resources import files
+from typing import NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from scrapy_simhash.report import words
+from scrapy_simhash.report.dedup_log import LogLine
 from scrapy_simhash.report.difference import sides
 from scrapy_simhash.report.figures import HOSTS, MIRRORS, PATTERNS, Figures
 from scrapy_simhash.report.patterns import first_of
 from scrapy_simhash.rule.rule import REASONS
 
 _WEB_ADDRESS = re.compile(r"https?://[^\s\[]\S{0,2000}")
+#: Reasons for which a page was let through because the filter could not do its work.
+_FAILURES = ("timeout", "slow_host", "extractor_error", "unavailable")
+# Characters of the addresses in the table of all drops; a report stays below some 2 MB.
+_ROWS_SIZE = 600_000
 
 
-def render(figures: Figures, log: str) -> str:
-    """Return the report of a log's figures as an HTML document."""
+class Group(NamedTuple):
+    """Pairs for which one sentence of the rule decided.
+
+    Attributes:
+        why: the sentence.
+        pairs: lines whose texts differ from those of the other pages, with these.
+        same: lines whose texts are those of the other pages, as far as the log has them.
+        without: lines for which the log does not have both texts.
+    """
+
+    why: str
+    pairs: list[tuple[LogLine, str]]
+    same: list[LogLine]
+    without: list[LogLine]
+
+
+def render(figures: Figures, *logs: str) -> str:
+    """Return the report of the figures of logs, which are paths, as an HTML document."""
     environment = Environment(
         loader=PackageLoader(__package__, ""),
         autoescape=True,
@@ -28,16 +56,68 @@ def render(figures: Figures, log: str) -> str:
     )
     for name in ("count", "size", "duration", "moment", "percent", "clipped"):
         environment.filters[name] = getattr(words, name)
+    environment.filters["shell"] = shlex.quote
     environment.tests["web_address"] = _WEB_ADDRESS.fullmatch
+    script = files(__package__).joinpath("report.js").read_text("utf-8")
     return environment.get_template("report.html").render(
         figures=figures,
-        log=log,
+        logs=", ".join(logs),
+        log=" ".join(f"--log {shlex.quote(log)}" for log in logs),
+        paths=shlex.join(logs),
+        bound=_bound,
+        title=_title(figures, ", ".join(logs)),
         host_limit=HOSTS,
         mirrors=_mirrors(figures),
         patterns=first_of(figures.patterns, PATTERNS),
+        failures=sum(figures.reasons[reason] for reason in _FAILURES),
+        groups=lambda lines: _groups(lines, figures.texts),
+        rows=_rows(figures),
         rule=REASONS,
         sides=sides,
+        script=script,
+        script_hash=b64encode(sha256(script.encode()).digest()).decode(),
     )
+
+
+def _bound(number: int) -> float:
+    """Return the largest share of wrong drops among which so many can be right by chance (5%)."""
+    return 1.0 - math.pow(0.05, 1 / number)
+
+
+def _title(figures: Figures, log: str) -> str:
+    """Return the names of the crawls, or else of the log, and the days."""
+    spiders = ", ".join(sorted({start.spider for start in figures.starts})) or log
+    if not figures.judged:
+        return spiders
+    first, last = (words.moment(time)[:10] for time in (figures.first, figures.last))
+    return f"{spiders}, {first}" if first == last else f"{spiders}, {first} to {last}"
+
+
+def _groups(lines: Iterable[tuple[str, LogLine]], texts: dict[str, str]) -> list[Group]:
+    """Return lines by the sentence that decided, those whose texts are the same apart."""
+    groups: dict[str, Group] = {}
+    for _, line in lines:
+        why = REASONS.get(line.reason or "", "")
+        group = groups.setdefault(why, Group(why, [], [], []))
+        text = texts.get(line.original or line.near or "", "")
+        if not text or not line.text:
+            group.without.append(line)
+        elif text == line.text:
+            group.same.append(line)
+        else:
+            group.pairs.append((line, text))
+    return [*groups.values()]
+
+
+def _rows(figures: Figures) -> list[LogLine]:
+    """Return the drops that the table has, the farthest from their originals first."""
+    rows, size = [], 0
+    for _, line in figures.rows.lines():
+        size += len(line.url) + len(line.original or "")
+        if size > _ROWS_SIZE:
+            break
+        rows.append(line)
+    return rows
 
 
 def _mirrors(figures: Figures) -> list[tuple[str, str, float, float, float]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,21 @@ def test_rotated_files_are_read_and_logs_are_joined(log: Path, capsys: Any) -> N
 def test_log_of_the_project_is_read_when_none_is_named(log: Path, capsys: Any) -> None:
     assert simhash("report", settings={"SIMHASH_LOG": str(log)}) == 0
     assert capsys.readouterr().out.startswith("4 judged")
+
+
+def test_all_drops_are_written_as_csv_or_json(log: Path, capsys: Any) -> None:
+    assert simhash("report", log, "-o", "drops.csv") == 0
+    assert capsys.readouterr().out.startswith("3 drops: file:///")
+    rows = list(csv.DictReader(log.with_name("drops.csv").read_text().splitlines()))
+    assert [(row["url"], row["distance"]) for row in rows] == [
+        (f"http://b.example/{number}", str(number)) for number in range(3)
+    ]
+    assert simhash("report", log, "-o", "drops.json") == 0
+    drops = json.loads(log.with_name("drops.json").read_text())
+    assert [row["distance"] for row in drops] == [0, 1, 2]
+    log.write_text("")
+    assert simhash("report", log, "-o", "none.json") == 0
+    assert json.loads(log.with_name("none.json").read_text()) == []
 
 
 def test_empty_log_has_a_report_that_says_so(log: Path, capsys: Any) -> None:

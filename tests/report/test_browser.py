@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections import Counter
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ CHROMIUM = next(
 )
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
 
-WIDTHS = {"desktop": 1280, "phone": 360}
+WIDTHS = {"desktop": 1280, "phone": 390}
 
 
 def log_lines() -> list[LogLine]:
@@ -148,8 +149,35 @@ def test_numbers_shown_are_those_of_the_log(visit: Any) -> None:
         (True, False),
     ]
     assert "29 copies on its own host" in page.locator("#walls").inner_text()
-    assert page.locator("#clusters del").count() > 10
-    assert page.locator("#clusters ins").count() > 10
+    assert page.locator("#doubtful del").count() > 10
+    assert page.locator("#doubtful ins").count() > 10
+
+
+def test_all_drops_are_rows_that_can_be_sorted_and_filtered(visit: Any) -> None:
+    drops = {each.url: each for each in log_lines() if each.verdict == "duplicate"}
+    page = visit()
+    rows = page.locator("#drops tbody tr")
+    assert rows.count() == len(drops)
+    bits = [number(text) for text in page.locator("#drops tbody td:first-child").all_inner_texts()]
+    assert bits == sorted((each.distance or 0 for each in drops.values()), reverse=True)
+    page.locator("#drops thead button", has_text="bits").click()
+    assert number(rows.first.locator("td").first.inner_text()) == 0
+    page.locator("#drops select[name=host]").select_option("mirror.example")
+    there = [each for each in drops.values() if each.host == "mirror.example"]
+    assert page.locator("#drops tbody tr:visible").count() == len(there)
+    said = f"{len(there)} of {len(drops)} rows"
+    assert page.locator("#drops output").inner_text() == said
+
+
+def test_a_row_gives_the_lines_to_copy(visit: Any) -> None:
+    page = visit()
+    row = page.locator("#drops tbody tr", has=page.locator("button")).first
+    url, original = (link.get_attribute("href") for link in row.locator("a").all())
+    row.locator("button[name=explain]").click()
+    line = row.locator("code").inner_text()
+    assert shlex.split(line)[:4] == ["scrapy", "simhash", "explain", url]
+    row.locator("button[name=requeue]").click()
+    assert row.locator("code").inner_text().endswith(f"--original '{original}'")
 
 
 OVERLAPS = """() => {
@@ -188,9 +216,9 @@ def test_nothing_overlaps_is_cut_off_or_empty(visit: Any, width: str, scheme: st
 
 def test_hostile_pages_stay_text(visit: Any) -> None:
     page = visit()
-    assert page.title() == "Near-duplicates"
+    assert page.title() == "dedup.jsonl, 2027-01-15 to 2027-01-26: near-duplicates"
     assert page.locator("img").count() == 0
-    assert page.locator("script").count() == 0
+    assert page.locator("script").count() == 1
     assert "<img src=x onerror=alert(1)>" in page.locator("main").inner_text()
 
 

@@ -115,18 +115,32 @@ def test_doubtful_drops_are_far_or_have_other_headings_or_are_drawn(tmp_path: Pa
         (first, "http://b.example/farther")
     ]
     assert [each.url for _, each in figures.unlike.lines()] == ["http://b.example/other"]
-    assert {original for original, _ in figures.sample.lines()} == {first, second}
+    assert figures.doubtful == 3
+    assert {url for url, _ in figures.sample.lines()} == {each.url for each in lines[1:]}
     assert figures.texts == {first: "one"}
 
 
-def test_any_drop_may_be_in_the_sample(tmp_path: Path) -> None:
-    original = "http://a.example/"
-    sampled = set()
+def test_each_drop_is_as_likely_as_any_other_to_be_in_the_sample(tmp_path: Path) -> None:
+    sampled: Counter[int] = Counter()
     for number in range(20):
-        lines = [copy(f"http://b.example/{number}{each}", original, 0) for each in range(9)]
-        [(_, drawn)] = figures_of(write(tmp_path / str(number), lines)).sample.lines()
-        sampled.add(drawn.url[-1])
-    assert len(sampled) > 5
+        lines = [
+            copy(f"http://b.example/{number}{each:02}", f"http://a.example/{each // 80}")
+            for each in range(90)
+        ]
+        drawn = figures_of(write(tmp_path / str(number), lines)).sample.lines()
+        assert len(drawn) == 30
+        sampled.update(int(line.url[-2:]) // 80 for _, line in drawn)
+    assert 40 < sampled[1] < 95  # a ninth of 600
+
+
+def test_rows_are_all_drops_the_farthest_first(tmp_path: Path) -> None:
+    lines = [
+        copy(f"http://b.example/{n}", "http://a.example/", n % 40, text="x") for n in range(200)
+    ]
+    rows = [line for _, line in figures_of(write(tmp_path / "log", lines)).rows.lines()]
+    assert len(rows) == 200
+    assert [row.distance for row in rows] == sorted((n % 40 for n in range(200)), reverse=True)
+    assert {row.text for row in rows} == {""}
 
 
 def test_pages_kept_though_they_are_near_are_told_nearest_first(tmp_path: Path) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
+from dataclasses import replace
+from hashlib import sha256
 from html.parser import HTMLParser
 from importlib.resources import files
 from itertools import pairwise, product
@@ -72,14 +75,15 @@ def test_nothing_of_the_log_becomes_markup() -> None:
     html = page(lines, CrawlStart(1.0, HOSTILE[0], dict.fromkeys(HOSTILE, HOSTILE[1])))
     elements = Structure(html).elements
     tags = {tag for tag, _ in elements}
-    assert not {"script", "img", "iframe", "object", "link", "base", "form"} & tags
+    assert not {"img", "iframe", "object", "link", "base", "form"} & tags
+    assert [attributes for tag, attributes in elements if tag == "script"] == [{}]
     for _, attributes in elements:
         assert not [name for name in attributes if name.startswith("on")]
         assert re.match(r"(#|https?://)", attributes.get("href") or "#")
     html.encode("utf-8", "replace")
 
 
-def test_file_needs_nothing_beside_it_and_allows_no_script() -> None:
+def test_file_needs_nothing_beside_it_and_allows_no_script_but_its_own() -> None:
     html = page([line(), copy("http://b.example/", "http://a.example/")])
     structure = Structure(html)
     for tag, attributes in structure.elements:
@@ -90,8 +94,13 @@ def test_file_needs_nothing_beside_it_and_allows_no_script() -> None:
     [policy] = [a["content"] for tag, a in structure.elements if a.get("http-equiv")]
     assert policy is not None
     assert policy.startswith("default-src 'none'; ")
-    assert "script" not in policy
+    [script] = re.findall(r"<script>(.*)</script>", html, re.DOTALL)
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    assert re.findall(r"script-src ([^;]*);", policy) == [f"'sha256-{digest}'"]
+    assert "innerHTML" not in script
 
+
+MIRRORED = [copy(f"http://m.example/{n}", f"http://a.example/{n}") for n in range(8)]
 
 SOME: dict[str, list[LogLine]] = {
     "empty": [],
@@ -155,12 +164,13 @@ def test_doubtful_drops_say_why_and_what_differs() -> None:
     ]  # fmt: skip
     html = page(lines)
     assert "40 bits between http://a.example/ and http://b.example/" in Structure(html).text
-    doubtful, kept = html.split('<section id="doubtful"')[1].split('<section id="near"')
+    doubtful = html.split('<section id="doubtful"')[1].split("</section>")[0]
+    kept = html.split('<section id="near"')[1].split("</section>")[0]
     assert "<del>an old</del> day" in doubtful
     assert "<ins>a new</ins> day" in doubtful
-    assert f"{REASONS['long-text'].capitalize()}." in doubtful
+    assert f"{REASONS['long-text'].capitalize()}:" in doubtful
     assert "an old <ins>night</ins>" in kept
-    assert "The headings differ." in kept
+    assert "The headings differ:" in kept
 
 
 def test_pair_of_mirrors_is_one_row() -> None:
@@ -171,14 +181,46 @@ def test_pair_of_mirrors_is_one_row() -> None:
     assert row.startswith("m.example and a.example likely mirrors8100%3")
 
 
-def test_clusters_of_identical_copies_take_a_row_each() -> None:
-    lines = [copy(f"http://b.example/{n}", "http://a.example/", text="same") for n in range(30)]
-    lines += [copy("http://c.example/", "http://d.example/", 4, text="other")]
-    lines += [line(url="http://d.example/", text="one")]
-    structure = Structure(page(lines))
-    articles = [attributes for tag, attributes in structure.elements if tag == "article"]
-    assert len(articles) == 1
-    assert "Clusters whose copies all have the original's text" in structure.text
+def test_a_sentence_of_the_rule_stands_once_and_identical_pairs_are_folded() -> None:
+    original = "http://a.example/"
+    lines = [line(url=original, text="same")]
+    lines += [
+        copy(f"http://b.example/{n}", original, 40 + n, text="same" if n % 2 else f"other {n}")
+        for n in range(8)
+    ]
+    lines = [replace(each, reason="long-text") if each.original else each for each in lines]
+    html = page(lines)
+    sample = html.split('<section id="sample"')[1].split("</section>")[0]
+    assert sample.count(REASONS["long-text"].capitalize()) == 1
+    assert sample.count("<article>") == 4
+    assert "4 pairs: the parts of both texts" in sample
+    assert sample.index("</article>") < sample.index("<details>")
+
+
+def test_the_sample_says_in_plain_words_what_it_proves() -> None:
+    lines = [copy(f"http://b.example/{n}", "http://a.example/", text="x") for n in range(300)]
+    text = Structure(page(lines)).text
+    assert "30 drops of 300, each as likely to be drawn as any other." in text
+    assert "If none of them is wrong, at most 10 of 100 drops are wrong" in text
+    assert "These are all." in Structure(page(lines[:7])).text
+
+
+def test_empty_sections_are_gone_from_the_page_and_its_list() -> None:
+    few, many = (Structure(page(lines)) for lines in ([line()], [line(), *MIRRORED]))
+    for structure, sections in ((few, ["time", "hosts"]), (many, ["mirrors", "drops", "time"])):
+        ids = [a["id"] for tag, a in structure.elements if tag == "section"]
+        links = [str(a["href"])[1:] for tag, a in structure.elements if tag == "a"]
+        assert set(sections) <= set(ids)
+        assert ids == [link for link in links if link in ids]
+        assert "walls" not in ids
+
+
+def test_the_line_to_copy_is_quoted_for_a_shell() -> None:
+    text = Structure(page([copy("http://b.example/?a=1&b='x'", "http://a.example/", 40)])).text
+    assert "scrapy simhash explain" not in text  # the log has no texts: the pair is folded
+    lines = [line(text="one"), copy("http://b.example/?a=1&b=$(x)", "http://a.example/", 40)]
+    text = Structure(page([lines[0], replace(lines[1], text="two")])).text
+    assert "scrapy simhash explain 'http://b.example/?a=1&b=$(x)' --log dedup.jsonl" in text
 
 
 def test_walls_have_one_text_and_templates_many() -> None:
@@ -187,7 +229,7 @@ def test_walls_have_one_text_and_templates_many() -> None:
     lines += [copy(f"http://a.example/w{n}", wall, text="Please log in.") for n in range(12)]
     lines += [copy(f"http://a.example/m{n}", template, 20, text=f"page {n}") for n in range(12)]
     html = page(lines)
-    doubtful = html.split("Big clusters of one template")[1].split("Drawn at random")[0]
+    doubtful = html.split("Big clusters of one template")[1].split('<section id="sample"')[0]
     walls = html.split('<section id="walls"')[1].split("</section>")[0]
     assert template in doubtful
     assert wall not in doubtful
