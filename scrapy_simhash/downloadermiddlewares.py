@@ -12,7 +12,7 @@ from scrapy.http import Response
 
 from scrapy_simhash import signals
 from scrapy_simhash.crawl import filter_of
-from scrapy_simhash.crawl.requests import ADOPTED, ORDERS, is_start, request_key
+from scrapy_simhash.crawl.requests import ADOPTED, ORDERS, QUEUED, is_start, request_key
 from scrapy_simhash.exceptions import NearDuplicatePage, SettingError
 from scrapy_simhash.pipelines import NearDuplicatePipeline
 from scrapy_simhash.settings import ACTIONS, Action, one_of
@@ -34,7 +34,7 @@ class NearDuplicateDownloaderMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._filter = filter_of(crawler)
-        self._known_meta = {*ORDERS, ADOPTED}
+        self._known_meta = {*ORDERS, ADOPTED, QUEUED}
         crawler.signals.connect(self._spider_opened, signal=scrapy_signals.spider_opened)
 
     @classmethod
@@ -60,7 +60,8 @@ class NearDuplicateDownloaderMiddleware:
         Raises:
             SparedPage: its address tells that its page will be a copy; see SIMHASH_SPARE.
         """
-        self._filter.sparing.before_download(request)
+        if QUEUED in request.meta:
+            self._filter.sparing.before_download(request)
 
     async def process_response(
         self, request: Request, response: Response, spider: Spider | None = None

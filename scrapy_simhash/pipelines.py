@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Awaitable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from itemadapter import ItemAdapter
@@ -19,12 +16,7 @@ from scrapy_simhash.exceptions import NearDuplicateItem
 from scrapy_simhash.keys import key_of
 
 if TYPE_CHECKING:
-    from scrapy_simhash.core.analysis import Body
-    from scrapy_simhash.core.verdict import Verdict
-
-# How long an item waits before it looks again whether the original that it repeats was stored:
-# most originals are in a moment, and those that are not would be asked about all the time.
-FIRST_SECONDS, LAST_SECONDS, LONGER = 0.2, 2.0, 1.5
+    from scrapy_simhash.core.dedup import Document
 
 
 class _Claimed(NamedTuple):
@@ -78,55 +70,45 @@ class NearDuplicatePipeline:
             self._filter.passing.leave(response)
 
     async def _judged(self, item: Any, response: Response | None) -> Any:
-        progress, counts = self._filter.progress, self._filter.counts
-        page = self._page(response)
-        if (key := self._key(item)) is None:
+        dedup, counts = self._filter.dedup, self._filter.counts
+        key, page = self._key(item), self._page(response)
+        document = self._document(item, key) if key else None
+        if document is None:
             counts["items_skipped"] += 1
-            counts["items_skipped/no_key"] += 1
+            if key:
+                counts["items_skipped/no_text"] += 1
+            else:
+                counts["items_skipped/no_key"] += 1
             return item
-        if (body := self._body(item)) is None:
-            counts["items_skipped"] += 1
-            counts["items_skipped/no_text"] += 1
+        if dedup.in_progress(document.key):
             return item
-        if key in progress:
-            return item
-        verdict = await self._verdict(key, body, page)
+        # An item cannot be crawled again, so it waits until its original is stored or lost. It does
+        # not wait for its own page, which waits for the item.
+        verdict = await dedup.check(document, original=page)
         if page is not None and verdict.original == page:
             return item
         self._filter.summary.item(verdict)
         if verdict.kind == "skipped":
             counts["items_skipped"] += 1
-        elif verdict.kind != "duplicate":
+        elif verdict.owned:
             counts["items_kept"] += 1
-            progress.begin(key)
-            self._claimed.append(_Claimed(key, item, response))
-        elif self._filter.settings.action.of(key) == "flag":
+            self._claimed.append(_Claimed(verdict.key, item, response))
+        elif self._filter.settings.action.of(verdict.key) == "flag":
             counts["items_flagged"] += 1
         else:
             counts["items_dropped"] += 1
             original = verdict.matches[0]
-            raise NearDuplicateItem(key, original.key, original.distance)
+            raise NearDuplicateItem(verdict.key, original.key, original.distance)
         return item
-
-    async def _verdict(self, key: str, body: Body, page: str | None) -> Verdict:
-        analysis = await self._filter.analyse(body, key, key)
-        patience = time.monotonic() + self._filter.settings.lease
-        pause = FIRST_SECONDS
-        while True:
-            verdict = await self._filter.claim(analysis, key, key)
-            # An item cannot be crawled again, so it waits until its original is stored or lost;
-            # its own page would wait for it.
-            if not verdict.provisional or verdict.original == page:
-                return verdict
-            if time.monotonic() > patience:
-                return replace(verdict, kind="skipped", reason="timeout", matches=())
-            await asyncio.sleep(pause)
-            pause = min(pause * LONGER, LAST_SECONDS)
 
     def _page(self, response: Response | None) -> str | None:
         """Return the key of a response's page, if it is in progress."""
         delivery = self._filter.deliveries.get(response) if response is not None else None
-        if delivery is None or delivery.key is None or delivery.key not in self._filter.progress:
+        if (
+            delivery is None
+            or delivery.key is None
+            or not self._filter.dedup.in_progress(delivery.key)
+        ):
             return None
         return delivery.key
 
@@ -141,16 +123,15 @@ class NearDuplicatePipeline:
         except ValueError:  # no address at all, such as http://[
             return None
 
-    def _body(self, item: Any) -> Body | None:
-        from scrapy_simhash.core.analysis import Body, text_body  # heavy
+    def _document(self, item: Any, key: str) -> Document | None:
+        from scrapy_simhash.core.dedup import Document  # heavy
 
         settings, adapter = self._filter.settings, ItemAdapter(item)
         if settings.item_text_field and (text := adapter.get(settings.item_text_field)):
-            return text_body(str(text))
+            return Document(key, str(text), "text/plain", key)
         if settings.item_html_field and (html := adapter.get(settings.item_html_field)):
-            if isinstance(html, bytes):  # such as the body of a response
-                return Body(html)
-            return Body(str(html).encode("utf-8", "replace"), "utf-8")
+            # Bytes may be the body of a response.
+            return Document(key, html if isinstance(html, bytes) else str(html), key=key)
         return None
 
     def _item_ended(self, item: Any, response: object, signal: object) -> None:
@@ -172,4 +153,4 @@ class NearDuplicatePipeline:
 
     def _end(self, claim: _Claimed, *, failed: bool) -> None:
         self._claimed = [other for other in self._claimed if other is not claim]
-        self._filter.progress.end(claim.key, failed=failed)
+        (self._filter.dedup.failed if failed else self._filter.dedup.delivered)(claim.key)

@@ -49,8 +49,8 @@ class NearDuplicateSpiderMiddleware:
                     if drops_items:
                         self._filter.counts["items_dropped"] += 1
                         continue
-                    if key is not None and key in self._filter.progress:
-                        self._filter.progress.begin(key)
+                    if key is not None and self._filter.dedup.in_progress(key):
+                        self._filter.dedup.hold(key)
                     if self._filter.settings.has_items:
                         self._filter.passing.begin(output, response)
                 yield output
@@ -70,12 +70,15 @@ class NearDuplicateSpiderMiddleware:
         key = self._delivery(response).key
         if key is not None and response not in self._ended:
             self._ended.add(response)
-            self._filter.progress.end(key, failed=failed)
+            self._end_part(key, failed=failed)
 
     def _item_ended(self, item: object, response: Response | None, signal: object) -> None:
         # An item of a start method or an errback has no response.
         if isinstance(response, Response) and (key := self._delivery(response).key):
-            self._filter.progress.end(key, failed=signal is signals.item_error)
+            self._end_part(key, failed=signal is signals.item_error)
+
+    def _end_part(self, key: str, *, failed: bool) -> None:
+        (self._filter.dedup.failed if failed else self._filter.dedup.delivered)(key)
 
     def _delivery(self, response: Response) -> Delivery:
         return self._filter.deliveries.get(response, Delivery())

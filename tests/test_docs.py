@@ -106,7 +106,7 @@ def key_of_count(node: ast.AST) -> ast.AST | None:
 def counted() -> set[str]:
     """The stats that the code counts."""
     names = {text_of(key_of_count(node)) for node in [*nodes("crawl/*.py"), *nodes("*.py")]}
-    names |= keys_in("crawl/filter.py", "_publish_counts") | set(_DONE.values())
+    names |= keys_in("core/dedup.py", "counts") | set(_DONE.values())
     names |= keys_in("crawl/sparing.py", "stats")
     names |= {f"outage/{name}" for name in keys_in("core/breaker.py", "__init__")}
     found = {name for name in names if name}

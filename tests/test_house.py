@@ -20,7 +20,7 @@ ROOMS = {
     "index": {"fingerprint", "rule"},
     "url_patterns": {"index", "keys"},
     "report": {"core", "extraction", "rule"},
-    "core": {"extraction", "fingerprint", "index", "rule"},
+    "core": {"extraction", "fingerprint", "index", "keys", "rule"},
     "offline": {"core", "extraction", "fingerprint", "index", "keys", "rule"},
     "settings": {"exceptions", "extraction", "fingerprint", "index", "keys"},
     "crawl": {*("core", "exceptions", "index", "keys", "report", "settings"), "url_patterns"},

@@ -6,16 +6,15 @@ import asyncio
 import time
 from contextlib import closing
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
 from scrapy import Request, Spider
 from scrapy.exceptions import DropItem
 
-from scrapy_simhash import pipelines
 from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.index import open_existing
+from scrapy_simhash.index.local import LocalIndex
 from tests.crawl.spiders import TEXT, Items
 from tests.pages import article, edited, html
 from tests.sites import chinese
@@ -114,29 +113,28 @@ def test_item_whose_key_a_later_pipeline_changes_is_an_original(crawl: Any, site
     assert len(crawled.items) == crawled.stat("items_dropped") == 1
 
 
-def test_item_that_waits_for_its_original_asks_less_and_less(
+def test_item_that_waits_for_its_original_claims_once(
     crawl: Any, site: Any, monkeypatch: Any
 ) -> None:
-    pauses: list[float] = []
-    asked_often = asyncio.Event()
+    claimed: list[str] = []
+    claim_all = LocalIndex.claim_all
 
-    async def note(seconds: float) -> None:
-        pauses.append(seconds)
-        if len(pauses) == 10:
-            asked_often.set()
+    def counting(self: LocalIndex, arrivals: Any, **kwargs: Any) -> Any:
+        claimed.extend(page.key for page in arrivals)
+        return claim_all(self, arrivals, **kwargs)
 
     class Storage:
         async def process_item(self, item: Any, spider: Any = None) -> Any:
-            await asked_often.wait()
+            await asyncio.sleep(1)
             return item
 
-    monkeypatch.setattr(pipelines, "asyncio", SimpleNamespace(sleep=note))
+    monkeypatch.setattr(LocalIndex, "claim_all", counting)
     items = [{"url": f"http://{host}.example/1", "text": article(1)} for host in "ab"]
     settings = {**TEXT, "ITEM_PIPELINES": {Storage: 300}}
     crawled = crawl(Items, settings=settings, site=site, items=items)
     assert len(crawled.items) == crawled.stat("items_dropped") == 1
-    assert pauses == sorted(pauses)
-    assert pauses[0] < pauses[1] < pauses[-2] == pauses[-1]
+    assert claimed[-2:] == ["http://a.example/1", "http://b.example/1"]
+    assert len(set(claimed)) == len(claimed)
 
 
 def test_items_of_one_key_are_originals_with_all_their_texts(

@@ -6,14 +6,18 @@ a loop that is busy with something else. Equal bodies are analysed once.
 
 import asyncio
 import contextlib
+import logging
 import os
 import secrets
+import time
 from collections import deque
 from collections.abc import Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 import xxhash
+from cachetools import LRUCache, TTLCache
 
 from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body
 from scrapy_simhash.core.process import Job, WorkerProcess
@@ -26,7 +30,40 @@ REMEMBERED_BYTES = 12_000_000
 # Pages that :func:`analyse_all` has analysed ahead, for each process.
 _AHEAD = 16
 
+# Pages of a host that time out, each within the pause of the one before, until the host is let
+# through for the pause, in seconds.
+TIMEOUTS = 3
+PAUSE = 600.0
+# Hosts that are remembered.
+HOSTS = 1000
+
 T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+
+class SlowHosts:
+    """Counts the pages of each host that timed out, because each of them holds up all others."""
+
+    def __init__(self) -> None:
+        self._timeouts: TTLCache[str, int] = TTLCache(HOSTS, PAUSE, lambda: time.monotonic())
+
+    def has(self, url: str) -> bool:
+        """Return whether the host of an address is let through for now."""
+        return bool(self._timeouts) and self._timeouts.get(urlsplit(url).netloc, 0) >= TIMEOUTS
+
+    def note_timeout(self, url: str) -> None:
+        """Note that a page timed out."""
+        host = urlsplit(url).netloc
+        self._timeouts[host] = number = self._timeouts.get(host, 0) + 1
+        if number == TIMEOUTS:
+            logger.warning(
+                "SIMHASH_TIMEOUT: %d pages of %s took too long; its pages are let through unchecked"
+                " for %g minutes",
+                number,
+                host,
+                PAUSE / 60,
+            )
 
 
 class WorkerPool:
@@ -55,9 +92,10 @@ class WorkerPool:
         # It starts its thread with the first page.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash-analysis")
         self._closing = False
-        # By digest, charset and kind of a body, the one that was asked for last at the end.
-        self._seen: dict[tuple[bytes, str | None, bool], PageAnalysis] = {}
-        self._most = REMEMBERED_BYTES // (1000 + 4 * excerpt_length)
+        # By digest, charset and kind of a body.
+        self._seen: LRUCache[tuple[bytes, str | None, bool], PageAnalysis] = LRUCache(
+            max(1, REMEMBERED_BYTES // (1000 + 4 * excerpt_length))
+        )
         # A page that is made to be taken for another one would have to know it.
         self._seed = secrets.randbits(64)
         #: How many bodies had been analysed before.
@@ -73,7 +111,7 @@ class WorkerPool:
         loop = asyncio.get_running_loop()
         digest = xxhash.xxh3_128_digest(body.data, self._seed)
         name = digest, body.charset, body.is_text
-        analysis = self._seen.pop(name, None)
+        analysis = self._seen.get(name)
         if analysis is not None:
             self.repeats += 1
         elif self._processes:
@@ -86,8 +124,6 @@ class WorkerPool:
             analysis = await loop.run_in_executor(self._thread, analyse_body, *how)
         if not analysis.error:
             self._seen[name] = analysis
-        if len(self._seen) > self._most:
-            del self._seen[next(iter(self._seen))]
         return analysis
 
     def _hand_out(self) -> None:

@@ -47,6 +47,11 @@ class Verdict:
     excerpt: str = ""
 
     @property
+    def owned(self) -> bool:
+        """Whether the page is the caller's to deliver: it is unique, or a revisit."""
+        return self.kind in ("unique", "revisit")
+
+    @property
     def original(self) -> str | None:
         """For a duplicate, the key of the nearest original."""
         return self.matches[0].key if self.matches else None

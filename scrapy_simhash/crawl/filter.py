@@ -1,15 +1,12 @@
 """The filter of one crawl: what its middlewares and its pipeline share.
 
-A page goes through it in two awaits: its analysis in a worker process, and its claim in the index.
-A page that became an original is followed until its callback and its items are done: then it is
-confirmed, or released if something failed, so that no page is dropped in favour of one that was
-never delivered.
+It asks the core for the verdict on each page, and tells the core how the page fared in the end.
 """
 
 import asyncio
-import gc
 import logging
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from weakref import WeakKeyDictionary
 
@@ -19,29 +16,33 @@ from scrapy.exceptions import DontCloseSpider
 from scrapy.http import HtmlResponse, Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
-from w3lib.encoding import http_content_type_encoding
 
-from scrapy_simhash.core.analysis import Body, PageAnalysis, SkipReason
-from scrapy_simhash.core.breaker import Breaker
-from scrapy_simhash.core.claims import Claims
-from scrapy_simhash.core.pool import WorkerPool
-from scrapy_simhash.core.verdict import Verdict, spec_of, verdict_of
-from scrapy_simhash.crawl.downloads import mark_downloads
-from scrapy_simhash.crawl.progress import Delivery, PassingItems, Progress
-from scrapy_simhash.crawl.requests import is_start, request_key, request_to_json
-from scrapy_simhash.crawl.slow_hosts import SlowHosts
+from scrapy_simhash.core.analysis import SkipReason
+from scrapy_simhash.core.dedup import Dedup, Document
+from scrapy_simhash.core.verdict import Verdict
+from scrapy_simhash.crawl.progress import Again, Arrivals, Delivery, PassingItems, once_more
+from scrapy_simhash.crawl.requests import (
+    ADOPTED,
+    QUEUED,
+    is_start,
+    request_from_json,
+    request_key,
+    request_to_json,
+)
 from scrapy_simhash.crawl.sparing import Sparing
-from scrapy_simhash.crawl.summary import Summary
-from scrapy_simhash.crawl.upkeep import Upkeep
+from scrapy_simhash.crawl.summary import Judged, Summary
 from scrapy_simhash.exceptions import SettingError
-from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import Arrival, StoreError
-from scrapy_simhash.index.registry import store_of
-from scrapy_simhash.keys import page_scope
+from scrapy_simhash.index.contract import StoreError
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import Action, FilterSettings
 
 logger = logging.getLogger(__name__)
+
+# Seconds between two looks at what is lost, told and due.
+ROUND_SECONDS = 0.1
+# How long the event loop waits for the index when the spider is idle: the engine asks again only
+# after five seconds, by which every crawl would end later.
+IDLE_SECONDS = 0.25
 
 _DONE: dict[Action, str] = {"drop": "dropped", "follow": "followed", "flag": "flagged"}
 
@@ -61,32 +62,25 @@ class CrawlFilter:
         self.counts: Counter[str] = Counter()
         self.deliveries: WeakKeyDictionary[Response, Delivery] = WeakKeyDictionary()
         spider = crawler.spider or crawler.spidercls
-        self._index = open_breaker(self.settings, spider.name or "")
-        self.progress = Progress()
+        self.dedup = open_dedup(self.settings, spider.name or "", self._adopt)
         self.passing = PassingItems()
+        self._arrivals = Arrivals()
+        self._again = Again(crawler, self.settings.lease)
         self.summary = Summary(self.settings, self.counts)
-        self._slow_hosts = SlowHosts()
-        self._pool = WorkerPool(
-            self.settings.recipe,
-            processes=self.settings.processes,
-            timeout=self.settings.timeout,
-            excerpt_length=self.settings.log_text if self.settings.log else 0,
-        )
-        self._claims = Claims(self._index, self._pool, on_loop=not self.settings.survives)
-        self.upkeep = Upkeep(
-            crawler,
-            self._index,
-            self._claims,
-            self.progress,
-            self.settings.lease,
-            self.counts,
-        )
         self.sparing = Sparing(
-            crawler, self.settings, self._index, self.summary, self.counts, self.upkeep.queue
+            crawler, self.settings, self.dedup, self.summary, self.counts, self._again.put
         )
+        self._listeners: tuple[Callable[[Judged], None], ...] = (
+            self.sparing.judged,
+            self.summary.judged,
+            self._count,
+            self._follow,
+        )
+        self._rounds: asyncio.Task[None] | None = None
         self._stopping: asyncio.Future[None] | None = None
         connect = crawler.signals.connect
         connect(self._spider_opened, signal=signals.spider_opened)
+        connect(self._request_scheduled, signal=signals.request_scheduled)
         connect(self._response_received, signal=signals.response_received)
         connect(self._spider_idle, signal=signals.spider_idle)
         connect(self._spider_closed, signal=signals.spider_closed)
@@ -96,7 +90,7 @@ class CrawlFilter:
         assert self._crawler.spider is not None
         return self._crawler.spider
 
-    # Pages and items.
+    # Pages.
 
     async def judge(self, request: Request, response: Response, action: Action) -> Verdict:
         """Return the verdict on a response; everything in the crawl that must know is told."""
@@ -104,72 +98,37 @@ class CrawlFilter:
         if (reason := self._reason_to_skip(request, response)) is not None:
             verdict = Verdict("skipped", key, reason)
         else:
-            content_type = (response.headers.get("Content-Type") or b"").decode("latin-1")
-            body = Body(response.body, http_content_type_encoding(content_type))
-            analysis = await self.analyse(body, key, response.url)
+            stored = None
             # A page that is only flagged is delivered now and need not be crawled again.
-            again = None if action == "flag" else request
-            verdict = await self.claim(analysis, key, response.url, again)
-        self.upkeep.note_verdict(request, verdict)
-        self._count_page(request, response, verdict, action)
-        pattern = self.sparing.page(request, response, verdict)
-        self.summary.page(request, response, verdict, action, pattern)
-        if verdict.kind in ("unique", "revisit"):
-            self.progress.begin_page(key, request)
-        elif verdict.provisional and action != "flag":
-            self.upkeep.copies.wait(request, verdict.matches[0].entry)
+            if action != "flag" and self.settings.survives:
+                stored = request_to_json(request, self._spider)
+            content_type = (response.headers.get("Content-Type") or b"").decode("latin-1")
+            _, _, charset = content_type.partition(";")
+            document = Document(
+                response.url, response.body, f"text/html;{charset}", key, request=stored
+            )
+            verdict = await self.dedup.check(document, wait=False)
+        judged = Judged(request, response, verdict, action)
+        for listen in self._listeners:
+            listen(judged)
         return verdict
 
-    async def analyse(self, body: Body, key: str, url: str) -> PageAnalysis:
-        """Return the analysis of a page or an item, which has the host of its URL."""
-        if self._slow_hosts.has(url):
-            return PageAnalysis(None, reason="slow_host")
-        analysis = await self._pool.analyse(body)
-        if analysis.reason == "timeout":
-            logger.warning("SIMHASH_TIMEOUT: %s: %s; let through unchecked", key, analysis.error)
-            self._slow_hosts.note_timeout(url)
-        elif analysis.error:
-            logger.error(
-                "The extractor failed on %s; let through unchecked: %s", key, analysis.error
-            )
-        return analysis
-
-    async def claim(
-        self, analysis: PageAnalysis, key: str, url: str, request: Request | None = None
-    ) -> Verdict:
-        """Return the verdict on a page or an item, which has the scope of its URL.
-
-        By the request another crawler can crawl the page again; it is None if it need not.
-        """
-        fingerprint, reason, excerpt = analysis.fingerprint, analysis.reason, analysis.excerpt
-        if fingerprint is not None:
-            stored = None
-            if request is not None and self.settings.survives:
-                stored = request_to_json(request, self._spider)
-            scope = page_scope(url, self.settings.scope)
-            arrival = Arrival(key, fingerprint, scope, analysis.facts, stored)
-            if (claim := await self._claims.claim(arrival)) is not None:
-                return verdict_of(arrival, claim, excerpt)
-            reason = "unavailable"
-        return Verdict("skipped", key, reason, fingerprint, excerpt=excerpt)
-
     def _reason_to_skip(self, request: Request, response: Response) -> SkipReason | None:
+        # robots.txt, images, and whatever else a component or a callback fetches for itself. A copy
+        # among them must not be dropped, because the callback that has asked for it would fail.
+        # Taken off, because other requests may copy the meta.
+        if not request.meta.pop(QUEUED, False) or request.callback is NO_CALLBACK:
+            return "no_callback"
         if request.meta.get("dont_simhash"):
             return "opted_out"
-        # robots.txt, images, and whatever else a component or a callback fetches for itself.
-        if request.callback is NO_CALLBACK:
-            return "no_callback"
         if response.status != 200:
             return "status"
         if not isinstance(response, HtmlResponse):
             return "not_html"
-        if len(response.body) > self.settings.max_body_size:
-            return "too_large"
         return None
 
-    def _count_page(
-        self, request: Request, response: Response, verdict: Verdict, action: Action
-    ) -> None:
+    def _count(self, judged: Judged) -> None:
+        verdict = judged.verdict
         self.counts["responses"] += 1
         self.counts[verdict.kind] += 1
         if verdict.reason is not None:
@@ -177,37 +136,75 @@ class CrawlFilter:
         elif verdict.kind == "unique" and verdict.near:
             self.counts[f"near_kept/{verdict.near[0].reason}"] += 1
         if verdict.kind == "duplicate":
-            self.counts[_DONE[action]] += 1
-            if action == "drop":
-                self.counts["bytes_dropped"] += len(response.body)
+            self.counts[_DONE[judged.action]] += 1
+            if judged.action == "drop":
+                self.counts["bytes_dropped"] += len(judged.response.body)
                 # A whole site may stand behind such a page.
-                self.counts["dropped_starts"] += is_start(request)
+                self.counts["dropped_starts"] += is_start(judged.request)
+
+    def _follow(self, judged: Judged) -> None:
+        """Follow an original to its delivery, and a dropped copy to that of its original."""
+        request, verdict = judged.request, judged.verdict
+        # Taken off, because other requests may copy the meta.
+        adopted = request.meta.pop(ADOPTED, None)
+        if isinstance(adopted, str) and not (verdict.owned and verdict.key == adopted):
+            self.dedup.failed(adopted)
+        if verdict.owned:
+            self._arrivals.begin(verdict.key, request)
+        elif verdict.provisional and judged.action != "flag":
+            self.dedup.follow(verdict, partial(self._original_ended, request))
+
+    def _original_ended(self, request: Request, delivered: bool) -> None:
+        if not delivered:
+            self._crawl_again(once_more(request))
+
+    def _adopt(self, key: str, text: str) -> None:
+        request = request_from_json(text, self._spider)
+        request.meta[ADOPTED] = key
+        self._crawl_again(request)
+
+    def _crawl_again(self, request: Request) -> None:
+        logger.debug("Crawling %s again: its original was not delivered", request.url)
+        self.counts["crawled_again"] += 1
+        self._again.put([request])
 
     # The events of the crawl.
 
     async def _spider_opened(self, spider: Spider) -> None:
-        # The crawl keeps whatever there is by now, and looking through it again and again for
-        # garbage would hold the event loop for some 40 ms each time.
-        gc.freeze()
-        assert self._crawler.engine is not None
-        mark_downloads(self._crawler.engine)
         self.summary.begin(spider.name)
-        await self.upkeep.begin(self._each_round)
+        await self.dedup.__aenter__()
         self.sparing.begin()
+        self._rounds = asyncio.get_running_loop().create_task(self._run())
+
+    def _request_scheduled(self, request: Request) -> None:
+        request.meta[QUEUED] = True
 
     def _response_received(self, response: Response, request: Request) -> None:
         # A middleware may have made another response, and given it another request.
         page = request.meta.get("simhash", {})
         if page.get("verdict") in ("unique", "revisit"):
-            self.progress.arrived(page["key"], request)
+            self._arrivals.arrived(page["key"], request)
             self.deliveries[response] = Delivery(page["key"])
         elif page.get("follow"):
             self.deliveries[response] = Delivery(drops_items=True)
 
-    def _each_round(self) -> None:
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(ROUND_SECONDS)
+            try:
+                self._look_around()
+            except Exception:  # a crawl goes on, whatever happened once
+                logger.exception("A round of the filter failed")
+
+    def _look_around(self) -> None:
+        assert self._crawler.engine is not None
+        for key in self._arrivals.take_lost(self._crawler.engine.downloader.active):
+            self.dedup.failed(key)
+        if self._again:
+            self._again.retry()
         self._publish_counts()
         if self.summary.is_due():
-            self.summary.say_progress(self._index)
+            self.summary.say_progress(self.dedup)
             self._tell_sparing()
         self._stop_if_told()
 
@@ -218,22 +215,20 @@ class CrawlFilter:
     def _publish_counts(self) -> None:
         stats = self._crawler.stats
         assert stats is not None
-        others = {f"outage/{name}": number for name, number in self._index.counts.items()}
-        others |= {"same_body": self._pool.repeats, "flooded": self._index.flooded}
-        for name, number in (self.counts | others | self.sparing.stats()).items():
+        for name, number in (self.counts | self.dedup.counts | self.sparing.stats()).items():
             # Some go back to 0.
             if number or stats.get_value(f"simhash/{name}"):
                 stats.set_value(f"simhash/{name}", number)
 
     def _stop_if_told(self) -> None:
-        refused = self._index.refused
-        told = self._index.away and self.settings.on_unavailable == "stop"
+        refused = self.dedup.refused
+        told = self.dedup.away and self.settings.on_unavailable == "stop"
         if self._stopping is None and (refused or told):
             if refused:
                 logger.error("SIMHASH_INDEX_URL: %s", refused)
             else:
                 logger.error("The index is away: the crawl stops (SIMHASH_ON_UNAVAILABLE)")
-            # Not in the upkeep, which the end of the crawl ends.
+            # Not in the rounds, which the end of the crawl ends.
             self._stopping = asyncio.ensure_future(self._stop())
 
     async def _stop(self) -> None:
@@ -246,41 +241,52 @@ class CrawlFilter:
 
     def _spider_idle(self, spider: Spider) -> None:
         is_late = self.sparing.send_late()
-        if self.upkeep.stays_open() or is_late:
+        if self._again:
+            self._again.put()
+        if self.dedup.has_work(IDLE_SECONDS) or self._again or is_late:
             raise DontCloseSpider
 
     async def end(self) -> None:
-        """Settle all pages; tell the stats, which others read when the spider is closed."""
-        await self.upkeep.end()
+        """Settle all pages while the queue is open; tell the stats, which others read afterwards.
+
+        Copies that wait are put into the queue: a later run of the job crawls them again.
+        """
+        if self._rounds is not None:
+            self._rounds.cancel()
+        await self.dedup.settle()
         self._publish_counts()
 
     async def _spider_closed(self, spider: Spider) -> None:
-        await self.upkeep.end()
-        if self._index.left:
-            left = count(self._index.left, "page")
+        await self.end()
+        if self.dedup.left:
+            left = count(self.dedup.left, "page")
             logger.warning("The index was away, and does not have all: %s let through", left)
-        await self._pool.close()
-        for close in (self._claims.close, self.summary.close):
-            await asyncio.get_running_loop().run_in_executor(None, close)
+        await self.dedup.close()
+        await asyncio.get_running_loop().run_in_executor(None, self.summary.close)
         await self.sparing.close()
         self._publish_counts()
         logger.info("%s", self.summary.text(), extra={"spider": spider})
         self._tell_sparing()
-        gc.unfreeze()
 
 
-def open_breaker(settings: FilterSettings, spider: str) -> Breaker:
+def open_dedup(
+    settings: FilterSettings, spider: str, adopt: Callable[[str, str], None] | None = None
+) -> Dedup:
     """Open the index of a spider's crawl, or raise a SettingError that names SIMHASH_INDEX_URL."""
-    url = settings.index_url
-    spec = spec_of(settings.recipe, lease=settings.lease, spider=spider)
     try:
-        # A file on this machine that cannot be opened now will not come by itself.
-        may_come = store_of(url).remote
-        return Breaker(
-            partial(open_index, url, spec),
-            spec,
-            pages=settings.outage_pages,
-            start_without=settings.on_unavailable == "continue" and may_come,
+        return Dedup(
+            settings.index_url,
+            recipe=settings.recipe,
+            spider=spider,
+            scope=settings.scope,
+            lease=settings.lease,
+            processes=settings.processes,
+            timeout=settings.timeout,
+            max_size=settings.max_body_size,
+            excerpt_length=settings.log_text if settings.log else 0,
+            outage_pages=settings.outage_pages,
+            start_without=settings.on_unavailable == "continue",
+            adopt=adopt,
         )
     except (ValueError, StoreError) as error:
         raise SettingError(f"SIMHASH_INDEX_URL: {error}") from None

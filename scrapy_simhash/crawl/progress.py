@@ -1,16 +1,24 @@
-"""The pages of which a crawl has become the owner, until their delivery.
+"""A crawl's pages and items on their way, until the core is told how each page fared."""
 
-A page is *in progress* while its callback or one of its items is on its way. When the last of them
-has ended, the page is settled: it was delivered, or it failed if one of them failed.
-"""
+from __future__ import annotations
 
+import logging
+import time
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.http import Response
+
+from scrapy_simhash.crawl.requests import OF_ONE_ATTEMPT
+
+logger = logging.getLogger(__name__)
+
+# Seconds between two attempts to put a request into a queue that refuses it.
+PAUSE = 5.0
 
 
 class Delivery(NamedTuple):
@@ -25,31 +33,14 @@ class Delivery(NamedTuple):
     drops_items: bool = False
 
 
-class Progress:
-    """Follows pages to the last of their items."""
+class Arrivals:
+    """Pages on their way from the downloader to their callback."""
 
     def __init__(self) -> None:
-        # How many callbacks and items of a key are on their way, and the keys of which one failed.
-        self._parts: dict[str, int] = {}
-        self._failing: set[str] = set()
         self._arriving: dict[Request, str] = {}
-        self._failed: list[str] = []
-        self._delivered: list[str] = []
 
-    def __contains__(self, key: str) -> bool:
-        return key in self._parts
-
-    def keys(self) -> list[str]:
-        """Return the keys in progress."""
-        return list(self._parts)
-
-    def begin(self, key: str) -> None:
-        """Note that a callback or an item of this key is on its way."""
-        self._parts[key] = self._parts.get(key, 0) + 1
-
-    def begin_page(self, key: str, request: Request) -> None:
-        """Note that a page is on its way from the downloader to its callback."""
-        self.begin(key)
+    def begin(self, key: str, request: Request) -> None:
+        """Note that a page is on its way."""
         self._arriving[request] = key
 
     def arrived(self, key: str, request: Request) -> None:
@@ -59,46 +50,10 @@ class Progress:
             request = next((own for own, other in self._arriving.items() if other == key), request)
         self._arriving.pop(request, None)
 
-    def end(self, key: str, *, failed: bool) -> None:
-        """Note that a callback or an item has ended; with the last, the key is settled."""
-        if key not in self._parts:
-            return
-        if failed:
-            self._failing.add(key)
-        self._parts[key] -= 1
-        if not self._parts[key]:
-            del self._parts[key]
-            (self._failed if key in self._failing else self._delivered).append(key)
-            self._failing.discard(key)
-
-    def abandon(self, key: str) -> None:
-        """Note that nothing comes of a key of which this crawl is the owner."""
-        self._failed.append(key)
-
-    def end_lost(self, active: Collection[Request]) -> None:
-        """End the pages that a middleware after ours turned down, or asked for again."""
-        for request in [request for request in self._arriving if request not in active]:
-            self.end(self._arriving.pop(request), failed=True)
-
-    def end_all(self) -> None:
-        """End everything that is still in progress: it failed."""
-        self._failed.extend(self._parts)
-        self._parts.clear()
-        self._failing.clear()
-        self._arriving.clear()
-
-    def take_settled(self) -> tuple[list[str], list[str]]:
-        """Return the keys that failed, and those that were delivered, since the last call.
-
-        The first are to be released before the others are confirmed, because a page may have failed
-        with one text and then have come with another. Confirming a text that fails would cost the
-        copies that wait on it, so a key that failed is told though it is in progress again, and one
-        that was delivered once nothing of it is in progress.
-        """
-        again = [key for key in dict.fromkeys(self._delivered) if key in self._parts]
-        settled = self._failed, [key for key in self._delivered if key not in self._parts]
-        self._failed, self._delivered = [], again
-        return settled
+    def take_lost(self, active: Collection[Request]) -> list[str]:
+        """Return the keys of pages that a middleware turned down, or asked for again."""
+        lost = [request for request in self._arriving if request not in active]
+        return [self._arriving.pop(request) for request in lost]
 
 
 class PassingItems:
@@ -109,7 +64,8 @@ class PassingItems:
     """
 
     def __init__(self) -> None:
-        # By identity, which outlives neither the item nor, in here, the next one in its place.
+        # By identity. The item goes out of it when it dies, so the next object in its place is
+        # never taken for it.
         self._response_of: WeakValueDictionary[int, Response] = WeakValueDictionary()
         # How many items of a response have not ended, and how many of them our pipeline holds.
         self._numbers: Counter[Response] = Counter()
@@ -147,3 +103,53 @@ class PassingItems:
         if not isinstance(response, Response):
             return False
         return self._numbers[response] == self._held[response]
+
+
+class Again:
+    """Requests that are put into the queue once more.
+
+    Args:
+        patience: seconds for which the queue may refuse a request until the request is lost.
+    """
+
+    def __init__(self, crawler: Crawler, patience: float) -> None:
+        self._crawler = crawler
+        self._patience = patience
+        # Requests that the queue refuses, and since when.
+        self._refused: dict[Request, float] = {}
+        self._tried = 0.0
+
+    def __bool__(self) -> bool:
+        return bool(self._refused)
+
+    def retry(self) -> None:
+        """Try the refused requests again, if it is time to."""
+        if time.monotonic() - self._tried >= min(PAUSE, self._patience / 3):
+            self.put()
+
+    def put(self, requests: Iterable[Request] = ()) -> None:
+        """Put requests, and those that were refused before, into the queue."""
+        assert self._crawler.engine is not None
+        self._tried = now = time.monotonic()
+        self._refused |= dict.fromkeys(requests, now)
+        for request, since in [*self._refused.items()]:
+            try:
+                self._crawler.engine.crawl(request)
+            except Exception as error:  # noqa: BLE001 - a queue elsewhere may be away
+                is_lost = now - since > self._patience
+                logger.log(
+                    logging.WARNING if is_lost or since == now else logging.DEBUG,
+                    "%s cannot be put into the queue%s: %r",
+                    request.url,
+                    ", and is lost" if is_lost else "",
+                    error,
+                )
+                if not is_lost:
+                    continue
+            del self._refused[request]
+
+
+def once_more(request: Request) -> Request:
+    """Return a request that passes the dupefilter, and may be retried as if it were the first."""
+    kept = {name: value for name, value in request.meta.items() if name not in OF_ONE_ATTEMPT}
+    return request.replace(meta=kept, dont_filter=True)

@@ -28,6 +28,9 @@ OF_ONE_ATTEMPT = ("simhash", "retry_times", "redirect_times", "download_latency"
 ORDERS = ("simhash_key", "simhash_action")
 #: In the meta of a request that was adopted: the key of its page in the index.
 ADOPTED = "simhash_adopted"
+#: In the meta of a request that lies in the queue or comes from it. Code that asks the engine for a
+#: download by itself, as in the middle of a callback, passes the queue by.
+QUEUED = "simhash_queued"
 # The callback and errback of a CrawlSpider's rules, which calls no other of its private methods.
 _RULE_METHODS = ("_callback", "_errback")
 

@@ -19,10 +19,10 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 
-from scrapy_simhash.core.breaker import Breaker
+from scrapy_simhash.core.dedup import Dedup
 from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.crawl.requests import is_start
-from scrapy_simhash.crawl.summary import Summary
+from scrapy_simhash.crawl.summary import Judged, Summary
 from scrapy_simhash.exceptions import SparedPage
 from scrapy_simhash.keys import page_key
 from scrapy_simhash.report.dedup_log import host_of
@@ -54,7 +54,7 @@ class Sparing:
 
     crawler: Crawler
     settings: FilterSettings
-    index: Breaker
+    dedup: Dedup
     summary: Summary
     counts: Counter[str]
     queue: Callable[[Iterable[Request]], None]
@@ -140,7 +140,7 @@ class Sparing:
         meta = request.meta
         return not (
             self._store_is_away
-            or self.index.away
+            or self.dedup.away
             or request.method != "GET"
             or request.body
             or request.dont_filter
@@ -213,8 +213,11 @@ class Sparing:
 
     # Pages.
 
-    def page(self, request: Request, response: Response, verdict: Verdict) -> str | None:
-        """Learn from a page and its verdict, and return the pattern that its address fitted."""
+    def judged(self, judged: Judged) -> None:
+        """Learn from a page and its verdict, and note the pattern that its address fitted."""
+        judged.pattern = self._learn(judged.request, judged.response, judged.verdict)
+
+    def _learn(self, request: Request, response: Response, verdict: Verdict) -> str | None:
         if self._is_off or request.method != "GET":
             return None
         asked = (request.meta.get("redirect_urls") or [request.url])[0]

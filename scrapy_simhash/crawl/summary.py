@@ -8,12 +8,12 @@ import logging
 import shlex
 import time
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from scrapy import Request
 from scrapy.http import Response
 
-from scrapy_simhash.core.breaker import Breaker
+from scrapy_simhash.core.dedup import Dedup
 from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.report.dedup_log import (
     CrawlStart,
@@ -47,6 +47,22 @@ _ITEMS = {
 }
 
 
+@dataclass(slots=True)
+class Judged:
+    """A page and its verdict, of which every listener is told.
+
+    Attributes:
+        action: what becomes of the page if it is a duplicate.
+        pattern: the address pattern that it fitted; sparing, which is told first, says it.
+    """
+
+    request: Request
+    response: Response
+    verdict: Verdict
+    action: Action
+    pattern: str | None = None
+
+
 class Summary:
     """Notes each verdict; ``counts`` are the stats of the filter, by name."""
 
@@ -75,15 +91,9 @@ class Summary:
         }
         self._log.write(CrawlStart(round(time.time(), 3), spider, settings))
 
-    def page(
-        self,
-        request: Request,
-        response: Response,
-        verdict: Verdict,
-        action: Action,
-        pattern: str | None,
-    ) -> None:
-        """Note the verdict on a page, and the address pattern that it fitted."""
+    def judged(self, judged: Judged) -> None:
+        """Note the verdict on a page."""
+        verdict, response = judged.verdict, judged.response
         if verdict.reason == "no_callback":
             return  # whatever a component fetches for itself is no page
         length, is_copy = len(response.body), verdict.kind == "duplicate"
@@ -91,10 +101,11 @@ class Summary:
         copied = length if is_copy else 0
         self._hosts.add(host_of(response.url), 1, is_copy, verdict.kind == "skipped", copied)
         if self._log is not None:
-            seconds = request.meta.get("download_latency")
-            line = line_of("page", response.url, verdict, action, self._settings.recipe.distance)
+            seconds = judged.request.meta.get("download_latency")
+            k = self._settings.recipe.distance
+            line = line_of("page", response.url, verdict, judged.action, k)
             seconds = None if seconds is None else round(seconds, 4)
-            self._log.write(replace(line, bytes=length, seconds=seconds, pattern=pattern))
+            self._log.write(replace(line, bytes=length, seconds=seconds, pattern=judged.pattern))
 
     def item(self, verdict: Verdict) -> None:
         """Note the verdict on an item."""
@@ -121,7 +132,7 @@ class Summary:
             self._said = time.monotonic()
         return is_due
 
-    def say_progress(self, index: Breaker) -> None:
+    def say_progress(self, dedup: Dedup) -> None:
         """Write the line of a minute."""
         # It does not tell how many pages the index has: a large file takes seconds to count them.
         pages, counts = self._judged, self._counts
@@ -134,7 +145,7 @@ class Summary:
             count(counts["duplicate"]),
             count(self._near_kept),
             count(counts["spared/skipped"]),
-            f"; the index is away, {count(index.left, 'page')} wait for it" if index.away else "",
+            f"; the index is away, {count(dedup.left, 'page')} wait for it" if dedup.away else "",
         )
         self._pages_said = pages
 

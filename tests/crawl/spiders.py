@@ -9,7 +9,6 @@ from typing import Any
 
 from scrapy import Request, Spider
 
-from scrapy_simhash.crawl.progress import Progress
 from tests.pages import html
 
 ONE_AT_A_TIME = {"CONCURRENT_REQUESTS": 1}
@@ -99,11 +98,6 @@ async def until(holds: Callable[[], object]) -> None:
 
 def paths(crawled: Any) -> list[str]:
     return [item["path"] for item in crawled.items]
-
-
-def is_settled(progress: Progress) -> bool:
-    """Return whether nothing is in progress, and nothing that has ended is left to be told."""
-    return not (progress._parts or progress._failed or progress._delivered)
 
 
 def check_sum(crawled: Any) -> None:

@@ -16,13 +16,13 @@ from scrapy import Request
 from scrapy.settings import Settings
 
 from scrapy_simhash.crawl import filter_of
-from scrapy_simhash.crawl.filter import open_breaker
+from scrapy_simhash.crawl.filter import open_dedup
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.index.contract import Index, IndexSpec, StoreMismatch, StoreUnavailable
 from scrapy_simhash.settings import FilterSettings
 from tests import servers
-from tests.crawl.spiders import ONE_AT_A_TIME, Pages, check_sum, is_settled, paths, until
+from tests.crawl.spiders import ONE_AT_A_TIME, Pages, check_sum, paths, until
 from tests.pages import article, edited, html
 
 URL = "redis://nowhere.example/0"
@@ -72,7 +72,7 @@ class Store:
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     store = Store(tmp_path / "far.sqlite")
-    monkeypatch.setattr("scrapy_simhash.crawl.filter.open_index", store.open)
+    monkeypatch.setattr("scrapy_simhash.core.dedup.open_index", store.open)
     monkeypatch.setattr("scrapy_simhash.core.breaker.PAUSE", 0.3)
     return store
 
@@ -104,9 +104,9 @@ class InTurn(Pages):
             if callable(act):
                 await asyncio.get_running_loop().run_in_executor(None, act)
             elif act == SETTLED:
-                await until(lambda: is_settled(crawl.progress))
+                await until(lambda: crawl.dedup.is_settled)
             elif act == CAUGHT_UP:
-                await until(lambda: not crawl._index.away and not crawl._index.left)
+                await until(lambda: not crawl.dedup.away and not crawl.dedup.left)
             else:
                 before = self.counted("responses")
                 yield Request(self.base + act)
@@ -169,7 +169,7 @@ def test_crawl_stops_if_told_so(crawl: Any, families: Any, store: Store) -> None
     assert crawled.stats["finish_reason"] == "simhash_unavailable"
     assert paths(crawled) == ["/0-0", "/1-0"]
     with pytest.raises(SettingError, match="SIMHASH_INDEX_URL: the store is away"):
-        open_breaker(FilterSettings.from_settings(Settings(settings)), "pages")
+        open_dedup(FilterSettings.from_settings(Settings(settings)), "pages")
 
 
 def test_store_that_cannot_be_used_once_it_comes_ends_the_crawl(
@@ -184,7 +184,7 @@ def test_store_that_cannot_be_used_once_it_comes_ends_the_crawl(
     assert crawled.stats["finish_reason"] == "simhash_unavailable"
     assert "SIMHASH_INDEX_URL: made with another recipe" in caplog.text
     with pytest.raises(SettingError, match="SIMHASH_INDEX_URL: made with another recipe"):
-        open_breaker(FilterSettings.from_settings(Settings(SETTINGS)), "pages")
+        open_dedup(FilterSettings.from_settings(Settings(SETTINGS)), "pages")
 
 
 def test_crawl_that_may_hold_no_more_lets_pages_through_unchecked(

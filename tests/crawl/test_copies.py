@@ -12,66 +12,8 @@ from scrapy import Request
 from scrapy.core.scheduler import Scheduler
 
 from scrapy_simhash.crawl import filter_of
-from scrapy_simhash.crawl.copies import ASKED_AT_ONCE, COPIES_OF_ONE, Copies
-from scrapy_simhash.index.contract import Unsettled
 from tests.crawl.spiders import FailingLate, Pages, answering, paths, until
 from tests.pages import article, html
-
-
-def asked(name: str, **meta: Any) -> Request:
-    return Request(f"http://a.example/{name}", meta=meta)
-
-
-def unsettled(*, provisional: set[int] = frozenset(), gone: set[int] = frozenset()) -> Unsettled:
-    return Unsettled(frozenset(provisional), frozenset(gone))
-
-
-def urls(requests: list[Request]) -> list[str]:
-    return [request.url.rsplit("/", 1)[1] for request in requests]
-
-
-def test_copies_are_crawled_again_if_their_original_is_gone_and_forgotten_if_it_is_confirmed() -> (
-    None
-):
-    copies = Copies()
-    for entry in (1, 2, 3):
-        copies.wait(asked(f"copy-of-{entry}"), entry)
-    again = copies.settle(copies.entries(), unsettled(provisional={1}, gone={2}))
-    assert urls(again) == ["copy-of-2"]
-    assert copies.entries() == [1]
-    assert copies.settle([1], unsettled()) == []
-    assert not copies
-
-
-def test_request_of_a_copy_is_made_as_if_for_the_first_time() -> None:
-    copies = Copies()
-    spent = {"retry_times": 2, "redirect_times": 20, "simhash": {}, "depth": 3}
-    copies.wait(asked("copy", **spent), 1)
-    [again] = copies.settle([1], unsettled(gone={1}))
-    assert again.meta == {"depth": 3}
-    assert again.dont_filter
-
-
-def test_a_hundred_copies_wait_on_one_original_at_most() -> None:
-    copies = Copies()
-    for number in range(COPIES_OF_ONE + 10):
-        copies.wait(asked(str(number)), 1)
-    copies.wait(asked("another"), 2)
-    assert len(copies.settle([1], unsettled(gone={1}))) == COPIES_OF_ONE
-    assert copies.entries() == [2]
-
-
-def test_index_is_asked_about_a_bounded_number_of_originals_each_in_its_turn() -> None:
-    copies = Copies()
-    for entry in range(ASKED_AT_ONCE + 10):
-        copies.wait(asked("copy"), entry)
-    first = copies.entries()
-    copies.settle(first, unsettled(provisional=set(first)))
-    assert len(first) == ASKED_AT_ONCE
-    assert set(copies.entries()) >= set(range(ASKED_AT_ONCE, ASKED_AT_ONCE + 10))
-
-
-# Whole crawls.
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,6 @@ from tests.crawl.spiders import (
     Following,
     Pages,
     check_sum,
-    is_settled,
     paths,
     until,
 )
@@ -319,7 +318,7 @@ def test_twin_of_a_page_that_fails_gets_through(
             yield Request(self.base + "/first")
             if not together:
                 await until(lambda: self.counted("unique"))
-                await until(lambda: is_settled(filter_of(self.crawler).progress))
+                await until(lambda: filter_of(self.crawler).dedup.is_settled)
             yield Request(self.base + "/second", priority=-1)
 
     Spidering.how = how
@@ -424,7 +423,7 @@ def test_page_whose_callback_asks_for_it_again_is_no_original(
     Whether the index is told that the first answer failed before the second comes, or while it is
     in progress.
     """
-    monkeypatch.setattr("scrapy_simhash.crawl.upkeep.ROUND_SECONDS", seconds)
+    monkeypatch.setattr("scrapy_simhash.core.upkeep.ROUND_SECONDS", seconds)
     asked = set()
 
     def at_second_asking(text: str) -> Any:
@@ -523,18 +522,6 @@ def test_store_that_fails_is_not_asked_to_confirm_again_and_again(
     seconds = time.monotonic() - start
     # At first; every half second, since it refuses at once; when it is idle; when it closes.
     assert len(calls) <= 1 + 2 * seconds + 2
-
-
-def test_garbage_collector_leaves_alone_what_was_there_before_while_the_crawl_runs(
-    crawl: Any, twins: Any
-) -> None:
-    class Counting(Pages):
-        def parse(self, response: Any) -> Any:
-            yield {"frozen": gc.get_freeze_count()}
-
-    [item] = crawl(Counting, site=twins, paths=["/first"]).items
-    assert item["frozen"] > 100_000
-    assert gc.get_freeze_count() == 0
 
 
 def test_filter_of_a_crawl_that_never_starts_is_not_kept(crawl: Any, twins: Any) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_simhash.crawl import slow_hosts
-from scrapy_simhash.crawl.slow_hosts import MOST, PAUSE, TIMEOUTS, SlowHosts
+from scrapy_simhash.core import pool
+from scrapy_simhash.core.pool import HOSTS, PAUSE, TIMEOUTS, SlowHosts
 from tests.crawl.spiders import ONE_AT_A_TIME, Pages
 from tests.pages import article, html
 
@@ -23,7 +23,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(slow_hosts, "time", clock)
+    monkeypatch.setattr(pool, "time", clock)
     return clock
 
 
@@ -50,11 +50,11 @@ def test_pages_that_time_out_now_and_then_do_no_harm_to_their_host(clock: Clock)
 
 def test_hosts_are_remembered_up_to_a_number(clock: Clock) -> None:
     hosts = SlowHosts()
-    for number in range(MOST + 10):
+    for number in range(HOSTS + 10):
         for _ in range(TIMEOUTS):
             hosts.note_timeout(f"http://{number}.example/")
     assert not hosts.has("http://1.example/")
-    assert hosts.has(f"http://{MOST}.example/")
+    assert hosts.has(f"http://{HOSTS}.example/")
 
 
 def test_pages_of_a_host_that_times_out_are_delivered_without_an_analysis(

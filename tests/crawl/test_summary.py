@@ -16,7 +16,7 @@ from scrapy.settings import Settings
 
 from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.crawl import summary as summary_module
-from scrapy_simhash.crawl.summary import Summary
+from scrapy_simhash.crawl.summary import Judged, Summary
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index.contract import Match
 from scrapy_simhash.report.dedup_log import LogLine, read_log
@@ -202,7 +202,7 @@ def test_summary_is_bounded_however_many_hosts_there_are(tmp_path: Path) -> None
         url = f"http://{number}.example/"
         kind: Any = "duplicate" if number < 3 else "unique"
         verdict = Verdict(kind, url, matches=(Match(1, "http://x/", 1, 0.0, False, "distance"),))
-        summary.page(Request(url), Response(url, body=b"12345"), verdict, "drop", None)
+        summary.judged(Judged(Request(url), Response(url, body=b"12345"), verdict, "drop"))
     summary.close()
     text = summary.text()
     assert len(text.splitlines()) == 14
@@ -262,7 +262,8 @@ def test_revisit_is_not_logged_as_near_another_page(log: Path) -> None:
     summary = Summary(FilterSettings.from_settings(Settings({"SIMHASH_LOG": log})), Counter())
     url = "http://a.example/"
     near = Match(1, "http://b.example/", 1, 0.0, False, "other-heading")
-    summary.page(Request(url), Response(url), Verdict("revisit", url, near=(near,)), "drop", None)
+    verdict = Verdict("revisit", url, near=(near,))
+    summary.judged(Judged(Request(url), Response(url), verdict, "drop"))
     summary.close()
     [line] = read_log([log])
     assert (line.near, line.reason, line.distance) == (None, None, None)

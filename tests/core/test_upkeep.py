@@ -1,21 +1,16 @@
-"""The upkeep: when an idle spider must stay, and what is told to an index that fails or is late."""
+"""The upkeep: when an idle engine must stay, and what is told to an index that fails or is late."""
 
 from __future__ import annotations
 
 import asyncio
-import time
-from collections import Counter
 from concurrent.futures import Future
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from scrapy import Request, Spider
 
-from scrapy_simhash.crawl import upkeep as upkeep_module
-from scrapy_simhash.crawl.progress import Progress
-from scrapy_simhash.crawl.upkeep import Upkeep
-from scrapy_simhash.index.contract import Unsettled
+from scrapy_simhash.core import upkeep as upkeep_module
+from scrapy_simhash.core.upkeep import Upkeep
+from scrapy_simhash.index.contract import Orphan, Unsettled
 
 
 class Calls:
@@ -77,26 +72,32 @@ class Late:
 
 
 class Crawl:
-    def __init__(self, lease: float = 60.0, enqueue: Any = None) -> None:
-        self.queue: list[Request] = []
-        engine = SimpleNamespace(
-            crawl=enqueue or self.queue.append, downloader=SimpleNamespace(active=frozenset())
-        )
+    def __init__(self, lease: float = 60.0) -> None:
+        self.adopted: list[str] = []
+        self.told: list[bool] = []
         self.index, self.claims = Calls(), Late()
-        self.progress = Progress()
         self.upkeep = Upkeep(
-            SimpleNamespace(engine=engine, spider=Spider("pages")),  # type: ignore[arg-type]
-            index=self.index,  # type: ignore[arg-type]
-            claims=self.claims,  # type: ignore[arg-type]
-            progress=self.progress,
-            lease=lease,
-            counts=Counter(),
+            self.index,  # type: ignore[arg-type]
+            self.claims,  # type: ignore[arg-type]
+            lease,
+            self.adopt,
         )
-        self.copies = self.upkeep.copies
+        self.progress, self.copies = self.upkeep.progress, self.upkeep.copies
+
+    def adopt(self, key: str, request: str) -> None:
+        if request == "bad":
+            raise ValueError("no request")
+        self.adopted.append(key)
+
+    def wait(self, entry: int) -> None:
+        self.copies.wait(entry, self.told.append)
+
+    def has_work(self) -> bool:
+        return self.upkeep.has_work(0.01)
 
     async def rounds(self, number: int) -> None:
         """Keep up for so many rounds, without waiting between them."""
-        running = asyncio.ensure_future(self.upkeep._run(lambda: None))
+        running = asyncio.ensure_future(self.upkeep._run())
         await asyncio.sleep(0.001 * number)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
@@ -104,7 +105,6 @@ class Crawl:
 
 @pytest.fixture
 def crawl(monkeypatch: pytest.MonkeyPatch) -> Crawl:
-    monkeypatch.setattr(upkeep_module, "IDLE_SECONDS", 0.01)
     monkeypatch.setattr(upkeep_module, "ROUND_SECONDS", 0.0)
     return Crawl()
 
@@ -118,57 +118,43 @@ def finished(work: Any) -> Any:
 
 
 def test_crawl_that_is_done_may_close(crawl: Crawl) -> None:
-    assert not crawl.upkeep.stays_open()
+    assert not crawl.has_work()
 
 
 def test_what_is_in_progress_when_the_spider_is_idle_has_failed(crawl: Crawl) -> None:
     crawl.progress.begin("page")
-    assert not crawl.upkeep.stays_open()
+    assert not crawl.has_work()
     assert crawl.index.told == [("release", ["page"])]
 
 
 def test_crawl_stays_while_copies_wait(crawl: Crawl) -> None:
-    crawl.copies.wait(Request("http://a.example/copy"), 5)
+    crawl.wait(5)
     crawl.index.answer = Unsettled(frozenset({5}), frozenset())
-    assert crawl.upkeep.stays_open()
-    assert crawl.queue == []
+    assert crawl.has_work()
+    assert crawl.told == []
     crawl.index.answer = Unsettled(frozenset(), frozenset({5}))
-    assert crawl.upkeep.stays_open()
-    assert [request.url for request in crawl.queue] == ["http://a.example/copy"]
-    assert not crawl.upkeep.stays_open()
+    assert crawl.has_work()
+    assert crawl.told == [False]
+    assert not crawl.has_work()
 
 
-def test_copy_that_the_queue_refuses_for_longer_than_a_lease_does_not_keep_the_crawl_open(
-    caplog: Any,
+def test_orphans_are_adopted_and_those_that_cannot_be_are_released(
+    crawl: Crawl, caplog: Any
 ) -> None:
-    def refuse(request: Request) -> None:
-        raise ValueError("cannot be written down")
-
-    crawl = Crawl(lease=0.05, enqueue=refuse)
-    crawl.copies.wait(Request("http://a.example/copy"), 5)
-    crawl.index.answer = Unsettled(frozenset(), frozenset({5}))
-    assert crawl.upkeep.stays_open()
-    assert crawl.upkeep.stays_open()
-    time.sleep(0.06)
-    assert not crawl.upkeep.stays_open()
-    assert "http://a.example/copy cannot be put into the queue" in caplog.text
-    assert ", and is lost" in caplog.records[-1].getMessage()
+    orphans = [Orphan("one", "text"), Orphan("two", "bad")]
+    crawl.index.orphans = lambda: [orphans.pop()] if orphans else []  # type: ignore[method-assign]
+    assert not crawl.has_work()
+    assert crawl.has_work()
+    assert crawl.adopted == ["one"]
+    assert crawl.index.told == [("release", ["two"])]
+    assert "two cannot be crawled again: no request" in caplog.text
 
 
-def test_copy_that_the_queue_never_takes_holds_up_no_other() -> None:
-    queue: list[str] = []
-
-    def enqueue(request: Request) -> None:
-        if request.url.endswith("/1"):
-            raise TypeError("it cannot be pickled")
-        queue.append(request.url)
-
-    crawl = Crawl(enqueue=enqueue)
-    crawl.index.answer = Unsettled(frozenset({1}), frozenset())
-    for number in range(3):
-        crawl.copies.wait(Request(f"http://a.example/{number}"), 1)
-    finished(crawl.upkeep.end())
-    assert sorted(queue) == ["http://a.example/0", "http://a.example/2"]
+def test_adopted_page_that_does_not_come_is_released(crawl: Crawl) -> None:
+    crawl.upkeep.adopted.add("page")
+    crawl.upkeep.end_part("page", failed=True)
+    assert not crawl.has_work()
+    assert crawl.index.told == [("release", ["page"])]
 
 
 def test_crawl_that_ends_adopts_no_page(crawl: Crawl) -> None:
@@ -181,7 +167,7 @@ def test_crawl_that_ends_adopts_no_page(crawl: Crawl) -> None:
 
 def test_round_that_has_begun_is_finished_when_the_upkeep_ends(crawl: Crawl) -> None:
     crawl.claims.is_late = True
-    crawl.copies.wait(Request("http://a.example/copy"), 5)
+    crawl.wait(5)
     crawl.index.answer = Unsettled(frozenset(), frozenset({5}))
 
     async def end_in_the_middle() -> None:
@@ -190,30 +176,30 @@ def test_round_that_has_begun_is_finished_when_the_upkeep_ends(crawl: Crawl) -> 
         await asyncio.sleep(0.01)
 
     finished(end_in_the_middle())
-    assert [request.url for request in crawl.queue] == ["http://a.example/copy"]
+    assert crawl.told == [False]
 
 
 def test_crawl_stays_while_pages_of_an_outage_are_taken_to_the_store(crawl: Crawl) -> None:
     crawl.index.more = True
-    assert crawl.upkeep.stays_open()
+    assert crawl.has_work()
     crawl.index.more = False
-    assert not crawl.upkeep.stays_open()
+    assert not crawl.has_work()
 
 
 def test_late_answer_of_the_index_ends_the_crawl_when_it_is_there(crawl: Crawl) -> None:
     crawl.claims.is_late = True
-    assert crawl.upkeep.stays_open()
-    assert crawl.upkeep.stays_open()
+    assert crawl.has_work()
+    assert crawl.has_work()
     crawl.claims.catch_up()
-    assert not crawl.upkeep.stays_open()
+    assert not crawl.has_work()
 
 
 def test_copy_that_waits_since_the_index_was_asked_keeps_the_crawl_open(crawl: Crawl) -> None:
     crawl.claims.is_late = True
-    assert crawl.upkeep.stays_open()
-    crawl.copies.wait(Request("http://a.example/copy"), 5)
+    assert crawl.has_work()
+    crawl.wait(5)
     crawl.claims.catch_up()
-    assert crawl.upkeep.stays_open()
+    assert crawl.has_work()
 
 
 def test_index_that_fails_is_left_alone_for_a_while(crawl: Crawl, caplog: Any) -> None:

@@ -1,0 +1,310 @@
+"""The memory of crawled pages, for one event loop: a document in, its verdict out.
+
+::
+
+    async with Dedup("redis://localhost") as dedup:
+        async with dedup.page(Document(url, body, content_type)) as verdict:
+            if verdict.kind != "duplicate":
+                ...  # the page is delivered at the end of this block, and failed if it raises
+
+A page goes through two awaits: its analysis in a worker process, and its claim in the index. A page
+that became an original is in progress until it is delivered or failed, so that no page is dropped
+in favour of one that was never delivered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal
+
+from w3lib.encoding import http_content_type_encoding
+
+from scrapy_simhash.core.analysis import Body, PageAnalysis, text_body
+from scrapy_simhash.core.breaker import Breaker
+from scrapy_simhash.core.claims import Claims
+from scrapy_simhash.core.pool import SlowHosts, WorkerPool
+from scrapy_simhash.core.upkeep import Adopt, Upkeep
+from scrapy_simhash.core.verdict import Verdict, spec_of, verdict_of
+from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
+from scrapy_simhash.index import open_index
+from scrapy_simhash.index.contract import DEFAULT_LEASE, Arrival
+from scrapy_simhash.index.registry import store_of
+from scrapy_simhash.keys import Scope, page_key, page_scope
+
+logger = logging.getLogger(__name__)
+
+_HTML = ("text/html", "application/xhtml+xml")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What is compared.
+
+    Attributes:
+        url: where it was found in the end; its host tells which pages are of one site.
+        data: the decompressed body of a response, or its text.
+        content_type: the header, which may declare a charset: HTML, or plain text that stands for
+            itself as that of an item does. Anything else is skipped.
+        key: names it in the index, as text that every store takes; its canonical URL if empty.
+        scope: documents of different scopes never match; None for the rule of the :class:`Dedup`.
+        request: text by which its crawler, or another of the same spider, makes the request again
+            if this one dies; None if nobody can repeat it.
+    """
+
+    url: str
+    data: bytes | str
+    content_type: str = "text/html"
+    key: str = ""
+    scope: str | None = None
+    request: str | None = None
+
+
+class Dedup:
+    """Tells pages that repeat one another, across all crawlers of an index.
+
+    All calls come from one event loop. Entering it adopts what dead crawlers of the spider left
+    behind; leaving it fails what is still in progress.
+
+    Args:
+        url: where the index is; see :func:`.open_index`.
+        recipe: from page to fingerprint, or its name.
+        spider: the name under which crawlers adopt each other's pages.
+        scope: pages are compared within all sites, one registered domain or one host.
+        lease: seconds that a page in progress belongs to its crawler without a sign of life.
+        processes: worker processes; with 0 a thread does their work, where no page can be stopped.
+        timeout: seconds that a worker process may take for a page.
+        max_size: bytes of the largest page that is compared.
+        excerpt_length: characters of the main text that a verdict has with it.
+        outage_pages: pages that are let through while the store is away.
+        start_without: whether a remote store may be away at the start.
+        adopt: asks the engine to crawl a page again, by its key and the text of its request.
+
+    Raises:
+        ValueError: the URL or the recipe is not known.
+        StoreError: the index cannot be used.
+    """
+
+    def __init__(
+        self,
+        url: str = "memory://",
+        *,
+        recipe: Recipe | str = "default",
+        spider: str = "",
+        scope: Scope = "global",
+        lease: float = DEFAULT_LEASE,
+        processes: int = 2,
+        timeout: float = 10.0,
+        max_size: int = 4 << 20,
+        excerpt_length: int = 0,
+        outage_pages: int = 100_000,
+        start_without: bool = True,
+        adopt: Adopt | None = None,
+    ) -> None:
+        recipe = named_recipe(recipe) if isinstance(recipe, str) else recipe
+        spec = spec_of(recipe, lease=lease, spider=spider)
+        self._scope: Scope = scope
+        self._lease = lease
+        self._max_size = max_size
+        self._slow_hosts = SlowHosts()
+        store = store_of(url)
+        self._breaker = Breaker(
+            partial(open_index, url, spec),
+            spec,
+            pages=outage_pages,
+            # A file on this machine that cannot be opened now will not come by itself.
+            start_without=start_without and store.remote,
+        )
+        self._pool = WorkerPool(
+            recipe, processes=processes, timeout=timeout, excerpt_length=excerpt_length
+        )
+        self._claims = Claims(self._breaker, self._pool, on_loop=not store.lasting)
+        self._upkeep = Upkeep(self._breaker, self._claims, lease, adopt)
+        self._is_open = False
+
+    async def __aenter__(self) -> Dedup:
+        self._is_open = True
+        await self._upkeep.begin()
+        return self
+
+    async def __aexit__(self, *_: object) -> Literal[False]:
+        await self.close()
+        return False
+
+    async def settle(self) -> None:
+        """Fail what is still in progress, and tell copies that wait that nobody will know."""
+        await self._upkeep.end()
+
+    async def close(self) -> None:
+        """Settle everything, end the workers, and close the index; twice does no harm."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        await self._upkeep.end()
+        await self._pool.close()
+        await asyncio.get_running_loop().run_in_executor(None, self._claims.close)
+
+    # Documents.
+
+    @asynccontextmanager
+    async def page(self, document: Document, *, wait: bool = True) -> AsyncIterator[Verdict]:
+        """Yield the verdict on a document: delivered at the end of the block, failed if it raises.
+
+        See :meth:`check`.
+        """
+        verdict = await self.check(document, wait=wait)
+        try:
+            yield verdict
+        except BaseException:
+            if verdict.owned:
+                self.failed(verdict.key)
+            raise
+        if verdict.owned:
+            self.delivered(verdict.key)
+
+    async def check(
+        self, document: Document, *, wait: bool = True, original: str | None = None
+    ) -> Verdict:
+        """Return the verdict on a document.
+
+        A unique one, and a revisit, is in progress from now on: the caller says ``delivered`` or
+        ``failed`` for its key.
+
+        Args:
+            document: of any content type; what is no HTML and no plain text is skipped.
+            wait: a copy of a page in progress waits for how that page fares, for as long as a lease
+                at most; then it is skipped, and so let through. Without it, the verdict is
+                provisional, and the caller may :meth:`follow` it.
+            original: the key of a page for which it does not wait, such as the page that an item
+                comes from.
+        """
+        key = document.key or page_key(document.url)
+        analysis = await self._analyse(document, key)
+        fingerprint, excerpt = analysis.fingerprint, analysis.excerpt
+        if fingerprint is None:
+            return Verdict("skipped", key, analysis.reason, excerpt=excerpt)
+        scope = document.scope
+        scope = page_scope(document.url, self._scope) if scope is None else scope
+        arrival = Arrival(key, fingerprint, scope, analysis.facts, document.request)
+        loop = asyncio.get_running_loop()
+        patience = loop.time() + self._lease
+        while (claim := await self._claims.claim(arrival)) is not None:
+            verdict = verdict_of(arrival, claim, excerpt)
+            if verdict.owned:
+                self._upkeep.progress.begin(key)
+                self._upkeep.adopted.discard(key)
+            if not (wait and verdict.provisional) or verdict.original == original:
+                return verdict
+            fate = loop.create_future()
+            if not self.follow(verdict, partial(_tell, fate)) or await self._wait(fate, patience):
+                return verdict
+            if loop.time() >= patience:
+                return replace(verdict, kind="skipped", reason="timeout", matches=())
+        return Verdict("skipped", key, "unavailable", fingerprint, excerpt=excerpt)
+
+    async def _wait(self, fate: asyncio.Future[bool], patience: float) -> bool:
+        """Return whether an original was delivered before this time."""
+        self._upkeep.urgent += 1
+        try:
+            return await asyncio.wait_for(fate, patience - asyncio.get_running_loop().time())
+        except asyncio.TimeoutError:
+            return False
+        finally:
+            self._upkeep.urgent -= 1
+
+    async def _analyse(self, document: Document, key: str) -> PageAnalysis:
+        data, content_type = document.data, document.content_type
+        kind = content_type.partition(";")[0].strip().lower()
+        if kind != "text/plain" and kind not in _HTML:
+            return PageAnalysis(None, reason="not_html")
+        if len(data) > self._max_size:
+            return PageAnalysis(None, reason="too_large")
+        if self._slow_hosts.has(document.url):
+            return PageAnalysis(None, reason="slow_host")
+        if isinstance(data, bytes):
+            body = Body(data, http_content_type_encoding(content_type), kind == "text/plain")
+        elif kind == "text/plain":
+            body = text_body(data)
+        else:
+            body = Body(data.encode("utf-8", "replace"), "utf-8")
+        analysis = await self._pool.analyse(body)
+        if analysis.reason == "timeout":
+            logger.warning("SIMHASH_TIMEOUT: %s: %s; let through unchecked", key, analysis.error)
+            self._slow_hosts.note_timeout(document.url)
+        elif analysis.error:
+            logger.error(
+                "The extractor failed on %s; let through unchecked: %s", key, analysis.error
+            )
+        return analysis
+
+    def follow(self, verdict: Verdict, told: Callable[[bool], None]) -> bool:
+        """Have ``told`` called with whether the original of a provisional copy was delivered.
+
+        It returns False, and calls nobody, if a hundred copies of the original wait already: when
+        it fails, one delivered copy is enough.
+        """
+        return self._upkeep.copies.wait(verdict.matches[0].entry, told)
+
+    def hold(self, key: str) -> None:
+        """Note that one more part of a page in progress, such as an item, must be delivered."""
+        self._upkeep.progress.begin(key)
+
+    def delivered(self, key: str) -> None:
+        """Note that a page, or a part of it, was delivered; with the last one it is confirmed."""
+        self._upkeep.end_part(key, failed=False)
+
+    def failed(self, key: str) -> None:
+        """Note that a page, or a part of it, was not delivered: a copy will be kept in its place.
+
+        The same goes for an adopted page that does not come, or comes under another key.
+        """
+        self._upkeep.end_part(key, failed=True)
+
+    def in_progress(self, key: str) -> bool:
+        """Return whether this crawler owns a page that is neither delivered nor failed."""
+        return key in self._upkeep.progress
+
+    # The crawl as a whole.
+
+    def has_work(self, patience: float) -> bool:
+        """Return whether an engine with an empty queue must go on, because pages may come again.
+
+        What is still in progress has failed. It blocks the event loop for up to ``patience``
+        seconds, because engines ask from where nothing can be awaited.
+        """
+        return self._upkeep.has_work(patience)
+
+    @property
+    def is_settled(self) -> bool:
+        """True if the index knows of every page how it fared."""
+        return self._upkeep.progress.is_settled
+
+    @property
+    def refused(self) -> Exception | None:
+        """Why the store, once it could be reached, cannot be used at all; None if it can."""
+        return self._breaker.refused
+
+    @property
+    def away(self) -> bool:
+        """True if the store failed when it was last asked."""
+        return self._breaker.away
+
+    @property
+    def left(self) -> int:
+        """How many pages were let through and are not in the store."""
+        return self._breaker.left
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What happened besides verdicts, by the names of the stats."""
+        counts = {f"outage/{name}": number for name, number in self._breaker.counts.items()}
+        return counts | {"same_body": self._pool.repeats, "flooded": self._breaker.flooded}
+
+
+def _tell(fate: asyncio.Future[Any], delivered: bool) -> None:
+    if not fate.done():
+        fate.set_result(delivered)

@@ -1,0 +1,181 @@
+"""The upkeep: it keeps the index true to what was delivered, and loses no page.
+
+Every tenth of a second it confirms pages that were delivered, releases those that failed, and asks
+how the originals of copies that wait fared. Now and then it renews the leases of pages in progress,
+and adopts pages that a dead crawler of the same spider had begun. If a round itself fails, whatever
+it had to tell is left to the leases: they run out, and the pages are crawled again.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotYet
+from contextlib import suppress
+from typing import NamedTuple
+
+from scrapy_simhash.core.breaker import Breaker
+from scrapy_simhash.core.claims import Claims
+from scrapy_simhash.core.progress import Copies, Progress
+from scrapy_simhash.index.contract import Orphan, Unsettled
+
+logger = logging.getLogger(__name__)
+
+# Seconds between two rounds; until its round a delivered page is provisional for others.
+ROUND_SECONDS = 0.1
+# How long the upkeep rests after a fault, so that it does not log the fault all the time.
+FAULT_SECONDS = 5.0
+
+Adopt = Callable[[str, str], None]
+
+
+class _News(NamedTuple):
+    """The answers of the index in one round; ``more`` to be reconciled after an outage."""
+
+    entries: Sequence[int] = ()
+    unsettled: Unsettled = Unsettled(frozenset(), frozenset())
+    orphans: Sequence[Orphan] = ()
+    more: bool = False
+    failed: bool = False
+
+
+class Upkeep:
+    """Keeps one crawler and its index together.
+
+    Args:
+        adopt: asks the engine to crawl a page again, by its key and the text of its request; it
+            raises ValueError if the engine cannot. None if this crawler adopts no pages.
+    """
+
+    def __init__(self, index: Breaker, claims: Claims, lease: float, adopt: Adopt | None) -> None:
+        self.progress = Progress()
+        self.copies = Copies()
+        # Keys of adopted pages that lie in the engine's queue.
+        self.adopted: set[str] = set()
+        #: How many callers wait for the fate of an original, and hold up an engine meanwhile.
+        self.urgent = 0
+        self._index = index
+        self._claims = claims
+        self._lease = lease
+        self._adopt = adopt
+        self._renewed = time.monotonic()
+        self._adopts_at = 0.0
+        # An idle engine asked the index this, and has no answer yet.
+        self._idle: Future[_News] | None = None
+        self._running: asyncio.Task[None] | None = None
+        self._hurry = asyncio.Event()
+
+    async def begin(self) -> None:
+        """Adopt what dead crawlers left behind, and do rounds until :meth:`end`."""
+        await self._do()
+        self._running = asyncio.get_running_loop().create_task(self._run())
+
+    async def end(self) -> None:
+        """Tell the index what only this crawler knows; doing so twice does no harm.
+
+        Nothing more will come, so whatever has not ended has failed. Copies that wait are told that
+        their originals were not delivered.
+        """
+        if self._running is not None:
+            self._running.cancel()
+        self.progress.end_all()
+        while (await self._do(at_once=True)).more:
+            pass
+        self.copies.end_all()
+
+    def end_part(self, key: str, *, failed: bool) -> None:
+        """Note that a part of a page has ended, or that an adopted page does not come."""
+        if failed and key in self.adopted:
+            self.adopted.discard(key)
+            self.progress.abandon(key)
+        else:
+            self.progress.end(key, failed=failed)
+        if self.urgent:
+            self._hurry.set()
+
+    def has_work(self, patience: float) -> bool:
+        """Do a round for an idle engine; return whether the engine must go on after it."""
+        # Nothing is on its way any more, so whatever has not ended never will.
+        self.progress.end_all()
+        self.adopted.clear()
+        if self._idle is None:
+            self._idle = self._ask(adopts=True)
+        try:
+            news = self._idle.result(patience)
+        except NotYet:
+            return True
+        self._idle = None
+        is_busy = self._act_on(news)
+        return is_busy or news.more or bool(self.copies)
+
+    async def _run(self) -> None:
+        failed, pause = False, min(FAULT_SECONDS, self._lease / 3)
+        while True:
+            with suppress(asyncio.TimeoutError):
+                seconds = pause if failed else ROUND_SECONDS
+                await asyncio.wait_for(self._hurry.wait(), seconds)
+            self._hurry.clear()
+            try:
+                # Whoever ends the upkeep does not end a round in the middle.
+                failed = (await asyncio.shield(self._do())).failed
+            except Exception:  # a crawl needs upkeep, whatever happened once
+                logger.exception("The upkeep of the index failed; it goes on")
+                failed = True
+
+    async def _do(self, *, at_once: bool = False) -> _News:
+        news = await asyncio.wrap_future(self._ask(at_once=at_once))
+        self._act_on(news)
+        return news
+
+    def _ask(self, *, adopts: bool = False, at_once: bool = False) -> Future[_News]:
+        """Tell the index what was settled, and ask how others fared.
+
+        With ``adopts`` it asks for orphans before it is time to; with ``at_once``, at the end of a
+        crawl, for none, and tries a store that failed just now.
+        """
+        index, now = self._index, time.monotonic()
+        renewed: list[str] = []
+        if now - self._renewed > self._lease / 3:
+            self._renewed = now
+            renewed = [*self.progress.keys(), *self.adopted]
+        adopts = self._adopt is not None and not at_once and (adopts or now >= self._adopts_at)
+        if adopts:
+            self._adopts_at = now + self._lease / 2
+        failed, delivered = self.progress.take_settled()
+        entries = self.copies.entries()
+
+        def talk() -> _News:
+            try:
+                if failed:
+                    index.release(failed)
+                if delivered:
+                    index.confirm(delivered)
+                if renewed:
+                    index.renew(renewed)
+                more = index.catch_up(at_once=at_once)
+                orphans = index.orphans() if adopts else []
+                return _News(entries, index.unsettled(entries), orphans, more)
+            except Exception as error:  # noqa: BLE001 - whatever it is, a crawl needs upkeep
+                logger.error("The index does not take what was delivered: %r", error)
+                return _News(failed=True)
+
+        return self._claims.run(talk)
+
+    def _act_on(self, news: _News) -> bool:
+        """Have crawled again what must be; return whether there is anything."""
+        if news.orphans:
+            self._adopts_at = 0.0  # there may be more
+        adopted = [orphan for orphan in news.orphans if self._is_adopted(orphan)]
+        return self.copies.settle(news.entries, news.unsettled) or bool(adopted)
+
+    def _is_adopted(self, orphan: Orphan) -> bool:
+        assert self._adopt is not None
+        try:
+            self._adopt(orphan.key, orphan.request)
+        except ValueError as error:
+            logger.warning("%s cannot be crawled again: %s", orphan.key, error)
+            self.progress.abandon(orphan.key)
+            return False
+        self.adopted.add(orphan.key)
+        return True
