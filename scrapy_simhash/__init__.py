@@ -1,21 +1,73 @@
-"""Keep one copy of each page: near-duplicate detection while Scrapy crawls."""
+"""Keep one copy of each page: near-duplicate detection while crawlers run.
+
+Everything that people use is imported from here; the modules behind it may move.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from scrapy_simhash.addon import Addon
+    from scrapy_simhash.core.dedup import Dedup, Document
+    from scrapy_simhash.core.sync import SyncDedup
+    from scrapy_simhash.core.verdict import Verdict
+    from scrapy_simhash.exceptions import (
+        NearDuplicateItem,
+        NearDuplicatePage,
+        SettingError,
+        SparedPage,
+    )
+    from scrapy_simhash.extraction.extractor import Extraction
+    from scrapy_simhash.fingerprint.features import FeatureSpec
+    from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
+    from scrapy_simhash.index.contract import StoreError
+    from scrapy_simhash.report.dedup_log import read_log
+    from scrapy_simhash.signals import near_duplicate
 
-__all__ = ["Addon", "__version__"]
+__all__ = [
+    "Addon",
+    "Dedup",
+    "Document",
+    "Extraction",
+    "FeatureSpec",
+    "NearDuplicateItem",
+    "NearDuplicatePage",
+    "Recipe",
+    "SettingError",
+    "SparedPage",
+    "StoreError",
+    "SyncDedup",
+    "Verdict",
+    "__version__",
+    "named_recipe",
+    "near_duplicate",
+    "read_log",
+]
 __version__ = "0.1.0"
+
+_EXCEPTIONS = ("NearDuplicateItem", "NearDuplicatePage", "SettingError", "SparedPage")
+_MODULES = {
+    "Addon": "addon",
+    "Dedup": "core.dedup",
+    "Document": "core.dedup",
+    "SyncDedup": "core.sync",
+    "Verdict": "core.verdict",
+    "Extraction": "extraction.extractor",
+    "FeatureSpec": "fingerprint.features",
+    "Recipe": "fingerprint.recipe",
+    "named_recipe": "fingerprint.recipe",
+    "StoreError": "index.contract",
+    "near_duplicate": "signals",
+    "read_log": "report.dedup_log",
+    **dict.fromkeys(_EXCEPTIONS, "exceptions"),
+}
 
 
 def __getattr__(name: str) -> Any:
-    # Scrapy is imported only by those who want the Scrapy edge: the worker processes and the
-    # users of the detector do without.
-    if name == "Addon":
-        from scrapy_simhash.addon import Addon
-
-        return Addon
+    # Nobody imports more than what they ask for: workers and other engines do without Scrapy, and
+    # a filter that is switched off does without the core.
+    if name in _MODULES:
+        return getattr(import_module(f"scrapy_simhash.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

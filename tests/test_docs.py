@@ -18,6 +18,7 @@ from typing import get_args
 
 import pytest
 
+import scrapy_simhash
 from scrapy_simhash import exceptions, signals
 from scrapy_simhash.commands import SUBCOMMANDS, _load
 from scrapy_simhash.core.analysis import SkipReason
@@ -192,8 +193,8 @@ def test_signals_and_exceptions_are_those_of_the_code() -> None:
     sent = {name for name in vars(signals) if name.islower() and name not in ("annotations",)}
     sent = {name for name in sent if not name.startswith("_")}
     raised = {name for name, value in vars(exceptions).items() if _is_ours(value)}
-    assert set(re.findall(r"^`(?:scrapy_simhash\.signals\.)?(\w+)`$", PAGES["signals"], re.M)) == (
-        sent | raised
+    assert set(re.findall(r"^`(?:scrapy_simhash\.)?(\w+)`$", PAGES["signals"], re.M)) == (
+        sent | raised | {"StoreError"}
     )
 
 
@@ -343,3 +344,17 @@ def test_the_log_in_the_readme_is_that_of_the_crawl() -> None:
         for line in shown[1:]:
             said = re.sub(r"^(DEBUG|INFO): |[\d.]+ (?=kB)", "", line)
             assert said == "..." or " repeats " in said or said in logged, line
+
+
+def test_the_documentation_names_what_the_package_gives_and_no_deeper_path() -> None:
+    doors = "downloadermiddlewares|spidermiddlewares|pipelines"
+    named = set(re.findall(rf"(?<![\w/])scrapy_simhash\.(?!(?:{doors})\.)([\w.]+)", ALL))
+    for names in re.findall(r"from scrapy_simhash import ([\w, ]+)", ALL):
+        named |= set(names.split(", "))
+    assert named <= set(scrapy_simhash.__all__)
+    assert not re.search(r"from scrapy_simhash\.", ALL)
+
+
+def test_every_name_that_the_package_gives_is_there() -> None:
+    for name in scrapy_simhash.__all__:
+        assert getattr(scrapy_simhash, name)

@@ -78,7 +78,7 @@ def test_each_import_that_a_room_may_make_is_made() -> None:
 
 def test_core_needs_neither_scrapy_nor_the_slow_libraries() -> None:
     code = (
-        "import sys, scrapy_simhash.core.detector, scrapy_simhash.core.worker; "
+        "import sys, scrapy_simhash.core.sync, scrapy_simhash.core.worker; "
         "print([m for m in ('scrapy', 'twisted', 'trafilatura', 'jieba') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

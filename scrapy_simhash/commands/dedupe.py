@@ -32,7 +32,6 @@ from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.chosen import add_shared_options, index_url
 from scrapy_simhash.commands.output import progress, say, whole_file
-from scrapy_simhash.core.detector import NearDuplicateDetector
 from scrapy_simhash.core.pool import analyse_all
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_index
@@ -73,9 +72,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         )
         stack.enter_context(contextlib.closing(analyses))
         kept, copies = Counter[str](), 0
-        for page, verdict, stays in decide(
-            analyses, NearDuplicateDetector(own.recipe, index), own.scope
-        ):
+        for page, verdict, stays in decide(analyses, index, own.scope):
             kept[verdict.kind] += stays
             copies += not stays
             if verdicts:

@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from scrapy_simhash.core.analysis import PageAnalysis
-from scrapy_simhash.core.detector import NearDuplicateDetector
-from scrapy_simhash.core.verdict import Verdict
-from scrapy_simhash.index.contract import Arrival
+from scrapy_simhash.core.verdict import Verdict, verdict_of
+from scrapy_simhash.index.contract import Arrival, Index
 from scrapy_simhash.keys import Scope, page_scope
 from scrapy_simhash.offline.pages import SavedPage
 
@@ -17,7 +16,7 @@ _TOGETHER = 64
 
 def decide(
     analysed: Iterable[tuple[SavedPage, PageAnalysis]],
-    detector: NearDuplicateDetector,
+    index: Index,
     scope: Scope,
 ) -> Iterator[tuple[SavedPage, Verdict, bool]]:
     """Yield each page, the verdict on it, in their order, and whether the page stays.
@@ -33,7 +32,7 @@ def decide(
             for page, known in some
             if known.fingerprint is not None
         ]
-        verdicts = iter(detector.judge_all(arrivals))
+        verdicts = map(verdict_of, arrivals, index.claim_all(arrivals))
         for page, known in some:
             if known.fingerprint is None:
                 yield page, Verdict("skipped", page.key, known.reason, excerpt=known.excerpt), True
@@ -43,4 +42,4 @@ def decide(
             seen.add(page.key)
             verdict = replace(verdict, excerpt=known.excerpt)
             yield page, verdict, verdict.kind != "duplicate" and not is_repeated
-        detector.index.confirm([arrival.key for arrival in arrivals])
+        index.confirm([arrival.key for arrival in arrivals])

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
 import pytest
 
-from scrapy_simhash.core.detector import NearDuplicateDetector
-from scrapy_simhash.core.verdict import spec_of
+from scrapy_simhash import Document, SyncDedup
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
-from scrapy_simhash.index import open_index
 from tests.pages import article
 
 DEFAULT = named_recipe("default")
@@ -27,18 +26,17 @@ def page(body: str, title: str = "The shop") -> str:
 @pytest.fixture
 def checked() -> Iterator[Callable[..., tuple[str, str | None]]]:
     """Check a page; return its verdict and the original."""
-    detectors: dict[Recipe, NearDuplicateDetector] = {}
+    with ExitStack() as stack:
+        open_ones: dict[Recipe, SyncDedup] = {}
 
-    def check(html: str, url: str, recipe: Recipe = DEFAULT) -> tuple[str, str | None]:
-        if recipe not in detectors:
-            index = open_index("memory://", spec_of(recipe))
-            detectors[recipe] = NearDuplicateDetector(recipe, index)
-        verdict = detectors[recipe].check_html(html, key=url)
-        return verdict.kind, verdict.original
+        def check(html: str, url: str, recipe: Recipe = DEFAULT) -> tuple[str, str | None]:
+            if recipe not in open_ones:
+                dedup = SyncDedup(recipe=recipe, processes=0)
+                open_ones[recipe] = stack.enter_context(dedup)
+            verdict = open_ones[recipe].check(Document(url, html), wait=False)
+            return verdict.kind, verdict.original
 
-    yield check
-    for detector in detectors.values():
-        detector.index.close()
+        yield check
 
 
 def listing(first: int, count: int = 12) -> str:

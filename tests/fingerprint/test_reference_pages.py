@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-
 import pytest
 
-from scrapy_simhash.core.detector import NearDuplicateDetector
-from scrapy_simhash.core.verdict import spec_of
-from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.index import open_index
+from scrapy_simhash import Document, SyncDedup
 
 METHOD = (
     "<p>Atomically sets the value to {0} and returns the previous value, with memory effects as"
@@ -48,9 +43,7 @@ def members(name: str) -> str:
     ids=["long siblings", "names that differ in signs", "names in an element of the class title"],
 )
 def test_siblings_are_two_pages(one: str, other: str) -> None:
-    recipe = named_recipe("default")
-    with closing(open_index("memory://", spec_of(recipe))) as index:
-        detector = NearDuplicateDetector(recipe, index)
+    with SyncDedup(processes=0) as dedup:
         for number, page in enumerate((one, other)):
-            verdict = detector.check_html(page, key=f"http://docs.test/{number}.html")
+            verdict = dedup.check(Document(f"http://docs.test/{number}.html", page))
             assert verdict.kind == "unique"

@@ -1,0 +1,246 @@
+"""A document in, its verdict out, without Scrapy; and no page is lost whose delivery fails."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_simhash import Dedup, Document, SyncDedup, Verdict, named_recipe
+from scrapy_simhash.index import open_existing
+from tests.pages import article, edited, html
+
+RECIPE = named_recipe("default")
+
+
+@pytest.fixture
+def dedup() -> Iterator[SyncDedup]:
+    with SyncDedup(processes=0) as dedup:
+        yield dedup
+
+
+def text(key: str, words: str, **more: Any) -> Document:
+    return Document(key, words, "text/plain", key, **more)
+
+
+def with_dedup(work: Callable[[Dedup], Awaitable[Any]], **options: Any) -> Any:
+    async def run() -> Any:
+        async with Dedup(processes=0, **options) as dedup:
+            return await work(dedup)
+
+    return asyncio.run(run())
+
+
+def test_second_copy_is_a_duplicate_of_the_first(dedup: SyncDedup) -> None:
+    first = article(1)
+    with dedup.page(text("a", first)) as verdict:
+        assert verdict.kind == "unique"
+    verdict = dedup.check(text("b", edited(first, 2)))
+    assert (verdict.kind, verdict.original, verdict.reason) == ("duplicate", "a", "distance")
+    assert verdict.distance is not None
+    assert 0 < verdict.distance <= RECIPE.distance
+    assert dedup.check(text("a", first)).kind == "revisit"
+    assert dedup.check(text("c", article(3))).kind == "unique"
+
+
+def test_template_of_a_page_does_not_count(dedup: SyncDedup) -> None:
+    words = article(1)
+    links = tuple(f"/section/{number}" for number in range(20))
+    dedup.check(Document("http://a.example/", html(words)))
+    framed = html(words, links=links, top="<div>Sign in</div>").decode()
+    verdict = dedup.check(Document("http://b.example/", framed), wait=False)
+    assert (verdict.kind, verdict.reason) == ("duplicate", "like-headings")
+
+
+def test_pages_beyond_the_distance_count_on_two_sites_and_are_not_named_elsewhere(
+    dedup: SyncDedup,
+) -> None:
+    words, title = article(1), article(1, 10)
+    page, other = (html(shown, title=title) for shown in (words, edited(words, 2, share=0.2)))
+    dedup.check(Document("http://a.example/1", page))
+    far = dedup.check(Document("http://b.example/1", other), wait=False)
+    assert (far.kind, far.original) == ("duplicate", "http://a.example/1")
+    assert RECIPE.distance < (far.distance or 0) <= RECIPE.reach
+    here = dedup.check(Document("http://a.example/2", other), wait=False)
+    assert (here.kind, here.near) == ("unique", ())
+
+
+def test_page_that_is_near_but_another_by_the_rule_is_kept_and_says_so(dedup: SyncDedup) -> None:
+    words = article(1, 150)
+    dedup.check(Document("http://a.example/1", html(words, title="Version 1")))
+    verdict = dedup.check(Document("http://a.example/2", html(words, title="Version 2")))
+    assert verdict.kind == "unique"
+    [near] = verdict.near
+    assert (near.key, near.reason) == ("http://a.example/1", "other-heading")
+    assert verdict.original is verdict.distance is verdict.reason is None
+
+
+def test_scopes_are_not_compared(dedup: SyncDedup) -> None:
+    assert dedup.check(text("a", article(1), scope="x")).kind == "unique"
+    assert dedup.check(text("b", article(1), scope="y")).kind == "unique"
+
+
+@pytest.mark.parametrize("words", ["", "   ", "Too short", "短"])
+def test_short_text_is_skipped_and_never_a_duplicate(dedup: SyncDedup, words: str) -> None:
+    for key in ("a", "b"):
+        verdict = dedup.check(text(key, words))
+        assert (verdict.kind, verdict.reason) == ("skipped", "too_short")
+
+
+def test_content_type_tells_what_is_compared_and_its_charset(dedup: SyncDedup) -> None:
+    page = f"<title>Überschrift</title><p>{'Größe und Länge, öfter. ' * 30}".encode("latin-1")
+    one = dedup.check(Document("http://a.example/", page, "Text/HTML; Charset=latin-1"))
+    other = Document("http://b.example/", page.decode("latin-1"), "application/xhtml+xml")
+    assert one.kind == "unique"
+    assert dedup.check(other, wait=False).distance == 0
+    image = dedup.check(Document("http://a.example/i", b"\x89PNG", "image/png"))
+    assert (image.kind, image.reason) == ("skipped", "not_html")
+
+
+def test_page_above_the_largest_size_is_let_through() -> None:
+    with SyncDedup(processes=0, max_size=100) as dedup:
+        verdict = dedup.check(Document("http://a.example/", html(article(1))))
+    assert (verdict.kind, verdict.reason) == ("skipped", "too_large")
+
+
+# Delivery.
+
+
+async def handle(dedup: Dedup, document: Document, fails: bool = False) -> Verdict:
+    async with dedup.page(document) as verdict:
+        await asyncio.sleep(0.05)
+        if fails and verdict.owned:
+            raise RuntimeError("the handler fails")
+        return verdict
+
+
+def test_copy_waits_for_its_original_and_takes_its_place_if_that_fails() -> None:
+    async def work(dedup: Dedup) -> list[Any]:
+        failing = handle(dedup, text("a", article(1)), fails=True)
+        copies = (handle(dedup, text(key, article(1))) for key in "bc")
+        return await asyncio.gather(failing, *copies, return_exceptions=True)
+
+    failed, *copies = with_dedup(work)
+    assert isinstance(failed, RuntimeError)
+    assert sorted(verdict.kind for verdict in copies) == ["duplicate", "unique"]
+
+
+def test_of_ten_originals_whose_handlers_fail_none_is_lost(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/pages.sqlite"
+    kept: list[str] = []
+
+    async def page(dedup: Dedup, cluster: int, copy: int) -> None:
+        async with dedup.page(text(f"{cluster}-{copy}", article(cluster))) as verdict:
+            await asyncio.sleep(0.01)
+            if copy == 0 and verdict.owned:
+                raise RuntimeError("the handler fails")
+            if verdict.kind != "duplicate":
+                kept.append(verdict.key)
+
+    async def work(dedup: Dedup) -> None:
+        pages = [page(dedup, cluster, copy) for copy in range(3) for cluster in range(10)]
+        await asyncio.gather(*pages, return_exceptions=True)
+
+    with_dedup(work, url=url)
+    assert sorted(int(key.partition("-")[0]) for key in kept) == list(range(10))
+    with closing(open_existing(url)) as index:
+        assert sorted(entry.key for entry in index) == sorted(kept)
+        assert not any(entry.provisional for entry in index)
+
+
+def test_copy_that_does_not_wait_can_be_told_how_its_original_fared() -> None:
+    async def work(dedup: Dedup) -> list[bool]:
+        told: list[bool] = []
+        for name, fails in (("a", False), ("b", True)):
+            await dedup.check(text(name, article(fails)))
+            copy = await dedup.check(text(name * 2, article(fails)), wait=False)
+            assert copy.provisional
+            assert dedup.follow(copy, told.append)
+            (dedup.failed if fails else dedup.delivered)(name)
+            while len(told) < 1 + fails:
+                await asyncio.sleep(0.01)
+        return told
+
+    assert with_dedup(work) == [True, False]
+
+
+def test_page_is_delivered_with_the_last_of_its_parts() -> None:
+    async def work(dedup: Dedup) -> list[bool]:
+        await dedup.check(text("a", article(1)))
+        dedup.hold("a")
+        dedup.delivered("a")
+        before = dedup.in_progress("a")
+        dedup.delivered("a")
+        return [before, dedup.in_progress("a")]
+
+    assert with_dedup(work) == [True, False]
+
+
+def test_copy_whose_original_is_in_progress_for_longer_than_a_lease_is_let_through() -> None:
+    async def work(dedup: Dedup) -> Verdict:
+        await dedup.check(text("a", article(1)))
+        return await dedup.check(text("b", article(1)))
+
+    verdict = with_dedup(work, lease=0.5)
+    assert (verdict.kind, verdict.reason) == ("skipped", "timeout")
+
+
+def test_copy_does_not_wait_for_the_page_that_waits_for_it() -> None:
+    async def work(dedup: Dedup) -> Verdict:
+        await dedup.check(text("a", article(1)))
+        return await dedup.check(text("b", article(1)), original="a")
+
+    assert with_dedup(work).original == "a"
+
+
+def test_page_of_a_crawler_that_died_is_given_to_the_engine_of_the_next(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/pages.sqlite"
+    adopted: list[tuple[str, str]] = []
+
+    async def die(dedup: Dedup) -> None:
+        await dedup.check(text("a", article(1), request="ask for a"))
+        dedup._upkeep._running.cancel()  # type: ignore[union-attr]
+        dedup._upkeep.end = asyncio.Event().set  # type: ignore[assignment, method-assign]
+
+    with pytest.raises(TypeError):  # its end tells the index nothing
+        with_dedup(die, url=url, spider="s", lease=0.2)
+    time.sleep(0.3)
+
+    async def live(dedup: Dedup) -> bool:
+        while not adopted:
+            dedup.has_work(0.05)
+            await asyncio.sleep(0.01)
+        verdict = await dedup.check(text("a", article(1)))
+        return verdict.kind == "revisit"
+
+    assert with_dedup(
+        live, url=url, spider="s", lease=0.2, adopt=lambda key, text: adopted.append((key, text))
+    )
+    assert adopted == [("a", "ask for a")]
+
+
+def test_threads_share_one_synchronous_face(dedup: SyncDedup) -> None:
+    kinds: list[str] = []
+
+    def crawl(number: int) -> None:
+        with dedup.page(text(str(number), article(1))) as verdict:
+            kinds.append(verdict.kind)
+
+    threads = [threading.Thread(target=crawl, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(kinds) == ["duplicate"] * 7 + ["unique"]
+
+
+def test_page_whose_block_raises_leaves_its_place_to_a_copy(dedup: SyncDedup) -> None:
+    with pytest.raises(RuntimeError), dedup.page(text("a", article(1))):
+        raise RuntimeError("the handler fails")
+    assert dedup.check(text("b", article(1))).kind == "unique"
