@@ -35,7 +35,7 @@ def test_help_names_every_subcommand_and_teaches_each(tmp_path: Path) -> None:
 def test_scrapy_start_up_loads_nothing_heavy() -> None:
     code = (
         "import sys, scrapy_simhash.commands; heavy = ('numpy', 'trafilatura', "
-        "'scrapy_simhash.offline.evaluation', 'scrapy_simhash.core.detector', "
+        "'scrapy_simhash.offline.evaluation', 'scrapy_simhash.core.dedup', "
         "'scrapy_simhash.settings', 'tqdm', 'jinja2'); "
         "print([name for name in heavy if name in sys.modules])"
     )
