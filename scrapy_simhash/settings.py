@@ -204,7 +204,38 @@ def _log(settings: BaseSettings, name: str) -> Path | None:
     raise _error(name, f"no path of a file that is there or can be made: {value}")
 
 
+def _namespace(settings: BaseSettings, name: str) -> str:
+    namespace = _text(settings, name) or str(settings.get("BOT_NAME") or "simhash")
+    if set(namespace) & set("{}"):
+        raise _error(name, f"{namespace!r:.80} has braces, which Redis reads as something else")
+    return namespace
+
+
+def named_url(url: str, settings: BaseSettings) -> str:
+    """Return the URL of an index with the name that the index has in a shared store.
+
+    Raises:
+        ValueError: the URL is of no known form.
+    """
+    from scrapy_simhash.index.registry import store_of  # heavy
+
+    option = store_of(url).named
+    if not option or re.search(f"[?&]{option}=", url):
+        return url
+    name = quote(f"{_namespace(settings, 'SIMHASH_NAMESPACE')}:simhash", ":")
+    return f"{url}{'&' if '?' in url else '?'}{option}={name}"
+
+
 def _index_url(settings: BaseSettings, name: str) -> str:
+    try:
+        return named_url(_place(settings, name), settings)
+    except SettingError:
+        raise
+    except ValueError as error:
+        raise _error(name, str(error)) from None
+
+
+def _place(settings: BaseSettings, name: str) -> str:
     url = _text(settings, name)
     if url is not None:
         return url
@@ -239,6 +270,7 @@ class FilterSettings:
     scope: Scope = _setting("global", _choice(SCOPES))
     recipe: Recipe = _setting("default", _recipe)
     index_url: str = _setting(None, _index_url)
+    namespace: str = _setting(None, _namespace)
     lease: float = _setting(60.0, _number(float, 1, _LONGEST_WAIT))
     on_unavailable: OnUnavailable = _setting("continue", _choice(get_args(OnUnavailable)))
     outage_pages: int = _setting(100_000, _number(int, 0))

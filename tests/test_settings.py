@@ -215,8 +215,9 @@ def test_unusable_setting_of_scrapy_redis_is_named_without_its_value(name: str, 
 )
 def test_with_scrapy_redis_the_index_is_where_its_queue_is(its_settings, url):
     scheduler = {"SCHEDULER": "scrapy_redis.scheduler.Scheduler", "JOBDIR": "job"}
-    settings = Settings({**scheduler, **its_settings})
-    assert FilterSettings.from_settings(settings).index_url == url
+    settings = Settings({**scheduler, **its_settings, "SIMHASH_NAMESPACE": "shop"})
+    named = f"{url}{'&' if '?' in url else '?'}name=shop:simhash"
+    assert FilterSettings.from_settings(settings).index_url == named
     settings.set("SIMHASH_INDEX_URL", "memory://")
     assert FilterSettings.from_settings(settings).index_url == "memory://"
 
@@ -243,3 +244,14 @@ def test_a_password_of_redis_params_is_the_one_that_is_used(password: str) -> No
     address = parse_address(read(**scheduler, REDIS_PARAMS={"password": password}).index_url)
     assert address.client["password"] == password
     assert password in address.secrets
+
+
+def test_index_in_a_shared_store_has_the_name_of_the_project_unless_another_is_given() -> None:
+    url = "redis://h:1/2"
+    assert read(SIMHASH_INDEX_URL=url, BOT_NAME="shop").index_url == f"{url}?name=shop:simhash"
+    named = read(SIMHASH_INDEX_URL=url, BOT_NAME="shop", SIMHASH_NAMESPACE="all shops")
+    assert named.index_url == f"{url}?name=all%20shops:simhash"
+    assert read(SIMHASH_INDEX_URL=f"{url}?name=own").index_url == f"{url}?name=own"
+    assert read(SIMHASH_INDEX_URL="sqlite:///a").index_url == "sqlite:///a"
+    with pytest.raises(SettingError, match="SIMHASH_NAMESPACE: "):
+        read(SIMHASH_NAMESPACE="a{b}")

@@ -14,7 +14,7 @@ from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.keys import page_key
 from scrapy_simhash.report.dedup_log import Line, log_files, read_lines
-from scrapy_simhash.settings import INDEX_OF_JOB, FilterSettings, url_of_file
+from scrapy_simhash.settings import INDEX_OF_JOB, FilterSettings, named_url, url_of_file
 
 _OPTIONS: dict[str, dict[str, Any]] = {
     "index": {"metavar": "URL", "help": "the index: a URL, a file, or a job's folder"},
@@ -49,7 +49,7 @@ def index_url(options: argparse.Namespace, settings: BaseSettings) -> str:
     # With a colon in its first part, it may be a URL with a password that lacks a slash.
     if options.index and ":" not in url.partition("/")[0]:
         url = url_of_file(Path(url) / INDEX_OF_JOB if Path(url).is_dir() else Path(url))
-    store = store_of(url)
+    url, store = named_url(url, settings), store_of(url)
     if not store.lasting and not options.index:
         raise UsageError(
             "name the index with --index URL, or that of a job with -s JOBDIR=FOLDER, because one "

@@ -6,6 +6,7 @@ it repeats; "scrapy simhash explain" names that page.
     scrapy simhash forget http://www.example.com/a http://www.example.com/b
     scrapy simhash forget --host staging.example.com --yes
     scrapy simhash forget --host www.example.com --older-than 30
+    scrapy simhash forget --all
 
 Given URLs, --host and --older-than together, the command forgets pages that meet all of
 them. It says first how many there are, and asks, unless --yes. A page that came in
@@ -43,13 +44,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="pages of this host, with any port unless one is given (may be repeated)",
     )
+    parser.add_argument("--all", action="store_true", help="every page: empty the index")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     add_shared_options(parser, "index")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
-    if not options.pages and not options.host and options.older_than is None:
-        raise UsageError("name the pages to forget: give URLs, --host or --older-than")
+    some = options.pages or options.host or options.older_than is not None
+    if not some and not options.all:
+        raise UsageError("name the pages to forget: give URLs, --host, --older-than or --all")
+    if some and options.all:
+        raise UsageError("--all forgets every page, so nothing else can be named beside it")
     if options.older_than is not None and not options.older_than >= 0:
         raise UsageError(f"--older-than {options.older_than:g}: it must be a number of days")
     names = set().union(*map(keys_of, options.pages))
@@ -58,6 +63,12 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         raise UsageError(f"--host {wrong}: it must be a host, such as www.example.com")
     before = time.time() - 86400 * (options.older_than or 0)
     with closing(open_existing(index_url(options, settings))) as index:
+        if options.all:
+            removed = len(index)
+            if options.yes or _agreed(removed):
+                index.clear()
+                say([f"{count(removed, 'page')} forgotten"])
+            return 0
         keys = [
             entry.key
             for entry in progress("looking", len(index), of=index)

@@ -27,6 +27,7 @@ class Store:
         remote: it may be away for a while, and be back.
         lasting: it outlives the process that made it.
         patient: the option of the URL with which a command waits longer than a crawl does.
+        named: the option of the URL that names one of several indexes in one place.
     """
 
     index: str
@@ -34,6 +35,7 @@ class Store:
     remote: bool = True
     lasting: bool = True
     patient: str = ""
+    named: str = ""
 
     def call(self, part: str, *given: Any) -> Any:
         """Call one of the parts that are named."""
@@ -44,6 +46,7 @@ _REDIS = Store(
     "scrapy_simhash.index.redis.index:open_redis",
     "scrapy_simhash.url_patterns.redis_store:RedisPatternStore",
     patient="socket_timeout=30",
+    named="name",
 )
 _OURS = {
     "memory": Store(

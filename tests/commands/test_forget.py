@@ -345,3 +345,10 @@ def test_after_forgetting_a_new_crawl_lets_the_twin_in(
     second = crawl(Pages, settings=settings, urls=again)
     assert [item["url"] for item in second.items] == again[:1]
     assert simhash("requeue", "--index", url, "--log", log) == 1
+
+
+def test_index_can_be_emptied(url: str, capsys: Any) -> None:
+    assert simhash("forget", "--all", "--host", "a.example", "--yes", "--index", url) == 2
+    assert "--all forgets every page" in capsys.readouterr().err
+    assert simhash("forget", "--all", "--yes", "--index", url) == 0
+    assert keys(url) == []

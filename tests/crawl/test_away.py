@@ -25,7 +25,7 @@ from tests import servers
 from tests.crawl.spiders import ONE_AT_A_TIME, Pages, check_sum, paths, until
 from tests.pages import article, edited, html
 
-URL = "redis://nowhere.example/0"
+URL = "redis://nowhere.example/0?name=away"
 
 
 class Store:
