@@ -195,13 +195,15 @@ def _log(settings: BaseSettings, name: str) -> Path | None:
     value = _get(settings, name)
     if not value:
         return None
+    said = f"no path of a file that is there or can be made: {value}"
     with contextlib.suppress(TypeError, ValueError):  # no path at all, or a NUL in it
         path = Path(value).absolute()
-        # Its folder is made when there is something to write.
-        there = next(place for place in (path, *path.parents) if os.access(place, os.F_OK))
+        there = path if os.access(path, os.F_OK) else path.parent
         if os.access(there, os.W_OK) and there.is_dir() == (there != path):
             return path
-    raise _error(name, f"no path of a file that is there or can be made: {value}")
+        if not path.parent.is_dir():
+            said = f"make the folder {path.parent} first, because it is not there"
+    raise _error(name, said)
 
 
 def _namespace(settings: BaseSettings, name: str) -> str:

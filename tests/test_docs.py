@@ -8,15 +8,19 @@ import re
 import shlex
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from dataclasses import fields
 from io import StringIO
 from itertools import chain
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
+from scrapy import Spider
+from scrapy.statscollectors import MemoryStatsCollector
+from scrapy.utils.test import get_crawler
 
 import scrapy_simhash
 from scrapy_simhash import exceptions, signals
@@ -358,3 +362,25 @@ def test_the_documentation_names_what_the_package_gives_and_no_deeper_path() -> 
 def test_every_name_that_the_package_gives_is_there() -> None:
     for name in scrapy_simhash.__all__:
         assert getattr(scrapy_simhash, name)
+
+
+def test_the_metrics_of_two_spiders_are_on_loopback_with_their_names() -> None:
+    [code] = [code for code in blocks(PAGES["running"], "python") if "SimhashMetrics:" in code]
+    names: dict[str, Any] = {}
+    exec(compile(code, "docs/running.md", "exec"), names)
+    shown = []
+    for name in ("news", "shop"):
+        crawler = get_crawler(type(name, (Spider,), {"name": name}), {"METRICS_PORT": 19410})
+        crawler.stats = MemoryStatsCollector(crawler)
+        crawler.stats.inc_value("simhash/near_kept/other-heading", 3)
+        metrics = names["SimhashMetrics"].from_crawler(crawler)
+        host, port = metrics.server.server_address
+        assert host == "127.0.0.1"
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+            shown.append(answer.read().decode())
+        assert f'scrapy_simhash_near_kept_other_heading_total{{spider="{name}"}} 3.0' in shown[-1]
+        assert "# TYPE scrapy_simhash_near_kept_other_heading_total counter" in shown[-1]
+        names.setdefault("running", []).append(metrics)
+    assert len({metrics.server.server_address for metrics in names["running"]}) == 2
+    for metrics in names["running"]:
+        metrics.close()
