@@ -129,6 +129,9 @@ class CrawlFilter:
 
     def _count(self, judged: Judged) -> None:
         verdict = judged.verdict
+        if verdict.reason == "no_callback":
+            self.counts["skipped/no_callback"] += 1  # it is no page
+            return
         self.counts["responses"] += 1
         self.counts[verdict.kind] += 1
         if verdict.reason is not None:

@@ -209,7 +209,7 @@ def named_recipe(name: str) -> Recipe:
         raise ValueError(f"unknown recipe {name!r}; there are {', '.join(RECIPES)}")
     own = load(name)
     if not isinstance(own, Recipe):
-        raise ValueError(f"{name!r:.200} is no scrapy_simhash.fingerprint.recipe.Recipe")
+        raise ValueError(f"{name!r:.200} is no scrapy_simhash.Recipe")
     for path in (own.spec.kind, own.hash):
         if "." in path:
             load(path)
