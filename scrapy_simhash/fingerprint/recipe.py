@@ -1,6 +1,7 @@
 """A recipe: every choice between a page and its fingerprint, under one name."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
@@ -170,7 +171,12 @@ def _is_narrow(bits: int, distance: int) -> bool:
 
 
 def _versioned(algorithm: str) -> str:
-    return f"{algorithm}/{_VERSIONS[algorithm]}" if algorithm in _VERSIONS else algorithm
+    """Return the name of an algorithm with its version, which one's own has as an attribute."""
+    version = _VERSIONS.get(algorithm)
+    if version is None and "." in algorithm:
+        with suppress(ValueError):  # an identity can be told where the algorithm is not
+            version = getattr(load(algorithm), "version", None)
+    return algorithm if version is None else f"{algorithm}/{version}"
 
 
 _ALL = (
