@@ -18,7 +18,7 @@ ROOMS = {
     "fingerprint": set(),
     "rule": {"extraction", "fingerprint", "keys"},
     "index": {"fingerprint", "rule"},
-    "url_patterns": {"index", "keys"},
+    "url_patterns": {"index", "keys", "rule"},
     "report": {"core", "extraction", "rule"},
     "core": {"extraction", "fingerprint", "index", "keys", "rule"},
     "offline": {"core", "extraction", "fingerprint", "index", "keys", "rule"},

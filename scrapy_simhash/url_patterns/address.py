@@ -77,6 +77,11 @@ class Address(NamedTuple):
     path: tuple[str, ...]
     parameters: tuple[tuple[str, tuple[str, ...]], ...]
 
+    @property
+    def names(self) -> set[str]:
+        """The names of its parameters."""
+        return {name for name, _ in self.parameters}
+
 
 def read_address(url: str) -> Address | None:
     """Take an http address apart; None if nothing can be learned from it.

@@ -8,19 +8,19 @@ In a REPL::
     learner.record(forecast, key=forecast.url, original="http://wiki.test/Bread", size=14_000)
 """
 
-from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import xxhash
 
 from scrapy_simhash.keys import page_key
+from scrapy_simhash.rule.better import better
 from scrapy_simhash.url_patterns.address import Address, read_address
 from scrapy_simhash.url_patterns.estimate import Estimate, lower_bound
 from scrapy_simhash.url_patterns.evidence import Evidence
 from scrapy_simhash.url_patterns.mirrors import BETWEEN, is_mirror, pairs, prefixes
 from scrapy_simhash.url_patterns.recent import Recent
-from scrapy_simhash.url_patterns.store import Counts, Row
+from scrapy_simhash.url_patterns.store import NOTHING, Counts, Row
 from scrapy_simhash.url_patterns.table import HostTable, PatternTable
 
 #: The share of copies that makes a pattern, by its lower bound: 6 copies of 6 pages.
@@ -61,6 +61,30 @@ class _Page(NamedTuple):
     signature: str
     starred: list[str]
 
+    @property
+    def name(self) -> str:
+        """The signature with the host."""
+        return self.address.host + self.signature
+
+
+class _Cluster(NamedTuple):
+    """The addresses of one page.
+
+    Attributes:
+        standing: the address that counts as that of the page: the one by which the original came,
+            or a better one.
+        other: that of a copy with another signature; empty without one.
+        counts: those of the other.
+        names: a hash of the hosts and the names of the parameters of both.
+        repeats: whether the signature of the standing address is that of a copy, too.
+    """
+
+    standing: str
+    other: str = ""
+    counts: Counts = NOTHING
+    names: int = 0
+    repeats: bool = False
+
 
 class Learner:
     """Learns signatures and mirrors, and tells which addresses will be copies.
@@ -83,9 +107,12 @@ class Learner:
         self._evidence = Evidence()
         # Forecasts of distinct pages whose addresses fitted a pattern, by the pages' keys.
         self._wrong: Recent[str, Forecast] = Recent(REMEMBERED)
-        # The address of the mirror that is kept, by the key of the page's original.
-        self._kept: Recent[str, str] = Recent(REMEMBERED)
-        self._withheld: deque[Row] = deque(maxlen=REMEMBERED)
+        # The addresses of pages by the keys of their originals, where there are several.
+        self._clusters: Recent[str, _Cluster] = Recent(REMEMBERED)
+        # Pairs of signatures: the first has several addresses of one page, the second names it.
+        self._yielding: Recent[tuple[str, str], None] = Recent(REMEMBERED)
+        # By the keys of the pages.
+        self._withheld: Recent[str, Row] = Recent(REMEMBERED)
 
     def forecast(self, url: str) -> Forecast:
         """Return what an address tells, without learning from it."""
@@ -139,7 +166,13 @@ class Learner:
         return length
 
     def record(
-        self, forecast: Forecast, *, key: str, original: str | None = None, size: int = 0
+        self,
+        forecast: Forecast,
+        *,
+        key: str,
+        original: str | None = None,
+        size: int = 0,
+        is_canonical: bool = False,
     ) -> None:
         """Learn from a fetched page.
 
@@ -152,6 +185,7 @@ class Learner:
             original: the key of the page that it repeats; None for a page that repeats none, or
                 that was not compared.
             size: in bytes.
+            is_canonical: whether that page declares the address of this one canonical.
         """
         if (page := self._page(forecast.url)) is None:
             return
@@ -162,7 +196,7 @@ class Learner:
         if forecast.spared:
             self.lost += wrong
             counts = Counts(distinct=1) if wrong else Counts(1, 1, bytes=size)
-            self._withheld.append(Row(forecast.host, forecast.signature, counts))
+            self._withheld[key] = Row(forecast.host, forecast.signature, counts)
             return
         if forecast.bound:
             self.estimate.explore(forecast.chance, wrong=wrong)
@@ -172,13 +206,15 @@ class Learner:
                 self._add(forecast.host, forecast.signature, Counts(wrong=1))
         if original is None:
             self._count_distinct(page, 1)
+            if forecast.url != key:
+                self._clusters[key] = _Cluster(forecast.url)
         else:
-            self._count_copy(page, original, size)
+            self._count_copy(page, original, size, is_canonical=is_canonical)
 
     def close(self) -> None:
         """Learn what was withheld; the forecasts of this crawl end here."""
         while self._withheld:
-            self.table.add(self._withheld.pop())
+            self.table.add(self._withheld.popitem()[1])
 
     def _page(self, url: str) -> _Page | None:
         address = read_address(url)
@@ -197,26 +233,99 @@ class Learner:
         if wrong.spared:
             # Its original would not have been fetched, so this page would have been the first.
             self.lost -= 1
+            if row := self._withheld.get(original):
+                self._withheld[original] = row._replace(counts=Counts(1, 1))
+            self._clusters[original] = _Cluster(forecast.url)
             return None
         # The original has another address, which was fetched in any case.
         self.estimate.take_back(wrong.chance)
         self._add(wrong.host, wrong.signature, Counts(wrong=-1))
         return original
 
-    def _count_copy(self, page: _Page, original: str, size: int) -> None:
-        source = self._page(self._kept.get(original, original))
-        if source is not None and _is_mirror_to_keep(page.address, source.address):
-            self._kept[original] = page.url
+    def _count_copy(self, page: _Page, original: str, size: int, *, is_canonical: bool) -> None:
+        cluster = self._clusters.get(original) or _Cluster(original)
+        source = self._page(cluster.standing)
+        if source is not None and self._stands(page, source, is_canonical):
+            self._clusters[original] = _Cluster(page.url)
             self._count_distinct(source, -1)
             self._count_distinct(page, 1)
             page, source = source, page
-        host = page.address.host
-        telling = self._evidence.is_telling(host + page.signature, page.starred)
-        copy = Counts(1, int(telling), bytes=size)
+        counts = self._copy(page, size)
         example = f"{page.url} {source.url if source else original}"
-        self.table.add(Row(host, page.signature, copy, example=example))
+        self.table.add(Row(page.address.host, page.signature, counts, example=example))
         if source is not None:
             self._count_mirror(page, source, size)
+            self._compare_signatures(page, source, original, counts)
+
+    def _copy(self, page: _Page, size: int) -> Counts:
+        telling = self._evidence.is_telling(page.name, page.starred)
+        return Counts(1, int(telling), bytes=size)
+
+    def _stands(self, copy: _Page, original: _Page, is_canonical: bool) -> bool:
+        """Tell whether the address of a copy has to stand for its cluster from now on.
+
+        Of two hosts the same one has to be kept always, or each could be spared because of the
+        other. Another address stands if it is better, but only if pages with addresses like the
+        earlier one have been copies: where each page came by such an address first, links lead to
+        it, and perhaps to nothing else.
+        """
+        mine, theirs = copy.address, original.address
+        if mine.host != theirs.host and mine[1:] == theirs[1:]:
+            return (len(mine.host), mine.host) < (len(theirs.host), theirs.host)
+        if copy.name == original.name:
+            return False
+        if _pair(original, copy) in self._yielding:
+            return not better(original.url, copy.url)
+        is_better = is_canonical or better(copy.url, original.url)
+        return bool(is_better and original.table.counts(original.signature).duplicates)
+
+    def _compare_signatures(
+        self, page: _Page, source: _Page, original: str, counts: Counts
+    ) -> None:
+        """Learn from a copy which of the signatures of a cluster names pages.
+
+        A signature that has several addresses of one page names none, so it yields to another one
+        that has a single address of the page. That holds for all clusters, also for earlier ones.
+        """
+        cluster = self._clusters.get(original) or _Cluster(original)
+        if page.name == source.name:
+            cluster = cluster._replace(repeats=True)
+        elif not cluster.other or better(page.url, cluster.other):
+            names = _parameter_names(source, page)
+            cluster = cluster._replace(other=page.url, counts=counts, names=names)
+        self._clusters[original] = cluster
+        other = self._page(cluster.other)
+        if other is None or not cluster.repeats:
+            return
+        pair = _pair(source, other)
+        if pair in self._yielding or _pair(other, source) in self._yielding:
+            return
+        if other.address.names >= source.address.names or better(source.url, other.url):
+            return
+        self._yielding[pair] = None
+        names = _parameter_names(source, other)
+        # To take the addresses of all clusters apart would hold the event loop for 0.3 seconds.
+        for key, one in [*self._clusters.items()]:
+            if one.names == names:
+                self._yield(key, one, pair)
+
+    def _yield(self, key: str, cluster: _Cluster, pair: tuple[str, str]) -> None:
+        """Let the other address of a cluster stand for it."""
+        source, other = self._page(cluster.standing), self._page(cluster.other)
+        if source is None or other is None or _pair(source, other) != pair:
+            return
+        self._clusters[key] = _Cluster(other.url)
+        was = cluster.counts
+        self._count_distinct(other, 1)
+        self._add(
+            other.address.host,
+            other.signature,
+            Counts(-was.duplicates, -was.telling, bytes=-was.bytes),
+        )
+        self._count_distinct(source, -1)
+        example = f"{source.url} {other.url}"
+        copy = self._copy(source, was.bytes)
+        self.table.add(Row(source.address.host, source.signature, copy, example=example))
 
     def _count_distinct(self, page: _Page, number: int) -> None:
         for row in (page.signature, *_pairs_of(page.address, page.table)):
@@ -242,11 +351,10 @@ def _pairs_of(address: Address, table: HostTable) -> Iterator[str]:
         yield from table.mirrors.get(prefix, ())
 
 
-def _is_mirror_to_keep(copy: Address, original: Address) -> bool:
-    """Tell whether a copy on another host has the shorter name.
+def _pair(source: _Page, other: _Page) -> tuple[str, str]:
+    """Return a signature, and what the signatures are like that it may yield to."""
+    return source.name, f"{other.address.host} {sorted(other.address.names)}"
 
-    Of two hosts the same one has to be kept always, or each could be spared because of the other.
-    """
-    if copy.host == original.host or copy[1:] != original[1:]:
-        return False
-    return (len(copy.host), copy.host) < (len(original.host), original.host)
+
+def _parameter_names(source: _Page, other: _Page) -> int:
+    return hash(tuple((one.address.host, *sorted(one.address.names)) for one in (source, other)))

@@ -1,9 +1,11 @@
 """What sparing by address saves, and what it loses: replays of dedup logs, and a made site.
 
-Run as ``python tests/benchmarks/sparing.py made``, ``replay LOG [LOG …]`` or ``cost``. In a replay
-each page of a crawl that fetched everything is asked for again in its order; a spared one is not
-fetched. A distinct page is lost if none of the addresses that lead to it is fetched. Beside that
-stands what the crawl itself would have said: its estimate, with the upper end of its 95% interval.
+Run as ``python tests/benchmarks/sparing.py made``, ``replay LOG [LOG …]``, ``links RECORD …`` or
+``cost``. In a replay each page of a crawl that fetched everything is asked for again in its order;
+a spared one is not fetched. A distinct page is lost if none of the addresses that lead to it is
+fetched. Beside that stands what the crawl itself would have said: its estimate, with the upper end
+of its 95% interval. ``links`` crawls what ``sparing_crawl.py --record`` has recorded, and follows
+its links: the pages that are out of reach, because nothing that was fetched links to them, show.
 """
 
 from __future__ import annotations
@@ -15,15 +17,21 @@ import random
 import resource
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from scrapy_simhash.url_patterns.learner import Learner
+from w3lib.url import canonicalize_url
+
+from scrapy_simhash.url_patterns.learner import Forecast, Learner
 from scrapy_simhash.url_patterns.store import Counts
 from scrapy_simhash.url_patterns.table import PatternTable
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tests.benchmarks import board
 
 
 class Visit(NamedTuple):
@@ -103,6 +111,68 @@ def read_visits(path: Path) -> Iterator[Visit]:
             if line["verdict"] == "skipped":
                 page = ""
             yield Visit(line["url"], page, line["bytes"] or 0)
+
+
+def follow(record: dict[str, Any], learner: Learner, *, depth_first: bool = False) -> None:
+    """Crawl a recorded site again, spare what may be spared, and print what that was worth."""
+    pages = {url: (page, size) for url, page, size in record["fetched"]}
+    within, links = {*record["addresses"]}, record["links"]
+    start = str(canonicalize_url(record["start"]))
+    queue, seen, first = deque([start]), {start}, {}
+    spared: dict[str, tuple[Forecast, int]] = {}
+    drawn: dict[str, Forecast] = {}
+    fetched = 0
+    while queue or send_late(learner, spared, queue):
+        url = queue.pop() if depth_first else queue.popleft()
+        forecast = learner.forecast(url)
+        if url != start and forecast.spared:
+            spared[url] = forecast, learner.spare(forecast)
+            continue
+        fetched += 1
+        forecast = drawn.pop(url, forecast)
+        if url in pages:
+            page, size = pages[url]
+            learner.record(forecast, key=url, original=first.get(page), size=size)
+            first.setdefault(page, url)
+        for link in links.get(url, ()):
+            if link in seen or link not in within:
+                continue
+            seen.add(link)
+            forecast = learner.forecast(link)
+            if forecast.spared:
+                spared[link] = forecast, learner.spare(forecast)
+                continue
+            if forecast.bound:
+                drawn[link] = forecast
+            queue.append(link)
+        if fetched % 200 == 0:
+            send_late(learner, spared, queue)
+    addresses: dict[str, list[str]] = {}
+    for url, (page, _) in pages.items():
+        addresses.setdefault(page, []).append(url)
+    copies = sum(len(urls) - 1 for urls in addresses.values())
+    size_copies = sum(pages[url][1] for urls in addresses.values() for url in urls[1:])
+    size_spared = sum(pages[url][1] for url in spared if url in pages)
+    lost = [urls for page, urls in addresses.items() if page not in first]
+    beyond = [urls for urls in lost if not any(url in spared for url in urls)]
+    print(
+        f"  {len(pages)} pages, {len(addresses)} distinct; fetched {fetched}, spared {len(spared)} "
+        f"of {copies} copies, {size_spared / max(1, size_copies):.1%} of their bytes\n"
+        f"  lost {len(lost) - len(beyond)} ({(len(lost) - len(beyond)) / len(addresses):.2%}), "
+        f"out of reach {len(beyond)} ({len(beyond) / len(addresses):.2%}); the crawl's estimate is "
+        f"{learner.estimate.lost:.1f}, at most {learner.estimate.at_most:.1f}"
+    )
+    for urls in lost[:12]:
+        print("   ", "out of reach" if urls in beyond else "lost", *urls[:3])
+
+
+def send_late(learner: Learner, spared: dict[str, tuple[Forecast, int]], queue: deque[str]) -> bool:
+    """Queue what patterns that no longer hold have spared."""
+    late = [url for url, (forecast, _) in spared.items() if not learner.holds(forecast)]
+    for url in late:
+        learner.estimate.take_back_spared(spared.pop(url)[1])
+        queue.append(url)
+    return bool(late)
 
 
 ITEMS = 300
@@ -221,12 +291,21 @@ def cost() -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("what", choices=("made", "replay", "cost"))
+    parser.add_argument("what", choices=("made", "replay", "links", "board", "cost"))
     parser.add_argument("logs", nargs="*", type=Path, metavar="LOG")
     parser.add_argument("--share", type=float, default=0.05, help="fetched all the same")
     options = parser.parse_args()
     if options.what == "cost":
         cost()
+        return 0
+    if options.what in ("links", "board"):
+        records = {str(path): json.loads(path.read_text()) for path in options.logs}
+        if options.what == "board":
+            records = {f"board ({style})": board.record(style) for style in board.STYLES}
+        for name, record in records.items():
+            for depth_first in (False, True):
+                print(f"{name}, {'depth' if depth_first else 'breadth'} first:")
+                follow(record, Learner(options.share), depth_first=depth_first)
         return 0
     crawls = {str(log): list(read_visits(log)) for log in options.logs} or {"made": made_site()}
     for name, visits in crawls.items():

@@ -67,6 +67,7 @@ def run_spider(url: str, pages: int, spare: str, depth_first: bool, report: str)
     host = urlsplit(url).netloc
     fetched: list[tuple[str, str, int]] = []
     addresses: set[str] = set()
+    links: dict[str, list[str]] = {}
     log = Path(report).with_name("dedup.jsonl")
     listed = Path(report).with_name("within.json")
     within = set(json.loads(listed.read_text())) if listed.exists() else None
@@ -81,6 +82,7 @@ def run_spider(url: str, pages: int, spare: str, depth_first: bool, report: str)
 
         def parse(self, response: Any) -> Any:
             simhash = response.meta.get("simhash", {"verdict": None})
+            links[asked(response.request)] = followed = []
             if simhash["verdict"] in ("unique", "revisit"):
                 fetched.append((asked(response.request), simhash["key"], len(response.body)))
             if isinstance(response, scrapy.http.HtmlResponse):
@@ -89,6 +91,7 @@ def run_spider(url: str, pages: int, spare: str, depth_first: bool, report: str)
                     if urlsplit(link.url).netloc == host and (
                         within is None or canonicalize_url(request.url) in within
                     ):
+                        followed.append(canonicalize_url(request.url))
                         yield request
 
     class Enough:
@@ -137,6 +140,7 @@ def run_spider(url: str, pages: int, spare: str, depth_first: bool, report: str)
     found = {
         "fetched": fetched,
         "addresses": sorted(addresses),
+        "links": links,
         "spared": [canonicalize_url(line["url"]) for line in lines if line["what"] == "spared"],
         "stats": {name: n for name, n in crawler.stats.get_stats().items() if isinstance(n, int)},
     }
@@ -183,6 +187,7 @@ def main() -> int:
     parser.add_argument("url")
     parser.add_argument("--pages", type=int, default=3500, metavar="N")
     parser.add_argument("--depth-first", action="store_true")
+    parser.add_argument("--record", metavar="FILE", help="of the first crawl, for sparing.py links")
     parser.add_argument("--order", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.order:
@@ -199,6 +204,9 @@ def main() -> int:
             f"{spare}: {found['stats']['downloader/response_count']} responses in {seconds:.0f} s"
         )
         results.append(found)
+        if spare == "off" and options.record:
+            Path(options.record).write_text(json.dumps(found | {"start": options.url}))
+            return 0
     compare(*results)
     return 0
 

@@ -251,6 +251,87 @@ def test_a_page_that_another_address_brings_is_not_lost() -> None:
     assert learner.lost == 0
 
 
+def test_a_better_address_that_comes_later_stands_for_a_page_that_watching_saw() -> None:
+    learner = Learner()
+    learn_old_versions(learner)
+    for n in range(1000, 1100):
+        if learner.forecast(old(n)).spared:
+            fetch(learner, old(n), watch=True)
+            fetch(learner, article(n), old(n), watch=True)
+    learner.close()
+    assert learner.lost == 0
+    assert spared(learner, map(old, range(5000, 5200))) > 150
+
+
+def learn_board(learner: Learner, topic: str, post: str, topics: int = 60) -> None:
+    """Fetch the last post of each topic and the topic, then its other posts.
+
+    Topics that were spared, because they were the copies at first, are fetched in the end.
+    """
+    late = []
+    for n in range(topics):
+        fetch(learner, SITE + post.format(n, 10 * n))
+        if fetch(learner, SITE + topic.format(n), SITE + post.format(n, 10 * n)).spared:
+            late.append(n)
+    for n in range(topics):
+        for number in range(10 * n + 1, 10 * n + 9):
+            fetch(learner, SITE + post.format(n, number), SITE + post.format(n, 10 * n))
+    for n in late:
+        fetch(learner, SITE + topic.format(n), SITE + post.format(n, 10 * n))
+
+
+@pytest.mark.parametrize(
+    ("topic", "post"),
+    [("/topic/{}/", "/topic/{}/?post={}"), ("/view.php?t={}", "/view.php?p={1}")],
+)
+def test_links_of_posts_are_spared_though_each_topic_came_by_one_of_them(
+    topic: str, post: str
+) -> None:
+    learner = Learner()
+    learn_board(learner, topic, post)
+    posts = [SITE + post.format(n, 10 * n + 3) for n in range(1000, 1200)]
+    assert spared(learner, posts) > 150
+    assert spared(learner, (SITE + topic.format(n) for n in range(1000, 1200))) == 0
+
+
+def test_what_names_pages_is_learned_for_earlier_pages_too() -> None:
+    learner = Learner()
+    for n in range(60):
+        fetch(learner, f"{SITE}/topic/{n}/?post={n}")
+        fetch(learner, f"{SITE}/topic/{n}/", f"{SITE}/topic/{n}/?post={n}")
+    fetch(learner, f"{SITE}/topic/7/?post=1000", f"{SITE}/topic/7/?post=7")
+    rows = {row.signature: row.counts for row in learner.table}
+    assert rows["/topic/{number}/?post={number}"].distinct == 0
+    assert rows["/topic/{number}/"].distinct == 60
+    assert rows["/topic/{number}/"].duplicates == 0
+
+
+def test_of_two_addresses_that_each_page_has_once_the_first_stands() -> None:
+    """Links lead to it, and perhaps the better one is linked by the page itself only."""
+    learner = Learner()
+    for n in range(60):
+        url = f"{SITE}/edit?title=Story_{n}"
+        fetch(learner, f"{url}&redlink=1")
+        fetch(learner, url, f"{url}&redlink=1")
+    urls = [f"{SITE}/edit?title=Story_{n}" for n in range(1000, 1200)]
+    assert spared(learner, urls) > 150
+    assert spared(learner, (f"{url}&redlink=1" for url in urls)) == 0
+
+
+def test_the_address_that_pages_declare_stands_though_it_is_no_better_otherwise() -> None:
+    learner = Learner()
+    for n in range(120):
+        by_title, by_number = f"{SITE}/a?title=Story_{n}", f"{SITE}/b?id={n}"
+        first, second = (by_title, by_number) if n % 2 else (by_number, by_title)
+        is_canonical = second == by_title
+        learner.record(learner.forecast(first), key=first)
+        learner.record(
+            learner.forecast(second), key=second, original=first, is_canonical=is_canonical
+        )
+    rows = {row.signature: row.counts for row in learner.table}
+    assert rows["/b?id={number}"].distinct < rows["/a?title=*"].distinct
+
+
 def test_what_watching_saw_is_learned_at_the_end() -> None:
     learner = Learner()
     learn_old_versions(learner)

@@ -1,0 +1,88 @@
+"""Which of two addresses of one page is better, and why.
+
+The order is like that of Nutch, whose ``DeduplicationJob.compareOrder`` has score, time, https and
+length, but what the pages and the addresses say of themselves stands before it. In a REPL::
+
+    better("https://shop.test/item/7", "https://shop.test/item/7?ref=mail")  # 'parameters'
+    better("https://shop.test/item/7?ref=mail", "https://shop.test/item/7")  # ''
+"""
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import SplitResult, urlsplit
+
+from scrapy_simhash.keys import registered_domain
+
+#: Every reason, in the order in which they count, with what it means.
+REASONS = {
+    "canonical": "the other page declares this address canonical, and this one not the other's",
+    "marker": "the other address names a print view, a telephone, a session or an index file",
+    "parameters": "this address is without some of the other's parameters, and has no others",
+    "https": "this address is encrypted",
+    "path": "this address has the shorter path",
+}
+_MARKER = re.compile(
+    r"(?:^|[/?&;=._-])(?:print(?:able|er|view|version)?|amp|mobile|\w{0,20}sess(?:ion)?_?id)"
+    r"(?=$|[/?&;=._-])|/index\.\w{1,5}(?=$|[?;])",
+    re.IGNORECASE,
+)
+_MOBILE_HOST = re.compile(r"(?:m|amp|mobile|wap|touch)\.", re.IGNORECASE)
+
+
+class _Rank(NamedTuple):
+    """The worth of an address; the less, the better."""
+
+    markers: int
+    parameters: frozenset[str]
+    unencrypted: bool
+    path: int
+
+
+def better(one: str, other: str, canonical: str = "", other_canonical: str = "") -> str:
+    """Return the reason why one address of a page is better than the other one; empty if it is not.
+
+    Two addresses are never better than each other. None is where one is no http address, or where
+    they are those of two registered domains, because a copy elsewhere is another publisher's.
+
+    Args:
+        one: a URL, or the key of a page; any text.
+        other: likewise.
+        canonical: the key of the address that the page at ``one`` declares canonical; empty if it
+            declares none, or if nobody knows.
+        other_canonical: likewise of the page at ``other``.
+    """
+    mine, theirs = _split(one), _split(other)
+    if mine is None or theirs is None or one == other:
+        return ""
+    hosts = mine.hostname or "", theirs.hostname or ""
+    if hosts[0] != hosts[1] and registered_domain(hosts[0]) != registered_domain(hosts[1]):
+        return ""
+    is_declared, other_is_declared = other_canonical == one, canonical == other
+    if is_declared != other_is_declared:
+        return "canonical" if is_declared else ""
+    a, b = _rank(mine), _rank(theirs)
+    if a.markers != b.markers:
+        return "marker" if a.markers < b.markers else ""
+    if a.parameters < b.parameters or b.parameters < a.parameters:
+        return "parameters" if a.parameters < b.parameters else ""
+    if a.unencrypted != b.unencrypted:
+        return "https" if b.unencrypted else ""
+    return "path" if a.path < b.path else ""
+
+
+@lru_cache(maxsize=1024)
+def _split(text: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(text)
+        return parts if parts.scheme in ("http", "https") and parts.hostname else None
+    except ValueError:  # no address at all, such as http://[
+        return None
+
+
+@lru_cache(maxsize=1024)
+def _rank(parts: SplitResult) -> _Rank:
+    address = f"{parts.path}?{parts.query}" if parts.query else parts.path
+    markers = len(_MARKER.findall(address)) + bool(_MOBILE_HOST.match(parts.netloc))
+    pairs = frozenset(filter(None, parts.query.split("&")))
+    return _Rank(markers, pairs, parts.scheme == "http", len(parts.path))
