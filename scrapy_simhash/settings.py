@@ -129,6 +129,13 @@ def _spare_never(settings: BaseSettings, name: str) -> tuple[re.Pattern[str], ..
         raise _error(name, said) from None
 
 
+def _names(settings: BaseSettings, name: str) -> frozenset[str]:
+    names = _list(_get(settings, name))
+    if not isinstance(names, (list, tuple, set)) or not all(isinstance(n, str) for n in names):
+        raise _error(name, f"{names!r:.80} is no list of names")
+    return frozenset(names)
+
+
 def _actions(settings: BaseSettings, name: str) -> Actions:
     given = _get(settings, name)
     pairs = [("", given)] if given in ACTIONS else _list(given)
@@ -195,13 +202,15 @@ def _log(settings: BaseSettings, name: str) -> Path | None:
     value = _get(settings, name)
     if not value:
         return None
+    said = f"no path of a file that is there or can be made: {value}"
     with contextlib.suppress(TypeError, ValueError):  # no path at all, or a NUL in it
         path = Path(value).absolute()
-        # Its folder is made when there is something to write.
-        there = next(place for place in (path, *path.parents) if os.access(place, os.F_OK))
+        there = path if os.access(path, os.F_OK) else path.parent
         if os.access(there, os.W_OK) and there.is_dir() == (there != path):
             return path
-    raise _error(name, f"no path of a file that is there or can be made: {value}")
+        if not path.parent.is_dir():
+            said = f"make the folder {path.parent} first, because it is not there"
+    raise _error(name, said)
 
 
 def _namespace(settings: BaseSettings, name: str) -> str:
@@ -271,6 +280,7 @@ class FilterSettings:
     recipe: Recipe = _setting("default", _recipe)
     index_url: str = _setting(None, _index_url)
     namespace: str = _setting(None, _namespace)
+    stored_names: frozenset[str] = _setting([], _names)
     lease: float = _setting(60.0, _number(float, 1, _LONGEST_WAIT))
     on_unavailable: OnUnavailable = _setting("continue", _choice(get_args(OnUnavailable)))
     outage_pages: int = _setting(100_000, _number(int, 0))

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import argparse
 import ast
+import json
 import re
 import shlex
 import subprocess
 import sys
+import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from dataclasses import fields
 from io import StringIO
 from itertools import chain
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
+from scrapy import Spider
+from scrapy.statscollectors import MemoryStatsCollector
+from scrapy.utils.test import get_crawler
 
 import scrapy_simhash
 from scrapy_simhash import exceptions, signals
@@ -358,3 +364,75 @@ def test_the_documentation_names_what_the_package_gives_and_no_deeper_path() -> 
 def test_every_name_that_the_package_gives_is_there() -> None:
     for name in scrapy_simhash.__all__:
         assert getattr(scrapy_simhash, name)
+
+
+def test_the_metrics_of_two_spiders_are_on_loopback_with_their_names() -> None:
+    [code] = [code for code in blocks(PAGES["running"], "python") if "SimhashMetrics:" in code]
+    names: dict[str, Any] = {}
+    exec(compile(code, "docs/running.md", "exec"), names)
+    shown = []
+    for name in ("news", "shop"):
+        crawler = get_crawler(type(name, (Spider,), {"name": name}), {"METRICS_PORT": 19410})
+        crawler.stats = MemoryStatsCollector(crawler)
+        crawler.stats.inc_value("simhash/near_kept/other-heading", 3)
+        metrics = names["SimhashMetrics"].from_crawler(crawler)
+        host, port = metrics.server.server_address
+        assert host == "127.0.0.1"
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+            shown.append(answer.read().decode())
+        assert f'scrapy_simhash_near_kept_other_heading_total{{spider="{name}"}} 3.0' in shown[-1]
+        assert "# TYPE scrapy_simhash_near_kept_other_heading_total counter" in shown[-1]
+        names.setdefault("running", []).append(metrics)
+    assert len({metrics.server.server_address for metrics in names["running"]}) == 2
+    for metrics in names["running"]:
+        metrics.close()
+
+
+def test_the_index_begins_as_the_readme_does() -> None:
+    begins = README.split("## Install")[0].strip()
+    assert begins in PAGES["index"]
+
+
+def test_llms_txt_names_every_page_once() -> None:
+    text = (ROOT / "docs" / "llms.txt").read_text("utf-8")
+    named = re.findall(r"\]\(([\w-]+)\.html\)", text)
+    assert sorted(named) == sorted(PAGES.keys() - {"index"})
+
+
+def test_the_notebook_prints_what_it_shows() -> None:
+    notebook = json.loads((ROOT / "docs" / "simhash.ipynb").read_text("utf-8"))
+    names: dict[str, Any] = {}
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            output = StringIO()
+            with redirect_stdout(output):
+                exec(compile("".join(cell["source"]), "docs/simhash.ipynb", "exec"), names)
+            shown = [out["text"] for out in cell["outputs"] if out["output_type"] == "stream"]
+            assert output.getvalue() == "".join(chain(*shown))
+    svg = names["Plot"](names["points"], names["shares"])._repr_svg_()
+    assert svg.count("<polyline") == 2
+
+
+def without_blocks(page: str) -> str:
+    return re.sub(r"^```.*?^```$", "", page, flags=re.M | re.S)
+
+
+TRANSLATED = {"docs/start-zh.md": "docs/start.md"}
+
+
+@pytest.mark.parametrize("translation", TRANSLATED)
+def test_a_translation_has_the_settings_commands_code_and_figures_of_the_english(
+    translation: str,
+) -> None:
+    """Who changes a figure, a setting or a command in the one, changes it in the other."""
+    own, english = (
+        (ROOT / name).read_text("utf-8") for name in (translation, TRANSLATED[translation])
+    )
+    names = [set(re.findall(r"`([^`\n]+)`", without_blocks(text))) for text in (own, english)]
+    assert names[0] == names[1]
+    assert own.count("\n## ") == english.count("\n## ")
+    for language in ("python", "sh", ""):
+        assert blocks(own, language) == blocks(english, language)
+    prose = [re.sub(r"`[^`\n]*`|\]\([^)]*\)", "", without_blocks(text)) for text in (own, english)]
+    figures = [Counter(re.findall(r"\d[\d,]*(?:\.\d+)?", text)) for text in prose]
+    assert figures[0] == figures[1]

@@ -68,7 +68,14 @@ def test_every_file_of_the_package_is_in_the_wheel_and_the_sdist(built: Path) ->
         for path in PACKAGE.rglob("*")
         if path.is_file() and path.suffix != ".pyc"
     }
-    assert {Path(name).suffix for name in package} == {".py", ".lua", ".html", ".css", ".typed"}
+    assert {Path(name).suffix for name in package} == {
+        ".py",
+        ".lua",
+        ".html",
+        ".css",
+        ".js",
+        ".typed",
+    }
     in_wheel = set(zipfile.ZipFile(wheel).namelist())
     with tarfile.open(sdist) as archive:
         in_sdist = {name.partition("/")[2] for name in archive.getnames()}
@@ -105,4 +112,4 @@ def test_what_was_built_crawls_in_an_empty_environment(
     assert "near-duplicates" in shown
     (tmp_path / "log.jsonl").write_text("")
     run(python, "-m", "scrapy", "simhash", "report", "log.jsonl", folder=tmp_path)
-    assert "Near-duplicates" in (tmp_path / "simhash-report.html").read_text()
+    assert "near-duplicates" in (tmp_path / "simhash-report.html").read_text()

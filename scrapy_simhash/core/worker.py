@@ -10,7 +10,8 @@ Parent and child talk in frames over a socket that is the child's standard input
     answer   header {"reason", "facts" (hexadecimal), "excerpt", "error"}; the body is empty, or
              the fingerprint's bytes and then its blocks
 
-The first frame's header carries the recipe and the limits. The child ends when its input does.
+The first frame's header carries the whole recipe, its identity and the limits. The child ends when
+its input does.
 """
 
 import contextlib
@@ -20,12 +21,13 @@ import resource
 import signal
 import struct
 import sys
-from dataclasses import replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
 from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body
-from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
+from scrapy_simhash.fingerprint.features import FeatureSpec
+from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 
 # Bytes of address space that a child may take beyond what it starts with. A page that wants more
@@ -33,8 +35,6 @@ from scrapy_simhash.fingerprint.simhash import Fingerprint
 MEMORY_LIMIT = 2 << 30
 
 LENGTHS = struct.Struct("!II")
-# The values of a named recipe that settings replace.
-_REPLACED = ("distance", "extractor", "min_length", "seed")
 
 
 def pack_frame(header: dict[str, Any], body: bytes = b"") -> bytes:
@@ -45,9 +45,21 @@ def pack_frame(header: dict[str, Any], body: bytes = b"") -> bytes:
 
 def pack_order(recipe: Recipe, timeout: float, excerpt_length: int) -> bytes:
     """Return the first frame that a child gets: a recipe, seconds a page, characters of a text."""
-    values = {name: getattr(recipe, name) for name in _REPLACED}
     limits = {"timeout": timeout, "excerpt_length": excerpt_length}
-    return pack_frame({"recipe": recipe.name, "values": values, **limits})
+    return pack_frame({"recipe": asdict(recipe), "identity": recipe.identity, **limits})
+
+
+def unpack_recipe(order: dict[str, Any]) -> Recipe:
+    """Return the recipe in a first frame, all of whose values are plain.
+
+    Raises:
+        ValueError: it has another identity here, so its fingerprints would be others.
+    """
+    values = order["recipe"]
+    recipe = Recipe(**{**values, "spec": FeatureSpec(**values["spec"])})
+    if recipe.identity != order["identity"]:
+        raise ValueError(f"the worker has {recipe.identity}, the crawl {order['identity']}")
+    return recipe
 
 
 def pack_answer(analysis: PageAnalysis) -> bytes:
@@ -77,7 +89,7 @@ def main() -> None:
     # The parent is gone, or does not wait for this child any more.
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         order, _ = _read(pages)
-        recipe = replace(named_recipe(order["recipe"]), **order["values"])
+        recipe = unpack_recipe(order)
         _limit_memory()
         while True:
             header, data = _read(pages)

@@ -101,7 +101,7 @@ class CrawlFilter:
             stored = None
             # A page that is only flagged is delivered now and need not be crawled again.
             if action != "flag" and self.settings.survives:
-                stored = request_to_json(request, self._spider)
+                stored = request_to_json(request, self._spider, self.settings.stored_names)
             content_type = (response.headers.get("Content-Type") or b"").decode("latin-1")
             _, _, charset = content_type.partition(";")
             document = Document(
@@ -129,6 +129,9 @@ class CrawlFilter:
 
     def _count(self, judged: Judged) -> None:
         verdict = judged.verdict
+        if verdict.reason == "no_callback":
+            self.counts["skipped/no_callback"] += 1  # it is no page
+            return
         self.counts["responses"] += 1
         self.counts[verdict.kind] += 1
         if verdict.reason is not None:
@@ -159,7 +162,7 @@ class CrawlFilter:
             self._crawl_again(once_more(request))
 
     def _adopt(self, key: str, text: str) -> None:
-        request = request_from_json(text, self._spider)
+        request = request_from_json(text, self._spider, self.settings.stored_names)
         request.meta[ADOPTED] = key
         self._crawl_again(request)
 

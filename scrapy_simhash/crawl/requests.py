@@ -1,14 +1,14 @@
 """Requests as JSON: the index keeps that of a page in progress, so that others can repeat it.
 
 A stored request is data from outside, because whoever can write into the store can change it.
-Nothing that is secret goes into it, and nothing in it can make a crawler call or open anything but
-a web page and a public callback of its own spider.
+What goes into it is listed, because nobody can list all names of secrets. Nothing in it can make a
+crawler call or open anything but a web page and a public callback of its own spider.
 """
 
 import inspect
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import FunctionType, MethodType
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,8 +20,12 @@ from scrapy_simhash.keys import page_key, plain_key
 
 _SCHEMES = ("http", "https")
 _AS_THEY_ARE = ("url", "method", "encoding", "priority", "flags", "cb_kwargs")
-# The cookies middleware adds its own header again.
-_SECRET_HEADERS = (b"Cookie", b"Authorization", b"Proxy-Authorization")
+# Headers that are stored. The cookies middleware adds its own again.
+_HEADERS = frozenset(
+    "accept accept-language content-type referer user-agent x-requested-with".split()
+)
+# Entries of meta that are stored though their values may be more than a number.
+_META = frozenset(("cookiejar", "download_slot", "handle_httpstatus_list", "link_text"))
 #: Entries of meta that tell of one attempt: a request that is made again has all its retries.
 OF_ONE_ATTEMPT = ("simhash", "retry_times", "redirect_times", "download_latency")
 #: Entries of meta by which a spider tells the filter what to do with a page.
@@ -46,15 +50,18 @@ def request_key(request: Request, url: str) -> str:
     return plain_key(own_key) if own_key else page_key(url, request.method, request.body)
 
 
-def request_to_json(request: Request, spider: Spider) -> str | None:
+def request_to_json(
+    request: Request, spider: Spider, names: Collection[str] = frozenset()
+) -> str | None:
     """Return the text of a request, or None if another crawler cannot make it again.
 
-    It cannot when the address is no web page's, the callback or errback is no public method of the
-    spider's class, or flags or cb_kwargs do not survive JSON. Entries of its meta that do not are
-    left out, and so are cookies, credentials and the proxy.
+    It cannot when the address is no web page's or has a password, the callback or errback is no
+    public method of the spider's class, or flags or cb_kwargs do not survive JSON. Headers and
+    entries of meta are left out unless they are listed, or in ``names``, or the entry is a number.
     """
     try:
-        if urlsplit(request.url).scheme not in _SCHEMES:
+        address = urlsplit(request.url)
+        if address.scheme not in _SCHEMES or "@" in address.netloc:
             return None
         callback = _method_name(request.callback, spider)
         errback = _method_name(request.errback, spider)
@@ -68,20 +75,20 @@ def request_to_json(request: Request, spider: Spider) -> str | None:
         "headers": [
             [name.decode("latin-1"), [value.decode("latin-1") for value in values]]
             for name, values in request.headers.items()
-            if name not in _SECRET_HEADERS
+            if _is_header(name, names)
         ],
         "body": b64encode(request.body).decode("ascii"),
         "meta": {
             name: value
             for name, value in request.meta.items()
-            if _may_be_kept(name) and _survives(value)
+            if _is_meta(name, value, names) and _survives(value)
         },
     }
     # ASCII, because a store may not take lone surrogates, which JSON does.
     return json.dumps(kept, separators=(",", ":"))
 
 
-def request_from_json(text: str, spider: Spider) -> Request:
+def request_from_json(text: str, spider: Spider, names: Collection[str] = frozenset()) -> Request:
     """Make a request again; it passes the dupefilter, which has seen its URL before.
 
     Raises:
@@ -95,6 +102,7 @@ def request_from_json(text: str, spider: Spider) -> Request:
         headers = {
             name.encode("latin-1"): [value.encode("latin-1") for value in values]
             for name, values in kept["headers"]
+            if _is_header(name.encode("latin-1"), names)
         }
         request = Request(
             **{name: kept[name] for name in _AS_THEY_ARE},
@@ -102,22 +110,29 @@ def request_from_json(text: str, spider: Spider) -> Request:
             errback=_method(kept["errback"], spider),
             headers=headers,
             body=b64decode(kept["body"]),
-            meta={name: value for name, value in kept["meta"].items() if _may_be_kept(name)},
+            meta={
+                name: value for name, value in kept["meta"].items() if _is_meta(name, value, names)
+            },
             dont_filter=True,
         )
-        for name in _SECRET_HEADERS:
-            request.headers.pop(name, None)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError) as error:
         raise ValueError(f"the stored request cannot be made again: {error!r}") from None
     return request
 
 
-def _may_be_kept(name: object) -> bool:
-    # The address of a proxy may hold a password.
-    if not isinstance(name, str) or name == "proxy" or name in OF_ONE_ATTEMPT:
+def _is_header(name: bytes, names: Collection[str]) -> bool:
+    header = name.decode("latin-1").lower()
+    return header in _HEADERS or header in (other.lower() for other in names)
+
+
+def _is_meta(name: object, value: object, names: Collection[str]) -> bool:
+    if not isinstance(name, str) or name in OF_ONE_ATTEMPT:
         return False
     # A spider sets these of the filter's own entries.
-    return not name.startswith("simhash") or name in ORDERS
+    if name.startswith("simhash"):
+        return name in ORDERS
+    is_number = value is None or isinstance(value, (int, float))
+    return is_number or name in _META or name in names
 
 
 def _method_name(function: Callable[..., Any] | None, spider: Spider) -> str | None:

@@ -31,6 +31,7 @@ logger = logging.getLogger(__name__)
 SECONDS_BETWEEN_LINES = 60.0
 
 _HOSTS = 10
+_MIDDLEWARE = "scrapy_simhash.downloadermiddlewares.NearDuplicateDownloaderMiddleware"
 # Stats of pages and of items in the words of the summary.
 _PAGES = {
     "unique": "kept",
@@ -75,9 +76,11 @@ class Summary:
         self._hosts: Sums[str] = Sums(4)
         self._said = time.monotonic()
         self._pages_said = 0
+        self._spider = ""
 
     def begin(self, spider: str) -> None:
         """Note that a spider begins."""
+        self._spider = spider
         if self._log is None:
             return
         recipe = self._settings.recipe
@@ -96,6 +99,13 @@ class Summary:
         verdict, response = judged.verdict, judged.response
         if verdict.reason == "no_callback":
             return  # whatever a component fetches for itself is no page
+        if self._settings.has_items and not self._hosts.largest(1):
+            logger.info(
+                "Pages of %s are compared as well as items: a page that is dropped yields none. "
+                "For items only, set DOWNLOADER_MIDDLEWARES = {'%s': None}",
+                self._spider,
+                _MIDDLEWARE,
+            )
         length, is_copy = len(response.body), verdict.kind == "duplicate"
         # First of all its pages: by them the small hosts of very many are forgotten.
         copied = length if is_copy else 0
@@ -135,10 +145,11 @@ class Summary:
     def say_progress(self, dedup: Dedup) -> None:
         """Write the line of a minute."""
         # It does not tell how many pages the index has: a large file takes seconds to count them.
-        pages, counts = self._judged, self._counts
+        pages, counts = self._counts["responses"], self._counts
         logger.info(
-            "Near-duplicates: %s (%s a minute), %s kept, %s repeated, %s near but kept, "
+            "Near-duplicates of %s: %s (%s a minute), %s kept, %s repeated, %s near but kept, "
             "%s spared%s",
+            self._spider,
             count(pages, "page"),
             count(pages - self._pages_said),
             count(counts["unique"] + counts["revisit"]),
@@ -150,17 +161,13 @@ class Summary:
         self._pages_said = pages
 
     @property
-    def _judged(self) -> int:
-        """The pages; robots.txt, and whatever else a component fetches for itself, are none."""
-        return self._counts["responses"] - self._counts["skipped/no_callback"]
-
-    @property
     def _near_kept(self) -> int:
         return sum(n for name, n in [*self._counts.items()] if name.startswith("near_kept/"))
 
     def text(self) -> str:
         """Return what became of the pages and items, and of those of the largest hosts."""
-        lines = [f"Near-duplicates: {count(self._judged, 'page')} judged"]
+        judged = self._counts["responses"]
+        lines = [f"Near-duplicates of {self._spider}: {count(judged, 'page')} judged"]
         for name, words in _PAGES.items():
             if name == "dropped":
                 # A crawl that ends early looks like one that is done.
@@ -179,12 +186,14 @@ class Summary:
         )
         if self._settings.has_items and (items := self._of_items()):
             lines += ["Items", *items]
-        if self._judged:
+        if judged:
             lines += self._host_table()
         if self._log is not None:
             lines.append(
                 f"What each repeats: scrapy simhash report {shlex.quote(str(self._log.path))}"
             )
+        elif self._counts["duplicate"]:
+            lines.append("For a list of what each repeats, crawl with -s SIMHASH_LOG=dedup.jsonl")
         return "\n".join(lines)
 
     def _of_items(self) -> list[str]:

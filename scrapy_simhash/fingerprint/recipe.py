@@ -1,6 +1,7 @@
 """A recipe: every choice between a page and its fingerprint, under one name."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
@@ -170,7 +171,12 @@ def _is_narrow(bits: int, distance: int) -> bool:
 
 
 def _versioned(algorithm: str) -> str:
-    return f"{algorithm}/{_VERSIONS[algorithm]}" if algorithm in _VERSIONS else algorithm
+    """Return the name of an algorithm with its version, which one's own has as an attribute."""
+    version = _VERSIONS.get(algorithm)
+    if version is None and "." in algorithm:
+        with suppress(ValueError):  # an identity can be told where the algorithm is not
+            version = getattr(load(algorithm), "version", None)
+    return algorithm if version is None else f"{algorithm}/{version}"
 
 
 _ALL = (
@@ -209,7 +215,7 @@ def named_recipe(name: str) -> Recipe:
         raise ValueError(f"unknown recipe {name!r}; there are {', '.join(RECIPES)}")
     own = load(name)
     if not isinstance(own, Recipe):
-        raise ValueError(f"{name!r:.200} is no scrapy_simhash.fingerprint.recipe.Recipe")
+        raise ValueError(f"{name!r:.200} is no scrapy_simhash.Recipe")
     for path in (own.spec.kind, own.hash):
         if "." in path:
             load(path)

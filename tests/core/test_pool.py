@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -18,6 +19,8 @@ import pytest
 from scrapy_simhash.core import pool as pool_module
 from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body, text_body
 from scrapy_simhash.core.pool import WorkerPool, analyse_all
+from scrapy_simhash.core.worker import LENGTHS, pack_order, unpack_recipe
+from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from tests.pages import article, edited, html
 
@@ -375,3 +378,38 @@ def test_interrupt_as_a_page_is_done_is_passed_on_when_the_processes_have_ended(
     with pytest.raises(KeyboardInterrupt):
         list(analyse_all([(0, PAGE)], RECIPE, processes=1, timeout=1))
     assert len(closed) == 1
+
+
+def digits(feature: str, bits: int) -> bytes:
+    """A hash of a project's own."""
+    return (hash_seed * len(feature) * 0x9E3779B97F4A7C15 % 2**bits).to_bytes(bits // 8, "big")
+
+
+hash_seed = 7
+
+
+@pytest.mark.parametrize("bits", [64, 128])
+def test_worker_fingerprints_by_the_whole_recipe_whatever_its_name(bits: int) -> None:
+    own = Recipe(
+        "default", FeatureSpec("words", 2), bits, 9, hash="tests.core.test_pool.digits", sign=">="
+    )
+    body = Body(html(article(1)))
+
+    async def work(pool: WorkerPool) -> PageAnalysis:
+        return await pool.analyse(body)
+
+    assert with_pool(work, recipe=own) == analyse_body(body, own)
+
+
+def test_worker_with_another_version_of_the_recipe_answers_nothing() -> None:
+    order = json.loads(pack_order(RECIPE, 1.0, 0)[LENGTHS.size :])
+    assert unpack_recipe(order) == RECIPE
+    order["identity"] = order["identity"].replace("main/", "main/0")
+    with pytest.raises(ValueError, match="the worker has simhash/1 "):
+        unpack_recipe(order)
+
+
+def test_identity_has_the_version_of_an_extractor_of_ones_own(monkeypatch: Any) -> None:
+    before = HOSTILE.identity
+    monkeypatch.setattr(hostile, "version", 2, raising=False)
+    assert HOSTILE.identity == before.replace("hostile ", "hostile/2 ")

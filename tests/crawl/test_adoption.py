@@ -219,9 +219,9 @@ def test_requests_are_stored_only_where_another_crawler_can_find_them(
 ) -> None:
     made: list[str] = []
 
-    def counting(request: Request, spider: Any) -> str | None:
+    def counting(request: Request, *rest: Any) -> str | None:
         made.append(request.url)
-        return request_to_json(request, spider)
+        return request_to_json(request, *rest)
 
     class Slow(Pages):
         async def start(self) -> AsyncIterator[Any]:

@@ -35,7 +35,7 @@ def twins(twins: Any) -> Any:
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    return tmp_path / "logs" / "dedup.jsonl"
+    return tmp_path / "dedup.jsonl"
 
 
 def lines(log: Path) -> dict[str, LogLine]:
@@ -111,7 +111,6 @@ def test_log_that_cannot_be_written_costs_no_page_and_one_warning(
     crawl: Any, twins: Any, log: Path, caplog: Any
 ) -> None:
     settings = {"SIMHASH_LOG": log}
-    log.parent.mkdir()
     checked = FilterSettings.from_settings(Settings(settings))
     assert checked.log == log
     log.with_name("dedup.jsonl").mkdir()
@@ -135,7 +134,7 @@ def test_summary_at_the_end_accounts_for_every_page(crawl: Any, twins: Any, capl
     crawl(Pages, settings=ONE_AT_A_TIME, site=twins, paths=PATHS)
     summary = summary_of(caplog)
     rows = [row.split() for row in summary.splitlines()]
-    assert rows[0] == "Near-duplicates: 4 pages judged".split()
+    assert rows[0] == "Near-duplicates of pages: 4 pages judged".split()
     assert ["2", "kept"] in rows
     size = len(twins.pages["/second"])
     dropped = f"1 dropped, {size / 1000:.1f} kB; their links were not followed"
@@ -143,7 +142,7 @@ def test_summary_at_the_end_accounts_for_every_page(crawl: Any, twins: Any, capl
     assert ["1", "skipped:", "not_html"] in rows
     [host] = [row for row in rows if re.match(r"127\.0\.0\.1:\d+$", row[0])]
     assert host[1:5] == ["4", "2", "1", "1"]
-    assert "simhash report" not in summary
+    assert summary.endswith("crawl with -s SIMHASH_LOG=dedup.jsonl")
 
 
 def summary_of(caplog: Any) -> str:
@@ -155,10 +154,13 @@ def test_robots_txt_is_no_page_that_was_judged(
     crawl: Any, twins: Any, log: Path, caplog: Any
 ) -> None:
     settings = {"ROBOTSTXT_OBEY": True, "SIMHASH_LOG": log}
-    crawl(Pages, settings=settings, site=twins, paths=["/first"])
+    crawled = crawl(Pages, settings=settings, site=twins, paths=["/first"])
     assert twins.hits["/robots.txt"] == 1
+    assert crawled.stats["simhash/responses"] == 1
+    assert crawled.stats["simhash/skipped/no_callback"] == 1
+    assert "simhash/skipped" not in crawled.stats
     summary = summary_of(caplog)
-    assert summary.startswith("Near-duplicates: 1 page judged\n           1 kept\nhost")
+    assert summary.startswith("Near-duplicates of pages: 1 page judged\n           1 kept\nhost")
     assert summary.splitlines()[-2].split()[1:6] == ["1", "1", "0", "0", "0"]
     assert list(lines(log)) == ["first"]
 
@@ -226,7 +228,8 @@ def test_line_each_minute_says_how_the_crawl_goes(
     lines = [r for r in caplog.records if " a minute), " in r.getMessage()]
     assert lines[0].levelname == "INFO"
     assert lines[0].getMessage() == (
-        "Near-duplicates: 5 pages (5 a minute), 3 kept, 1 repeated, 1 near but kept, 0 spared"
+        "Near-duplicates of pages: 5 pages (5 a minute), 3 kept, 1 repeated, 1 near but kept, "
+        "0 spared"
     )
 
 
@@ -275,3 +278,18 @@ def test_log_begins_with_the_settings_that_decide(crawl: Any, twins: Any, log: P
     first = log.read_text().splitlines()[0]
     assert '"SIMHASH_DISTANCE": 40' in first
     assert "s3cret" not in log.read_text()
+
+
+def test_who_compares_items_is_told_that_pages_are_compared_too(
+    crawl: Any, twins: Any, caplog: Any
+) -> None:
+    door = "scrapy_simhash.downloadermiddlewares.NearDuplicateDownloaderMiddleware"
+    settings = {"SIMHASH_ITEM_TEXT_FIELD": "body"}
+    crawl(Pages, settings=settings, site=twins, paths=PATHS)
+    [said] = [r.getMessage() for r in caplog.records if "as well as items" in r.getMessage()]
+    assert f"set DOWNLOADER_MIDDLEWARES = {{'{door}': None}}" in said
+    caplog.clear()
+    settings["DOWNLOADER_MIDDLEWARES"] = {door: None}
+    crawled = crawl(Pages, settings=settings, site=twins, paths=PATHS)
+    assert "simhash/responses" not in crawled.stats
+    assert "as well as items" not in caplog.text

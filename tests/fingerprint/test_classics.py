@@ -198,7 +198,7 @@ def test_a_project_brings_a_recipe_of_its_own_by_import_path(
     assert "own_recipes.pairs" in recipe.identity
     for path, said in {
         "own_recipes.BAD": "own_recipes.gone",
-        "own_recipes.pairs": "is no scrapy_simhash",
+        "own_recipes.pairs": "is no scrapy_simhash.Recipe",
         "no_such.RECIPE": "cannot be imported",
     }.items():
         with pytest.raises(ValueError, match=said):

@@ -342,4 +342,4 @@ def test_ctrl_c_leaves_a_whole_log_and_a_summary(tmp_path: Path) -> None:
     assert path.read_bytes().endswith(b"\n")
     log = Path(f"{path}.scrapy").read_text()
     assert f"'simhash/responses': {judged}," in log
-    assert f"Near-duplicates: {judged:,} pages judged" in log
+    assert f": {judged:,} pages judged" in log
