@@ -9,6 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from scrapy_simhash.adapters.crawlee import CrawleeDedup
+    from scrapy_simhash.adapters.http import response_page
     from scrapy_simhash.addon import Addon
     from scrapy_simhash.core.dedup import Dedup, Document
     from scrapy_simhash.core.sync import SyncDedup
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Addon",
+    "CrawleeDedup",
     "Dedup",
     "Document",
     "Extraction",
@@ -44,6 +47,7 @@ __all__ = [
     "named_recipe",
     "near_duplicate",
     "read_log",
+    "response_page",
 ]
 __version__ = "0.1.0"
 
@@ -56,6 +60,8 @@ _MODULES = {
     "Verdict": "core.verdict",
     "Extraction": "extraction.extractor",
     "FeatureSpec": "fingerprint.features",
+    "CrawleeDedup": "adapters.crawlee",
+    "response_page": "adapters.http",
     "Recipe": "fingerprint.recipe",
     "named_recipe": "fingerprint.recipe",
     "StoreError": "index.contract",

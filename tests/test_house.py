@@ -21,6 +21,7 @@ ROOMS = {
     "url_patterns": {"index", "keys", "rule"},
     "report": {"core", "extraction", "rule"},
     "core": {"extraction", "fingerprint", "index", "keys", "rule"},
+    "adapters": {"core", "keys"},
     "offline": {"core", "extraction", "fingerprint", "index", "keys", "rule"},
     "settings": {"exceptions", "extraction", "fingerprint", "index", "keys"},
     "crawl": {*("core", "exceptions", "index", "keys", "report", "settings"), "url_patterns"},

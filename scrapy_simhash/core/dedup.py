@@ -176,9 +176,10 @@ class Dedup:
 
         Args:
             document: of any content type; what is no HTML and no plain text is skipped.
-            wait: a copy of a page in progress waits for how that page fares, for as long as a lease
-                at most; then it is skipped, and so let through. Without it, the verdict is
-                provisional, and the caller may :meth:`follow` it.
+            wait: a copy of a page in progress waits for how that page fares, for two leases at
+                most, because the lease of a crawler that died has to run out; then it is skipped,
+                and so let through. Without it, the verdict is provisional, and the caller may
+                :meth:`follow` it.
             original: the key of a page for which it does not wait, such as the page that an item
                 comes from.
         """
@@ -191,7 +192,7 @@ class Dedup:
         scope = page_scope(document.url, self._scope) if scope is None else scope
         arrival = Arrival(key, fingerprint, scope, analysis.facts, document.request)
         loop = asyncio.get_running_loop()
-        patience = loop.time() + self._lease
+        patience = loop.time() + 2 * self._lease
         while (claim := await self._claims.claim(arrival)) is not None:
             verdict = verdict_of(arrival, claim, excerpt)
             if verdict.owned:
@@ -199,6 +200,9 @@ class Dedup:
                 self._upkeep.adopted.discard(key)
             if not (wait and verdict.provisional) or verdict.original == original:
                 return verdict
+            if verdict.original in self._upkeep.adopted:
+                # Its request may lie behind this copy in the queue.
+                self.failed(verdict.original)
             fate = loop.create_future()
             if not self.follow(verdict, partial(_tell, fate)) or await self._wait(fate, patience):
                 return verdict

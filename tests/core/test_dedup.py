@@ -182,7 +182,7 @@ def test_page_is_delivered_with_the_last_of_its_parts() -> None:
     assert with_dedup(work) == [True, False]
 
 
-def test_copy_whose_original_is_in_progress_for_longer_than_a_lease_is_let_through() -> None:
+def test_copy_whose_original_is_in_progress_for_longer_than_two_leases_is_let_through() -> None:
     async def work(dedup: Dedup) -> Verdict:
         await dedup.check(text("a", article(1)))
         return await dedup.check(text("b", article(1)))

@@ -1,0 +1,1 @@
+"""Other engines on the core's public verbs."""

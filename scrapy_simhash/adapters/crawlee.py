@@ -1,0 +1,90 @@
+"""Crawlee for Python: a handler is called for the pages that are kept."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from functools import wraps
+from typing import Any
+
+from crawlee import Request
+from crawlee.crawlers import BasicCrawler
+
+from scrapy_simhash.core.dedup import Dedup, Document
+from scrapy_simhash.core.verdict import Verdict
+from scrapy_simhash.keys import page_key
+
+Handler = Callable[[Any], Awaitable[None]]
+
+
+class CrawleeDedup:
+    """Keeps one copy of each page that a crawler of Crawlee gets.
+
+    Args:
+        crawler: of HTTP or Playwright.
+        url: where the index is; other arguments are those of :class:`.Dedup`.
+        duplicate: called with the context and the verdict of each copy, for its links.
+    """
+
+    def __init__(
+        self,
+        crawler: BasicCrawler[Any, Any],
+        url: str = "memory://",
+        *,
+        duplicate: Callable[[Any, Verdict], Awaitable[None]] | None = None,
+        spider: str = "crawlee",
+        **options: Any,
+    ) -> None:
+        self._crawler = crawler
+        self._duplicate = duplicate
+        self._adopted: list[asyncio.Task[None]] = []
+        self.dedup = Dedup(url, spider=f"crawlee:{spider}", adopt=self._adopt, **options)
+
+    async def run(self, requests: Sequence[str | Request]) -> None:
+        """Crawl, and crawl again what crawlers that died have left behind."""
+        async with self.dedup:
+            await self._crawler.run(list(requests))
+            while self.dedup.has_work(0.25) or self._adopted:
+                if self._adopted:
+                    adopted, self._adopted = self._adopted, []
+                    await asyncio.gather(*adopted)
+                    await self._crawler.run([], purge_request_queue=False)
+                await asyncio.sleep(0.05)
+
+    def keeps(self, handler: Handler) -> Handler:
+        """Return a handler that is called for pages that repeat no other.
+
+        A page is delivered when its handler has returned, and failed if the handler raised.
+        """
+
+        @wraps(handler)
+        async def handle(context: Any) -> None:
+            async with self.dedup.page(await _document(context)) as verdict:
+                if verdict.kind != "duplicate":
+                    await handler(context)
+                elif self._duplicate is not None:
+                    await self._duplicate(context, verdict)
+
+        return handle
+
+    def _adopt(self, key: str, text: str) -> None:
+        try:
+            kept = json.loads(text)
+            request = Request.from_url(kept["url"], label=kept["label"], always_enqueue=True)
+        except (LookupError, TypeError, RecursionError) as error:
+            raise ValueError(f"the stored request cannot be made again: {error!r}") from None
+        self._adopted.append(asyncio.ensure_future(self._crawler.add_requests([request])))
+
+
+async def _document(context: Any) -> Document:
+    request, response = context.request, getattr(context, "http_response", None)
+    url = request.loaded_url or request.url
+    key = page_key(url, request.method, request.payload or b"")
+    stored = None
+    if request.method == "GET":
+        stored = json.dumps({"url": request.url, "label": request.label})
+    if response is None:  # a browser's
+        return Document(url, await context.page.content(), key=key, request=stored)
+    content_type = response.headers.get("content-type", "")
+    return Document(url, await response.read(), content_type, key, request=stored)

@@ -1,0 +1,99 @@
+"""A crawl without Scrapy, as a program that can be killed.
+
+It prints nothing; it appends the path of each page that is delivered to a file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import time
+from typing import Any
+
+LEASE = 1.0
+# Seconds without a delivery, after which a crawler is killed.
+QUIET = 0.7
+
+
+class Plan:
+    """What becomes of pages: delivered, but for those whose handler fails or kills its crawler."""
+
+    def __init__(self, out: str, fail: list[str], kill: list[str]) -> None:
+        self._file = os.open(out, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        self._fail, self._kill = fail, kill
+        self._last = time.monotonic()
+
+    async def deliver(self, path: str) -> None:
+        if path in self._kill:
+            # The index is told first of all that was delivered: those pages would come again.
+            while time.monotonic() - self._last < QUIET:
+                await asyncio.sleep(0.1)
+            os.kill(os.getpid(), signal.SIGKILL)
+        await asyncio.sleep(0.01)
+        if path in self._fail:
+            raise RuntimeError("the handler fails")
+        os.write(self._file, path.encode() + b"\n")
+        self._last = time.monotonic()
+
+
+async def crawlee(index: str, site: str, paths: list[str], plan: Plan) -> None:
+    from crawlee import ConcurrencySettings, service_locator
+    from crawlee.crawlers import HttpCrawler
+    from crawlee.storage_clients import MemoryStorageClient
+
+    from scrapy_simhash import CrawleeDedup
+
+    service_locator.set_storage_client(MemoryStorageClient())
+    crawler = HttpCrawler(
+        concurrency_settings=ConcurrencySettings(desired_concurrency=4, max_concurrency=8),
+        max_request_retries=0,
+        configure_logging=False,
+    )
+    dedup = CrawleeDedup(crawler, index, spider="s", processes=0, lease=LEASE)
+
+    @dedup.keeps
+    async def handle(context: Any) -> None:
+        await plan.deliver(context.request.url.removeprefix(site))
+
+    crawler.router.default_handler(handle)
+    await dedup.run([site + path for path in paths])
+
+
+async def httpx(index: str, site: str, paths: list[str], plan: Plan) -> None:
+    from httpx import AsyncClient
+
+    async with AsyncClient() as client:
+        await by_hand(client.get, index, site, paths, plan)
+
+
+async def aiohttp(index: str, site: str, paths: list[str], plan: Plan) -> None:
+    from aiohttp import ClientSession
+
+    async with ClientSession() as client:
+        await by_hand(client.get, index, site, paths, plan)
+
+
+async def by_hand(get: Any, index: str, site: str, paths: list[str], plan: Plan) -> None:
+    from scrapy_simhash import Dedup, response_page
+
+    async def fetch(path: str) -> None:
+        async with limit, response_page(dedup, await get(site + path)) as verdict:
+            if verdict.kind != "duplicate":
+                await plan.deliver(path)
+
+    limit = asyncio.Semaphore(8)
+    async with Dedup(index, processes=0, lease=LEASE) as dedup:
+        await asyncio.gather(*map(fetch, paths), return_exceptions=True)
+
+
+def main() -> None:
+    engine, given = sys.argv[1], json.loads(sys.argv[2])
+    plan = Plan(given["out"], given["fail"], given["kill"])
+    asyncio.run(globals()[engine](given["index"], given["site"], given["paths"], plan))
+
+
+if __name__ == "__main__":
+    main()

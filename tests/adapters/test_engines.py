@@ -1,0 +1,88 @@
+"""Crawlers without Scrapy, alone and on one index with a Scrapy crawl: each page is kept once."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.crawl.spiders import Pages
+from tests.pages import article, html
+
+ENGINES = ["crawlee", "httpx", "aiohttp"]
+FULL = bool(os.environ.get("FULL"))
+CLUSTERS, KILLS = (100, 10) if FULL else (10, 2)
+
+
+@pytest.fixture
+def clusters(site: Any) -> Any:
+    """Clusters of four near pages, as /number/copy."""
+    for number in range(CLUSTERS):
+        for copy in range(4):
+            site.pages[f"/{number}/{copy}"] = html(article(number))
+    return site
+
+
+def paths(*copies: int) -> list[str]:
+    return [f"/{number}/{copy}" for copy in copies for number in range(CLUSTERS)]
+
+
+def run(engine: str, index: str, site: Any, out: Path, paths: list[str], **plan: list[str]) -> int:
+    """Crawl in a process of its own; return its status."""
+    for package in ("crawlee", "httpx", "aiohttp"):
+        if package == engine:
+            pytest.importorskip(package, reason=f"{package} is not installed")
+    given = {"index": index, "site": site.url, "out": str(out), "paths": paths}
+    plan = {"fail": [], "kill": [], **plan}
+    command = [sys.executable, "-m", "tests.adapters.crawler", engine, json.dumps(given | plan)]
+    return subprocess.run(command, check=False, capture_output=True, timeout=200).returncode
+
+
+def delivered(out: Path) -> list[int]:
+    """Return the clusters of which a page was delivered, one for each page."""
+    return sorted(int(line.split("/")[1]) for line in out.read_text().splitlines())
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_page_whose_handler_fails_is_kept_as_one_of_its_copies(
+    engine: str, clusters: Any, tmp_path: Path
+) -> None:
+    """The first of each cluster, and all else goes on."""
+    index, out = f"sqlite:///{tmp_path}/index.sqlite", tmp_path / "delivered"
+    assert run(engine, index, clusters, out, paths(0, 1, 2), fail=paths(0)) == 0
+    assert delivered(out) == list(range(CLUSTERS))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_page_whose_crawler_is_killed_is_not_lost(
+    engine: str, clusters: Any, tmp_path: Path, server: Any, client: Any
+) -> None:
+    out = tmp_path / "delivered"
+    for number in range(KILLS):
+        some = [path for path in paths(0, 1) if int(path.split("/")[1]) % KILLS == number]
+        kill = [f"/{number}/0", f"/{number}/1"]
+        assert run(engine, server.url, clusters, out, some, kill=kill) < 0
+    # Crawlee crawls the page itself again; elsewhere a copy takes its place.
+    assert run(engine, server.url, clusters, out, paths(2, 3)) == 0
+    assert delivered(out) == list(range(CLUSTERS))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_engines_share_one_index_with_scrapy_and_keep_what_one_of_them_keeps(
+    engine: str, clusters: Any, tmp_path: Path, crawl: Any, server: Any, client: Any
+) -> None:
+    out = tmp_path / "delivered"
+    url = f"{server.url}?name=shared"
+    half = {"SIMHASH_INDEX_URL": url}
+    first = crawl(Pages, settings=half, site=clusters, paths=paths(0)[::2])
+    assert run(engine, url, clusters, out, paths(1, 2), fail=paths(1)) == 0
+    second = crawl(Pages, settings=half, site=clusters, paths=paths(3))
+    ours = {int(item["path"].split("/")[1]) for item in first.items}
+    assert ours == set(range(0, CLUSTERS, 2))
+    assert delivered(out) == list(range(1, CLUSTERS, 2))
+    assert second.items == []
