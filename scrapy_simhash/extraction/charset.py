@@ -6,8 +6,11 @@ itself: read as the wrong one, text turns into rare characters and errors.
 
 import codecs
 import re
+from collections import Counter
+from collections.abc import Set
 
 import numpy as np
+import numpy.typing as npt
 from w3lib.encoding import html_body_declared_encoding, read_bom, resolve_encoding
 
 _SIMPLIFIED = frozenset(
@@ -35,13 +38,40 @@ _FREQUENT = {
 }
 # A third or more of the letters of running text are in these sets, and of misread text a tenth.
 _LIKELY = 0.2
+# The most frequent small letters, three of four in running text. Read in another charset, bytes
+# are capitals or rare letters.
+_CYRILLIC, _ARABIC = "оеаинтсрвлкмдпуі", "اليمنوترهبدعسفكی"
+_SMALL = {
+    "cp1251": _CYRILLIC,
+    "koi8_u": _CYRILLIC,
+    "iso8859_5": _CYRILLIC,
+    "cp1253": "αοιετσνηυρπκμλςίάόέ",
+    "cp1255": "יוהלאמרתשבנ",
+    "cp1256": _ARABIC,
+    "iso8859_6": _ARABIC,
+    "cp874": "านรกอเงมยวลดตทสป",
+}
+_MOST_WORDS = 0.5
+# The letters beyond ASCII of languages in Latin script, by charset; each has one of its languages.
+_LATIN = {
+    "cp1252": "àâæçèéêëîïôœùûüÿ äöüß áéíñóúüªº àáâãçéêíóôõúªº àèéìòùªº åäöæøé áæéíðóöøúýþ "
+    "àçèéíïòóúü éëïèö äöõüšž",
+    **dict.fromkeys(
+        ("iso8859_2", "cp1250"),
+        "áčďéěíňóřšťúůýž áäčďéíĺľňóôŕšťúýž ąćęłńóśźż áéíóöőúüű čćđšž ăâîşţ",
+    ),
+    "cp1254": "âçğıîöşüû",
+}
+_SURE, _BETTER = 0.9, 0.1
+_FEWEST = 4  # letters that tell it from the default
+_IN_WORDS = np.zeros(256, np.bool_)
+_IN_WORDS[[*range(0x41, 0x5B), *range(0x61, 0x7B), *range(0x80, 0x100)]] = True
+_JOINERS = "\u2018\u2019\u2013\u2014\u2026\xb7\xad"
 _MAX_ERRORS = 0.02
 _SAMPLE_BYTES = 16_384
 _ASCII_RUN = re.compile(rb"(?<=[\x00-\x7f])[\x00-\x7f]{16,}")
 # Servers declare it for pages that they know nothing about; browsers read those as this one.
 _DEFAULT = "cp1252"
-# Scripts without Latin letters. Which of the Latin charsets it is, no guess tells well.
-_SINGLE_BYTE = ["cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "cp874"]
 _WORD_BEYOND_ASCII = re.compile(rb"[\xa0-\xff]{3,}")
 
 
@@ -91,21 +121,21 @@ def _decode_legacy(body: bytes, header: str | None) -> str:
         return body.decode("utf-8", "replace")
     named = [header, _decoder(html_body_declared_encoding(body))]
     if header == _DEFAULT:
-        named.reverse()
+        named.remove(header)
     names = [codecs.lookup(name).name for name in named if name is not None]
     # Nearly any bytes are valid UTF-16, and its ASCII has NUL bytes, which this body has not.
     names = [name for name in names if not name.startswith(("utf-16", "utf-32"))]
     for name in names:
-        if name in _FREQUENT and _score(sample, name) >= _LIKELY:
+        if name in _FREQUENT and _score(sample, name, _FREQUENT[name]) >= _LIKELY:
             return body.decode(name, "replace")
-    scores = {codec: _score(sample, codec) for codec in _FREQUENT}
+    scores = {codec: _score(sample, codec, chars) for codec, chars in _FREQUENT.items()}
     likely, score = max(scores.items(), key=lambda item: item[1])
     if score >= _LIKELY:
         return body.decode(likely, "replace")
     for name in names:
         if _errors(sample.decode(name, "replace")) <= _MAX_ERRORS:
             return body.decode(name, "replace")
-    return body.decode(_guess(sample), "replace")
+    return body.decode(_guess(body, sample), "replace")
 
 
 def _decoder(codec: str | None) -> str | None:
@@ -123,25 +153,72 @@ def _errors(text: str) -> float:
     return text.count("\ufffd") / beyond if beyond else 0.0
 
 
-def _score(sample: bytes, codec: str) -> float:
+def _score(sample: bytes, codec: str, frequent: Set[str]) -> float:
     """The share of frequent characters among the letters beyond ASCII, less that of errors."""
     text = sample.decode(codec, "replace")
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
     points, numbers = np.unique(points[points > 0x7F], return_counts=True)
-    counts = dict(zip(map(chr, points.tolist()), numbers.tolist(), strict=True))
-    errors = counts.get("\ufffd", 0)
-    letters = {c: number for c, number in counts.items() if c.isalpha()}
-    frequent = sum(letters[c] for c in _FREQUENT[codec].intersection(letters))
-    return (frequent - 2 * errors) / (sum(letters.values()) + errors) if letters else 0.0
+    counts = Counter(dict(zip(map(chr, points.tolist()), numbers.tolist(), strict=True)))
+    return _frequent_share(counts, frequent)
 
 
-def _guess(sample: bytes) -> str:
+def _frequent_share(counts: Counter[str], frequent: Set[str]) -> float:
+    errors = counts["\ufffd"]
+    letters = sum(number for c, number in counts.items() if c.isalpha())
+    return (sum(counts[c] for c in frequent) - 2 * errors) / (letters + errors) if letters else 0.0
+
+
+def _guess(body: bytes, sample: bytes) -> str:
+    """Return the charset of one byte a character that gives words of a language, or the default."""
     # In Latin script, bytes beyond ASCII stand alone among ASCII letters.
     words = sum(map(len, _WORD_BEYOND_ASCII.findall(sample)))
+    scores: dict[str, float] = {}
     if words < sum(byte >= 0x80 for byte in sample) / 2:
-        return _DEFAULT
-    # Deferred: few pages come here, and the import takes longer than most pages.
-    from charset_normalizer import from_bytes
+        scores = _latin_scores(body)
+        least = max(_SURE, scores[_DEFAULT] + _BETTER)
+    else:
+        data, least = np.frombuffer(sample, np.uint8), _MOST_WORDS
+        beyond = _numbers(data[data >= 0x80])
+        for codec, letters in _SMALL.items():
+            counts = _characters(beyond, codec)
+            # A few characters that were encoded twice are no text.
+            if 2 * len(counts.keys() & {*letters}) >= len(letters):
+                scores[codec] = _frequent_share(counts, {*letters})
+    likely = max(scores, key=scores.__getitem__, default=_DEFAULT)
+    return likely if scores.get(likely, 0) >= least else _DEFAULT
 
-    best = from_bytes(sample, cp_isolation=_SINGLE_BYTE).best()
-    return _DEFAULT if best is None else best.encoding
+
+def _latin_scores(body: bytes) -> dict[str, float]:
+    """For each charset the share of one language's letters in the letters and signs of words."""
+    data = np.frombuffer(body, np.uint8)
+    in_words, data = _IN_WORDS.take(data), data[1:-1]
+    beyond, before, after = data >= 0x80, in_words[:-2], in_words[2:]
+    at_letters = _numbers(data[beyond & (before | after)])
+    inside = _numbers(data[beyond & before & after])
+    usual = _characters(at_letters, _DEFAULT)
+    scores = {}
+    for codec, languages in _LATIN.items():
+        counts = _characters(at_letters, codec)
+        alphabets = [{*each, *each.upper()} for each in languages.split()]
+        found = [sum(counts[c] for c in each) for each in alphabets]
+        others = counts - usual
+        telling = sum(others[c] for c in alphabets[found.index(max(found))])
+        if codec == _DEFAULT or telling >= _FEWEST:
+            signs = _characters(inside, codec).items()
+            total = sum(number for c, number in signs if not (c.isalpha() or c in _JOINERS))
+            total += sum(n for c, n in counts.items() if c.isalpha() or c == "\ufffd" or c < "\xa0")
+            scores[codec] = max(found) / total if total else 1.0
+    return scores
+
+
+def _numbers(data: npt.NDArray[np.uint8]) -> dict[int, int]:
+    """Return how often each byte occurs that does."""
+    return {byte: number for byte, number in enumerate(np.bincount(data).tolist()) if number}
+
+
+def _characters(numbers: dict[int, int], codec: str) -> Counter[str]:
+    """Return how often a text has each character, by how often it has each byte."""
+    counts: Counter[str] = Counter()
+    for byte, number in numbers.items():
+        counts[bytes((byte,)).decode(codec, "replace")] += number
+    return counts

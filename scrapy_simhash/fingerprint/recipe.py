@@ -29,8 +29,8 @@ _VERSIONS = {
     **dict.fromkeys(("tokens", "keywords", "pypi"), 1),
     **dict.fromkeys(("characters", "words"), 2),
     "fnv1": 2,
-    "main": 7,
-    "text": 3,
+    "main": 8,
+    "text": 4,
     "facts": 6,
 }
 

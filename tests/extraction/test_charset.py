@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.extraction.charset import decode_html
+from scrapy_simhash.extraction.charset import decode_html, utf8_html
 from tests.benchmarks.documents import DATA, lines_of
 
 SAMPLES = {
@@ -17,7 +17,49 @@ SAMPLES = {
     "japanese": "この町の人々は、何年もここに住んでいるが、こんな天気は見たことがないと言う。",
     "korean": "이 마을 사람들은 여기에서 오래 살았지만 이런 날씨는 본 적이 없다고 말한다.",
     "russian": "Жители этого города говорят, что никогда раньше не видели такой погоды.",
-    "western": "Les élèves français étaient très étonnés de voir à quel point la forêt a changé.",
+    "ukrainian": (
+        "Старий дерев'яний міст через річку знову відкриється навесні, каже міський голова."
+    ),
+    "serbian": "Стари дрвени мост преко реке биће поново отворен у пролеће, каже председник.",
+    "greek": "Η παλιά ξύλινη γέφυρα του ποταμού ανοίγει ξανά την άνοιξη, λέει ο δήμαρχος.",
+    "hebrew": "הגשר הישן מעל הנהר ייפתח שוב באביב, אמר אתמול ראש העיר.",
+    "arabic": "سيفتح الجسر القديم على النهر في الربيع القادم بعد انتهاء الأشغال.",
+    "thai": "สะพานไม้เก่าข้ามแม่น้ำจะเปิดให้ใช้อีกครั้งในฤดูใบไม้ผลิ",
+    "turkish": "Irmağın üzerindeki eski ahşap köprü ilkbaharda açılıyor, dedi başkan.",
+    "czech": "Starý dřevěný most přes řeku se na jaře znovu otevře, řekl včera starosta.",
+    "slovak": (
+        "Ľudia sa tešia, že cez starý most opäť môžu ísť pešo, povedal včera primátor. Ďakujú."
+    ),
+    "polish": (
+        "Mieszkańcy cieszą się, że mogą iść pieszo: most nad rzeką został dziś otwarty, mówią."
+    ),
+    "hungarian": (
+        "A folyó feletti régi fahíd újra megnyílik; örülnek, hogy erről győződhettek meg, ők."
+    ),
+    "croatian": (
+        "Stari drveni most ponovno će se otvoriti u proljeće, rekao je načelnik. Građani čekaju."
+    ),
+    "romanian": (
+        "Podul de lemn se va redeschide în primăvară, a spus primarul oraşului. Mulţi aşteptau."
+    ),
+    "german": ("Die alte Holzbrücke über den Fluss öffnet im Frühjahr wieder, größer und schöner."),
+    "spanish": ("El viejo puente abrirá mañana en España, según el alcalde. ¿Qué más dirá, señor?"),
+    "portuguese": (
+        "A informação é do prefeito: são três obras não previstas, em São João, já à tarde."
+    ),
+    "italian": "Il ponte riaprirà perché la città lo vuole così; è già pronto, ma più largo.",
+    "danish": (
+        "Den gamle træbro over åen åbner igen, sagde borgmesteren i går. Øl og brød på øen."
+    ),
+    "icelandic": (
+        "Gamla brúin yfir ána verður opnuð í vor, sagði bæjarstjórinn. Það þykir fólki gott."
+    ),
+    "finnish": (
+        "Vanha puusilta joen yli avataan jälleen keväällä, sanoi pormestari. Väki iloitsee yhä."
+    ),
+    "signs": ("The café’s “old bridge” opens — 20 € a head, £5, 5 m², 3 m³, ¼ off, © Æsop, 5 µm¹."),
+    "names": ("François Müller, Señor Núñez, Ångström, João, Zoë, crème brûlée, Škoda, Þór, Øre."),
+    "western": ("Les élèves français étaient très étonnés de voir à quel point la forêt a changé."),
 }
 WRITTEN = [
     ("simplified", "gb18030"),
@@ -30,9 +72,34 @@ WRITTEN = [
     ("korean", "euc_kr"),
     ("russian", "cp1251"),
     ("russian", "koi8_r"),
+    ("russian", "iso8859_5"),
+    ("ukrainian", "cp1251"),
+    ("ukrainian", "koi8_u"),
+    ("serbian", "cp1251"),
+    ("serbian", "iso8859_5"),
+    ("greek", "cp1253"),
+    ("greek", "iso8859_7"),
+    ("hebrew", "cp1255"),
+    ("hebrew", "iso8859_8"),
+    ("arabic", "cp1256"),
+    ("arabic", "iso8859_6"),
+    ("thai", "cp874"),
+    ("turkish", "cp1254"),
+    ("turkish", "iso8859_9"),
+    *(
+        (language, charset)
+        for language in ("czech", "slovak", "polish", "hungarian", "croatian", "romanian")
+        for charset in ("cp1250", "iso8859_2")
+    ),
     ("western", "latin-1"),
-    ("western", "cp1252"),
+    *(
+        (language, "cp1252")
+        for language in ("western", "german", "spanish", "portuguese", "italian", "danish")
+    ),
+    *((language, "cp1252") for language in ("icelandic", "finnish", "signs", "names")),
 ]
+# Servers say ISO-8859-1 of pages that they know nothing about.
+DEFAULTS = [None, "iso-8859-1", "ISO8859-1", "us-ascii"]
 
 
 def page(text: str, meta: str = "") -> str:
@@ -40,10 +107,25 @@ def page(text: str, meta: str = "") -> str:
 
 
 @pytest.mark.parametrize(("language", "charset"), WRITTEN)
-def test_an_undeclared_charset_is_found(language: str, charset: str) -> None:
-    """A page that declares nothing is read as it was written."""
+@pytest.mark.parametrize("default", DEFAULTS)
+def test_an_undeclared_charset_is_found(language: str, charset: str, default: str | None) -> None:
+    """A page that declares nothing is read as it was written, whatever its server's default."""
     html = page(SAMPLES[language])
-    assert decode_html(html.encode(charset)) == html
+    assert decode_html(html.encode(charset), default) == html
+
+
+@pytest.mark.parametrize("language", SAMPLES)
+@pytest.mark.parametrize("default", DEFAULTS)
+def test_utf_8_stays_utf_8(language: str, default: str | None) -> None:
+    html = page(SAMPLES[language])
+    assert utf8_html(html.encode(), default) == html.encode()
+
+
+def test_characters_that_were_encoded_twice_are_no_words() -> None:
+    """A western page with a few of them is no Thai page."""
+    html = page("The price \xc3\x82\xc2\xa3 and \xc3\x82\xc2\xa9 the bridge, in caf\xe9s. ")
+    body = html.encode("cp1252", "replace")
+    assert decode_html(body, "iso-8859-1") == body.decode("cp1252")
 
 
 @pytest.mark.parametrize(("language", "charset"), WRITTEN)
