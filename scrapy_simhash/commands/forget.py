@@ -77,7 +77,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
             if not hosts or not hosts.isdisjoint(_names_of(host_of_key(entry.key)))
         ]
         say([f"{len(keys):,} of {count(len(index), 'page')}", *(f"  {k}" for k in keys[:_SHOWN])])
-        removed = index.remove(keys) if keys and (options.yes or _agreed(len(keys))) else 0
+        removed = index.gone(keys) if keys and (options.yes or _agreed(len(keys))) else 0
     say([f"{count(removed, 'page')} forgotten"])
     return 0 if removed else 1
 

@@ -121,7 +121,7 @@ class IndexSpec:
         recipe: identity of the recipe that makes the fingerprints and their blocks.
         bits: width of the fingerprints: 64, 128 or 256.
         distance: k, 0 <= k < bits; pages within k bits are near.
-        blocks: block values of a page, 1 to 256.
+        blocks: block values of a page, 1 to 255.
         lease: seconds that a provisional entry belongs to its crawler, more than 0.
         spider: name of the spider whose orphans this crawler adopts.
         judge: tells whether a page repeats an entry.
@@ -152,8 +152,8 @@ class IndexSpec:
             raise ValueError(f"the distance must be from 0 to {self.bits - 1}, not {self.distance}")
         if self.reach < 0:
             object.__setattr__(self, "reach", self.distance)
-        if self.blocks not in range(1, 257):
-            raise ValueError(f"a page has 1 to 256 blocks, not {self.blocks}")
+        if self.blocks not in range(1, 256):
+            raise ValueError(f"a page has 1 to 255 blocks, not {self.blocks}")
         if not self.lease > 0:
             raise ValueError(f"a lease must be longer than 0 seconds, not {self.lease}")
 
@@ -300,10 +300,12 @@ class Index(ABC):
     Attributes:
         spec: how it was opened.
         flooded: look-ups of this crawler that read only the newest entries of a bucket.
+        unjudged: near entries of this crawler's pages that were too many to be judged.
     """
 
     spec: IndexSpec
     flooded: int = 0
+    unjudged: int = 0
 
     def claim(self, arrival: Arrival) -> Claim:
         """Look for an entry that the page repeats; if there is none, the page becomes an original.
@@ -313,7 +315,7 @@ class Index(ABC):
 
         1. The page's own entry, of its key and scope at any distance, was seen in this run:
            revisit. If the entry is provisional, it is leased to this crawler from now on, and
-           carries the request given here. If the page is not the same by now, and repeats no other
+           carries the request given here. If its text is beyond reach by now, and repeats no other
            living entry, a provisional entry with its new text supersedes the own one.
         2. The own entry was seen in an earlier run, and the page is the same: original, ``SAME``.
            The entry is seen in this run, and is provisional until it is confirmed. When it is
@@ -361,7 +363,8 @@ class Index(ABC):
     def release(self, keys: Iterable[str]) -> None:
         """Take back this crawler's provisional entries of these keys.
 
-        Entries that are confirmed, unknown or leased by another crawler are left alone.
+        They are deleted, or confirmed as an earlier run has left them. Entries that are confirmed,
+        unknown or leased by another crawler are left alone.
         """
 
     @abstractmethod
@@ -372,9 +375,11 @@ class Index(ABC):
     def orphans(self) -> list[Orphan]:
         """Adopt expired entries of this crawler's spider; the caller crawls their pages again.
 
-        Each is leased anew to the caller. A second adoption comes only after the lease of the first
-        has run out. After ``MAX_ADOPTIONS`` the entry is deleted with a warning, and at once if it
-        has no request. At most ``MAX_ORPHANS`` are looked at; the next call may find more.
+        Those that this crawler itself has in progress are none, whatever its clock says. Each is
+        leased anew to the caller. A second adoption comes only after the lease of the first has run
+        out. After ``MAX_ADOPTIONS`` the entry is taken back, as :meth:`release` does, with a
+        warning, and at once if it has no request. At most ``MAX_ORPHANS`` are looked at; the next
+        call may find more.
         """
 
     @abstractmethod
@@ -383,6 +388,7 @@ class Index(ABC):
 
     # Runs.
 
+    @abstractmethod
     def begin_run(self, resumed: int | None = None) -> Run:
         """Take part in a run of this crawler's spider; every later claim belongs to it.
 
@@ -390,15 +396,14 @@ class Index(ABC):
         last run of the spider, if it is unfinished and a crawler of it lives, which is to say has
         renewed a lease, or begun, within a lease's time; else a new run.
         """
-        raise StoreError("this store knows no runs yet")
 
+    @abstractmethod
     def end_run(self, *, finished: bool) -> None:
         """Leave the run. It ends with its last living crawler, whose word counts."""
-        raise StoreError("this store knows no runs yet")
 
+    @abstractmethod
     def runs(self) -> list[Run]:
         """Return the runs, the oldest first; those without entries go, see :meth:`expire`."""
-        raise StoreError("this store knows no runs yet")
 
     def missing(self, run: int) -> Iterator[Entry]:
         """Yield the entries of a spider's earlier runs whose pages were not seen in a run or since.
@@ -423,39 +428,35 @@ class Index(ABC):
         kept = [run.number for run in own if run.finished][-keep:] if keep > 0 else []
         return [run for run in own if kept and run.number < kept[0] and len(kept) == keep]
 
+    @abstractmethod
     def expire(self, keep: int, most: int) -> int:
         """Delete entries of this spider's runs before its last ``keep`` finished ones, keep > 0.
 
         At most ``most`` entries go, and a bounded part of the log is looked at; the next call goes
         on behind it. A run without entries is forgotten. Return how many entries were deleted.
         """
-        raise StoreError("this store knows no runs yet")
 
     # By keys.
 
+    @abstractmethod
     def entries_of(self, keys: Iterable[str]) -> list[Entry]:
         """Return the entries of these keys, in any scope, in the order of the log.
 
         It reads no more than that. Fingerprints may lack their block values.
         """
-        raise StoreError("this store knows no runs yet")
-
-    def gone(self, keys: Iterable[str]) -> int:
-        """Delete the entries of these keys, in any scope, whoever has them; return how many."""
-        raise StoreError("this store knows no runs yet")
-
-    # Acts of an operator.
 
     @abstractmethod
-    def remove(self, keys: Iterable[str]) -> int:
-        """Remove every entry of these keys, which :meth:`gone` will do; return how many."""
+    def gone(self, keys: Iterable[str]) -> int:
+        """Delete the entries of these keys, in any scope, whoever has them; return how many."""
+
+    # Acts of an operator.
 
     @abstractmethod
     def put(self, entries: Iterable[Entry]) -> int:
         """Append entries of another index, confirmed, whatever is near; return how many are new.
 
         Key, fingerprint, blocks, scope and facts are kept as they are, the time in whole seconds.
-        They belong to no run. An entry that the index has already changes nothing.
+        They belong to no run. An entry whose key has a confirmed one in its scope changes nothing.
         """
 
     @abstractmethod

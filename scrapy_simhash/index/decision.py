@@ -1,17 +1,27 @@
 """How claims are answered, given what is near, and what the log says of it."""
 
-import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.contract import Arrival, Claim, IndexSpec, Match, Outcome
+from scrapy_simhash.index.contract import (
+    Arrival,
+    Change,
+    Claim,
+    IndexSpec,
+    Match,
+    Outcome,
+    Run,
+)
 from scrapy_simhash.index.log import Log, Record
-from scrapy_simhash.index.neighbours import Near, distances, unpacked
+from scrapy_simhash.index.neighbours import Near
+from scrapy_simhash.index.pages import Pages
 from scrapy_simhash.rule.ruling import Judge, Page, Ruling
 
 OWN = Ruling(True, "key")
-NEAR_NOTHING = Claim(Outcome.ORIGINAL)
+NEAR_NOTHING = Claim(Outcome.ORIGINAL, change=Change.NEW)
+# Near entries of a page that are judged at most, the nearest ones.
+RULINGS = 64
 
 
 def ruling(judge: Judge, page: Arrival, near: Match) -> Ruling:
@@ -21,50 +31,49 @@ def ruling(judge: Judge, page: Arrival, near: Match) -> Ruling:
     return judge(Page(page.key, page.facts), Page(near.key, near.facts), near.distance)
 
 
-def in_scope(content: bytes, scope: str) -> bytes:
-    """Return the bytes of a fingerprint and of its blocks with the bits flipped that a scope flips.
+class Era(NamedTuple):
+    """The run to which claims belong, 0 for none, and the earlier runs of its spider."""
 
-    So pages of different scopes are neither near nor share a bucket. Done twice, it is undone.
-    """
-    if not scope:
-        return content
-    mask = hashlib.shake_128(scope.encode()).digest(len(content))
-    flipped = int.from_bytes(content, "big") ^ int.from_bytes(mask, "big")
-    return flipped.to_bytes(len(content), "big")
+    run: int = 0
+    earlier: frozenset[int] = frozenset()
+
+    @classmethod
+    def of(cls, run: Run, runs: Iterable[Run]) -> "Era":
+        """Return the era of a run, given all runs."""
+        earlier = (r.number for r in runs if r.spider == run.spider and r.number < run.number)
+        return cls(run.number, frozenset(earlier))
+
+    def has_seen(self, match: Match) -> bool:
+        """Return whether the page of an entry was seen in this run."""
+        return self.run in (0, match.run)
 
 
-def read_fingerprint(content: bytes, scope: str, bits: int) -> Fingerprint:
-    """Return the fingerprint of a page, given its bytes, and those of its blocks, in its scope."""
-    content, size = in_scope(content, scope), bits // 8
-    return Fingerprint(int.from_bytes(content[:size], "big"), bits, content[size:])
-
-
-class Pages:
-    """The pages of one call, as an index compares them.
+class Found(NamedTuple):
+    """An entry that is near a page, or has one of its keys.
 
     Attributes:
-        contents: their fingerprints and blocks, in their scopes, as bytes.
-        words: their fingerprints, shape (n, bits / 64).
-        blocks: their block values, shape (n, blocks).
+        expired: its lease has run out.
+        delivered: it is confirmed, or was before this or another run has seen it again.
     """
 
-    def __init__(self, arrivals: Sequence[Arrival], spec: IndexSpec) -> None:
-        self.arrivals = arrivals
-        self.contents = [
-            in_scope(page.fingerprint.to_bytes() + page.fingerprint.blocks, page.scope)
-            for page in arrivals
-        ]
-        self.words, self.blocks = unpacked(b"".join(self.contents), spec.bits, spec.blocks)
+    match: Match
+    expired: bool = False
+    delivered: bool = True
 
-    def twins(self, distance: int) -> list[Near]:
-        """Return for each page (distance, index) of the earlier ones near it."""
-        twins: list[Near] = [[] for _ in self.arrivals]
-        between = distances(self.words[:, None], self.words).ravel()
-        for at in (between <= distance).nonzero()[0].tolist():
-            i, j = divmod(at, len(twins))
-            if j < i:
-                twins[i].append((int(between[at]), j))
-        return twins
+
+class Step(NamedTuple):
+    """What a claim does.
+
+    Attributes:
+        admits: the page becomes an entry.
+        replaces: entries that are deleted.
+        keeps: the own entry, which is seen in this run and leased to this crawler.
+    """
+
+    claim: Claim
+    admits: bool = False
+    replaces: tuple[Found, ...] = ()
+    keeps: Found | None = None
 
 
 @dataclass(slots=True)
@@ -72,41 +81,87 @@ class Claimant:
     """A page on its way to its answer.
 
     Attributes:
-        others: living entries that were judged to be other pages.
-        spared: all entries that were judged to be other pages.
-        expired: entries that were judged to be copies and had expired.
+        unjudged: near entries that were too many to be judged.
+        rulings: what was judged so far, by the position of the entry.
     """
 
     arrival: Arrival
-    others: list[Match] = field(default_factory=list)
-    spared: set[int] = field(default_factory=set)
-    expired: set[int] = field(default_factory=set)
+    spec: IndexSpec
+    era: Era
+    unjudged: int = 0
+    rulings: dict[int, Ruling] = field(default_factory=dict)
 
-    def hear(self, near: Iterable[tuple[Match, bool]], judge: Judge) -> Claim:
-        """Judge entries near the page, nearest first, each with whether it has expired.
+    def decide(self, found: Iterable[Found]) -> Step:
+        """Return what the claim does, given all that is near the page or has one of its keys."""
+        page, era = self.arrival, self.era
+        found = sorted(found, key=lambda one: nearest(one.match))
+        owns = [one for one in found if one.match.key == page.key]
+        own = max(owns, key=lambda one: one.match.entry, default=None)
+        if own and self._is_as_before(own):
+            return self._keep(own)
+        copies, others = self._judged(one for one in found if one not in owns)
+        living = [one for one in copies if not (one.expired or self._is_old(one))]
+        matches = tuple(one.match for one in living)
+        near = tuple(m.match for m in others if not m.expired)
+        lost = [one for one in copies if one not in living and not one.delivered]
+        if own and era.has_seen(own.match):
+            claim = Claim(Outcome.REVISIT, (_as_own(own), *matches), near)
+            if living:
+                return Step(claim, keeps=own if own.match.provisional else None)
+            return Step(claim, admits=True, replaces=(*owns, *lost))
+        if living:
+            return Step(Claim(Outcome.DUPLICATE, matches, near), replaces=tuple(owns))
+        change, before = Change.NEW, None
+        named = [one for one in found if one.match.key in page.aliases and self._is_old(one)]
+        moved = named[:1] or [one for one in copies if one.delivered][:1]
+        if own:
+            moved = []
+            if own.delivered:
+                change, before = Change.CHANGED, own.match
+        elif moved and moved[0].delivered:
+            change, before = Change.MOVED, moved[0].match
+        claim = Claim(Outcome.ORIGINAL, (), near, change, before)
+        replaces = {one.match.entry: one for one in (*owns, *lost, *moved)}
+        return Step(claim, admits=True, replaces=tuple(replaces.values()))
 
-        Return the answer, with all that was heard; it is that of an original if no copy is near.
-        """
-        copies, outcome = [], Outcome.DUPLICATE
-        for found, is_expired in near:
-            judged = ruling(judge, self.arrival, found)
-            match = found._replace(reason=judged.reason)
-            if judged is OWN:
-                outcome = Outcome.REVISIT
-            if not judged.is_copy:
-                self.spared.add(match.entry)
-                if not is_expired:
-                    self.others.append(match)
-            elif judged is OWN or not is_expired:
-                copies.append(match)
-            else:
-                self.expired.add(match.entry)
-        others = tuple(sorted(self.others, key=nearest))
-        return Claim(outcome if copies else Outcome.ORIGINAL, tuple(copies), others)
+    def _is_as_before(self, own: Found) -> bool:
+        if self.era.has_seen(own.match):
+            return own.match.distance <= self.spec.reach
+        return self.spec.same(self.arrival.facts, own.match.facts, own.match.distance)
 
-    def own(self, claim: Claim) -> list[int]:
-        """Return the provisional entries of the page's key in its answer."""
-        return [m.entry for m in claim.matches if m.provisional and m.key == self.arrival.key]
+    def _keep(self, own: Found) -> Step:
+        if self.era.has_seen(own.match):
+            claim = Claim(Outcome.REVISIT, (_as_own(own),))
+            return Step(claim, keeps=own if own.match.provisional else None)
+        if own.delivered:
+            claim = Claim(Outcome.ORIGINAL, change=Change.SAME, before=own.match)
+        else:  # nobody has got the page
+            claim = NEAR_NOTHING
+        return Step(claim, keeps=own)
+
+    def _is_old(self, one: Found) -> bool:
+        return one.match.run in self.era.earlier
+
+    def _judged(self, near: Iterable[Found]) -> tuple[list[Found], list[Found]]:
+        """Return copies, and other pages, of the entries within reach, with the reasons."""
+        copies, others = list[Found](), list[Found]()
+        for one in near:
+            if one.match.distance > self.spec.reach:
+                continue
+            at = one.match.entry
+            if at not in self.rulings:
+                if len(self.rulings) >= RULINGS:
+                    self.unjudged += 1
+                    continue
+                self.rulings[at] = ruling(self.spec.judge, self.arrival, one.match)
+            judged = self.rulings[at]
+            one = one._replace(match=one.match._replace(reason=judged.reason))
+            (copies if judged.is_copy else others).append(one)
+        return copies, others
+
+
+def _as_own(own: Found) -> Match:
+    return own.match._replace(reason=OWN.reason)
 
 
 def nearest(match: Match) -> tuple[int, int]:
@@ -119,63 +174,86 @@ class Decision:
     """The answers to the claims of one call, one after the other, and the changes they make.
 
     Attributes:
-        near: for each page, the entries near it.
+        near: for each page, the entries near it or of one of its keys.
         records: these entries; deleted ones are missing.
         new: the entries of pages that become originals, by the page's index.
         leased: entries whose leases begin now, the new ones among them, by position.
-        deleted: positions of expired copies, whose place a page takes.
+        seen: positions of entries of other runs, which are seen in this run now.
+        deleted: positions of entries whose place a page takes.
+        unjudged: near entries that were too many to be judged.
     """
 
     pages: Pages
     spec: IndexSpec
     log: Log
+    era: Era
     now: float
     near: list[Near]
     records: dict[int, Record]
     new: dict[int, Record]
     leased: dict[int, Record] = field(default_factory=dict)
+    seen: set[int] = field(default_factory=set)
     deleted: set[int] = field(default_factory=set)
+    unjudged: int = 0
     claims: list[Claim] = field(init=False)
     _twins: list[Near] = field(init=False)
-    _last: int = field(init=False)
+    _next: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self._twins, self._last = self.pages.twins(self.spec.reach), self.log.last()
+        self._twins, self._next = self.pages.twins(self.spec.reach), self.log.last() + 1
         self.claims = [self._answer(*page) for page in enumerate(self.pages.arrivals)]
 
     def _answer(self, index: int, page: Arrival) -> Claim:
         if not self.near[index] and not self._twins[index]:  # as of nearly all pages
             self._admit(index, page)
             return NEAR_NOTHING
-        claimant = Claimant(page)
-        claim = claimant.hear(self._found(index), self.spec.judge)
-        if claim.outcome is Outcome.ORIGINAL:
-            self.deleted |= claimant.expired
-            for position in claimant.expired:
-                del self.records[position]
+        claimant = Claimant(page, self.spec, self.era)
+        step = claimant.decide(self._found(index, page))
+        self.unjudged += claimant.unjudged
+        for one in step.replaces:
+            self._delete(one.match.entry)
+        if step.admits:
             self._admit(index, page)
-        for position in claimant.own(claim):
-            own = self.records[position]
-            self._lease(page, own[:5], own.adoptions)
-        return claim
+        if step.keeps:
+            self._keep(page, self.records[step.keeps.match.entry])
+        return step.claim
 
     def _admit(self, index: int, page: Arrival) -> None:
-        position = self._last + len(self.new) + 1
         # Whole seconds take half the room in a file.
-        entry = (position, page.key, page.scope, page.facts, float(int(self.now)))
-        self.new[index] = self._lease(page, entry)
+        entry = (self._next, page.key, page.scope, page.facts, float(int(self.now)), self.era.run)
+        self.new[index] = self._lease(page, Record(*entry))
+        self._next += 1
 
-    def _lease(
-        self, page: Arrival, entry: tuple[int, str, str, bytes, float], adoptions: int = 0
-    ) -> Record:
+    def _keep(self, page: Arrival, own: Record) -> None:
+        """Lease the own entry; one of another run remembers that run, if it was confirmed there."""
+        back = own.run if own.owner is None else own.back
+        if own.run != self.era.run and self.era.run:
+            self.seen.add(own.position)
+            own = own._replace(run=self.era.run)
+        self._lease(page, own._replace(back=back))
+
+    def _lease(self, page: Arrival, entry: Record) -> Record:
         expires = self.now + self.spec.lease
-        leased = Record(*entry, self.log.crawler, expires, adoptions, page.request)
+        leased = entry._replace(owner=self.log.crawler, expires=expires, request=page.request)
         self.leased[leased.position] = self.records[leased.position] = leased
         return leased
 
-    def _found(self, index: int) -> Iterator[tuple[Match, bool]]:
-        """Yield what is near a page, nearest first, then oldest, and whether it has expired."""
-        new = [(d, self.new[twin].position) for d, twin in self._twins[index] if twin in self.new]
-        for distance, position in sorted(self.near[index] + new):
-            if record := self.records.get(position):
-                yield record.match(distance), self.log.is_expired(record, self.now)
+    def _delete(self, position: int) -> None:
+        self.records.pop(position)
+        self.leased.pop(position, None)
+        self.seen.discard(position)
+        self.deleted.add(position)
+        for index in [n for n, record in self.new.items() if record.position == position]:
+            del self.new[index]
+
+    def _found(self, index: int, page: Arrival) -> Iterator[Found]:
+        """Yield what is near a page, or has one of its keys in its scope."""
+        twins = [(d, self.new[twin].position) for d, twin in self._twins[index] if twin in self.new]
+        for distance, position in (*self.near[index], *twins):
+            record = self.records.get(position)
+            if record is None:
+                continue
+            is_named = record.scope == page.scope and record.key in (page.key, *page.aliases)
+            if is_named or distance <= self.spec.reach:
+                is_expired = self.log.is_expired(record, self.now)
+                yield Found(record.match(distance), is_expired, record.delivered)

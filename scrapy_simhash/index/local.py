@@ -21,16 +21,21 @@ from scrapy_simhash.index.contract import (
     IndexSpec,
     Match,
     Orphan,
+    Run,
     StoreMissing,
     Unsettled,
     warn_of,
 )
-from scrapy_simhash.index.decision import Decision, Pages, read_fingerprint
-from scrapy_simhash.index.log import Log, Record
+from scrapy_simhash.index.decision import Decision, Era
+from scrapy_simhash.index.log import Log, Record, Row
 from scrapy_simhash.index.neighbours import Near, Neighbours, unpacked
+from scrapy_simhash.index.pages import KEY_BYTES, Pages, read_fingerprint
 from scrapy_simhash.index.registry import file_of
+from scrapy_simhash.index.runs import Runs
 from scrapy_simhash.index.sqlite_file import SqliteFile, open_file, spec_of
 
+# Entries that one call looks at, to see whether they expire.
+_LOOKED_AT = 1 << 13
 # Rows of the log that are followed at a time, and entries that are read at a time.
 _ROWS = 1 << 16
 _ENTRIES = 1 << 12
@@ -61,12 +66,16 @@ class LocalIndex(Index):
     def __init__(self, file: SqliteFile, spec: IndexSpec) -> None:
         self.spec = spec
         self._log = Log(file, spec)
-        self._neighbours = Neighbours(spec.bits, spec.blocks, spec.reach)
+        self._runs = Runs(file, self._log.crawler, spec.lease)
+        self._era = Era()
+        self._neighbours = Neighbours(spec.bits, spec.blocks + 1, spec.reach)
         self._lock = threading.RLock()
         # The last position that is in RAM.
         self._seen = 0
         # The positions of the entries that this crawler has in progress.
         self._open: dict[str, set[int]] = {}
+        # Up to which position it was looked whether entries expire.
+        self._expired = 0
 
     # Claims.
 
@@ -80,10 +89,13 @@ class LocalIndex(Index):
         pages, log = Pages(arrivals, self.spec), self._log
         with self._lock:
             with self._admission(pages) as new:
-                decision = Decision(pages, self.spec, log, now, *self._look(pages), new)
+                near, records = self._look(pages)
+                decision = Decision(pages, self.spec, log, self._era, now, near, records, new)
                 log.delete(decision.deleted)
+                log.see(decision.seen, self._era.run)
                 log.lease(decision.leased.values())
             self._hold(decision.leased.values())
+            self.unjudged += decision.unjudged
         return decision.claims
 
     def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:
@@ -92,7 +104,8 @@ class LocalIndex(Index):
         with self._lock:
             self._follow()
             (near,), records = self._look(Pages(sought, self.spec))
-        return [records[at].match(distance) for distance, at in near if at in records]
+        near = [(d, at) for d, at in near if d <= self.spec.reach and at in records]
+        return [records[at].match(distance) for distance, at in near]
 
     # The log in RAM.
 
@@ -100,7 +113,7 @@ class LocalIndex(Index):
         """Take what the log holds since the last look into RAM."""
         while rows := self._log.rows(self._seen, _ROWS):
             positions, contents = zip(*rows, strict=True)
-            own = unpacked(b"".join(contents), self.spec.bits, self.spec.blocks)
+            own = unpacked(b"".join(contents), self.spec.bits, self.spec.blocks + 1)
             self._neighbours.add(positions, *own)
             self._seen = positions[-1]
 
@@ -115,12 +128,12 @@ class LocalIndex(Index):
             self._log.append((record, pages.contents[index]) for index, record in new.items())
         if new:
             positions = [record.position for record in new.values()]
-            self._neighbours.add(positions, pages.words[[*new]], pages.blocks[[*new]])
+            self._neighbours.add(positions, pages.words[[*new]], pages.values[[*new]])
             self._seen = positions[-1]
 
     def _look(self, pages: Pages) -> tuple[list[Near], dict[int, Record]]:
-        """Return what is near each page, and the entries; deleted ones are missing."""
-        near = self._neighbours.find(pages.words, pages.blocks)
+        """Return what may be near each page, and the entries; deleted ones are missing."""
+        near = pages.near(self._neighbours.find(*pages.sought))
         self.flooded = self._neighbours.flooded
         wanted = {position for some in near for _, position in some}
         records = self._log.records(wanted)
@@ -148,6 +161,7 @@ class LocalIndex(Index):
         expires = self.spec.clock() + self.spec.lease
         with self._lock, self._log.transaction():
             self._log.renew(self._positions(keys), expires)
+            self._runs.renew(expires - self.spec.lease)
 
     def _positions(self, keys: Iterable[str]) -> list[int]:
         return [position for key in keys for position in self._open.get(key, ())]
@@ -169,7 +183,7 @@ class LocalIndex(Index):
                         continue
                     adopted.append(record._replace(owner=owner, expires=expires, adoptions=times))
                 self._log.lease(adopted)
-                self._log.delete([record.position for record in given_up])
+                self._log.take_back([record.position for record in given_up])
             self._hold(adopted)
         for record in given_up:
             if record.request is not None:
@@ -194,33 +208,21 @@ class LocalIndex(Index):
             self.spec.check(arrivals)
             pages = Pages(arrivals, self.spec)
             with self._lock, self._admission(pages) as new:
-                (near, records), last = self._look(pages), self._log.last()
-                known = {
-                    (records[at].key, pages.words[index].tobytes())
-                    for index, found in enumerate(near)
-                    for distance, at in found
-                    if distance == 0 and at in records and records[at].owner is None
-                }
-                for index, (e, words) in enumerate(zip(some, pages.words, strict=True)):
-                    if (page := (e.key, words.tobytes())) not in known:
-                        known.add(page)
+                (_, records), last = self._look(pages), self._log.last()
+                known = {(r.key, r.scope) for r in records.values() if r.delivered}
+                for index, e in enumerate(some):
+                    if (e.key, e.scope) not in known:
+                        known.add((e.key, e.scope))
                         position, when = last + len(new) + 1, float(int(e.time))
                         new[index] = Record(position, e.key, e.scope, e.facts, when)
             count += len(new)
         return count
 
-    def remove(self, keys: Iterable[str]) -> int:
-        wanted = set(keys)
-        with self._lock, self._log.transaction():
-            positions = self._log.positions(wanted)
-            self._log.delete(positions)
-        return len(positions)
-
     def clear(self) -> None:
         with self._lock:
             with self._log.transaction():
                 self._log.clear()
-            self._neighbours = Neighbours(self.spec.bits, self.spec.blocks, self.spec.reach)
+            self._neighbours = Neighbours(self.spec.bits, self.spec.blocks + 1, self.spec.reach)
             self._open.clear()
 
     def census(self) -> Census:
@@ -231,22 +233,81 @@ class LocalIndex(Index):
         with self._lock:
             return len(self._log)
 
+    # Runs.
+
+    def begin_run(self, resumed: int | None = None) -> Run:
+        with self._lock, self._log.transaction():
+            run = self._runs.begin(self.spec.spider, resumed, self.spec.clock())
+            self._era = Era.of(run, self._runs.all())
+        return run
+
+    def end_run(self, *, finished: bool) -> None:
+        with self._lock, self._log.transaction():
+            self._runs.end(self._era.run, self.spec.clock(), finished=finished)
+
+    def runs(self) -> list[Run]:
+        with self._lock:
+            return self._runs.all()
+
+    def expire(self, keep: int, most: int) -> int:
+        old = {run.number for run in self.old_runs(keep)}
+        if not old:
+            return 0
+        with self._lock, self._log.transaction():
+            looked_at = self._log.seen_in(self._expired, _LOOKED_AT)
+            some = [at for at, run in looked_at if run in old][:most]
+            self._log.delete(some)
+            self._runs.forget(old)
+            is_end = len(looked_at) < _LOOKED_AT and len(some) < most
+            self._expired = 0 if is_end else some[-1] if len(some) == most else looked_at[-1][0]
+        return len(some)
+
+    # By keys.
+
+    def entries_of(self, keys: Iterable[str]) -> list[Entry]:
+        with self._lock:
+            rows = [row for at in self._of_keys(keys) for row in self._log.rows(at - 1, 1)]
+            return [*self._entries(rows)]
+
+    def gone(self, keys: Iterable[str]) -> int:
+        with self._lock, self._log.transaction():
+            positions = self._of_keys(keys)
+            self._log.delete(positions)
+        return len(positions)
+
+    def _of_keys(self, keys: Iterable[str]) -> list[int]:
+        """Return the positions of the entries of some keys, in any scope."""
+        wanted, found = [*dict.fromkeys(keys)], set[int]()
+        nothing = Fingerprint(0, self.spec.bits, bytes(4 * self.spec.blocks))
+        self._follow()
+        for start in range(0, len(wanted), _PAGES):
+            some = wanted[start : start + _PAGES]
+            _, records = self._look(Pages([Arrival(key, nothing) for key in some], self.spec))
+            found |= {at for at, record in records.items() if record.key in some}
+        return sorted(found)
+
     def __iter__(self) -> Iterator[Entry]:
         after = 0
         while True:
             with self._lock:
                 rows = self._log.rows(after, _ENTRIES)
-                positions = [row[0] for row in rows]
-                # The rows of an index in RAM are empty.
-                rows = rows if self._log.has_fingerprints else self._neighbours.at(positions)
-                records = self._log.records(positions)
+                entries = self._entries(rows)
             if not rows:
                 return
-            for after, content in rows:
-                if record := records.get(after):
-                    _, key, scope, facts, time_, owner, *_ = record
-                    own = read_fingerprint(content, scope, self.spec.bits)
-                    yield Entry(key, own, scope, facts, time_, owner is not None)
+            after = rows[-1][0]
+            yield from entries
+
+    def _entries(self, rows: Sequence[Row]) -> list[Entry]:
+        positions = [row[0] for row in rows]
+        # The rows of an index in RAM are empty.
+        rows = rows if self._log.has_fingerprints else self._neighbours.at(positions)
+        records, entries = self._log.records(positions), []
+        for position, content in rows:
+            if record := records.get(position):
+                _, key, scope, facts, time, run, owner, *_ = record
+                own = read_fingerprint(content[:-KEY_BYTES], scope, self.spec.bits)
+                entries.append(Entry(key, own, scope, facts, time, owner is not None, run))
+        return entries
 
     def close(self) -> None:
         with self._lock:

@@ -9,8 +9,8 @@ from scrapy_simhash.index.liveness import is_dead, leave, names_of, new_crawler
 from scrapy_simhash.index.sqlite_file import SqliteFile
 
 _ENTRIES = (
-    "SELECT position, key, scope, facts, time, owner, ifnull(expires, 0.0), ifnull(adoptions, 0), "
-    "request FROM entries LEFT JOIN leases USING (position) WHERE "
+    "SELECT position, key, scope, facts, time, run, owner, ifnull(expires, 0.0), "
+    "ifnull(adoptions, 0), request, back FROM entries LEFT JOIN leases USING (position) WHERE "
 )
 
 
@@ -20,9 +20,11 @@ class Record(NamedTuple):
     Attributes:
         position: its place in the log, from 1 on.
         time: when it was admitted, in whole seconds since the Unix epoch.
+        run: in which its page was last seen.
         owner: name of the crawler that has it in progress; None once it is confirmed.
         expires: when its lease runs out, in seconds since the Unix epoch.
         adoptions: how often a crawler has adopted it.
+        back: of an entry in progress that was confirmed already, the run that it was seen in then.
     """
 
     position: int
@@ -30,20 +32,34 @@ class Record(NamedTuple):
     scope: str
     facts: bytes
     time: float
+    run: int = 0
     owner: str | None = None
     expires: float = 0.0
     adoptions: int = 0
     request: str | None = None
+    back: int | None = None
+
+    @property
+    def delivered(self) -> bool:
+        """True if it is, or once was, confirmed."""
+        return self.owner is None or self.back is not None
 
     def match(self, distance: int) -> Match:
         """Return it as the answer to a query names it."""
         provisional = self.owner is not None
-        return Match(self.position, self.key, distance, self.time, provisional, facts=self.facts)
+        return Match(
+            self.position, self.key, distance, self.time, provisional, "", self.facts, self.run
+        )
 
 
 _TEXT_OR_NONE = (str, type(None))
-_TYPES: Any = (int, str, str, bytes, float, _TEXT_OR_NONE, float, int, _TEXT_OR_NONE)
-# Position, and the bytes of the fingerprint and of the block values within the scope.
+_NUMBER_OR_NONE = (int, type(None))
+_TYPES: Any = (
+    *(int, str, str, bytes, float, int),
+    *(_TEXT_OR_NONE, float, int, _TEXT_OR_NONE, _NUMBER_OR_NONE),
+)
+# Position, and the bytes of the fingerprint and of the block values within the scope, and of the
+# key's value.
 Row = tuple[int, bytes]
 
 
@@ -90,7 +106,7 @@ class Log:
             "ORDER BY position LIMIT ?",
             (after, limit),
         )
-        size = self._spec.bits // 8 + 4 * self._spec.blocks if self.has_fingerprints else 0
+        size = self._spec.bits // 8 + 4 * (self._spec.blocks + 1) if self.has_fingerprints else 0
         for position, own in rows:
             if not (position < 1 << 32 and type(own) is bytes and len(own) == size):
                 raise StoreDamaged(
@@ -98,6 +114,11 @@ class Log:
                     f"{self._spec.bits} bits and {self._spec.blocks} block values"
                 )
         return rows
+
+    def seen_in(self, after: int, limit: int) -> list[tuple[int, int]]:
+        """Return position and run of entries after a position, in order."""
+        sql = "SELECT position, run FROM entries WHERE position > ? ORDER BY position LIMIT ?"
+        return self._file.run(sql, (after, limit))
 
     def last(self) -> int:
         """Return the last position that was ever used, 0 if none."""
@@ -122,34 +143,28 @@ class Log:
         end = None if self.has_fingerprints else 0
         rows = [
             # As bytes a value would take SQLite's module longer than all others together.
-            (position, key, scope, bytearray(facts), time, bytearray(own[:end]))
-            for (position, key, scope, facts, time, *_), own in entries
+            (position, key, scope, bytearray(facts), time, run, bytearray(own[:end]))
+            for (position, key, scope, facts, time, run, *_), own in entries
         ]
         if rows:
-            self._file.run_many("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", rows)
+            self._file.run_many("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
             self._file.run("UPDATE header SET last = ?", (rows[-1][0],))
 
     def delete(self, positions: Collection[int]) -> None:
         self._run_for("DELETE FROM entries WHERE position IN", positions)
         self.settle(positions)
 
-    def positions(self, keys: Collection[str]) -> list[int]:
-        # In hexadecimal, because what follows a NUL is lost in SQLite's JSON.
-        some = [key.encode("utf-8", "surrogatepass").hex().upper() for key in keys]
-        sql = "SELECT position FROM entries WHERE hex(key) IN"
-        return [at for (at,) in self._run_for(sql, some)]
-
     def clear(self) -> None:
-        self._file.run("DELETE FROM entries")
-        self._file.run("DELETE FROM leases")
+        for table in ("entries", "leases", "runs", "crawlers"):
+            self._file.run(f"DELETE FROM {table}")  # noqa: S608
 
     # Leases.
 
     def lease(self, records: Iterable[Record]) -> None:
         """Write the leases of provisional entries."""
         self._file.run_many(
-            "INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?)",
-            [(record.position, *record[5:]) for record in records],
+            "INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?, ?)",
+            [(record.position, *record[6:]) for record in records],
         )
 
     def settle(self, positions: Collection[int]) -> None:
@@ -162,9 +177,25 @@ class Log:
         self._run_for(sql, positions, expires, self.crawler)
 
     def release(self, positions: Collection[int]) -> None:
-        """Delete this crawler's own entries."""
+        """Take back this crawler's own entries."""
         sql = "SELECT position FROM leases WHERE owner = ? AND position IN"
-        self.delete([at for (at,) in self._run_for(sql, positions, self.crawler)])
+        self.take_back([at for (at,) in self._run_for(sql, positions, self.crawler)])
+
+    def take_back(self, positions: Collection[int]) -> None:
+        """Delete entries in progress; those that were confirmed before are as they were then."""
+        confirmed = "SELECT position FROM leases WHERE back IS NOT NULL AND position IN"
+        before = {at for (at,) in self._run_for(confirmed, positions)}
+        self._run_for(
+            "UPDATE entries SET run = (SELECT back FROM leases WHERE position = entries.position) "
+            "WHERE position IN",
+            before,
+        )
+        self.settle(before)
+        self.delete(set(positions) - before)
+
+    def see(self, positions: Collection[int], run: int) -> None:
+        """Let entries be seen in a run."""
+        self._run_for("UPDATE entries SET run = ? WHERE position IN", positions, run)
 
     def is_expired(self, record: Record, now: float) -> bool:
         """Return whether an entry's lease has run out, or its crawler is known to be dead."""
@@ -174,10 +205,10 @@ class Log:
         return record.expires <= now or (record.adoptions == 0 and is_dead(record.owner))
 
     def expired(self, now: float, limit: int) -> list[Record]:
-        """Return some of the expired entries of this crawler's spider."""
+        """Return some of the expired entries of the other crawlers of this crawler's spider."""
         found: list[Record] = []
         for (owner,) in self._file.run("SELECT DISTINCT owner FROM leases"):
-            if str(owner).startswith(names_of(self._spec.spider)):
+            if owner != self.crawler and str(owner).startswith(names_of(self._spec.spider)):
                 sql = f"{_ENTRIES} owner = ? AND (expires <= ? OR adoptions < ?) LIMIT ?"
                 rows = self._file.run(sql, (owner, now, is_dead(owner), limit - len(found)))
                 found += map(self._record, rows)

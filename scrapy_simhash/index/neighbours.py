@@ -40,19 +40,24 @@ _LOW = np.uint64((1 << 32) - 1)
 class Neighbours:
     """Finds the entries that are within a distance of a fingerprint and share a block with it.
 
-    It is not thread-safe. An entry takes ``bits / 8`` + 9 bytes and, for each block, 6 to 9.
+    The last of the values of an entry is that of its key: entries that share it are found at any
+    distance. It is not thread-safe. An entry takes ``bits / 8`` + 9 bytes and, for each value, 6
+    to 9.
+
+    Args:
+        columns: values of an entry, one more than its blocks.
 
     Attributes:
         flooded: look-ups that read only the newest entries of a bucket, see ``BUCKET_LIMIT``.
     """
 
-    def __init__(self, bits: int, blocks: int, distance: int) -> None:
-        self._blocks = blocks
+    def __init__(self, bits: int, columns: int, distance: int) -> None:
+        self._columns = columns
         self._distance = distance
         self._words = np.empty((TAIL, bits // 64), np.uint64)
         self._positions = np.empty(TAIL, np.uint32)
         self._living = np.empty(TAIL, np.bool_)
-        self._tail = np.empty((TAIL, blocks), np.uint32)
+        self._tail = np.empty((TAIL, columns), np.uint32)
         self._runs: list[_Run] = []
         self._count = 0
         self.flooded = 0
@@ -61,13 +66,13 @@ class Neighbours:
     def _in_runs(self) -> int:
         return self._runs[-1].end if self._runs else 0
 
-    def add(self, positions: Sequence[int], words: Uint64s, blocks: Uint32s) -> None:
+    def add(self, positions: Sequence[int], words: Uint64s, values: Uint32s) -> None:
         """Add entries; positions must increase.
 
         Args:
             positions: where they stand in the log, less than 2**32.
             words: shape (n, bits / 64).
-            blocks: shape (n, blocks).
+            values: shape (n, columns).
         """
         first, end = self._count, self._count + len(positions)
         if end > len(self._positions):
@@ -78,29 +83,35 @@ class Neighbours:
         self._count = end
         at = first - self._in_runs
         if at + len(positions) < TAIL:
-            self._tail[at : at + len(positions)] = blocks
+            self._tail[at : at + len(positions)] = values
         else:
-            self._append_run(np.concatenate((self._tail[:at], blocks)))
+            self._append_run(np.concatenate((self._tail[:at], values)))
 
-    def find(self, words: Uint64s, blocks: Uint32s) -> list[Near]:
+    def find(self, words: Uint64s, values: Uint32s) -> list[Near]:
         """Return, for each of some fingerprints, the entries near it; shapes as for :meth:`add`.
 
         The nearest ones come first, then the oldest.
         """
         tail = self._words[self._in_runs : self._count]
-        close = (distances(words[:, None], tail) <= self._distance).ravel()
+        keys = self._tail[: len(tail), -1]
+        close = distances(words[:, None], tail) <= self._distance
+        close |= values[:, -1:] == keys
+        close = close.ravel()
         # In an array of two dimensions numpy looks for the few that are true one by one.
         queries, numbers = np.divmod(close.nonzero()[0], len(tail))
-        candidates: list[_Pairs] = [(queries * self._blocks, numbers + self._in_runs)]
-        values = blocks * SPREAD
+        # As if all were found by their keys, because they are near enough.
+        by_key = queries * self._columns + self._columns - 1
+        candidates: list[_Pairs] = [(by_key, numbers + self._in_runs)]
+        spread = values * SPREAD
         # Entries that a look-up may still read, and look-ups that may not read all.
         left, flooded = np.full(values.size, BUCKET_LIMIT), set[int]()
-        candidates += [run.find(values, left, flooded) for run in reversed(self._runs)]
+        candidates += [run.find(spread, left, flooded) for run in reversed(self._runs)]
         self.flooded += len(flooded)
         lookups, numbers = map(np.concatenate, zip(*candidates, strict=True))
-        queries = lookups // self._blocks
+        queries, columns = np.divmod(lookups, self._columns)
         between = distances(words.take(queries, axis=0), self._words.take(numbers, axis=0))
-        near = (between <= self._distance).nonzero()[0]
+        is_near = between <= self._distance
+        near = (is_near | (columns == self._columns - 1)).nonzero()[0]
         near = near[self._living[numbers[near]]]
         positions = self._positions[numbers[near]].tolist()
         # An entry may share several blocks with the fingerprint.
@@ -136,7 +147,7 @@ class Neighbours:
     def _append_run(self, blocks: Uint32s) -> None:
         numbers = np.arange(self._in_runs, self._count, dtype=np.uint64)
         spread = (blocks * SPREAD).T.astype(np.uint64) << np.uint64(32)
-        run = _Run(self._in_runs, self._count, self._blocks, spread | numbers)
+        run = _Run(self._in_runs, self._count, self._columns, spread | numbers)
         while self._runs and len(self._runs[-1]) < RATIO * len(run):
             if len(self._runs[-1]) + len(run) > LARGEST:
                 break

@@ -18,7 +18,7 @@ from scrapy_simhash.index.contract import (
 
 # "simh", so that a file of this package is told from other SQLite files.
 APPLICATION_ID = 0x73696D68
-FORMAT = 5
+FORMAT = 6
 # Seconds to wait for another process's write lock.
 BUSY_TIMEOUT = 5.0
 
@@ -31,10 +31,21 @@ SCHEMA = (
         recipe TEXT, bits INTEGER, distance INTEGER, blocks INTEGER, last INTEGER NOT NULL)""",
     """CREATE TABLE entries (
         position INTEGER PRIMARY KEY, key TEXT NOT NULL, scope TEXT NOT NULL, facts BLOB NOT NULL,
-        time REAL NOT NULL, fingerprint BLOB NOT NULL)""",
+        time REAL NOT NULL, run INTEGER NOT NULL, fingerprint BLOB NOT NULL)""",
     """CREATE TABLE leases (
         position INTEGER PRIMARY KEY, owner TEXT NOT NULL, expires REAL NOT NULL,
-        adoptions INTEGER NOT NULL, request TEXT)""",
+        adoptions INTEGER NOT NULL, request TEXT, back INTEGER)""",
+    """CREATE TABLE runs (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, spider TEXT NOT NULL, begun REAL NOT NULL,
+        ended REAL, finished INTEGER NOT NULL, pages INTEGER NOT NULL)""",
+    "CREATE TABLE crawlers (owner TEXT PRIMARY KEY, run INTEGER NOT NULL, expires REAL NOT NULL)",
+    """CREATE TRIGGER came AFTER INSERT ON entries BEGIN
+        UPDATE runs SET pages = pages + 1 WHERE number = NEW.run; END""",
+    """CREATE TRIGGER went AFTER DELETE ON entries BEGIN
+        UPDATE runs SET pages = pages - 1 WHERE number = OLD.run; END""",
+    """CREATE TRIGGER was_seen AFTER UPDATE OF run ON entries BEGIN
+        UPDATE runs SET pages = pages - 1 WHERE number = OLD.run;
+        UPDATE runs SET pages = pages + 1 WHERE number = NEW.run; END""",
 )
 
 

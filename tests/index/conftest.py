@@ -148,6 +148,12 @@ def shared_store(store: Store) -> Store:
     return store
 
 
+@pytest.fixture(params=["sqlite", *REDIS])
+def run_store(request: pytest.FixtureRequest, stores: Callable[[str], Store]) -> Store:
+    """A store that a later run finds again."""
+    return stores(request.param)
+
+
 @pytest.fixture
 def opened() -> Iterator[Callable[..., Index]]:
     """Opens indexes, and closes them in the end."""

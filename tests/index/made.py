@@ -93,8 +93,23 @@ class Over(Breaker, Index):
     def put(self, entries: Any) -> int:
         return self._opened().put(entries)
 
-    def remove(self, keys: Any) -> int:
-        return self._opened().remove(keys)
+    def gone(self, keys: Any) -> int:
+        return self._opened().gone(keys)
+
+    def entries_of(self, keys: Any) -> Any:
+        return self._opened().entries_of(keys)
+
+    def begin_run(self, resumed: int | None = None) -> Any:
+        return self._opened().begin_run(resumed)
+
+    def end_run(self, *, finished: bool) -> None:
+        self._opened().end_run(finished=finished)
+
+    def runs(self) -> Any:
+        return self._opened().runs()
+
+    def expire(self, keep: int, most: int) -> int:
+        return self._opened().expire(keep, most)
 
     def clear(self) -> None:
         self._opened().clear()

@@ -17,9 +17,11 @@ from scrapy_simhash.index.contract import (
     MAX_ADOPTIONS,
     MAX_ORPHANS,
     Arrival,
+    Change,
     Entry,
     IndexSpec,
     Orphan,
+    Run,
     StoreMismatch,
     StoreUnavailable,
     Unsettled,
@@ -104,16 +106,44 @@ def test_a_page_is_never_a_duplicate_of_its_own_key(store):
     assert len(index) == 1
 
 
-def test_a_key_whose_content_changed_has_several_entries_and_remove_takes_all(store):
+def test_a_key_has_one_entry_which_takes_the_text_with_which_its_page_comes_again(store):
     index = store.open()
     index.claim(page("a", 0))
     index.confirm(["a"])
-    assert index.claim(page("a", FAR)).outcome is ORIGINAL
-    assert len(index) == 2
-    assert index.remove(["a", "b"]) == 2
-    assert index.remove(["a"]) == 0
+    assert index.claim(page("a", FAR)).outcome is REVISIT
+    assert [(entry.key, entry.provisional) for entry in index] == [("a", True)]
     assert index.query(fp(0)) == []
-    assert index.claim(page("b", 0)).outcome is ORIGINAL
+    index.confirm(["a"])
+    assert index.claim(page("b", FAR)).matches[0].provisional is False
+
+
+def test_a_text_that_repeats_another_page_changes_nothing_in_the_own_entry(store):
+    index = store.open()
+    index.claim_all([page("a", 0), page("b", FAR)])
+    claim = index.claim(page("a", FAR))
+    assert (claim.outcome, [match.key for match in claim.matches]) == (REVISIT, ["a", "b"])
+    assert keys(index) == ["a", "b"]
+
+
+def test_entries_of_keys_are_found_and_gone_in_any_scope(store):
+    index = store.open()
+    index.claim_all([page("a", 0), page("b", FAR), page("a", 0, scope="s"), page("c", FAR << 9)])
+    index.confirm(["a", "c"])
+    found = [(entry.key, entry.scope, entry.provisional) for entry in index.entries_of("ab")]
+    assert found == [("a", "", False), ("b", "", True), ("a", "s", False)]
+    assert [entry.fingerprint.value for entry in index.entries_of(["c", "d"])] == [FAR << 9]
+    assert index.gone(["a", "d"]) == 2
+    assert index.gone(["a"]) == 0
+    assert keys(index) == ["b", "c"]
+    assert index.claim(page("a", 0)).outcome is ORIGINAL
+
+
+def test_keys_that_differ_in_scheme_or_www_have_entries_of_their_own(store):
+    index = store.open()
+    http, https, www = "http://h.example/", "https://h.example/", "http://www.h.example/"
+    index.claim_all([page(http, 0), page(https, FAR), page(www, FAR << 9)])
+    assert [entry.key for entry in index.entries_of([http, www])] == [http, www]
+    assert index.claim(page(https, FAR)).outcome is REVISIT
 
 
 def test_scopes_never_match_each_other(store):
@@ -371,12 +401,12 @@ def test_a_renewal_of_what_is_confirmed_or_gone_brings_nothing_back(store):
     assert [(entry.key, entry.provisional) for entry in index] == [("a", False)]
 
 
-def test_a_revisit_leases_the_own_entry_anew_with_its_own_request(store):
-    index = store.open(lease=60)
+def test_a_revisit_leases_the_own_entry_anew_with_its_own_request(shared_store):
+    index = shared_store.open(lease=60)
     at(index, 100).claim(page("a", request="first"))
     assert at(index, 500).claim(page("a", 1, request="second")).outcome is REVISIT
     assert at(index, 559).claim(page("b")).outcome is DUPLICATE
-    assert at(index, 560).orphans() == [Orphan("a", "second")]
+    assert at(shared_store.open(), 560).orphans() == [Orphan("a", "second")]
 
 
 def test_a_revisit_takes_the_lease_over_from_another_crawler(shared_store):
@@ -411,17 +441,25 @@ def test_a_confirmation_counts_although_another_crawler_has_adopted_the_page(sha
 # Orphans.
 
 
-def test_orphans_are_the_expired_entries_leased_anew_to_whoever_asks(store):
-    index = store.open(lease=60)
-    at(index, 100).claim(page("a", 0, request="A"))
-    at(index, 120).claim(page("b", FAR, request="B"))
+def test_orphans_are_the_expired_entries_leased_anew_to_whoever_asks(shared_store):
+    dead, index = shared_store.open(lease=60), shared_store.open(lease=60)
+    at(dead, 100).claim(page("a", 0, request="A"))
+    at(dead, 120).claim(page("b", FAR, request="B"))
     assert at(index, 159).orphans() == []
     assert at(index, 160).orphans() == [Orphan("a", "A")]
     assert at(index, 160).orphans() == []
     assert at(index, 219).claim(page("copy", 1)).outcome is DUPLICATE
-    assert {orphan.key for orphan in at(index, 220).orphans()} == {"a", "b"}
+    assert at(index, 220).orphans() == [Orphan("b", "B")]
     index.confirm(["a", "b"])
-    assert at(index, 4e9).orphans() == []
+    assert at(shared_store.open(), 4e9).orphans() == []
+
+
+def test_a_crawler_never_adopts_what_it_has_in_progress_itself(store):
+    index = at(store.open(lease=60), 100)
+    index.claim(page("a", request="A"))
+    assert at(index, 1e9).orphans() == []
+    index.release(["a"])
+    assert len(index) == 0
 
 
 def test_an_adopted_page_that_is_crawled_again_is_a_revisit_and_the_adopters(shared_store):
@@ -443,31 +481,32 @@ def test_an_adopted_page_that_fails_is_gone(shared_store):
     assert len(one) == 0
 
 
-def test_a_page_that_has_ended_too_many_crawlers_is_deleted_with_a_warning(store, caplog):
-    index, now = store.open(lease=60), 100
-    at(index, now).claim(page("a", request="A"))
+def test_a_page_that_has_ended_too_many_crawlers_is_deleted_with_a_warning(shared_store, caplog):
+    now = 100
+    at(shared_store.open(lease=60), now).claim(page("a", request="A"))
     for _ in range(MAX_ADOPTIONS):
+        index = shared_store.open(lease=60)
         now += 60
         assert at(index, now - 1).orphans() == []
         assert at(index, now).orphans() == [Orphan("a", "A")]
         # Crawled again, it does not begin to count from nothing.
         at(index, now).claim(page("a", request="A"))
     with caplog.at_level(logging.WARNING):
-        assert at(index, now + 60).orphans() == []
+        assert at(shared_store.open(), now + 60).orphans() == []
     assert "a" in caplog.text
     assert len(index) == 0
 
 
-def test_an_expired_entry_without_a_request_is_deleted_in_silence(store, caplog):
-    index = store.open()
+def test_an_expired_entry_without_a_request_is_deleted_in_silence(shared_store, caplog):
+    index = shared_store.open()
     at(index, 100).claim(page("a"))
-    assert at(index, 1000).orphans() == []
+    assert at(shared_store.open(), 1000).orphans() == []
     assert (len(index), caplog.text) == (0, "")
 
 
-def test_a_call_adopts_a_bounded_number_of_orphans(store):
-    index = store.open()
-    at(index, 100).claim_all([page(f"{v}", v, request="R") for v in values(250)])
+def test_a_call_adopts_a_bounded_number_of_orphans(shared_store):
+    dead, index = shared_store.open(), shared_store.open()
+    at(dead, 100).claim_all([page(f"{v}", v, request="R") for v in values(250)])
     found = []
     for _ in range(3):
         some = at(index, 1000).orphans()
@@ -488,8 +527,8 @@ def test_a_page_that_another_spider_revisits_is_that_spiders_to_adopt(shared_sto
     one, other = shared_store.open(spider="one"), shared_store.open(spider="other")
     at(one, 100).claim(page("a", request="A"))
     at(other, 100).claim(page("a", request="theirs"))
-    assert at(one, 1000).orphans() == []
-    assert at(other, 1000).orphans() == [Orphan("a", "theirs")]
+    assert at(shared_store.open(spider="one"), 1000).orphans() == []
+    assert at(shared_store.open(spider="other"), 1000).orphans() == [Orphan("a", "theirs")]
 
 
 # How originals fared.
@@ -503,7 +542,7 @@ def test_unsettled_tells_provisional_and_gone_originals_from_confirmed_ones(stor
     assert at(index, 100).unsettled(positions) == Unsettled(frozenset(positions), frozenset())
     index.confirm(["0"])
     index.release(["1"])
-    index.remove(["2"])
+    index.gone(["2"])
     at(index, 130).renew(["3"])
     assert at(index, 170).unsettled([*positions, 987_654]) == Unsettled(
         frozenset([positions[3]]), frozenset([positions[1], positions[2], positions[4], 987_654])
@@ -511,12 +550,14 @@ def test_unsettled_tells_provisional_and_gone_originals_from_confirmed_ones(stor
     assert index.unsettled([]) == Unsettled(frozenset(), frozenset())
 
 
-def test_an_original_whose_place_was_taken_is_gone_and_an_adopted_one_is_provisional(store):
-    index = store.open()
+def test_an_original_whose_place_was_taken_is_gone_and_an_adopted_one_is_provisional(
+    shared_store,
+):
+    index, other = shared_store.open(), shared_store.open()
     at(index, 100).claim_all([page("a", 0, request="A"), page("b", FAR, request="B")])
     entries = [index.query(fp(v))[0].entry for v in (0, FAR)]
     at(index, 1000).claim(page("c", 1))
-    at(index, 1000).orphans()
+    at(other, 1000).orphans()
     assert at(index, 1000).unsettled(entries) == Unsettled(
         frozenset(entries[1:]), frozenset(entries[:1])
     )
@@ -550,9 +591,9 @@ def test_what_is_put_comes_out_as_it_was_but_confirmed(store):
 def test_what_is_there_already_is_not_put_again(store):
     index = store.open()
     entries = [Entry("a", fp(0)), Entry("a", fp(1)), Entry("b", fp(0)), Entry("a", fp(0), "s")]
-    assert index.put(entries) == 4
+    assert index.put(entries) == 3
     assert index.put([*entries, Entry("c", fp(0)), Entry("c", fp(0))]) == 1
-    assert len(index) == 5
+    assert [(e.key, e.fingerprint.value) for e in index] == [("a", 0), ("b", 0), ("a", 0), ("c", 0)]
 
 
 def test_the_first_of_equal_entries_that_are_put_together_counts(store):
@@ -565,7 +606,7 @@ def test_the_first_of_equal_entries_that_are_put_together_counts(store):
 def test_an_entry_of_any_key_can_be_removed(store, key):
     index = store.open()
     index.put([Entry(key, fp(0)), Entry("a", fp(FAR))])
-    assert index.remove([key]) == 1
+    assert index.gone([key]) == 1
     assert keys(index) == ["a"]
 
 
@@ -600,3 +641,251 @@ def test_of_a_flooded_bucket_the_newest_entries_are_read_and_the_look_up_is_coun
 
 def test_a_spec_is_one_value_whatever_its_judge():
     assert spec() == IndexSpec("test", 64, 3, 4, judge=same_facts, reach=4)
+
+
+# Runs.
+
+
+def in_run(store, *pages, finished=True, **changed):
+    """Let the pages be seen in a new run, confirm them, and return the run with their claims."""
+    index = store.open(**changed)
+    run = index.begin_run()
+    claims = index.claim_all(pages)
+    index.confirm([one.key for one in pages])
+    index.end_run(finished=finished)
+    return run, claims
+
+
+def told(claims):
+    """Return outcome, change, and key and distance of the entry of an earlier run."""
+    return [(c.outcome, c.change, c.before and (c.before.key, c.before.distance)) for c in claims]
+
+
+def test_runs_have_numbers_spiders_and_ends(run_store):
+    now = 1000.0
+    index = at(run_store.open(spider="one"), now)
+    assert (index.runs(), index.missing_count(1), list(index.missing(1))) == ([], 0, [])
+    run = index.begin_run()
+    assert run == Run(1, "one", now)
+    index.claim_all([page("a", 0), page("b", FAR)])
+    assert index.runs() == [run._replace(pages=2)]
+    at(index, now + 5).end_run(finished=True)
+    assert index.runs() == [Run(1, "one", now, now + 5, finished=True, pages=2)]
+    assert index.begin_run() == Run(2, "one", now + 5)
+
+
+def test_the_first_run_finds_new_pages_and_a_claim_outside_of_runs_too(run_store):
+    index = run_store.open()
+    assert told([index.claim(page("a", 0))]) == [(ORIGINAL, Change.NEW, None)]
+    index.begin_run()
+    assert told([index.claim(page("b", FAR))]) == [(ORIGINAL, Change.NEW, None)]
+    assert index.claim(page("b", FAR)).change is None
+    assert [entry.run for entry in index] == [0, 1]
+
+
+def test_a_later_run_tells_same_changed_moved_and_new_pages(run_store):
+    one, two, three = FAR, FAR << 9, FAR << 18
+    in_run(run_store, page("a", 0), page("b", one), page("c", two))
+    run, claims = in_run(
+        run_store, page("a", 0), page("b", three), page("d", two ^ 1), page("e", FAR << 24)
+    )
+    assert told(claims) == [
+        (ORIGINAL, Change.SAME, ("a", 0)),
+        (ORIGINAL, Change.CHANGED, ("b", (one ^ three).bit_count())),
+        (ORIGINAL, Change.MOVED, ("c", 1)),
+        (ORIGINAL, Change.NEW, None),
+    ]
+    assert [claim.before.run for claim in claims[:3]] == [run.number - 1] * 3
+    index = run_store.open()
+    assert sorted((e.key, e.run, e.provisional) for e in index) == [
+        (key, run.number, False) for key in "abde"
+    ]
+    assert [run.pages for run in index.runs()] == [0, 4]
+
+
+def test_in_one_run_a_page_that_comes_again_is_a_revisit_and_its_copy_a_duplicate(run_store):
+    in_run(run_store, page("a", 0))
+    index = run_store.open()
+    index.begin_run()
+    claims = index.claim_all([page("a", 0), page("copy", 1), page("a", 0)])
+    assert told(claims) == [
+        (ORIGINAL, Change.SAME, ("a", 0)),
+        (DUPLICATE, None, None),
+        (REVISIT, None, None),
+    ]
+
+
+def test_the_old_address_of_a_moved_page_is_a_copy_of_the_new_one(run_store):
+    in_run(run_store, page("old", 0))
+    _, claims = in_run(run_store, page("new", 1), page("old", 0))
+    assert told(claims) == [(ORIGINAL, Change.MOVED, ("old", 1)), (DUPLICATE, None, None)]
+    assert keys(run_store.open()) == ["new"]
+
+
+def test_a_text_that_was_superseded_makes_no_copies(run_store):
+    in_run(run_store, page("list/1", 0), page("list/2", FAR))
+    _, claims = in_run(run_store, page("list/1", FAR << 9), page("list/2", 0))
+    assert [claim.change for claim in claims] == [Change.CHANGED, Change.CHANGED]
+
+
+def test_a_page_that_becomes_a_copy_of_another_one_of_its_run_gives_up_its_own_entry(run_store):
+    in_run(run_store, page("a", 0), page("b", FAR))
+    _, claims = in_run(run_store, page("a", 0), page("b", 1))
+    assert told(claims)[1] == (DUPLICATE, None, None)
+    assert keys(run_store.open()) == ["a"]
+
+
+def test_a_page_with_an_alias_in_an_earlier_run_has_moved_from_there_at_any_distance(run_store):
+    in_run(run_store, page("http://www.h.example/a", 0), page("/short", FAR))
+    moved = page("https://h.example/a", FAR << 9, aliases=("http://www.h.example/a",))
+    other = page("https://h.example/b", FAR << 18, aliases=("/none", "/short"))
+    _, claims = in_run(run_store, moved, other)
+    assert [(c.change, c.before.key) for c in claims] == [
+        (Change.MOVED, "http://www.h.example/a"),
+        (Change.MOVED, "/short"),
+    ]
+    assert keys(run_store.open()) == [moved.key, other.key]
+
+
+def test_an_alias_with_an_entry_of_this_run_or_of_another_scope_moves_nothing(run_store):
+    in_run(run_store, page("old", 0, scope="s"))
+    index = run_store.open()
+    index.begin_run()
+    index.claim(page("a", FAR))
+    claim = index.claim(page("b", FAR << 9, aliases=("a", "old")))
+    assert told([claim]) == [(ORIGINAL, Change.NEW, None)]
+    assert keys(index) == ["old", "a", "b"]
+
+
+def test_a_copy_of_another_spiders_page_is_a_duplicate_in_every_run(run_store):
+    in_run(run_store, page("a", 0), spider="one")
+    _, claims = in_run(run_store, page("b", 1, aliases=("a",)), spider="other")
+    assert told(claims) == [(DUPLICATE, None, None)]
+    _, claims = in_run(run_store, page("a", 0), spider="other")
+    assert told(claims) == [(ORIGINAL, Change.SAME, ("a", 0))]
+
+
+def test_a_page_that_is_the_same_may_differ_as_the_rule_allows(run_store):
+    given = []
+
+    def same(*facts):
+        given.append(facts)
+        return True
+
+    in_run(run_store, page("a", 0, facts=b"1"))
+    _, claims = in_run(run_store, page("a", FAR, facts=b"2"), same=same)
+    assert told(claims) == [(ORIGINAL, Change.SAME, ("a", 40))]
+    assert given == [(b"2", b"1", 40)]
+    assert [(e.fingerprint.value, e.facts) for e in run_store.open()] == [(0, b"1")]
+
+
+def test_a_page_that_is_the_same_and_fails_is_what_it_was(run_store):
+    in_run(run_store, page("a", 0))
+    index = run_store.open()
+    index.begin_run()
+    index.claim(page("a", 0, request="A"))
+    assert [(entry.run, entry.provisional) for entry in index] == [(2, True)]
+    assert index.census()[:2] == (1, 1)
+    index.release(["a"])
+    assert [(entry.run, entry.provisional) for entry in index] == [(1, False)]
+    assert [run.pages for run in index.runs()] == [1, 0]
+    assert told([index.claim(page("copy", 1))]) == [(ORIGINAL, Change.MOVED, ("a", 1))]
+
+
+def test_a_page_that_is_the_same_and_ends_its_crawlers_is_what_it_was(run_store):
+    in_run(run_store, page("a", 0))
+    index = at(run_store.open(), 5000.0)
+    index.begin_run()
+    index.claim(page("a", 0))
+    assert at(run_store.open(), 9000.0).orphans() == []
+    assert [(entry.run, entry.provisional) for entry in index] == [(1, False)]
+
+
+def test_a_page_that_is_the_same_keeps_what_was_confirmed_of_it(run_store):
+    in_run(run_store, page("a", 0, facts=b"f"))
+    before = [entry._replace(run=2) for entry in run_store.open()]
+    in_run(run_store, page("a", 0, facts=b"f", request="A"))
+    assert list(run_store.open()) == before
+
+
+def test_a_page_that_was_never_delivered_is_new_in_the_next_run(run_store):
+    index = run_store.open(lease=60)
+    index.begin_run()
+    index.claim_all([page("a", 0), page("b", FAR), page("c", FAR << 9)])
+    index.end_run(finished=False)
+    _, claims = in_run(run_store, page("a", 0), page("b", FAR << 18), page("copy", FAR << 9 ^ 1))
+    assert told(claims) == [(ORIGINAL, Change.NEW, None)] * 3
+    assert sorted(keys(run_store.open())) == ["a", "b", "copy"]
+
+
+def test_the_entries_of_earlier_runs_that_were_not_seen_are_missing(run_store):
+    in_run(run_store, page("other", FAR << 18), spider="other")
+    in_run(run_store, page("a", 0), page("b", FAR))
+    run, _ = in_run(run_store, page("a", 0), page("c", FAR << 9))
+    index = run_store.open()
+    assert [(entry.key, entry.run) for entry in index.missing(run.number)] == [("b", 2)]
+    assert index.missing_count(run.number) == 1
+    assert (list(index.missing(2)), index.missing_count(2)) == ([], 0)
+    assert index.gone(["b"]) == 1
+    assert index.missing_count(run.number) == 0
+
+
+def test_entries_of_old_runs_expire_a_few_at_a_time(run_store):
+    numbers = values(60)
+    in_run(run_store, *(page(f"{v}", v) for v in numbers))
+    in_run(run_store, *(page(f"{v}", v) for v in numbers[:20]), finished=False)
+    in_run(run_store, *(page(f"{v}", v) for v in numbers[:10]))
+    index = run_store.open()
+    assert index.expire(2, 100) == 0
+    in_run(run_store, page("a", FAR))
+    assert [index.expire(2, 15) for _ in range(5)] == [15, 15, 15, 5, 0]
+    assert [(run.number, run.pages) for run in index.runs()] == [(3, 10), (4, 1)]
+    assert sorted(keys(index)) == sorted([*(f"{v}" for v in numbers[:10]), "a"])
+    assert run_store.open(spider="other").expire(1, 100) == 0
+
+
+def test_crawlers_of_a_spider_that_live_at_the_same_time_are_in_one_run(run_store):
+    one, two = run_store.open(lease=60), run_store.open(lease=60)
+    other = run_store.open(spider="other")
+    assert [index.begin_run().number for index in (one, two, other)] == [1, 1, 2]
+    two.end_run(finished=True)
+    assert [(run.ended, run.finished) for run in one.runs()] == [(None, False)] * 2
+    one.end_run(finished=False)
+    assert [run.finished for run in two.runs()] == [False, False]
+    assert two.begin_run().number == 3
+    two.end_run(finished=True)
+    assert [run.finished for run in two.runs()] == [False, False, True]
+
+
+def test_a_run_whose_crawlers_are_dead_is_joined_by_its_number_only(run_store):
+    one = at(run_store.open(lease=60), 1000)
+    one.begin_run()
+    at(one, 1050).renew([])
+    two = at(run_store.open(lease=60), 1109)
+    assert two.begin_run().number == 1
+    two.end_run(finished=False)
+    late = at(run_store.open(lease=60), 1111)
+    assert late.begin_run().number == 2
+    again = at(run_store.open(lease=60), 1111).begin_run(resumed=1)
+    assert (again.number, again.ended) == (1, None)
+    late.end_run(finished=True)
+    assert run_store.open().begin_run(resumed=2).number == 3
+    assert run_store.open(spider="other").begin_run(resumed=1).number == 4
+
+
+def test_a_page_that_two_crawlers_bring_with_a_new_text_has_one_entry(run_store):
+    in_run(run_store, page("a", 0), page("b", FAR))
+    one, two = run_store.open(), run_store.open()
+    one.begin_run(), two.begin_run()
+    first, second = one.claim(page("a", FAR << 9)), two.claim(page("a", FAR << 9 ^ 1))
+    assert (first.change, second.outcome) == (Change.CHANGED, REVISIT)
+    two.confirm(["a"])
+    assert [(entry.key, entry.provisional) for entry in one] == [("b", False), ("a", False)]
+
+
+def test_clear_forgets_the_runs_but_not_their_numbers(run_store):
+    index = run_store.open()
+    in_run(run_store, page("a"))
+    index.clear()
+    assert index.runs() == []
+    assert index.begin_run().number > 1

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import threading
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -11,7 +13,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_simhash.fingerprint.simhash import hamming_distance
-from scrapy_simhash.index.contract import MAX_ADOPTIONS, Arrival, Orphan, Outcome, StoreUnavailable
+from scrapy_simhash.index.contract import (
+    MAX_ADOPTIONS,
+    Arrival,
+    Change,
+    Orphan,
+    Outcome,
+    StoreUnavailable,
+)
 from tests.index.conftest import REDIS
 from tests.index.made import (
     DUPLICATE,
@@ -45,55 +54,129 @@ class Known:
     request: str | None
     # The crawlers that claimed or adopted it and have not settled it since.
     open: set[int]
+    run: int
     adoptions: int = 0
+    # The run that it goes back to, if it was confirmed there.
+    back: int | None = None
 
     def lives(self, now: int) -> bool:
         return self.owner is None or now < self.expires
 
+    @property
+    def delivered(self) -> bool:
+        return self.owner is None or self.back is not None
+
+
+@dataclass
+class Crawler:
+    """A crawler of the model: its spider, its run, and until when it lives."""
+
+    spider: str
+    run: int = 0
+    expires: int = 0
+
 
 class Model:
-    """What the contract says, in the plainest words; all crawlers are of one spider."""
+    """What the contract says, in the plainest words."""
 
-    def __init__(self, distance: int) -> None:
+    def __init__(self, distance: int, spiders: Sequence[str] = ("",)) -> None:
         self.distance = distance
         self.log: list[Known] = []
+        self.crawlers = [Crawler(spider) for spider in spiders]
+        # Spider, whether it has ended, whether it is finished.
+        self.runs: list[tuple[str, bool, bool]] = []
 
-    def claim(self, owner: int, page: Arrival, now: int) -> tuple[Outcome, list[str], list[str]]:
+    def claim(
+        self, owner: int, page: Arrival, now: int
+    ) -> tuple[Outcome, list[str], list[str], Change | None, str | None]:
+        crawler = self.crawlers[owner]
         near = [
             (distance, number, known)
             for number, known in enumerate(self.log)
             if known.page.scope == page.scope
-            and (distance := hamming_distance(known.page.fingerprint.value, page.fingerprint.value))
-            <= self.distance
+            and (
+                (distance := self.apart(known, page)) <= self.distance
+                or known.page.key in (page.key, *page.aliases)
+            )
         ]
         near.sort(key=lambda one: one[:2])
         found = [known for _, _, known in near]
-        own = [known for known in found if known.page.key == page.key]
-        copies = [known for known in found if known in own or known.page.facts == page.facts]
-        living = [k.page.key for k in copies if k in own or k.lives(now)]
-        others = [k.page.key for k in found if k not in copies and k.lives(now)]
-        if own:
-            for known in own:
-                if known.owner is not None:
-                    known.owner, known.expires = owner, now + LEASE
-                    known.request = page.request
-                    known.open.add(owner)
-            return REVISIT, living, others
+        own = next((known for known in found if known.page.key == page.key), None)
+        rest = [k for d, _, k in near if k is not own and d <= self.distance]
+        copies = [k for k in rest if k.page.facts == page.facts]
+        others = [k.page.key for k in rest if k not in copies and k.lives(now)]
+        living = [k for k in copies if k.lives(now) and not self.is_old(k, crawler)]
+        names = [k.page.key for k in living]
+        lost = [k for k in copies if k not in living and not k.delivered]
+        if own and (not crawler.run or own.run == crawler.run):
+            if self.apart(own, page) <= self.distance:
+                if own.owner is not None:
+                    self.lease(own, owner, page, now)
+                return REVISIT, [page.key], [], None, None
+            if not living:
+                self.admit(owner, page, now, [own, *lost])
+            elif own.owner is not None:
+                self.lease(own, owner, page, now)
+            return REVISIT, [page.key, *names], others, None, None
+        if own and self.apart(own, page) == 0:
+            change = Change.SAME if own.delivered else Change.NEW
+            own.back = own.run if own.owner is None else own.back
+            own.run = crawler.run
+            self.lease(own, owner, page, now)
+            return (
+                ORIGINAL,
+                [],
+                [],
+                change,
+                page.key if own.delivered and own.back is not None else None,
+            )
         if living:
-            return DUPLICATE, living, others
-        self.log = [known for known in self.log if known not in copies]
-        self.log.append(Known(page, owner, now + LEASE, page.request, {owner}))
-        return ORIGINAL, [], others
+            self.log = [known for known in self.log if known is not own]
+            return DUPLICATE, names, others, None, None
+        change, before = Change.NEW, None
+        named = [k for k in found if k.page.key in page.aliases and self.is_old(k, crawler)]
+        moved = [] if own else named[:1] or [k for k in copies if k.delivered][:1]
+        if own and own.delivered:
+            change, before = Change.CHANGED, page.key
+        elif moved and moved[0].delivered:
+            change, before = Change.MOVED, moved[0].page.key
+        self.admit(owner, page, now, [*([own] if own else []), *lost, *moved])
+        return ORIGINAL, [], others, change, before
+
+    def apart(self, known: Known, page: Arrival) -> int:
+        return hamming_distance(known.page.fingerprint.value, page.fingerprint.value)
+
+    def is_old(self, known: Known, crawler: Crawler) -> bool:
+        is_earlier = 0 < known.run < crawler.run
+        return is_earlier and self.runs[known.run - 1][0] == crawler.spider
+
+    def admit(self, owner: int, page: Arrival, now: int, replaced: list[Known]) -> None:
+        self.log = [known for known in self.log if known not in replaced]
+        run = self.crawlers[owner].run
+        self.log.append(Known(page, owner, now + LEASE, page.request, {owner}, run))
+
+    def lease(self, known: Known, owner: int, page: Arrival, now: int) -> None:
+        known.owner, known.expires, known.request = owner, now + LEASE, page.request
+        known.open.add(owner)
 
     def settle(self, owner: int, key: str, *, good: bool) -> None:
         for known in [k for k in self.log if k.page.key == key and owner in k.open]:
             known.open.discard(owner)
             if good:
-                known.owner = None
+                known.owner = known.back = None
+                known.adoptions = 0
             elif known.owner == owner:
-                self.log.remove(known)
+                self.take_back(known)
+
+    def take_back(self, known: Known) -> None:
+        if known.back is None:
+            self.log.remove(known)
+        else:
+            known.owner, known.run, known.back, known.adoptions = None, known.back, None, 0
 
     def renew(self, owner: int, key: str, now: int) -> None:
+        if self.crawlers[owner].expires:
+            self.crawlers[owner].expires = now + LEASE
         for known in self.log:
             if known.page.key == key and known.owner == owner:
                 known.expires = now + LEASE
@@ -101,10 +184,13 @@ class Model:
     def orphans(self, owner: int, now: int) -> list[Orphan]:
         orphans = []
         for known in list(self.log):
-            if known.lives(now):
+            is_mine = known.owner is None or known.owner == owner
+            if is_mine or known.lives(now):
+                continue
+            if self.crawlers[known.owner].spider != self.crawlers[owner].spider:
                 continue
             if known.request is None or known.adoptions == MAX_ADOPTIONS:
-                self.log.remove(known)
+                self.take_back(known)
                 continue
             known.owner, known.expires = owner, now + LEASE
             known.adoptions += 1
@@ -112,8 +198,34 @@ class Model:
             orphans.append(Orphan(known.page.key, known.request))
         return orphans
 
+    def begin(self, owner: int, now: int) -> int:
+        own = self.crawlers[owner]
+        numbers = [n for n, run in enumerate(self.runs, 1) if run[0] == own.spider]
+        joins = (
+            numbers and not self.runs[numbers[-1] - 1][1] and self.others(owner, numbers[-1], now)
+        )
+        if not joins:
+            self.runs.append((own.spider, False, False))
+            numbers = [len(self.runs)]
+        own.run, own.expires = numbers[-1], now + LEASE
+        return own.run
 
-ACTS = ["claim", "claim", "claim", "claim", "confirm", "release", "renew", "orphans", "unsettled"]
+    def end(self, owner: int, now: int, *, finished: bool) -> None:
+        own = self.crawlers[owner]
+        own.expires = 0
+        if own.run and not self.others(owner, own.run, now):
+            self.runs[own.run - 1] = (own.spider, True, finished)
+
+    def others(self, owner: int, run: int, now: int) -> bool:
+        others = [c for n, c in enumerate(self.crawlers) if n != owner]
+        return any(c.run == run and c.expires > now for c in others)
+
+
+ACTS = [
+    *["claim"] * 6,
+    *["confirm", "confirm", "release", "renew", "orphans", "unsettled"],
+    *["begin", "end", "gone"],
+]
 
 
 @given(seed=st.integers(0, 2**32))
@@ -121,11 +233,12 @@ ACTS = ["claim", "claim", "claim", "claim", "confirm", "release", "renew", "orph
 def test_any_history_of_acts_goes_as_the_contract_says(new_store, seed):
     chance = random.Random(seed)
     store = new_store()
-    crawlers = [store.open(judge=same_facts, lease=LEASE) for _ in range(1 + store.shared)]
-    model, now = Model(3), 1_000
+    spiders = ["one", "one", "other"] if store.shared else ["one"]
+    crawlers = [store.open(judge=same_facts, lease=LEASE, spider=s) for s in spiders]
+    model, now = Model(3, spiders), 1_000
     centres = values(3, seed)
     positions: dict[int, Known] = {}
-    for _ in range(60):
+    for _ in range(80):
         now += chance.choice([0, 0, 1, 20, 70])
         number = chance.randrange(len(crawlers))
         index, key = crawlers[number], f"k{chance.randrange(8)}"
@@ -138,10 +251,13 @@ def test_any_history_of_acts_goes_as_the_contract_says(new_store, seed):
                 chance.choice(["", "", "s"]),
                 chance.choice([b"", b"", b"1"]),
                 chance.choice([None, "R", "S"]),
+                chance.choice([(), (), (f"k{chance.randrange(8)}",)]),
             )
             claim = at(index, now).claim(page)
-            outcome, matches, near = model.claim(number, page, now)
+            outcome, matches, near, change, before = model.claim(number, page, now)
             assert claim.outcome is outcome
+            assert claim.change is change
+            assert (claim.before and claim.before.key) == before
             assert [m.key for m in claim.matches] == matches
             assert [m.key for m in claim.near] == near
         elif act in ("confirm", "release"):
@@ -153,6 +269,15 @@ def test_any_history_of_acts_goes_as_the_contract_says(new_store, seed):
         elif act == "orphans":
             found = sorted(at(index, now).orphans(), key=repr)
             assert found == sorted(model.orphans(number, now), key=repr)
+        elif act == "begin":
+            assert at(index, now).begin_run().number == model.begin(number, now)
+        elif act == "end":
+            finished = chance.random() < 0.5
+            at(index, now).end_run(finished=finished)
+            model.end(number, now, finished=finished)
+        elif act == "gone":
+            assert index.gone([key]) == sum(k.page.key == key for k in model.log)
+            model.log = [known for known in model.log if known.page.key != key]
         else:
             for known in model.log:
                 page = known.page
@@ -161,15 +286,22 @@ def test_any_history_of_acts_goes_as_the_contract_says(new_store, seed):
                         positions[neighbour.entry] = known
             unsettled = at(index, now).unsettled(positions)
             alive = [k for k in model.log if k.lives(now)]
-            there = {at for at, known in positions.items() if any(known is k for k in alive)}
-            open_ones = {at for at in there if positions[at].owner is not None}
+            there = {place for place, known in positions.items() if any(known is k for k in alive)}
+            open_ones = {place for place in there if positions[place].owner is not None}
             assert unsettled.gone == positions.keys() - there
             assert unsettled.provisional == open_ones
-        entries = [(e.key, e.fingerprint, e.scope, e.facts, e.provisional) for e in index]
+        entries = [(e.key, e.fingerprint, e.scope, e.facts, e.provisional, e.run) for e in index]
         assert entries == [
-            (k.page.key, k.page.fingerprint, k.page.scope, k.page.facts, k.owner is not None)
+            (
+                *(k.page.key, k.page.fingerprint, k.page.scope, k.page.facts),
+                *(k.owner is not None, k.run),
+            )
             for k in model.log
         ]
+    counted = Counter(known.run for known in model.log)
+    assert [(r.spider, r.ended is not None, r.finished, r.pages) for r in index.runs()] == [
+        (*run, counted[number]) for number, run in enumerate(model.runs, 1)
+    ]
 
 
 @pytest.mark.parametrize(("bits", "distance"), WIDTHS)
@@ -184,7 +316,7 @@ def test_claims_and_queries_answer_as_a_full_scan(new_store, bits, distance, see
         value = flipped(value, chance.sample(range(bits), chance.randint(0, distance)))
         page = Arrival(f"{chance.randrange(25)}", fp(value, bits))
         claim = at(index, 0).claim(page)
-        outcome, matches, _ = model.claim(0, page, 0)
+        outcome, matches, *_ = model.claim(0, page, 0)
         assert (claim.outcome, [m.key for m in claim.matches]) == (outcome, matches)
 
 

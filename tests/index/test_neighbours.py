@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import neighbours
 from scrapy_simhash.index.contract import BUCKET_LIMIT, Arrival, IndexSpec
-from scrapy_simhash.index.decision import Pages, in_scope
 from scrapy_simhash.index.neighbours import Neighbours
+from scrapy_simhash.index.pages import KEY_BYTES, Pages, in_scope, key_value
 
 few_examples = settings(max_examples=25, deadline=None)
 DISTANCE = 3
@@ -127,7 +127,20 @@ def test_pages_of_different_scopes_are_not_near_and_the_fingerprint_can_be_had_b
     recipe = IndexSpec("recipe", bits=64, distance=3, blocks=4)
     pages = Pages([Arrival(f"{n}", fingerprint, n) for n in ("", "a", "b")], recipe)
     assert pages.twins(DISTANCE) == [[], [], []]
-    assert len(np.unique(pages.blocks)) == 12
+    assert len(np.unique(pages.values[:, :-1])) == 12
     own = fingerprint.to_bytes() + fingerprint.blocks
-    assert pages.contents[0] == own != pages.contents[1]
-    assert in_scope(pages.contents[1], "a") == own
+    contents = [content[:-KEY_BYTES] for content in pages.contents]
+    assert contents[0] == own != contents[1]
+    assert in_scope(contents[1], "a") == own
+
+
+def test_a_key_has_one_value_in_every_scope_and_with_every_scheme_and_www():
+    names = ["h.example/a", "http://h.example/a", "https://www.h.example/a"]
+    assert len({key_value(name) for name in names}) == 1
+    assert key_value("http://h.example/b") != key_value(names[0])
+    recipe = IndexSpec("recipe", bits=64, distance=3, blocks=4)
+    own = Fingerprint(0, 64, bytes(16))
+    pages = Pages([Arrival(names[0], own, scope, aliases=("b",)) for scope in ("", "s")], recipe)
+    assert [content[-KEY_BYTES:] for content in pages.contents] == [key_value(names[0])] * 2
+    assert pages.near([[(0, 1)], [], [(2, 1)], [(9, 5)]]) == [[(0, 1), (2, 1)], [(9, 5)]]
+    assert len(pages.sought[0]) == 4

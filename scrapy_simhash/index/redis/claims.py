@@ -1,25 +1,97 @@
 """Tells scripts of pages that claim, and reads their answers."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from scrapy_simhash.index.contract import Match
-from scrapy_simhash.index.decision import Claimant, nearest
-from scrapy_simhash.index.redis.rows import ROWS, pack_claim, read_lease, read_row, read_rows
+from scrapy_simhash.index.contract import Arrival, Match
+from scrapy_simhash.index.decision import NEAR_NOTHING, Claimant, Found, Step, nearest
+from scrapy_simhash.index.pages import key_value
+from scrapy_simhash.index.redis.rows import (
+    NEVER,
+    ROWS,
+    Row,
+    pack_claim,
+    read_lease,
+    read_row,
+    read_rows,
+)
 
 # Bits of an entry, as callers know it, that check it: the end of its fingerprint, XORed with the
 # beginning of the generation; the position stands above them. So an entry of a log that was cleared
 # or lost its end in a crash is not taken for the one in its place now.
 _CHECK = 24
-
-# Entries near a page, each with whether it has expired.
-Near = list[tuple[Match, bool]]
+_REPLACED, _EXPIRED, _OTHER = 1, 2, 4
 
 
-def arguments(claimant: Claimant, now: float) -> tuple[bytes, ...]:
-    """Return row with request, and positions judged: other pages, and expired copies."""
-    claim = pack_claim(claimant.arrival, now)
-    return claim, _packed(claimant.spared), _packed(claimant.expired)
+class Told(NamedTuple):
+    """An entry that a script has told of; its fingerprint is in its scope."""
+
+    found: Found
+    row: Row
+    fingerprint: bytes
+
+
+class Asking:
+    """A page that claims in a few calls, until nothing has changed since it was decided.
+
+    Attributes:
+        step: what the claim does, given what was told.
+        names: the values of the page's keys.
+    """
+
+    def __init__(self, claimant: Claimant) -> None:
+        self._claimant = claimant
+        self._told: dict[int, Told] = {}
+        self.step = Step(NEAR_NOTHING, admits=True)
+        page = claimant.arrival
+        self.names = {key_value(key) for key in (page.key, *page.aliases)}
+
+    def forget(self) -> None:
+        """Begin anew, because what was told is so no more."""
+        self._told.clear()
+        self.step = Step(NEAR_NOTHING, admits=True)
+
+    @property
+    def arrival(self) -> Arrival:
+        """The page."""
+        return self._claimant.arrival
+
+    @property
+    def unjudged(self) -> int:
+        """Near entries that were too many to be judged."""
+        return self._claimant.unjudged
+
+    def hear(self, told: Sequence[Told]) -> bool:
+        """Decide anew, given what was told; return whether that is all, and nothing is written."""
+        page, reach = self.arrival, self._claimant.spec.reach
+        names = (page.key, *page.aliases)
+        self._told |= {one.found.match.entry: one for one in told}
+        self._claimant.unjudged = 0
+        self.step = self._claimant.decide(
+            found
+            for found, row, _ in self._told.values()
+            if found.match.distance <= reach or (row.key in names and row.scope == page.scope)
+        )
+        return not (self.step.admits or self.step.replaces or self.step.keeps)
+
+    def arguments(self, now: float) -> tuple[bytes, bytes, bytes]:
+        """Return row with request, what was told, and what the claim does."""
+        step, act = self.step, b"" if self.step.admits else b"d"
+        claim = pack_claim(self.arrival, now)
+        if step.keeps:
+            position = position_of(step.keeps.match.entry)
+            row, act = self._told[step.keeps.match.entry].row, position.to_bytes(4, "big")
+            own = self.arrival._replace(key=row.key, scope=row.scope, facts=row.facts)
+            claim = pack_claim(own, row.time)
+        replaced = {one.match.entry for one in step.replaces}
+        return claim, b"".join(self._known(one.found, replaced) for one in self._told.values()), act
+
+    def _known(self, found: Found, replaced: set[int]) -> bytes:
+        at = found.match.entry
+        ruling = self._claimant.rulings.get(at)
+        is_other = ruling is not None and not ruling.is_copy and at not in replaced
+        flags = _REPLACED * (at in replaced) | _EXPIRED * found.expired | _OTHER * is_other
+        return (position_of(at) << 32 | found.match.run << 8 | flags).to_bytes(8, "big")
 
 
 def position_of(entry: int) -> int:
@@ -34,10 +106,10 @@ def packed_entry(entry: int, generation: str) -> bytes:
     return (known ^ _mask(generation)).to_bytes(7, "big")
 
 
-def read_near(
+def read_told(
     answers: Sequence[Sequence[Any]], told: Sequence[Any], generation: str, now: float
-) -> list[Near]:
-    """Return the entries near some pages, nearest first, then oldest.
+) -> list[list[Told]]:
+    """Return the entries that a script has told of some pages, nearest first, then oldest.
 
     Args:
         answers: for each page the entries as ``tell`` in ``lua/claim.lua`` has them.
@@ -47,25 +119,21 @@ def read_near(
     """
     rows = {number: read_rows(content) for number, content in told}
 
-    def read(position: int, distance: int, check: bytes, lease: bytes) -> tuple[Match, bool]:
+    def read(position: int, distance: int, run: int, own: bytes, lease: bytes) -> Told:
         if lease:
-            ends, row = read_lease(lease)
+            ends, back, row = read_lease(lease)
         else:
             packed = rows.get(position // ROWS, {}).get(position % ROWS)
             if packed is None:
                 raise ValueError(f"entry {position} has no row")
-            ends, row = float("inf"), read_row(packed)
-        entry = position << _CHECK | int.from_bytes(check, "big") ^ _mask(generation)
-        match = Match(entry, row.key, distance, row.time, bool(lease), facts=row.facts)
-        return match, ends <= now
+            ends, back, row = float("inf"), NEVER, read_row(packed)
+        entry = position << _CHECK | int.from_bytes(own[-3:], "big") ^ _mask(generation)
+        match = Match(entry, row.key, distance, row.time, bool(lease), "", row.facts, run)
+        return Told(Found(match, ends <= now, not lease or back != NEVER), row, own)
 
     found = [[read(*entry) for entry in answer] for answer in answers]
-    return [sorted(some, key=lambda one: nearest(one[0])) for some in found]
+    return [sorted(some, key=lambda one: nearest(one.found.match)) for some in found]
 
 
 def _mask(generation: str) -> int:
     return int.from_bytes(bytes.fromhex(generation)[: _CHECK // 8], "big")
-
-
-def _packed(entries: set[int]) -> bytes:
-    return b"".join([position_of(entry).to_bytes(4, "big") for entry in sorted(entries)])

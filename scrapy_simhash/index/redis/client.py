@@ -22,7 +22,7 @@ _PATIENCE = {
     "retry": Retry(NoBackoff(), 0),
 }
 # The keys of an index, in the order in which scripts are given them; see ``lua/keys.lua``.
-KEYS = ("meta", "log", "rows", "buckets", "leases", "due", "dead")
+KEYS = ("meta", "log", "rows", "buckets", "leases", "due", "dead", "seen", "runs")
 
 # An error of a script is the fault of what it reads, unless Redis refuses to do what it asks.
 _IN_SCRIPT = re.compile("user_script|Error running script")

@@ -7,8 +7,10 @@ each page, and has its counterpart in Lua: ``lua/buckets.lua`` or ``lua/news.lua
 from collections.abc import Callable
 from typing import Any
 
-from scrapy_simhash.index.decision import Pages
+import numpy as np
+
 from scrapy_simhash.index.neighbours import SPREAD, Neighbours, unpacked
+from scrapy_simhash.index.pages import Pages
 from scrapy_simhash.index.redis.scripts import Geometry
 
 # Segments of the log that are read at a time.
@@ -32,7 +34,9 @@ class InRedis:
 
     def arguments(self, pages: Pages) -> list[bytes]:
         """Return the argument of each page."""
-        return [values.tobytes() for values in (pages.blocks * SPREAD).astype(">u4")]
+        keys = [np.frombuffer(b"".join(names[1:]), "<u4") for names in pages.names]
+        values = zip(pages.values, keys, strict=True)
+        return [(np.append(own, more) * SPREAD).astype(">u4").tobytes() for own, more in values]
 
 
 class InRam:
@@ -44,17 +48,19 @@ class InRam:
     def __init__(self, run: Callable[..., Any], geometry: Geometry, distance: int) -> None:
         self._run = run
         self._geometry = geometry
-        self._neighbours = Neighbours(geometry.bits, geometry.blocks, distance)
+        self._neighbours = Neighbours(geometry.bits, geometry.blocks + 1, distance)
         self._last = b""
         self.seen = self.flooded = 0
 
     def arguments(self, pages: Pages) -> list[bytes]:
         self._follow()
-        near = self._neighbours.find(pages.words, pages.blocks)
+        near = pages.near(self._neighbours.find(*pages.sought))
         self.flooded = self._neighbours.flooded
         return [
-            b"".join([p.to_bytes(4, "big") + d.to_bytes(2, "big") for d, p in found])
-            for found in near
+            bytes([len(names)])
+            + b"".join(names)
+            + b"".join([p.to_bytes(4, "big") + d.to_bytes(2, "big") for d, p in found])
+            for found, names in zip(near, pages.names, strict=True)
         ]
 
     def _follow(self) -> None:
@@ -71,7 +77,9 @@ class InRam:
                 raise AnotherLog
             if len(content) < cut:
                 raise ValueError("the log has a gap")
-            words, blocks = unpacked(content[at:cut], self._geometry.bits, self._geometry.blocks)
+            words, blocks = unpacked(
+                content[at:cut], self._geometry.bits, self._geometry.blocks + 1
+            )
             self._neighbours.add(range(self.seen, self.seen + len(words)), words, blocks)
             self.seen += len(words)
             self._last = content[cut - size : cut]

@@ -11,6 +11,7 @@ repeated with its position.
 All keys of an index lie in one slot, so in a cluster it is on one node.
 """
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
@@ -27,19 +28,23 @@ from scrapy_simhash.index.contract import (
     IndexSpec,
     Match,
     Orphan,
-    Outcome,
+    Run,
     Unsettled,
     warn_of,
 )
-from scrapy_simhash.index.decision import Claimant, Pages
-from scrapy_simhash.index.redis.claims import Near, arguments, packed_entry, position_of, read_near
+from scrapy_simhash.index.decision import Claimant, Era
+from scrapy_simhash.index.pages import Pages, read_fingerprint
+from scrapy_simhash.index.redis.claims import Asking, Told, packed_entry, position_of, read_told
 from scrapy_simhash.index.redis.rows import ROWS, pack_row, squeeze_rows
+from scrapy_simhash.index.redis.runs import read_runs
 from scrapy_simhash.index.redis.scan import Scan
 from scrapy_simhash.index.redis.session import Session, stored_spec
 
 # Pages, and entries, of one call of a script: it holds Redis for some 2 ms.
 _PAGES = 16
 _ENTRIES = 128
+# Entries that one call looks at, to see whether they expire.
+_LOOKED_AT = 1 << 13
 # Positions whose rows are squeezed at a time, once as many positions follow them: by then most of
 # their entries are confirmed.
 _SQUEEZED = 16 * ROWS
@@ -57,63 +62,76 @@ class RedisIndex(Index):
         self.spec = spec
         self._session = Session(url, spec)
         self._client = self._session.client
+        self._era = Era()
+        # Up to which position it was looked whether entries expire.
+        self._expired = 0
 
     # Claims.
 
     def claim_all(self, arrivals: Sequence[Arrival]) -> list[Claim]:
         self.spec.check(arrivals)
-        claimants = [Claimant(arrival) for arrival in arrivals]
+        asking = [Asking(Claimant(arrival, self.spec, self._era)) for arrival in arrivals]
         answers: dict[int, Claim] = {}
         with self._session.use():
-            while waiting := [n for n in range(len(claimants)) if n not in answers]:
-                some = waiting[:_PAGES]
-                keys = [arrivals[n].key for n in some]
-                # A page of a key that is there before has its own entry only once that is answered.
-                some = some[: next((i for i, key in enumerate(keys) if key in keys[:i]), _PAGES)]
-                found = self._submit([claimants[n] for n in some])
-                answers.update((n, answer) for n, answer in zip(some, found, strict=True) if answer)
-        return [answers[n] for n in range(len(claimants))]
+            while waiting := [n for n in range(len(asking)) if n not in answers]:
+                some, names = [], set[bytes]()
+                for n in waiting[:_PAGES]:
+                    # A page has its own entry only once one of its key before it is answered.
+                    if names & asking[n].names:
+                        break
+                    some.append(n)
+                    names |= asking[n].names
+                done = self._submit([asking[n] for n in some])
+                answers.update((n, asking[n].step.claim) for n in itertools.compress(some, done))
+        self.unjudged += sum(one.unjudged for one in asking)
+        return [answers[n] for n in range(len(asking))]
 
-    def _submit(self, claimants: Sequence[Claimant]) -> list[Claim | None]:
-        """Let the script decide; return the answers, None for pages that have to claim again."""
-        results, told = self._ask(claimants, *self._session.leases())
-        answers: list[Claim | None] = []
-        for claimant, result, found in zip(claimants, results, told, strict=True):
-            is_new, answer = isinstance(result, int), claimant.hear(found, self.spec.judge)
-            answers.append(answer if is_new or answer.outcome is not Outcome.ORIGINAL else None)
-            # The script has leased own entries that it found to this crawler.
-            own = [result] if is_new else [position_of(entry) for entry in claimant.own(answer)]
-            if own:
-                self._session.own[claimant.arrival.key].update(own)
+    def _submit(self, asking: Sequence[Asking]) -> list[bool]:
+        """Let the script decide; return which pages have their answers."""
+        at, ends, head = self._session.leases()
+        results, told = self._ask(asking, at, ends, head)
+        done = []
+        for one, result, found in zip(asking, results, told, strict=True):
+            if result == -2:
+                one.forget()
+                done.append(False)
+                continue
+            if isinstance(result, int):
+                # An own entry that is confirmed in this run stays so, which does no harm.
+                own = [position_of(e.match.entry) for e in [one.step.keeps] if e]
+                if own := own or [result] * one.step.admits:
+                    self._session.own[one.arrival.key].update(own)
+            done.append(isinstance(result, int) or (bool(found) and one.hear(found)))
         self._squeeze(result for result in results if isinstance(result, int))
-        return answers
+        return done
 
     def _ask(
-        self, claimants: Sequence[Claimant], at: float, ends: Any, head: Any
-    ) -> tuple[list[Any], list[Near]]:
-        """Run ``lua/claim.lua``; return its answers, and what it found near each page."""
-        pages = Pages([claimant.arrival for claimant in claimants], self.spec)
+        self, asking: Sequence[Asking], at: float, ends: Any, head: Any
+    ) -> tuple[list[Any], list[list[Told]]]:
+        """Run ``lua/claim.lua``; return its answers, and what it tells of each page."""
+        pages = Pages([one.arrival for one in asking], self.spec)
         parts = [
-            (*arguments(claimant, at), b"1" if mates else b"")
-            for claimant, mates in zip(claimants, pages.twins(self.spec.reach), strict=True)
+            (*one.arguments(at), b"1" if mates else b"")
+            for one, mates in zip(asking, pages.twins(self.spec.reach), strict=True)
         ]
-        results, rows, flooded = self._session.ask("claim", pages, (repr(at), ends, head), parts)
+        given = (repr(at), ends, head, self._era.run)
+        results, rows, flooded = self._session.ask("claim", pages, given, parts)
         self._session.finder.flooded += flooded
         self.flooded = self._session.finder.flooded
         told = [result if isinstance(result, list) else [] for result in results]
-        return results, read_near(told, rows, self._session.generation, at)
+        return results, read_told(told, rows, self._session.generation, at)
 
     def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:
         sought = [Arrival("", fingerprint, scope)]
         self.spec.check(sought)
         with self._session.use():
             (near,) = self._look(sought)
-        return [match for match, _ in near]
+        return [one.found.match for one in near if one.found.match.distance <= self.spec.reach]
 
-    def _look(self, sought: Sequence[Arrival]) -> list[Near]:
-        """Return what is near some pages."""
-        found: list[Near] = []
-        while rest := [Claimant(arrival) for arrival in sought[len(found) :]]:
+    def _look(self, sought: Sequence[Arrival]) -> list[list[Told]]:
+        """Return what is near some pages, or has one of their keys."""
+        found: list[list[Told]] = []
+        while rest := [Asking(Claimant(one, self.spec, self._era)) for one in sought[len(found) :]]:
             results, told = self._ask(rest, 0, "", "")
             # A script that has done enough ends with pages that it did not look for.
             found += told[: len(results) - results.count(None)]
@@ -140,7 +158,10 @@ class RedisIndex(Index):
 
     def renew(self, keys: Iterable[str]) -> None:
         _, ends, head = self._session.leases()
-        self._act("renew", keys, self._session.name, ends, head[:8], settles=False)
+        given = (self._session.name, ends, head[:8], self._era.run)
+        with self._session.use():
+            self._session.run("renew", *given)
+        self._act("renew", keys, *given, settles=False)
 
     def orphans(self) -> list[Orphan]:
         at, ends, head = self._session.leases()
@@ -177,10 +198,11 @@ class RedisIndex(Index):
         return count
 
     def _put(self, pages: Sequence[Arrival], times: Sequence[float]) -> int:
-        new: dict[tuple[str, str, int], tuple[Arrival, float]] = {}
+        new: dict[tuple[str, str], tuple[Arrival, float]] = {}
         for page, time, near in zip(pages, times, self._look(pages), strict=True):
-            if not any((m.distance, m.key, m.provisional) == (0, page.key, False) for m, _ in near):
-                new.setdefault((page.key, page.scope, page.fingerprint.value), (page, time))
+            own = (page.key, page.scope)
+            if not any((one.row.key, one.row.scope) == own and one.found.delivered for one in near):
+                new.setdefault(own, (page, time))
         rest = list(new.values())
         while rest:
             rows = [(pack_row(*entry),) for entry in rest]
@@ -201,18 +223,99 @@ class RedisIndex(Index):
                     arguments += (number, len(content), squeeze_rows(content))
             self._session.run("squeeze", *arguments)
 
-    def remove(self, keys: Iterable[str]) -> int:
-        wanted, count = set(keys), 0
-        with self._session.use():
-            found = [position for position, e in self._scan().entries() if e.key in wanted]
-            for start in range(0, len(found), _ENTRIES):
-                count += self._session.run("remove", *found[start : start + _ENTRIES])
-        return count
-
     def clear(self) -> None:
         with self._session.use():
+            last = self._client.call("HGET", self._client.key("meta"), "run")
             self._client.call("UNLINK", *self._client.keys)
             self._session.begin()
+            # The numbers of runs go on.
+            self._client.call("HSET", self._client.key("meta"), "run", last or 0)
+
+    # Runs.
+
+    def begin_run(self, resumed: int | None = None) -> Run:
+        at, _, head = self._session.leases()
+        asked = (repr(at), head[:8], self._session.name, self.spec.spider, resumed or "")
+        with self._session.use():
+            number = self._session.run("begin", *asked)
+            runs = self.runs()
+            run = next((run for run in runs if run.number == number), None)
+            if run is None:
+                raise ValueError(f"run {number} is not there")
+            self._era = Era.of(run, runs)
+        return run
+
+    def end_run(self, *, finished: bool) -> None:
+        at, _, _ = self._session.leases()
+        with self._session.use():
+            asked = (repr(at), self._session.name, self._era.run, int(finished))
+            self._session.run("end", *asked)
+
+    def runs(self) -> list[Run]:
+        with self._session.use():
+            return read_runs(self._client.call("HGETALL", self._client.key("runs")))
+
+    def expire(self, keep: int, most: int) -> int:
+        old = {run.number for run in self.old_runs(keep)}
+        if not old:
+            return 0
+        with self._session.use():
+            (end,) = self._scan().state("end")
+            first = self._expired
+            last = min(first + _LOOKED_AT, end)
+            seen = self._scan().runs_of(first, last) if last > first else []
+            some = [(first + n, run) for n, run in enumerate(seen) if run in old][:most]
+            count = self._delete("seen", [p << 24 | run for p, run in some])
+            if len(some) == most:
+                last = some[-1][0] + 1
+            self._expired = last if last < end else 0
+            for run in read_runs(self._client.call("HGETALL", self._client.key("runs"))):
+                if run.number in old and run.pages <= 0:
+                    names = (f"{run.number}{part}" for part in ("", ":pages", ":living"))
+                    self._client.call("HDEL", self._client.key("runs"), *names)
+        return count
+
+    # By keys.
+
+    def entries_of(self, keys: Iterable[str]) -> list[Entry]:
+        entries = []
+        with self._session.use():
+            for one in self._of_keys(keys):
+                found, row, content = one
+                own = read_fingerprint(content, row.scope, self.spec.bits)
+                is_open = found.match.provisional
+                entry = Entry(
+                    row.key, own, row.scope, row.facts, row.time, is_open, found.match.run
+                )
+                entries.append((found.match.entry, entry))
+        return [entry for _, entry in sorted(entries, key=lambda one: one[0])]
+
+    def gone(self, keys: Iterable[str]) -> int:
+        with self._session.use():
+            found = [one.found.match.entry for one in self._of_keys(keys)]
+            generation = self._session.generation
+            packed = [packed_entry(entry, generation) for entry in found]
+            return self._delete("print", [int.from_bytes(one, "big") for one in packed])
+
+    def _of_keys(self, keys: Iterable[str]) -> list[Told]:
+        """Return the entries of some keys, in any scope."""
+        wanted, found = [*dict.fromkeys(keys)], list[Told]()
+        nothing = Fingerprint(0, self.spec.bits, bytes(4 * self.spec.blocks))
+        for start in range(0, len(wanted), _PAGES):
+            some = wanted[start : start + _PAGES]
+            for key, told in zip(
+                some, self._look([Arrival(key, nothing) for key in some]), strict=True
+            ):
+                found += [one for one in told if one.row.key == key]
+        return found
+
+    def _delete(self, what: str, known: Sequence[int]) -> int:
+        """Delete entries, given by their position above what they are known by, 3 bytes."""
+        count = 0
+        for start in range(0, len(known), _ENTRIES):
+            packed = b"".join(one.to_bytes(7, "big") for one in known[start : start + _ENTRIES])
+            count += self._session.run("delete", what, packed)
+        return count
 
     def _scan(self) -> Scan:
         return Scan(self._client, self._session.generation, self._session.geometry)

@@ -19,8 +19,10 @@ from scrapy_simhash.index.contract import Arrival
 #: Positions whose rows stand together.
 ROWS = 64
 
-# When a lease ends, its crawler, the mark of the crawler's spider, adoptions; then the row's size.
-HEAD = struct.Struct(">d8sIB")
+# When a lease ends, its crawler, the mark of the crawler's spider, adoptions, the run to which the
+# entry goes back, or NEVER; then the row's size.
+HEAD = struct.Struct(">d8sIBI")
+NEVER = (1 << 32) - 1
 _ROW = struct.Struct(">BHI")
 _SIZE = struct.Struct(">I")
 _ZLIB = b"x"
@@ -63,12 +65,12 @@ def read_row(packed: bytes) -> Row:
     )
 
 
-def read_lease(packed: bytes) -> tuple[float, Row]:
-    """Return when a lease ends, since the Unix epoch, and its row."""
-    ends, *_ = HEAD.unpack_from(packed)
+def read_lease(packed: bytes) -> tuple[float, int, Row]:
+    """Return when a lease ends, since the Unix epoch, the run to go back to, and the row."""
+    ends, *_, back = HEAD.unpack_from(packed)
     (size,) = _SIZE.unpack_from(packed, HEAD.size)
     start = HEAD.size + _SIZE.size
-    return ends, read_row(packed[start : start + size])
+    return ends, back, read_row(packed[start : start + size])
 
 
 def read_rows(content: bytes) -> dict[int, bytes]:

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from scrapy_simhash.index.contract import Entry, StoreUnavailable
-from scrapy_simhash.index.decision import read_fingerprint
 from scrapy_simhash.index.neighbours import GATHER, SPREAD, Uint32s
+from scrapy_simhash.index.pages import KEY_BYTES, read_fingerprint
 from scrapy_simhash.index.redis.client import KEYS, Client
 from scrapy_simhash.index.redis.finders import AnotherLog
-from scrapy_simhash.index.redis.rows import ROWS, read_lease, read_row, read_rows
+from scrapy_simhash.index.redis.rows import NEVER, ROWS, read_lease, read_row, read_rows
 from scrapy_simhash.index.redis.scripts import LEAST_PAGES, Geometry
 
 # Positions that are read at a time; and those whose block values are, which takes a look at all
@@ -36,7 +36,7 @@ class Scan:
 
     def size(self) -> tuple[int, int]:
         """Return how many entries there are, and how many of them are provisional."""
-        end, dead = self._state("end", "dead")
+        end, dead = self.state("end", "dead")
         return max(end - dead, 0), self._client.call("HLEN", self._client.key("leases"))
 
     def bytes_of_parts(self) -> dict[str, int]:
@@ -53,14 +53,14 @@ class Scan:
 
         With buckets in Redis, fingerprints have block values only if they are asked for.
         """
-        (end,) = self._state("end")
+        (end,) = self.state("end")
         window = None
         for first in range(0, end, _STEP):
             if with_blocks and self._geometry.in_redis and first % _WINDOW == 0:
                 window = self._read_blocks(first, min(first + _WINDOW, end))
             yield from self._between(first, min(first + _STEP, end), window)
 
-    def _state(self, *names: str) -> list[int]:
+    def state(self, *names: str) -> list[int]:
         """Return numbers of the header."""
         state = self._client.call("HMGET", self._client.key("meta"), "generation", *names)
         if state[0] != self._generation.encode():
@@ -81,6 +81,7 @@ class Scan:
         known = {n: read_rows(some or b"") for n, some in zip(numbers, rows, strict=True)}
         dead = call("GETRANGE", key("dead"), first // 8, (end - 1) // 8)
         bits = np.unpackbits(np.frombuffer(dead, np.uint8))
+        seen = self.runs_of(first, end)
         for position in range(first, end):
             place = position - first // 8 * 8
             if place < len(bits) and bits[place]:
@@ -93,11 +94,25 @@ class Scan:
             lease = leases[position - first]
             if packed is None and not lease:
                 raise ValueError(f"entry {position} has no row")
-            row = read_lease(lease)[1] if packed is None else read_row(packed)
+            # An entry that is confirmed meanwhile has both, and so has one that was before.
+            _, back, leased = read_lease(lease) if lease else (0, NEVER, None)
+            is_open = bool(lease) and (packed is None or back != NEVER)
+            row = leased if is_open and leased else read_row(packed or b"")
             if window is not None:
                 record += window[position % _WINDOW].tobytes()
+            elif not self._geometry.in_redis:
+                record = record[:-KEY_BYTES]
             own = read_fingerprint(record, row.scope, self._geometry.bits)
-            yield position, Entry(row.key, own, row.scope, row.facts, row.time, packed is None)
+            run = seen[position - first]
+            yield position, Entry(row.key, own, row.scope, row.facts, row.time, is_open, run)
+
+    def runs_of(self, first: int, end: int) -> list[int]:
+        """Return the runs in which the entries between two positions were last seen."""
+        key = self._client.key("seen")
+        octets = self._client.call("GETRANGE", key, 3 * first, 3 * end - 1)
+        # Entries that nobody has counted were seen in no run.
+        octets = octets.ljust(3 * (end - first), b"\0")
+        return [int.from_bytes(octets[at : at + 3], "big") for at in range(0, len(octets), 3)]
 
     def _read_blocks(self, first: int, end: int) -> Uint32s:
         """Return the block values of the entries between two positions, "<u4", shape (n, blocks).
@@ -118,7 +133,7 @@ class Scan:
         blocks = range(self._geometry.blocks)
         first = 0
         while True:
-            count, end = self._state("pages", "end")
+            count, end = self.state("pages", "end")
             if not LEAST_PAGES <= count <= LEAST_PAGES + end:
                 raise ValueError(f"there cannot be {count} bucket pages")
             # A page that is split meanwhile comes again as two, which have higher numbers.

@@ -6,6 +6,7 @@ from functools import cache
 from importlib.resources import files
 
 from scrapy_simhash.index.contract import BUCKET_LIMIT
+from scrapy_simhash.index.pages import KEY_BYTES
 from scrapy_simhash.index.redis.rows import ROWS
 
 # Bytes of a segment of the log, so that it just fits a size class of the allocator.
@@ -27,7 +28,7 @@ class Geometry:
     @property
     def record(self) -> int:
         """Bytes of a record of the log."""
-        return self.bits // 8 + (0 if self.in_redis else 4 * self.blocks)
+        return self.bits // 8 + (0 if self.in_redis else 4 * self.blocks + KEY_BYTES)
 
     @property
     def segment(self) -> int:

@@ -21,16 +21,16 @@ from scrapy_simhash.index.contract import (
     StoreUnavailable,
     spider_mark,
 )
-from scrapy_simhash.index.decision import Pages
+from scrapy_simhash.index.pages import Pages
 from scrapy_simhash.index.redis.address import parse_address
 from scrapy_simhash.index.redis.client import Client
 from scrapy_simhash.index.redis.finders import AnotherLog, Finder, InRam, InRedis
-from scrapy_simhash.index.redis.rows import HEAD
+from scrapy_simhash.index.redis.rows import HEAD, NEVER
 from scrapy_simhash.index.redis.scripts import Geometry, script
 
 logger = logging.getLogger(__name__)
 
-FORMAT = 7
+FORMAT = 8
 # Requests for the same pages, while what others admit is too much to be compared with.
 _ATTEMPTS = 100
 
@@ -191,7 +191,7 @@ class Session:
         clock = self._spec.clock
         at = time.monotonic() + self._ahead if clock is time.time else clock()
         ends = at + self._spec.lease
-        return at, math.ceil(ends), HEAD.pack(ends, self.name, self._mark, 0)
+        return at, math.ceil(ends), HEAD.pack(ends, self.name, self._mark, 0, NEVER)
 
     def close(self) -> None:  # noqa: D102
         with self._lock:  # what runs now may end

@@ -140,7 +140,8 @@ def test_the_end_of_a_claim_in_a_lost_index_touches_no_page_of_the_new_one(opene
         assert late.unsettled(lost).gone == set(lost)
         for value in values(3):
             assert index.claim(page("more", value ^ 2)).outcome is Outcome.DUPLICATE
-        found = {orphan.key for orphan in at(index, time.time() + 1e6).orphans()}
+        other = at(opened(own.url), time.time() + 1e6)
+        found = {orphan.key for orphan in other.orphans()}
         assert found == {"new0", "new1", "new2"}
 
 
@@ -190,7 +191,7 @@ def test_without_persistence_the_index_goes_on_after_a_kill(opened):
         own.start()
         notice_another_log(index, other)
         for value in values(20):
-            assert keep(other, value ^ 1, "other") is Outcome.ORIGINAL
+            assert keep(other, value ^ 1, f"other{value}") is Outcome.ORIGINAL
             assert keep(index, value) is Outcome.DUPLICATE
         own.kill()
         index.close()
@@ -204,7 +205,7 @@ def _calls(index: Index) -> list[Callable[[], Any]]:
         lambda: index.query(fp(value)),
         lambda: index.orphans(),
         lambda: index.unsettled([0]),
-        lambda: index.remove(["a"]),
+        lambda: index.gone(["a"]),
         lambda: index.put([]) or index.census(),
         lambda: index.clear(),
         lambda: len(index),

@@ -107,11 +107,11 @@ def test_a_bucket_page_tells_positions_of_more_than_24_bits(first):
 def test_an_index_can_be_read_while_others_put_entries(url, opened, monkeypatch):
     index, other = opened(url), opened(url)
     rest = (Entry(f"{value}", fp(value)) for value in values(99))
-    state = scan.Scan._state
+    state = scan.Scan.state
 
     def put_and_tell(self, *names):
         other.put([next(rest)])
         return state(self, *names)
 
-    monkeypatch.setattr(scan.Scan, "_state", put_and_tell)
+    monkeypatch.setattr(scan.Scan, "state", put_and_tell)
     assert [entry.key for entry in index][:1] == [f"{value}" for value in values(1)]

@@ -91,7 +91,7 @@ class Victim:
             lambda: index.claim(page("mine", values(1, seed=6)[0], request="r")),
             lambda: index.renew(["mine"]),
             lambda: index.release(["mine"]),
-            lambda: index.remove([str(values(1)[0])]),
+            lambda: index.gone([str(values(1)[0])]),
             lambda: index.unsettled([near.entry for near in index.query(fp(value))]),
             lambda: at(index, now).orphans(),
             lambda: index.put(index.with_blocks()),

@@ -2,7 +2,8 @@
 --
 -- The entries whose block values begin with the same bits share a *bucket page*:
 --
---   name     number of the block, 1 byte | 1 and the first bits of the value, as 3 bytes
+--   name     number of the block, 1 byte | 1 and the first bits of the value, as 3 bytes; after the
+--            blocks comes the one of the keys
 --   content  entry | entry | ..., the oldest first
 --   entry    last 24 bits of the value | last 24 bits of the position | of 64 bits the fingerprint
 --
@@ -10,7 +11,8 @@
 -- root on: the children of n are 2 n and 2 n + 1. Pages are split in the order of their names, one
 -- whenever the log has grown by PAGE_ENTRIES, which is linear hashing (Litwin 1980): of the pages of
 -- row `depth` the first `turn` ones are split.
--- The finder's argument of a page is its block values, 4 bytes each.
+-- The finder's argument of a page is its block values, that of its key, and those of its other keys,
+-- 4 bytes each.
 local count = tonumber(state[3])
 local depth = select(2, math.frexp(count)) - 1
 local first = 2 ^ depth
@@ -20,25 +22,26 @@ local turn = count - first
 local ROW, NEXT = 2 ^ (32 - depth), 2 ^ (31 - depth)
 local SPLIT = turn * ROW
 local BLOCK = 16777216
-local VALUES, NAMES, TAGS = '>' .. ('I4'):rep(BLOCKS), ('c4'):rep(BLOCKS), ('xc3'):rep(BLOCKS)
 -- Names and contents of the bucket pages of the page that was looked at last, and its tags.
 local names, contents, tags
 
 -- Read the bucket pages of a page with these block values.
 local function look_at(values)
-  local numbers, block = {struct.unpack(VALUES, values)}, 0
-  for j = 1, BLOCKS do
+  local size, block = #values / 4, 0
+  local numbers = {struct.unpack('>' .. ('I4'):rep(size), values)}
+  for j = 1, size do
     local value = numbers[j]
     if value < SPLIT then
       numbers[j] = block + 2 * first + (value - value % NEXT) / NEXT
     else
       numbers[j] = block + first + (value - value % ROW) / ROW
     end
-    block = block + BLOCK
+    if j <= BLOCKS then block = block + BLOCK end
   end
-  names = {struct.unpack(NAMES, struct.pack(VALUES, unpack(numbers, 1, BLOCKS)))}
-  tags = {struct.unpack(TAGS, values)}
-  contents = call('HMGET', buckets, unpack(names, 1, BLOCKS))
+  local packed = struct.pack('>' .. ('I4'):rep(size), unpack(numbers, 1, size))
+  names = {struct.unpack(('c4'):rep(size), packed)}
+  tags = {struct.unpack(('xc3'):rep(size), values)}
+  contents = call('HMGET', buckets, unpack(names, 1, size))
 end
 
 -- Note the positions of the entries of a bucket as candidates. Where one bucket is flooded, most are,
@@ -61,22 +64,29 @@ local function note(candidates, noted, content, tag)
   return noted
 end
 
--- Return the distances of the entries near a page, by position.
+-- Return the distances of the entries near a page, or with one of its keys, by position.
 local function near_ones(fingerprint, values)
   look_at(values)
-  local candidates, near, noted, contents, tags = {}, {}, 0, contents, tags
-  for j = 1, BLOCKS do
+  local near, noted, contents, tags = {}, 0, contents, tags
+  local by_block, by_key, own = {}, {}, nil
+  for j = 1, #tags - 1 do
     local content, tag = contents[j], tags[j]
     if content and find(content, tag, 1, true) then
-      noted = note(candidates, noted, content, tag)
+      own = own or {byte(fingerprint, 1, WIDTH)}
+      if j <= BLOCKS then
+        noted = note(by_block, noted, content, tag)
+      else
+        note(by_key, 0, content, tag)
+      end
     end
   end
-  local own = noted > 0 and {byte(fingerprint, 1, WIDTH)}
-  for position, inline in pairs(candidates) do
-    effort = effort + 2
-    local d = apart(own, inline or record_of(position))
-    -- A script that failed may have left an entry of a page that never came into the log.
-    if d and (not inline or record_of(position) == inline) then near[position] = d end
+  for is_any, candidates in pairs({[false] = by_block, [true] = by_key}) do
+    for position, inline in pairs(candidates) do
+      effort = effort + 2
+      local d = apart(own, inline or record_of(position), is_any)
+      -- A script that failed may have left an entry of a page that never came into the log.
+      if d and (not inline or record_of(position) == inline) then near[position] = d end
+    end
   end
   return near
 end
@@ -85,7 +95,7 @@ end
 local function note_entry(position, fingerprint)
   local suffix = struct.pack('>I3', position % 16777216) .. (ENTRY > 6 and fingerprint or '')
   local written, names, contents, tags, size = {}, names, contents, tags, 0
-  for j = 1, BLOCKS do
+  for j = 1, BLOCKS + 1 do
     local content, tag = contents[j] or '', tags[j]
     if #content >= BUCKET_LIMIT * ENTRY then
       -- The oldest entry of the same bucket goes, or of the page.
@@ -105,7 +115,7 @@ end
 local function split()
   local before, half = floor(depth / 8) - 1, 2 ^ (7 - depth % 8)
   local full = 2 * half
-  for block = 0, (BLOCKS - 1) * BLOCK, BLOCK do
+  for block = 0, BLOCKS * BLOCK, BLOCK do
     local parent, child = struct.pack('>I4', block + count), block + 2 * count
     local content = call('HGET', buckets, parent) or ''
     local zeros, ones, from, is_one = {}, {}, 1, false

@@ -1,30 +1,31 @@
 -- Claim for pages, one after the other; each claim is as atomic as the script. Or look for what is
 -- near them.
 -- ARGV: see the finder up to 3; now, end of the leases, or "" to look only, their heads (see
---   entries.lua); then for each page: record, size of the row with row and request, positions judged
---   to be other pages, positions judged to be copies and expired, "1" if a page before it in this
---   call is near it, the argument of the finder.
--- Returns {answers, rows, flooded look-ups}: the answer of a page is its position if it was admitted;
--- false if the page has to claim again, because the script has done enough, or because a page before
--- it may change its answer; else what is near and not yet judged, or no more as it was judged; see
--- tell(). If nothing is, the page has to claim again once the one before it has its answer. An own
--- entry that is provisional is leased to the caller on the way.
+--   entries.lua), the run; then for each page: record; size of the row with row and request; the
+--   entries that the caller has heard of, see known_ones(); what the page does if nothing has changed
+--   about them: "" it becomes an entry, "d" it only deletes, or the position of the own entry, 4 bytes,
+--   which it leases; "1" if a page before it in this call is near it; the argument of the finder.
+-- Returns {answers, rows, flooded look-ups}: the answer of a page is a number if it was done, the
+-- position of a new entry or -1; -2 if the own entry has gone meanwhile; false if the page has to claim again, because the script has done
+-- enough, or because a page before it may change its answer; else the entries that are near or of one
+-- of its keys, and that the caller has not heard of, or that are not as it has heard; see tell(). If
+-- none is, the page has to claim again once the one before it has its answer.
 --# keys
-local FIRST, STRIDE = 7, 6
+local FIRST, STRIDE = 8, 6
 --# compare
 --# finder
 --# entries
-local now, ends, head = tonumber(ARGV[4]), ARGV[5], ARGV[6]
+local now, ends, head, current = tonumber(ARGV[4]), ARGV[5], ARGV[6], tonumber(ARGV[7])
 local leased, answers = {}, {}
 -- What is known of the confirmed entries near the pages: pairs of a number of ROWS positions and its
 -- content.
 local told, is_told = {}, {}
 
--- Add an entry to an answer: position, distance, last 3 bytes of the fingerprint, lease without what
--- repeats the request, or ''.
-local function tell(answer, position, d, lease)
+-- Add an entry to an answer: position, distance, run, fingerprint, lease without what repeats the
+-- request, or ''.
+local function tell(answer, position, d, run, lease)
   local known = lease and sub(lease, 1, HEAD + 4 + #row_at(lease, HEAD + 1)) or ''
-  answer[#answer + 1] = {position, d, sub(fingerprint_of(position), -3), known}
+  answer[#answer + 1] = {position, d, run, fingerprint_of(position), known}
   local number = floor(position / ROWS)
   if not lease and not is_told[number] then
     is_told[number] = true
@@ -32,50 +33,78 @@ local function tell(answer, position, d, lease)
   end
 end
 
--- Return the set of some positions, given as 4 bytes each.
-local function set_of(positions)
-  local set = {}
-  for i = 1, #positions, 4 do set[struct.unpack('>I4', positions, i)] = true end
-  return set
+-- Return what the caller has heard of entries, by position, each with position (4 bytes), run (3), and
+-- the sum of 1 if it is replaced, 2 if it had expired, and 4 if it is another page, so that its run and
+-- lease do not matter (1).
+local function known_ones(packed)
+  local found = {}
+  for at = 1, #packed, 8 do
+    local position, run, flags = struct.unpack('>I4I3B', packed, at)
+    found[position] = {run = run, is_replaced = flags % 2 == 1, has_expired = floor(flags / 2) % 2 == 1,
+      is_other = flags >= 4}
+  end
+  return found
 end
 
--- The expired entries that pages without an answer may replace.
+-- Lease the own entry to the caller, as one that is seen in this run. An entry that was confirmed in
+-- an earlier run goes back there when it is released; one of this run stays confirmed.
+local function keep(position, lease, run, claim)
+  if not lease and run == current then return end
+  local adoptions, back = 0, run
+  if lease then adoptions, back = byte(lease, ADOPTIONS), back_of(lease) or NEVER end
+  leased[position] = sub(head, 1, ADOPTIONS - 1) .. struct.pack('>BI4', adoptions, back) .. claim
+  if run ~= current and current > 0 then see(position, current) end
+end
+
+-- Entries that pages without an answer may replace or lease.
 local contested = {}
 
 local function claim(at, near)
-  local others, copies = set_of(ARGV[at + 2]), set_of(ARGV[at + 3])
-  local replaced, answer = {}, {}
+  local known, act = known_ones(ARGV[at + 2]), ARGV[at + 3]
+  local own = #act == 4 and struct.unpack('>I4', act)
+  local replaced, answer, kept = {}, {}, nil
   for position in pairs(near) do
-    if contested[position] then return false end
+    if contested[position] then
+      -- Whoever waits may do so, too.
+      for other in pairs(near) do contested[other] = true end
+      return false
+    end
   end
   for position, d in pairs(near) do
-    if not others[position] then
+    local one = known[position]
+    if not (one and one.is_other) then
       local lease = leased[position] or call('HGET', leases, position)
-      local is_own, is_expired = false, false
-      if lease then
-        local row, own_row, request = row_at(lease, HEAD + 1), row_at(ARGV[at + 1], 1)
-        is_own = ends ~= '' and key_of(row) == key_of(own_row)
-        is_expired = not is_own and expires_of(lease) <= now
-        if is_own then
-          lease = sub(head, 1, HEAD - 1) .. sub(lease, HEAD, HEAD + 4 + #row) .. request
-          leased[position] = lease
+      if lease or not is_dead(position) then
+        local run, has_expired = run_of(position), lease and expires_of(lease) <= now or false
+        local is_old = current > 0 and run ~= current
+        -- An own entry beyond reach is replaced, too.
+        contested[position] = ends ~= '' and (has_expired or is_old or d > distance) or nil
+        if not (one and one.run == run and one.has_expired == has_expired) then
+          tell(answer, position, d, run, lease)
+        elseif position == own then
+          kept = {lease, run}
+        elseif one.is_replaced then
+          replaced[#replaced + 1] = position
         end
-      end
-      contested[position] = is_expired or nil
-      if copies[position] and is_expired then
-        replaced[#replaced + 1] = position
-      elseif lease or not is_dead(position) then
-        tell(answer, position, d, lease)
       end
     end
   end
-  if #answer > 0 or ARGV[at + 4] ~= '' or ends == '' then return answer end
-  for _, position in ipairs(replaced) do bury(position) end
-  local position = finish + #records
-  records[#records + 1] = ARGV[at]
-  note_entry(position, ARGV[at])
-  leased[position] = head .. ARGV[at + 1]
-  return position
+  if #answer > 0 or ends == '' or (act == '' and ARGV[at + 4] ~= '') then return answer end
+  if own and not kept then return -2 end
+  for _, position in ipairs(replaced) do
+    bury(position)
+    leased[position] = nil
+  end
+  if kept then
+    keep(own, kept[1], kept[2], ARGV[at + 1])
+  elseif act == '' then
+    local position = finish + #records
+    records[#records + 1] = ARGV[at]
+    note_entry(position, ARGV[at])
+    leased[position] = head .. ARGV[at + 1]
+    return position
+  end
+  return -1
 end
 
 for at = FIRST, #ARGV, STRIDE do
@@ -95,5 +124,5 @@ if #fields > 0 then
   call('HSET', leases, unpack(fields))
   call('ZADD', due, unpack(scores))
 end
-if #records > 0 then append() end
+if #records > 0 then append(current) end
 return {answers, told, flooded}

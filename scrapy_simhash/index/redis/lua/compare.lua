@@ -11,15 +11,15 @@ local ones = setmetatable({[0] = 0}, {__index = function(known, number)
 end})
 
 -- Return the distance of a fingerprint, given as bytes, to the one that a record begins with, nothing
--- if it is too far.
-local function apart(own, record)
+-- if it is too far, unless it may be any.
+local function apart(own, record, is_any)
   local total = 0
   if #record < WIDTH then return nil end
   for j = 1, WIDTH, 4 do
     local a, b, c, d = byte(record, j, j + 3)
     total = total + ones[bxor(a, own[j])] + ones[bxor(b, own[j + 1])] +
       ones[bxor(c, own[j + 2])] + ones[bxor(d, own[j + 3])]
-    if total > distance then return nil end
+    if total > distance and not is_any then return nil end
   end
   return total
 end

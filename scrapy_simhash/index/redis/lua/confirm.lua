@@ -3,10 +3,14 @@
 --# keys
 --# entries
 --# rows
-local confirmed, settled = leased_ones(2), {}
-for i, entry in ipairs(confirmed) do settled[i] = entry.position end
+local first, settled = {}, {}
+for i, entry in ipairs(leased_ones(2)) do
+  settled[i] = entry.position
+  -- The others have their rows.
+  if not back_of(entry.lease) then first[#first + 1] = entry end
+end
 if #settled > 0 then
-  append_rows(confirmed)
+  append_rows(first)
   call('HDEL', leases, unpack(settled))
   call('ZREM', due, unpack(settled))
 end

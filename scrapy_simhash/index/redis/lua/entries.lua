@@ -1,13 +1,19 @@
 -- The life of an entry: provisional with a lease, then confirmed with a row, or deleted.
 --
 -- A lease has the time when it ends (a double, 8 bytes), its crawler (8), the mark of the crawler's
--- spider (4), the number of adoptions (1), the size of the row (4), the row, and what repeats the
--- request. A row has the sizes of the facts (1) and of the scope (2), the time (4), facts, scope and
--- key.
-local HEAD, ROW = 21, 7
+-- spider (4), the number of adoptions (1), the run to which the entry goes back if it was confirmed
+-- before, else NEVER (4), the size of the row (4), the row, and what repeats the request. A row has the
+-- sizes of the facts (1) and of the scope (2), the time (4), facts, scope and key.
+local ADOPTIONS, HEAD, ROW, NEVER = 21, 25, 7, 4294967295
 
 local function expires_of(lease)
   return (struct.unpack('>d', lease))
+end
+
+-- Return the run to which an entry goes back, nothing if it was never confirmed.
+local function back_of(lease)
+  local run = struct.unpack('>I4', lease, ADOPTIONS + 1)
+  return run < NEVER and run or nil
 end
 
 -- Return row and request, which follow the row's size at a place of a text.
@@ -25,10 +31,38 @@ local function is_dead(position)
   return position >= finish or call('GETBIT', dead, position) == 1
 end
 
-local function bury(position)
-  if call('SETBIT', dead, position, 1) == 0 then call('HINCRBY', meta, 'dead', 1) end
+local function run_of(position)
+  local found = call('GETRANGE', seen_in, 3 * position, 3 * position + 2)
+  return #found == 3 and struct.unpack('>I3', found) or 0
+end
+
+-- Let the page of an entry be seen in a run.
+local function see(position, run)
+  count_in(run_of(position), -1)
+  call('SETRANGE', seen_in, 3 * position, struct.pack('>I3', run))
+  count_in(run, 1)
+end
+
+local function end_lease(position)
   call('HDEL', leases, position)
   call('ZREM', due, position)
+end
+
+-- Delete an entry; a deleted one is of no run.
+local function bury(position)
+  if call('SETBIT', dead, position, 1) == 0 then
+    call('HINCRBY', meta, 'dead', 1)
+    see(position, 0)
+  end
+  end_lease(position)
+end
+
+-- Delete a provisional entry, or let it be again what it was before it was leased.
+local function take_back(position, lease)
+  local back = back_of(lease)
+  if not back then return bury(position) end
+  see(position, back)
+  end_lease(position)
 end
 
 -- Return position, lease and row of the provisional entries among some, given by position and key
@@ -39,6 +73,7 @@ local function leased_ones(first, owner)
   for i = first, #ARGV, 2 do
     positions[#positions + 1], keys[#keys + 1] = ARGV[i], ARGV[i + 1]
   end
+  if #positions == 0 then return found end
   for i, lease in ipairs(call('HMGET', leases, unpack(positions))) do
     local row = lease and row_at(lease, HEAD + 1)
     if row and key_of(row) == keys[i] and (not owner or sub(lease, 9, 16) == owner) then

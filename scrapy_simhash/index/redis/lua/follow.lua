@@ -3,6 +3,8 @@
 --# keys
 local parts = {}
 for number = ARGV[2], math.min(ARGV[2] + ARGV[3], math.ceil(finish / SEGMENT)) - 1 do
-  parts[#parts + 1] = segment(number)
+  local size = math.min(SEGMENT, finish - number * SEGMENT) * RECORD
+  if #segment(number) < size then error('the log has a gap') end
+  parts[#parts + 1] = sub(segment(number), 1, size)
 end
 return {finish, concat(parts)}

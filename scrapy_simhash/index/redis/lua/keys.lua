@@ -1,8 +1,9 @@
 -- The keys of an index, and the log; it stands before every script but open.lua.
 --
--- meta      hash: the header; "end": entries in the log; "dead": deleted ones; "pages": see buckets.lua
+-- meta      hash: the header; "end": entries in the log; "dead": deleted ones; "pages": see buckets.lua;
+--           "run": the last run's number
 -- log       hash: number of a segment -> the records of SEGMENT entries. A record is the fingerprint;
---           where every crawler has the log in RAM, the block values follow it
+--           where every crawler has the log in RAM, the block values and the key's value follow it
 -- rows      hash: number of ROWS positions -> what is known of the confirmed ones; see rows.py
 -- buckets   hash: see buckets.lua
 -- leases    hash: position of a provisional entry -> its lease and row; see entries.lua
@@ -10,10 +11,12 @@
 --           seconds. The lease itself decides: a member whose lease has gone or was renewed is put
 --           right when met
 -- dead      string: a bit for each position, 1 where the entry was deleted
+-- seen      string: 3 bytes for each position, the run that its page was last seen in, 0 for none
+-- runs      hash: see runs.lua; "<run>:pages": entries that were last seen in it
 --
 -- All keys have the same hash tag, because a script may only touch keys of one slot.
 -- ARGV[1] is the generation: an index that was deleted and made again is another.
-local meta, log, rows, buckets, leases, due, dead = unpack(KEYS)
+local meta, log, rows, buckets, leases, due, dead, seen_in, runs = unpack(KEYS)
 local call, sub, byte, char, find = redis.call, string.sub, string.byte, string.char, string.find
 local floor, concat = math.floor, table.concat
 
@@ -43,7 +46,13 @@ local function fingerprint_of(position)
   return sub(record, 1, WIDTH)
 end
 
-local function append()
+-- Count entries that come to a run, or leave it.
+local function count_in(run, by)
+  if run > 0 then call('HINCRBY', runs, run .. ':pages', by) end
+end
+
+-- Append the records to the log, as entries that are seen in a run.
+local function append(run)
   local number, used = floor(finish / SEGMENT), finish % SEGMENT * RECORD
   local content = segment(number)
   if #content < used then error('the log has a gap') end
@@ -55,6 +64,8 @@ local function append()
     changed[#changed + 1] = sub(content, at, at + SEGMENT * RECORD - 1)
     number = number + 1
   end
+  call('SETRANGE', seen_in, 3 * finish, struct.pack('>I3', run):rep(#records))
   call('HSET', log, unpack(changed))
   call('HINCRBY', meta, 'end', #records)
+  count_in(run, #records)
 end

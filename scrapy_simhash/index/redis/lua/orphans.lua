@@ -12,14 +12,14 @@ for _, position in ipairs(call('ZRANGEBYSCORE', due, '-inf', math.ceil(now), 'LI
     call('ZREM', due, position)
   elseif expires_of(lease) > now then
     call('ZADD', due, math.ceil(expires_of(lease)), position)
-  else
-    local adoptions, row, request = byte(lease, HEAD), row_at(lease, HEAD + 1)
+  elseif sub(lease, 9, 16) ~= sub(head, 9, 16) then
+    local adoptions, row, request = byte(lease, ADOPTIONS), row_at(lease, HEAD + 1)
     if request == '' or adoptions >= most then
-      bury(position)
+      take_back(tonumber(position), lease)
       if request ~= '' then given_up[#given_up + 1] = key_of(row) end
     else
       call('HSET', leases, position,
-        sub(head, 1, HEAD - 1) .. char(adoptions + 1) .. sub(lease, HEAD + 1))
+        sub(head, 1, ADOPTIONS - 1) .. char(adoptions + 1) .. sub(lease, ADOPTIONS + 1))
       call('ZADD', due, ARGV[3], position)
       adopted[#adopted + 1] = {tonumber(position), key_of(row), request}
     end

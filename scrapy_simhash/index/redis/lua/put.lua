@@ -17,5 +17,5 @@ for at = FIRST, #ARGV, STRIDE do
 end
 grow()
 append_rows(confirmed)
-append()
+append(0)
 return {finish, #records}

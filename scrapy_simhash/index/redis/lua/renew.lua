@@ -1,9 +1,11 @@
--- Let the leases of a crawler's entries end later.
--- ARGV: generation, crawler, the new end in whole seconds and as in a lease, then position, key, ...
+-- Let the leases of a crawler's entries end later, and the crawler live on.
+-- ARGV: generation, crawler, the new end in whole seconds and as in a lease, run, then position, key, ...
 --# keys
 --# entries
-for _, entry in ipairs(leased_ones(5, ARGV[2])) do
+--# runs
+for _, entry in ipairs(leased_ones(6, ARGV[2])) do
   call('HSET', leases, entry.position, ARGV[4] .. sub(entry.lease, 9))
   call('ZADD', due, ARGV[3], entry.position)
 end
+if ARGV[5] ~= '0' then set_living(ARGV[5], ARGV[2], ARGV[4]) end
 return 0

@@ -1,0 +1,89 @@
+"""The pages of one call as an index compares them: fingerprints, block values, values of keys."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+
+from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.index.contract import Arrival, IndexSpec
+from scrapy_simhash.index.neighbours import Near, distances, unpacked
+
+# Bytes of a key's value.
+KEY_BYTES = 4
+# Pages of another scheme, or with another "www", are found by the same value.
+_VARIANT = re.compile(r"https?://(?:www\.)?")
+
+
+def key_value(key: str) -> bytes:
+    """Return the value by which the entries of a key are found, and those of its variants."""
+    found = _VARIANT.match(key)
+    named = key[found.end() :] if found else key
+    return hashlib.blake2b(named.encode(), digest_size=KEY_BYTES).digest()
+
+
+def in_scope(content: bytes, scope: str) -> bytes:
+    """Return the bytes of a fingerprint and of its blocks with the bits flipped that a scope flips.
+
+    So pages of different scopes are neither near nor share a bucket. Done twice, it is undone.
+    """
+    if not scope:
+        return content
+    mask = hashlib.shake_128(scope.encode()).digest(len(content))
+    flipped = int.from_bytes(content, "big") ^ int.from_bytes(mask, "big")
+    return flipped.to_bytes(len(content), "big")
+
+
+def read_fingerprint(content: bytes, scope: str, bits: int) -> Fingerprint:
+    """Return the fingerprint of a page, given its bytes, and those of its blocks, in its scope."""
+    content, size = in_scope(content, scope), bits // 8
+    return Fingerprint(int.from_bytes(content[:size], "big"), bits, content[size:])
+
+
+class Pages:
+    """The pages of one call.
+
+    Attributes:
+        contents: their fingerprints and blocks, in their scopes, and the values of their keys, as
+            bytes.
+        words: their fingerprints, shape (n, bits / 64).
+        values: their block values, and last the value of the key, shape (n, blocks + 1).
+        names: for each page, the values of its key and of its aliases.
+        sought: words and values of all look-ups: those of the pages, then those by aliases.
+    """
+
+    def __init__(self, arrivals: Sequence[Arrival], spec: IndexSpec) -> None:
+        self.arrivals = arrivals
+        self.contents: list[bytes] = []
+        self.names: list[list[bytes]] = []
+        for page in arrivals:
+            own = in_scope(page.fingerprint.to_bytes() + page.fingerprint.blocks, page.scope)
+            names = dict.fromkeys(map(key_value, (page.key, *page.aliases)))
+            self.names.append([*names])
+            self.contents.append(own + self.names[-1][0])
+        self._of = [n for n, names in enumerate(self.names) for _ in names[1:]]
+        more = [value for names in self.names for value in names[1:]]
+        by_alias = [
+            self.contents[n][:-KEY_BYTES] + value for n, value in zip(self._of, more, strict=True)
+        ]
+        self.sought = unpacked(b"".join(self.contents + by_alias), spec.bits, spec.blocks + 1)
+        words, values = self.sought
+        self.words, self.values = words[: len(arrivals)], values[: len(arrivals)]
+
+    def near(self, found: list[Near]) -> list[Near]:
+        """Return what is near each page, given what the look-ups found."""
+        near = found[: len(self.arrivals)]
+        for n, more in zip(self._of, found[len(near) :], strict=True):
+            near[n] = sorted({*near[n], *more})
+        return near
+
+    def twins(self, distance: int) -> list[Near]:
+        """Return for each page (distance, index) of the earlier ones near it or of its key."""
+        twins: list[Near] = [[] for _ in self.arrivals]
+        keys = self.values[:, -1]
+        between = distances(self.words[:, None], self.words)
+        found = (between <= distance) | (keys[:, None] == keys)
+        for at in found.ravel().nonzero()[0].tolist():
+            i, j = divmod(at, len(twins))
+            if j < i:
+                twins[i].append((int(between[i, j]), j))
+        return twins

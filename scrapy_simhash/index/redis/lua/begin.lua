@@ -1,0 +1,23 @@
+-- Take part in a run.
+-- ARGV: generation, now, when the crawler is dead unless it renews leases, as in a lease, crawler,
+--   spider, the run that is gone on with or ''.
+-- Returns the number of the run.
+--# keys
+--# runs
+local now, spider = tonumber(ARGV[2]), ARGV[5]
+local number = ARGV[6]
+local run = run_at(number)
+if not (run and run.spider == spider and run.finished == 0) then
+  number = call('HGET', runs, 'last:' .. spider) or ''
+  run = run_at(number)
+  if not run or run.ended > 0 or living(number, now, ARGV[4]) == '' then
+    number = call('HINCRBY', meta, 'run', 1)
+    if number > 16777215 then error('there are no more numbers of runs') end
+    run = {begun = now, finished = 0, spider = spider}
+    call('HSET', runs, 'last:' .. spider, number)
+  end
+end
+run.ended = 0
+write_run(number, run)
+call('HSET', runs, number .. ':living', living(number, now, ARGV[4]) .. ARGV[4] .. ARGV[3])
+return tonumber(number)
