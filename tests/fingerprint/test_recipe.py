@@ -185,15 +185,18 @@ def test_small_edits_share_a_band(name: str) -> None:
     assert not shared("english", "chinese")
 
 
-def test_named_recipes_open_without_dictionaries() -> None:
-    """No recipe loads the tables of jieba before it is used, and none a part of Scrapy."""
+def test_nothing_loads_a_dictionary_or_trafilatura_before_a_recipe_needs_it() -> None:
+    """Chinese pages are analysed without them; recipes load no part of Scrapy either."""
     code = (
         "import sys; from scrapy_simhash.fingerprint.recipe import RECIPES; "
         "[r.identity for r in RECIPES.values()]; RECIPES['default'].fingerprint('text'); "
-        "print([m for m in ('jieba', 'rjieba', 'scrapy', 'lxml') if m in sys.modules])"
+        "print([m for m in ('jieba', 'rjieba', 'scrapy', 'lxml') if m in sys.modules]); "
+        "sys.modules['jieba'] = sys.modules['rjieba'] = sys.modules['trafilatura'] = None; "
+        "from scrapy_simhash.core.analysis import analyse_html; import scrapy_simhash.addon; "
+        "print(analyse_html('<p>' + '中文网页的正文内容。' * 30, RECIPES['default']).reason)"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert shown.stdout.strip() == "[]"
+    assert shown.stdout.split("\n")[:2] == ["[]", "None"]
 
 
 def test_an_unknown_recipe_is_refused() -> None:
