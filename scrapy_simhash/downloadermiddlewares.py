@@ -77,7 +77,9 @@ class NearDuplicateDownloaderMiddleware:
         verdict = await self._filter.judge(request, response, action)
         # A fresh dict each time: requests that copy a response's meta share what is inside. A
         # middleware before this one may have given the response another request.
-        page = _as_meta(verdict, times)
+        page = _as_meta(verdict, times, self._filter.last_seen(verdict))
+        if verdict.unchanged and self._filter.settings.recrawl == "changed":
+            page["follow"] = True
         for asked in (request, response.request or request):
             asked.meta["simhash"] = page
         if verdict.kind == "duplicate":
@@ -153,7 +155,9 @@ def _times_dropped(request: Request, response: Response) -> int:
     return 0
 
 
-def _as_meta(verdict: Verdict, dropped: int) -> dict[str, str | int | bool | None]:
+def _as_meta(
+    verdict: Verdict, dropped: int, last_seen: float | None
+) -> dict[str, str | float | bool | None]:
     return {
         "verdict": verdict.kind,
         "key": verdict.key,
@@ -161,5 +165,8 @@ def _as_meta(verdict: Verdict, dropped: int) -> dict[str, str | int | bool | Non
         "distance": verdict.distance,
         "reason": verdict.reason,
         "fingerprint": str(verdict.fingerprint) if verdict.fingerprint else None,
+        "change": verdict.change,
+        "moved_from": verdict.moved_from,
+        "last_seen": last_seen,
         "dropped": dropped,
     }

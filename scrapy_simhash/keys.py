@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+from collections.abc import Iterable
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -13,6 +14,7 @@ SCOPES: tuple[Scope, ...] = ("global", "domain", "host")
 
 # Characters of a key as it is; indexes read the keys of many pages together.
 LONGEST = 4096
+MOST_ALIASES = 8
 
 
 def plain_key(value: object) -> str:
@@ -31,6 +33,26 @@ def page_key(url: str, method: str = "GET", body: bytes = b"") -> str:
         return _short(canonical)
     digest = hashlib.blake2b(body, digest_size=8).hexdigest()
     return _short(f"{method} {digest} {canonical}")
+
+
+def aliases(url: str, redirect_urls: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return other keys by which a page may be known: of its redirects, its scheme, its ``www``.
+
+    Args:
+        url: where the page was found in the end.
+        redirect_urls: the addresses that led there, the first one first.
+    """
+    parts = urlsplit(url)
+    own = page_key(url)
+    scheme = {"http": "https", "https": "http"}.get(parts.scheme, parts.scheme)
+    host = parts.netloc.removeprefix("www.")
+    hosts = (parts.netloc, host if host != parts.netloc else f"www.{host}")
+    forms = [
+        parts._replace(scheme=s, netloc=h).geturl() for h in hosts for s in (parts.scheme, scheme)
+    ]
+    keys = dict.fromkeys(map(page_key, (*redirect_urls, *forms)))
+    keys.pop(own, None)
+    return tuple(keys)[:MOST_ALIASES]
 
 
 def key_of(name: str) -> str:

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from itemadapter import ItemAdapter
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
+from scrapy.exceptions import DropItem
 from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_simhash.crawl import filter_of
+from scrapy_simhash.crawl.progress import Delivery
 from scrapy_simhash.exceptions import NearDuplicateItem
 from scrapy_simhash.keys import key_of
 
@@ -79,20 +81,22 @@ class NearDuplicatePipeline:
                 counts["items_skipped/no_text"] += 1
             else:
                 counts["items_skipped/no_key"] += 1
-            return item
+            return self._as_its_page(item, response)
         if dedup.in_progress(document.key):
-            return item
+            return self._as_its_page(item, response)
         # An item cannot be crawled again, so it waits until its original is stored or lost. It does
         # not wait for its own page, which waits for the item.
         verdict = await dedup.check(document, original=page)
         if page is not None and verdict.original == page:
-            return item
+            return self._as_its_page(item, response)
         self._filter.summary.item(verdict)
         if verdict.kind == "skipped":
             counts["items_skipped"] += 1
         elif verdict.owned:
-            counts["items_kept"] += 1
             self._claimed.append(_Claimed(verdict.key, item, response))
+            if verdict.unchanged and self._filter.settings.recrawl == "changed":
+                self._drop_unchanged(verdict.key)
+            counts["items_kept"] += 1
         elif self._filter.settings.action.of(verdict.key) == "flag":
             counts["items_flagged"] += 1
         else:
@@ -100,6 +104,16 @@ class NearDuplicatePipeline:
             original = verdict.matches[0]
             raise NearDuplicateItem(verdict.key, original.key, original.distance)
         return item
+
+    def _as_its_page(self, item: Any, response: Response | None) -> Any:
+        """Return an item that is delivered if its page is."""
+        if response is not None and self._filter.deliveries.get(response, Delivery()).unchanged:
+            self._drop_unchanged(response.url)
+        return item
+
+    def _drop_unchanged(self, key: str) -> None:
+        self._filter.counts["items_unchanged"] += 1
+        raise DropItem(f"{key} is as an earlier run has delivered it", log_level="DEBUG")
 
     def _page(self, response: Response | None) -> str | None:
         """Return the key of a response's page, if it is in progress."""

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 Action = Literal["drop", "follow", "flag"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 OnUnavailable = Literal["continue", "stop"]
+Recrawl = Literal["all", "changed"]
 Spare = Literal["watch", "defer", "skip", "off"]
 
 _PREFIX = "SIMHASH_"
@@ -277,6 +278,8 @@ class FilterSettings:
 
     action: Actions = _setting("drop", _actions)
     scope: Scope = _setting("global", _choice(SCOPES))
+    recrawl: Recrawl = _setting("all", _choice(get_args(Recrawl)))
+    keep_runs: int = _setting(3, _number(int, 1))
     recipe: Recipe = _setting("default", _recipe)
     index_url: str = _setting(None, _index_url)
     namespace: str = _setting(None, _namespace)
@@ -305,7 +308,11 @@ class FilterSettings:
             SettingError: one line that names the setting and says what it may be.
         """
         refuse_unknown(settings)
-        return cls(*(each.metadata["read"](settings, _name(each.name)) for each in fields(cls)))
+        read = cls(*(each.metadata["read"](settings, _name(each.name)) for each in fields(cls)))
+        if read.recrawl == "changed" and not read.survives:
+            said = "'changed' needs an index that outlives the crawl, so name one"
+            raise _error("SIMHASH_RECRAWL", f"{said} in SIMHASH_INDEX_URL")
+        return read
 
     @property
     def has_items(self) -> bool:

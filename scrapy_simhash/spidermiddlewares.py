@@ -33,7 +33,7 @@ class NearDuplicateSpiderMiddleware:
         self, response: Response, result: AsyncIterator[Any], spider: Spider | None = None
     ) -> AsyncIterator[Any]:
         """Pass on what a callback yields; of a duplicate to be followed, only the requests."""
-        key, drops_items = self._delivery(response)
+        key, drops_items, unchanged = self._delivery(response)
         failed, asks_again = True, False
         try:
             async for output in result:
@@ -47,7 +47,10 @@ class NearDuplicateSpiderMiddleware:
                         continue
                 else:
                     if drops_items:
-                        self._filter.counts["items_dropped"] += 1
+                        if unchanged:
+                            self._filter.counts["items_unchanged"] += 1
+                        else:
+                            self._filter.counts["items_dropped"] += 1
                         continue
                     if key is not None and self._filter.dedup.in_progress(key):
                         self._filter.dedup.hold(key)

@@ -33,6 +33,7 @@ from scrapy_simhash.crawl.filter import _DONE
 from scrapy_simhash.downloadermiddlewares import _as_meta
 from scrapy_simhash.extraction.extractor import EXTRACTORS
 from scrapy_simhash.fingerprint.recipe import RECIPES
+from scrapy_simhash.index.contract import Change
 from scrapy_simhash.report.dedup_log import LogLine, SparedLine
 from scrapy_simhash.rule.rule import FAR, REASONS
 from scrapy_simhash.settings import DEFAULTS, Spare
@@ -117,7 +118,7 @@ def counted() -> set[str]:
     names |= keys_in("crawl/sparing.py", "stats")
     names |= {f"outage/{name}" for name in keys_in("core/breaker.py", "__init__")}
     found = {name for name in names if name}
-    found |= set(get_args(Kind))
+    found |= set(get_args(Kind)) | {change.value for change in Change}
     found |= {f"skipped/{reason}" for reason in get_args(SkipReason)}
     found |= {f"duplicate/{reason}" for reason in rulings(True)}
     return found | {f"near_kept/{reason}" for reason in rulings(False)}
@@ -190,7 +191,7 @@ def test_meta_keys_are_those_of_the_code() -> None:
 def test_entries_of_the_verdict_in_meta_are_those_of_the_code() -> None:
     page = PAGES["meta"].split("dict for each response")[1]
     assert {row[0].strip("`") for row in rows(page)} == {
-        *_as_meta(Verdict("unique", ""), 0),
+        *_as_meta(Verdict("unique", ""), 0, None),
         "follow",
     }
 

@@ -20,7 +20,7 @@ from scrapy.exceptions import UsageError
 
 SUBCOMMANDS = (
     *("compare", "explain", "stats", "dedupe", "export", "import", "forget", "requeue"),
-    *("patterns", "report", "evaluate", "tune"),
+    *("runs", "changes", "patterns", "report", "evaluate", "tune"),
 )
 
 _EXIT_STATUS = """\

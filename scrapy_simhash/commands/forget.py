@@ -6,11 +6,12 @@ it repeats; "scrapy simhash explain" names that page.
     scrapy simhash forget http://www.example.com/a http://www.example.com/b
     scrapy simhash forget --host staging.example.com --yes
     scrapy simhash forget --host www.example.com --older-than 30
+    scrapy simhash forget --missing-since 7
     scrapy simhash forget --all
 
-Given URLs, --host and --older-than together, the command forgets pages that meet all of
-them. It says first how many there are, and asks, unless --yes. A page that came in
-again with other contents is forgotten with all of them. Afterwards, "scrapy simhash
+Given several of URLs, --host, --older-than, --run and --missing-since, the command
+forgets pages that meet all of them; "scrapy simhash runs" lists the numbers of runs. It
+says first how many there are, and asks, unless --yes. Afterwards, "scrapy simhash
 requeue" writes the pages that were dropped because of the forgotten ones.
 """
 
@@ -18,6 +19,7 @@ import argparse
 import re
 import sys
 import time
+from collections.abc import Iterable
 from contextlib import closing
 
 from scrapy.exceptions import UsageError
@@ -26,6 +28,7 @@ from scrapy.settings import BaseSettings
 from scrapy_simhash.commands.chosen import add_shared_options, index_url, keys_of
 from scrapy_simhash.commands.output import progress, say
 from scrapy_simhash.index import open_existing
+from scrapy_simhash.index.contract import Entry
 from scrapy_simhash.report.dedup_log import host_of_key
 from scrapy_simhash.report.words import count
 
@@ -44,15 +47,25 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="pages of this host, with any port unless one is given (may be repeated)",
     )
+    parser.add_argument(
+        "--run", type=int, metavar="N", help="pages that were last seen in this run"
+    )
+    parser.add_argument(
+        "--missing-since", type=int, metavar="N", help="pages that this run and later ones lack"
+    )
     parser.add_argument("--all", action="store_true", help="every page: empty the index")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     add_shared_options(parser, "index")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
-    some = options.pages or options.host or options.older_than is not None
+    given = (options.older_than, options.run, options.missing_since)
+    some = options.pages or options.host or any(one is not None for one in given)
     if not some and not options.all:
-        raise UsageError("name the pages to forget: give URLs, --host, --older-than or --all")
+        raise UsageError(
+            "name the pages to forget: give URLs, --host, --older-than, --run, "
+            "--missing-since or --all"
+        )
     if some and options.all:
         raise UsageError("--all forgets every page, so nothing else can be named beside it")
     if options.older_than is not None and not options.older_than >= 0:
@@ -69,9 +82,13 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
                 index.clear()
                 say([f"{count(removed, 'page')} forgotten"])
             return 0
+        entries: Iterable[Entry] = index
+        if options.missing_since is not None:
+            entries = index.missing(options.missing_since)
         keys = [
             entry.key
-            for entry in progress("looking", len(index), of=index)
+            for entry in progress("looking", len(index), of=entries)
+            if options.run in (None, entry.run)
             if entry.time <= before
             if not names or entry.key in names
             if not hosts or not hosts.isdisjoint(_names_of(host_of_key(entry.key)))

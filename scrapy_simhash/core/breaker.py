@@ -156,22 +156,22 @@ class Breaker:
                 self._owed.setdefault(key, failed)
             elif not failed:
                 self._confirmed += pages
-        self._read(lambda _: None)
+        self.read(lambda _: None)
 
     def renew(self, keys: Iterable[str]) -> None:
         keys = list(keys)
         self._memory.renew(keys)
-        self._read(lambda store: store.renew(keys))
+        self.read(lambda store: store.renew(keys))
 
     def orphans(self) -> list[Orphan]:
-        return self._read(lambda store: store.orphans()) or []
+        return self.read(lambda store: store.orphans()) or []
 
     def unsettled(self, entries: Iterable[int]) -> Unsettled:
         """See the contract; an absent store's entries are provisional for as long as a lease."""
         asked = frozenset(entries)
         far = frozenset(entry for entry in asked if entry > 0)
         here = self._memory.unsettled([-entry for entry in asked - far])
-        there = self._read(lambda store: store.unsettled(far)) if far else None
+        there = self.read(lambda store: store.unsettled(far)) if far else None
         if there is None:
             # Nobody could renew a lease meanwhile.
             is_long = time.monotonic() - self._away_since > self.spec.lease
@@ -257,7 +257,7 @@ class Breaker:
                 exc_info=None if isinstance(error, StoreError) else error,
             )
 
-    def _read(self, call: Callable[[Index], T]) -> T | None:
+    def read(self, call: Callable[[Index], T]) -> T | None:
         """Return the store's answer, or None if it is away or does not answer."""
         if not self.away:
             with contextlib.suppress(StoreUnavailable):

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from w3lib.encoding import http_content_type_encoding
 
@@ -32,11 +32,20 @@ from scrapy_simhash.core.upkeep import Adopt, Upkeep
 from scrapy_simhash.core.verdict import Verdict, spec_of, verdict_of
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import DEFAULT_LEASE, Arrival
+from scrapy_simhash.index.contract import (
+    DEFAULT_LEASE,
+    Arrival,
+    Index,
+    IndexSpec,
+    Run,
+    StoreMismatch,
+)
 from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.keys import Scope, page_key, page_scope
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _HTML = ("text/html", "application/xhtml+xml")
 
@@ -54,6 +63,7 @@ class Document:
         scope: documents of different scopes never match; None for the rule of the :class:`Dedup`.
         request: text by which its crawler, or another of the same spider, makes the request again
             if this one dies; None if nobody can repeat it.
+        aliases: other keys of it, by which an earlier run may have known it.
     """
 
     url: str
@@ -62,6 +72,7 @@ class Document:
     key: str = ""
     scope: str | None = None
     request: str | None = None
+    aliases: tuple[str, ...] = ()
 
 
 class Dedup:
@@ -83,10 +94,17 @@ class Dedup:
         outage_pages: pages that are let through while the store is away.
         start_without: whether a remote store may be away at the start.
         adopt: asks the engine to crawl a page again, by its key and the text of its request.
+        runs: it takes part in a run of its spider; without, every page counts as seen in this one.
+        resumed: the number of the unfinished run that it goes on with; "last" for the last one.
+        needs_runs: a store that knows no runs cannot be used.
+        keep_runs: pages that none of so many finished runs has seen are forgotten.
 
     Raises:
         ValueError: the URL or the recipe is not known.
         StoreError: the index cannot be used.
+
+    Attributes:
+        run: the run as it began; None without one.
     """
 
     def __init__(
@@ -104,7 +122,13 @@ class Dedup:
         outage_pages: int = 100_000,
         start_without: bool = True,
         adopt: Adopt | None = None,
+        runs: bool = False,
+        resumed: int | Literal["last"] | None = None,
+        needs_runs: bool = False,
+        keep_runs: int = 3,
     ) -> None:
+        self.run: Run | None = None
+        self._needs_runs = needs_runs
         recipe = named_recipe(recipe) if isinstance(recipe, str) else recipe
         spec = spec_of(recipe, lease=lease, spider=spider)
         self._scope: Scope = scope
@@ -113,7 +137,7 @@ class Dedup:
         self._slow_hosts = SlowHosts()
         store = store_of(url)
         self._breaker = Breaker(
-            partial(open_index, url, spec),
+            partial(self._opened, url, spec, resumed) if runs else partial(open_index, url, spec),
             spec,
             pages=outage_pages,
             # A file on this machine that cannot be opened now will not come by itself.
@@ -123,17 +147,52 @@ class Dedup:
             recipe, processes=processes, timeout=timeout, excerpt_length=excerpt_length
         )
         self._claims = Claims(self._breaker, self._pool, on_loop=not store.lasting)
-        self._upkeep = Upkeep(self._breaker, self._claims, lease, adopt)
+        keep_runs = keep_runs if runs else 0
+        self._upkeep = Upkeep(self._breaker, self._claims, lease, adopt, keep_runs)
         self._is_open = False
+
+    def _opened(self, url: str, spec: IndexSpec, resumed: int | str | None) -> Index:
+        """Open the index, and take part in a run."""
+        index = open_index(url, spec)
+        try:
+            if type(index).begin_run is Index.begin_run:
+                if self._needs_runs:
+                    raise StoreMismatch("this store knows no runs, so no page has changed in it")
+                return index
+            if resumed == "last":
+                own = [run for run in index.runs() if run.spider == spec.spider]
+                resumed = own[-1].number if own and not own[-1].finished else None
+            self.run = index.begin_run(None if resumed is None else int(resumed))
+        except BaseException:
+            index.close()
+            raise
+        return index
 
     async def __aenter__(self) -> Dedup:
         self._is_open = True
         await self._upkeep.begin()
         return self
 
-    async def __aexit__(self, *_: object) -> Literal[False]:
+    async def __aexit__(self, error: object, *_: object) -> Literal[False]:
+        await self.settle()
+        await self.end_run(finished=error is None)
         await self.close()
         return False
+
+    async def ask(self, call: Callable[[Index], T]) -> T | None:
+        """Return the answer of the store to a call of an operator; None if it is away."""
+        return await asyncio.wrap_future(self._claims.run(lambda: self._breaker.read(call)))
+
+    async def end_run(self, *, finished: bool) -> None:
+        """Leave the run, after which nothing may be claimed; unfinished runs miss no page."""
+        if self.run is not None:
+            # Pages that the store does not have would be missing.
+            finished = finished and not self.left
+            await self.ask(lambda store: store.end_run(finished=finished))
+
+    def gone(self, keys: Sequence[str]) -> None:
+        """Forget pages that are not there any more."""
+        self._claims.run(lambda: self._breaker.read(lambda store: store.gone(keys)))
 
     async def settle(self) -> None:
         """Fail what is still in progress, and tell copies that wait that nobody will know."""
@@ -190,7 +249,8 @@ class Dedup:
             return Verdict("skipped", key, analysis.reason, excerpt=excerpt)
         scope = document.scope
         scope = page_scope(document.url, self._scope) if scope is None else scope
-        arrival = Arrival(key, fingerprint, scope, analysis.facts, document.request)
+        facts, aliases = analysis.facts, document.aliases
+        arrival = Arrival(key, fingerprint, scope, facts, document.request, aliases)
         loop = asyncio.get_running_loop()
         patience = loop.time() + 2 * self._lease
         while (claim := await self._claims.claim(arrival)) is not None:
@@ -306,7 +366,11 @@ class Dedup:
     def counts(self) -> dict[str, int]:
         """What happened besides verdicts, by the names of the stats."""
         counts = {f"outage/{name}": number for name, number in self._breaker.counts.items()}
-        return counts | {"same_body": self._pool.repeats, "flooded": self._breaker.flooded}
+        return counts | {
+            "same_body": self._pool.repeats,
+            "flooded": self._breaker.flooded,
+            "expired": self._upkeep.expired,
+        }
 
 
 def _tell(fate: asyncio.Future[Any], delivered: bool) -> None:

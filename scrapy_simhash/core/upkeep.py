@@ -26,6 +26,9 @@ logger = logging.getLogger(__name__)
 ROUND_SECONDS = 0.1
 # How long the upkeep rests after a fault, so that it does not log the fault all the time.
 FAULT_SECONDS = 5.0
+# How many entries of old runs are deleted at once, and how often: claims wait meanwhile.
+EXPIRED_AT_ONCE = 200
+EXPIRE_SECONDS = 1.0
 
 Adopt = Callable[[str, str], None]
 
@@ -46,9 +49,20 @@ class Upkeep:
     Args:
         adopt: asks the engine to crawl a page again, by its key and the text of its request; it
             raises ValueError if the engine cannot. None if this crawler adopts no pages.
+        keep_runs: entries that none of so many finished runs has seen are deleted, a few at a time;
+            0 to delete none.
     """
 
-    def __init__(self, index: Breaker, claims: Claims, lease: float, adopt: Adopt | None) -> None:
+    def __init__(
+        self,
+        index: Breaker,
+        claims: Claims,
+        lease: float,
+        adopt: Adopt | None,
+        keep_runs: int = 0,
+    ) -> None:
+        #: How many entries of old runs were deleted.
+        self.expired = 0
         self.progress = Progress()
         self.copies = Copies()
         # Keys of adopted pages that lie in the engine's queue.
@@ -61,6 +75,8 @@ class Upkeep:
         self._adopt = adopt
         self._renewed = time.monotonic()
         self._adopts_at = 0.0
+        self._keep_runs = keep_runs
+        self._expires_at = 0.0
         # An idle engine asked the index this, and has no answer yet.
         self._idle: Future[_News] | None = None
         self._running: asyncio.Task[None] | None = None
@@ -154,6 +170,8 @@ class Upkeep:
                 if renewed:
                     index.renew(renewed)
                 more = index.catch_up(at_once=at_once)
+                if self._keep_runs and now >= self._expires_at and not at_once:
+                    self._expire(now)
                 orphans = index.orphans() if adopts else []
                 return _News(entries, index.unsettled(entries), orphans, more)
             except Exception as error:  # noqa: BLE001 - whatever it is, a crawl needs upkeep
@@ -161,6 +179,11 @@ class Upkeep:
                 return _News(failed=True)
 
         return self._claims.run(talk)
+
+    def _expire(self, now: float) -> None:
+        expired = self._index.read(lambda store: store.expire(self._keep_runs, EXPIRED_AT_ONCE))
+        self.expired += expired or 0
+        self._expires_at = now + (EXPIRE_SECONDS if expired else 60 * EXPIRE_SECONDS)
 
     def _act_on(self, news: _News) -> bool:
         """Have crawled again what must be; return whether there is anything."""

@@ -17,6 +17,8 @@ from scrapy_simhash.index.contract import (
 )
 from scrapy_simhash.rule.rule import FAR, Rule
 
+#: Changes of a page whose text an earlier run has delivered.
+UNCHANGED = ("same", "moved")
 Kind = Literal["unique", "duplicate", "revisit", "skipped"]
 
 
@@ -35,6 +37,9 @@ class Verdict:
             before it had one.
         matches: for a duplicate, the originals that it repeats, the nearest first; at least one.
         near: originals within the distance that are other pages by the rule, the nearest first.
+        change: for a unique page, what became of it since earlier runs: ``new``, ``same``,
+            ``changed`` or ``moved``; None if the store was not asked.
+        before: the entry of an earlier run that a page goes on with, which is not new.
         excerpt: of the page's main text; empty if none was asked for.
     """
 
@@ -45,6 +50,18 @@ class Verdict:
     matches: tuple[Match, ...] = ()
     near: tuple[Match, ...] = ()
     excerpt: str = ""
+    change: str | None = None
+    before: Match | None = None
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether an earlier run delivered the same text, at this address or another."""
+        return self.change in UNCHANGED
+
+    @property
+    def moved_from(self) -> str | None:
+        """For a moved page, its key in an earlier run."""
+        return self.before.key if self.before and self.change == "moved" else None
 
     @property
     def owned(self) -> bool:
@@ -58,8 +75,9 @@ class Verdict:
 
     @property
     def distance(self) -> int | None:
-        """For a duplicate, the Hamming distance to the nearest original in bits."""
-        return self.matches[0].distance if self.matches else None
+        """The bits to the nearest original of a duplicate, else to the page as it was before."""
+        other = self.matches[0] if self.matches else self.before
+        return other.distance if other else None
 
     @property
     def provisional(self) -> bool:
@@ -89,4 +107,5 @@ def verdict_of(arrival: Arrival, claim: Claim, excerpt: str = "") -> Verdict:
         reason = claim.matches[0].reason
         return Verdict("duplicate", key, reason, fingerprint, claim.matches, near, excerpt)
     kind: Kind = "unique" if claim.outcome is Outcome.ORIGINAL else "revisit"
-    return Verdict(kind, key, None, fingerprint, (), near, excerpt)
+    change = claim.change.value if claim.change else None
+    return Verdict(kind, key, None, fingerprint, (), near, excerpt, change, claim.before)

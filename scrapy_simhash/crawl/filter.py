@@ -8,6 +8,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from typing import Literal
 from weakref import WeakKeyDictionary
 
 from scrapy import Request, Spider, signals
@@ -19,16 +20,18 @@ from scrapy.utils.defer import maybe_deferred_to_future
 
 from scrapy_simhash.core.analysis import SkipReason
 from scrapy_simhash.core.dedup import Dedup, Document
-from scrapy_simhash.core.verdict import Verdict
+from scrapy_simhash.core.verdict import UNCHANGED, Verdict
 from scrapy_simhash.crawl.progress import Again, Arrivals, Delivery, PassingItems, once_more
 from scrapy_simhash.crawl.requests import (
     ADOPTED,
     QUEUED,
     is_start,
+    request_aliases,
     request_from_json,
     request_key,
     request_to_json,
 )
+from scrapy_simhash.crawl.runs import CrawlRun, resumed_run
 from scrapy_simhash.crawl.sparing import Sparing
 from scrapy_simhash.crawl.summary import Judged, Summary
 from scrapy_simhash.exceptions import SettingError
@@ -62,7 +65,8 @@ class CrawlFilter:
         self.counts: Counter[str] = Counter()
         self.deliveries: WeakKeyDictionary[Response, Delivery] = WeakKeyDictionary()
         spider = crawler.spider or crawler.spidercls
-        self.dedup = open_dedup(self.settings, spider.name or "", self._adopt)
+        self.dedup = open_dedup(self.settings, spider.name or "", self._adopt, resumed_run(crawler))
+        self._run_of_spider = CrawlRun(crawler, self.settings, self.dedup)
         self.passing = PassingItems()
         self._arrivals = Arrivals()
         self._again = Again(crawler, self.settings.lease)
@@ -73,6 +77,7 @@ class CrawlFilter:
         self._listeners: tuple[Callable[[Judged], None], ...] = (
             self.sparing.judged,
             self.summary.judged,
+            self._run_of_spider.judged,
             self._count,
             self._follow,
         )
@@ -105,7 +110,12 @@ class CrawlFilter:
             content_type = (response.headers.get("Content-Type") or b"").decode("latin-1")
             _, _, charset = content_type.partition(";")
             document = Document(
-                response.url, response.body, f"text/html;{charset}", key, request=stored
+                response.url,
+                response.body,
+                f"text/html;{charset}",
+                key,
+                request=stored,
+                aliases=request_aliases(request, response.url),
             )
             verdict = await self.dedup.check(document, wait=False)
         judged = Judged(request, response, verdict, action)
@@ -127,6 +137,10 @@ class CrawlFilter:
             return "not_html"
         return None
 
+    def last_seen(self, verdict: Verdict) -> float | None:
+        """Return when the run began that saw a page last, in seconds since the Unix epoch."""
+        return self._run_of_spider.last_seen(verdict.before.run) if verdict.before else None
+
     def _count(self, judged: Judged) -> None:
         verdict = judged.verdict
         if verdict.reason == "no_callback":
@@ -138,6 +152,8 @@ class CrawlFilter:
             self.counts[f"{verdict.kind}/{verdict.reason}"] += 1
         elif verdict.kind == "unique" and verdict.near:
             self.counts[f"near_kept/{verdict.near[0].reason}"] += 1
+        if verdict.change is not None:
+            self.counts[verdict.change] += 1
         if verdict.kind == "duplicate":
             self.counts[_DONE[judged.action]] += 1
             if judged.action == "drop":
@@ -176,6 +192,8 @@ class CrawlFilter:
     async def _spider_opened(self, spider: Spider) -> None:
         self.summary.begin(spider.name)
         await self.dedup.__aenter__()
+        await self._run_of_spider.begin()
+        self.summary.run = self.dedup.run.number if self.dedup.run else None
         self.sparing.begin()
         self._rounds = asyncio.get_running_loop().create_task(self._run())
 
@@ -187,7 +205,10 @@ class CrawlFilter:
         page = request.meta.get("simhash", {})
         if page.get("verdict") in ("unique", "revisit"):
             self._arrivals.arrived(page["key"], request)
-            self.deliveries[response] = Delivery(page["key"])
+            unchanged = self.settings.recrawl == "changed" and page["change"] in UNCHANGED
+            # Where items are compared, each has a change of its own.
+            drops = unchanged and not self.settings.has_items
+            self.deliveries[response] = Delivery(page["key"], drops, unchanged)
         elif page.get("follow"):
             self.deliveries[response] = Delivery(drops_items=True)
 
@@ -259,8 +280,11 @@ class CrawlFilter:
         await self.dedup.settle()
         self._publish_counts()
 
-    async def _spider_closed(self, spider: Spider) -> None:
+    async def _spider_closed(self, spider: Spider, reason: str) -> None:
         await self.end()
+        await self._run_of_spider.end(finished=reason == "finished")
+        if (missing := self._run_of_spider.missing) is not None:
+            self.counts["missing"] += missing
         if self.dedup.left:
             left = count(self.dedup.left, "page")
             logger.warning("The index was away, and does not have all: %s let through", left)
@@ -273,7 +297,10 @@ class CrawlFilter:
 
 
 def open_dedup(
-    settings: FilterSettings, spider: str, adopt: Callable[[str, str], None] | None = None
+    settings: FilterSettings,
+    spider: str,
+    adopt: Callable[[str, str], None] | None = None,
+    resumed: int | Literal["last"] | None = None,
 ) -> Dedup:
     """Open the index of a spider's crawl, or raise a SettingError that names SIMHASH_INDEX_URL."""
     try:
@@ -290,6 +317,10 @@ def open_dedup(
             outage_pages=settings.outage_pages,
             start_without=settings.on_unavailable == "continue",
             adopt=adopt,
+            runs=True,
+            resumed=resumed,
+            needs_runs=settings.recrawl == "changed",
+            keep_runs=settings.keep_runs,
         )
     except (ValueError, StoreError) as error:
         raise SettingError(f"SIMHASH_INDEX_URL: {error}") from None

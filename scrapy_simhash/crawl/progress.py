@@ -27,10 +27,12 @@ class Delivery(NamedTuple):
     Attributes:
         key: the page in progress, or None if nobody waits for its delivery.
         drops_items: whether its requests go on alone.
+        unchanged: whether only what changed is wanted, and the page did not.
     """
 
     key: str | None = None
     drops_items: bool = False
+    unchanged: bool = False
 
 
 class Arrivals:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from scrapy import Request, Spider
 from scrapy.spiders import CrawlSpider
 
-from scrapy_simhash.keys import page_key, plain_key
+from scrapy_simhash.keys import aliases, page_key, plain_key
 
 _SCHEMES = ("http", "https")
 _AS_THEY_ARE = ("url", "method", "encoding", "priority", "flags", "cb_kwargs")
@@ -48,6 +48,13 @@ def request_key(request: Request, url: str) -> str:
     """Return the key of the page that a request gets at an address, where redirects may lead."""
     own_key = request.meta.get("simhash_key")
     return plain_key(own_key) if own_key else page_key(url, request.method, request.body)
+
+
+def request_aliases(request: Request, url: str) -> tuple[str, ...]:
+    """Return other keys of the page that a request gets at an address; none if it has its own."""
+    if request.method != "GET" or request.meta.get("simhash_key"):
+        return ()
+    return aliases(url, request.meta.get("redirect_urls") or ())
 
 
 def request_to_json(

@@ -77,6 +77,8 @@ class Summary:
         self._said = time.monotonic()
         self._pages_said = 0
         self._spider = ""
+        #: The number of the run, for the dedup log.
+        self.run: int | None = None
 
     def begin(self, spider: str) -> None:
         """Note that a spider begins."""
@@ -115,7 +117,8 @@ class Summary:
             k = self._settings.recipe.distance
             line = line_of("page", response.url, verdict, judged.action, k)
             seconds = None if seconds is None else round(seconds, 4)
-            self._log.write(replace(line, bytes=length, seconds=seconds, pattern=judged.pattern))
+            line = replace(line, bytes=length, seconds=seconds, pattern=judged.pattern)
+            self._log.write(replace(line, run=self.run))
 
     def item(self, verdict: Verdict) -> None:
         """Note the verdict on an item."""
@@ -123,7 +126,7 @@ class Summary:
         action: Action = "flag" if self._settings.action.of(verdict.key) == "flag" else "drop"
         if self._log is not None:
             k = self._settings.recipe.distance
-            self._log.write(line_of("item", verdict.key, verdict, action, k))
+            self._log.write(replace(line_of("item", verdict.key, verdict, action, k), run=self.run))
 
     def spared(self, url: str, host: str, signature: str) -> None:
         """Note a request that was not sent."""
@@ -177,6 +180,8 @@ class Summary:
                 lines += _counted(self._near_kept, "of those: near another, told apart by the rule")
             elif name == "dropped":
                 lines += _counted(self._counts["dropped_starts"], "of those: start requests")
+        if self._settings.survives:
+            lines += self._changes()
         for name, number in self._counts.most_common():
             kind, _, reason = name.partition("/")
             if kind == "skipped" and reason not in ("", "no_callback"):
@@ -195,6 +200,12 @@ class Summary:
         elif self._counts["duplicate"]:
             lines.append("For a list of what each repeats, crawl with -s SIMHASH_LOG=dedup.jsonl")
         return "\n".join(lines)
+
+    def _changes(self) -> list[str]:
+        """Return what became of pages since earlier runs; an unfinished run misses none."""
+        names = ("new", "changed", "moved", "same", "missing")
+        told = [f"{self._counts[name]:,} {name}" for name in names if name in self._counts]
+        return [f"Since earlier runs: {', '.join(told)}"] if told else []
 
     def _of_items(self) -> list[str]:
         settings = self._settings

@@ -74,6 +74,9 @@ class LogLine:
     seconds: float | None
     text: str
     pattern: str | None
+    run: int | None
+    change: str | None
+    moved_from: str | None
 
 
 Line = LogLine | CrawlStart | SparedLine
@@ -101,7 +104,8 @@ _MOST = 2.5e11  # a time in the year 9892, and above any size or duration
 
 def line_of(what: str, url: str, verdict: Verdict, action: str | None, k: int) -> LogLine:
     """Return the line of a page or item that was judged now; ``action`` counts for a copy only."""
-    near = verdict.near[0] if verdict.kind == "unique" and verdict.near else None
+    near = verdict.near[0] if verdict.near and verdict.kind == "unique" else None
+    near = None if verdict.before else near
     return LogLine(
         time=round(time.time(), 3),
         what=what,
@@ -119,6 +123,9 @@ def line_of(what: str, url: str, verdict: Verdict, action: str | None, k: int) -
         seconds=None,
         text=verdict.excerpt,
         pattern=None,
+        run=None,
+        change=verdict.change,
+        moved_from=verdict.moved_from,
     )
 
 

@@ -81,7 +81,7 @@ def test_a_dead_spiders_pages_are_crawled_by_the_next_of_its_name(
     assert paths(crawl(Shop, settings=settings, site=articles, paths=["/1"])) == ["/1"]
     crawled = crawl(Pages, settings=settings, site=articles, paths=["/2"])
     assert sorted(paths(crawled)) == ["/0", "/2"]
-    assert paths(crawl(Pages, settings=settings, site=articles, paths=["/0/copy"])) == []
+    assert paths(crawl(Shop, settings=settings, site=articles, paths=["/0/copy"])) == []
 
 
 def changed(site: Any, **parts: Any) -> str:

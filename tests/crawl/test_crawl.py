@@ -391,9 +391,10 @@ def failing_extractor(html: str) -> str:
     raise RuntimeError("no idea")
 
 
-def test_jobdir_keeps_the_index_for_the_next_run(crawl: Any, twins: Any, tmp_path: Any) -> None:
+def test_job_that_goes_on_has_its_index(crawl: Any, twins: Any, tmp_path: Any) -> None:
     settings = {"JOBDIR": str(tmp_path / "job")}
-    assert paths(crawl(Pages, settings=settings, site=twins, paths=["/first"])) == ["/first"]
+    stopped = {**settings, "CLOSESPIDER_ITEMCOUNT": 1}
+    assert paths(crawl(Pages, settings=stopped, site=twins, paths=["/first"])) == ["/first"]
     crawled = crawl(Pages, settings=settings, site=twins, paths=["/second", "/other"])
     assert paths(crawled) == ["/other"]
 

@@ -80,7 +80,9 @@ def test_extension_reads_all_stats_when_the_spider_is_closed(crawl: Any, twins: 
     assert read == [crawled.stat("dropped")] == [1]
 
 
-def test_answers_from_the_http_cache_are_revisits(crawl: Any, twins: Any, tmp_path: Any) -> None:
+def test_answers_from_the_http_cache_are_the_same_pages(
+    crawl: Any, twins: Any, tmp_path: Any
+) -> None:
     settings = {
         **ONE_AT_A_TIME,
         "HTTPCACHE_ENABLED": True,
@@ -91,7 +93,7 @@ def test_answers_from_the_http_cache_are_revisits(crawl: Any, twins: Any, tmp_pa
     again = crawl(Pages, settings=settings, site=twins, paths=ALL)
     assert again.stats["httpcache/hit"] == 3
     assert paths(again) == KEPT
-    assert (again.stat("revisit"), again.stat("duplicate")) == (2, 1)
+    assert (again.stat("same"), again.stat("duplicate")) == (2, 1)
     check_sum(again)
 
 

@@ -36,6 +36,9 @@ def line(**values: Any) -> LogLine:
         "seconds": 0.5,
         "text": "",
         "pattern": None,
+        "run": None,
+        "change": None,
+        "moved_from": None,
     } | values
     return LogLine(**{"key": given["url"], "host": host_of(given["url"]), **given})
 

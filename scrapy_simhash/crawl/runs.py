@@ -1,0 +1,154 @@
+"""The run that a crawl takes part in: which one it is, how it ends, and what it says of it."""
+
+import logging
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+from scrapy.crawler import Crawler
+from scrapy.utils.job import job_dir
+
+from scrapy_simhash.core.dedup import Dedup
+from scrapy_simhash.crawl.requests import is_start
+from scrapy_simhash.crawl.summary import Judged
+from scrapy_simhash.index.contract import Index
+from scrapy_simhash.keys import page_key
+from scrapy_simhash.redis_settings import uses_scrapy_redis
+from scrapy_simhash.report.words import count
+from scrapy_simhash.settings import FilterSettings
+
+logger = logging.getLogger(__name__)
+
+# The file in the folder of a job with the number of its run.
+NUMBER_OF_JOB = "simhash.run"
+_GONE = (404, 410)
+# Keys of pages that are gone, which the index is told together.
+_GONE_AT_ONCE = 1000
+# A run that has seen a smaller share of the pages of the one before gets a warning.
+_LEAST_SHARE = 0.1
+
+
+def resumed_run(crawler: Crawler) -> int | Literal["last"] | None:
+    """Return the run that a crawl goes on with; None if it begins anew.
+
+    A job goes on with its own run. A queue in Redis that was kept goes on with the last one.
+    """
+    if folder := job_dir(crawler.settings):
+        with suppress(OSError, ValueError):
+            return int((Path(folder) / NUMBER_OF_JOB).read_text("ascii"))
+    elif uses_scrapy_redis(crawler.settings):
+        persists = crawler.settings.getbool("SCHEDULER_PERSIST")
+        return "last" if persists and not _flushes(crawler) else None
+    return None
+
+
+def _flushes(crawler: Crawler) -> bool:
+    is_told = crawler.settings.getbool("SCHEDULER_FLUSH_ON_START")
+    return is_told and uses_scrapy_redis(crawler.settings)
+
+
+class CrawlRun:
+    """Begins and ends a crawl's run; it counts in the stats that the crawl publishes."""
+
+    def __init__(self, crawler: Crawler, settings: FilterSettings, dedup: Dedup) -> None:
+        self._crawler = crawler
+        self._settings = settings
+        self._dedup = dedup
+        self._begun: dict[int, float] = {}
+        self._starts = self._lost_starts = 0
+        self._gone: list[str] = []
+        #: How many pages of earlier runs were not seen; None if the run did not finish.
+        self.missing: int | None = None
+
+    async def begin(self) -> None:
+        """Say which run begins, and on which index."""
+        dedup, run = self._dedup, self._dedup.run
+        if run is not None and _flushes(self._crawler):
+            # As scrapy-redis empties what it remembers of the spider.
+            await dedup.ask(lambda store: _forget_earlier(store, run.number))
+        runs = await dedup.ask(lambda store: store.runs()) if run else None
+        self._begun = {one.number: one.begun for one in runs or ()}
+        # The counts of the runs are at hand; a large file takes seconds to count its pages.
+        pages = sum(one.pages for one in runs or ()) or await dedup.ask(len) or 0
+        said = f"run {run.number}" if run else "no run"
+        if run is not None and (folder := job_dir(self._crawler.settings)):
+            (Path(folder) / NUMBER_OF_JOB).write_text(str(run.number), "ascii")
+        self._say(
+            logging.INFO,
+            f"Near-duplicates: {count(pages, 'page')} in {place_of(self._settings.index_url)}, "
+            f"{said}, copies: {self._settings.action}, recrawl: {self._settings.recrawl}",
+        )
+
+    def last_seen(self, run: int) -> float | None:
+        """Return when a run began, in seconds since the Unix epoch."""
+        return self._begun.get(run)
+
+    def judged(self, judged: Judged) -> None:
+        """Note a page that is gone, and a start request that came to nothing."""
+        request, verdict = judged.request, judged.verdict
+        if is_start(request) and verdict.reason not in ("opted_out", "no_callback"):
+            self._starts += 1
+            self._lost_starts += verdict.kind == "duplicate" and judged.action == "drop"
+        if verdict.reason == "status" and judged.response.status in _GONE:
+            asked = request.meta.get("redirect_urls") or ()
+            # At the end, because a copy that comes later in this run has moved from there.
+            self._gone += [verdict.key, *(page_key(url, request.method) for url in asked)]
+            if len(self._gone) >= _GONE_AT_ONCE:
+                self._tell_gone()
+
+    def _tell_gone(self) -> None:
+        self._dedup.gone(self._gone)
+        self._gone = []
+
+    async def end(self, *, finished: bool) -> None:
+        """End the run, once all pages are settled."""
+        if self._gone:
+            self._tell_gone()
+        if self._starts and self._starts == self._lost_starts:
+            self._say(
+                logging.WARNING,
+                "All start requests were dropped as copies, so nothing was crawled:"
+                ' their meta has "simhash_action"',
+            )
+        run = self._dedup.run
+        if run is None:
+            return
+        await self._dedup.end_run(finished=finished)
+        runs = {one.number: one for one in await self._dedup.ask(lambda store: store.runs()) or ()}
+        own = runs.get(run.number)
+        if own is None or not own.finished:
+            return
+        self.missing = await self._dedup.ask(lambda store: store.missing_count(own.number))
+        if folder := job_dir(self._crawler.settings):
+            (Path(folder) / NUMBER_OF_JOB).unlink(missing_ok=True)
+        earlier = [
+            one
+            for one in runs.values()
+            if one.finished and one.spider == own.spider and one.number < own.number
+        ]
+        # Those that this run has seen have moved from there to here.
+        before = earlier[-1].pages + own.pages if earlier else 0
+        if own.pages < _LEAST_SHARE * before:
+            self._say(
+                logging.WARNING,
+                f"This run has seen {count(own.pages, 'page')} only, and run {earlier[-1].number} "
+                f"about {count(before)}: something may have kept it from the others",
+            )
+
+    def _say(self, level: int, message: str) -> None:
+        logger.log(level, "%s", message, extra={"spider": self._crawler.spider})
+
+
+def _forget_earlier(store: Index, run: int) -> None:
+    keys = [entry.key for entry in store.missing(run)]
+    for start in range(0, len(keys), _GONE_AT_ONCE):
+        store.gone(keys[start : start + _GONE_AT_ONCE])
+
+
+def place_of(url: str) -> str:
+    """Return the URL of an index without user, password and options, but with its name."""
+    parts = urlsplit(url)
+    name = parts.query.rpartition("name=")[2].partition("&")[0]
+    place = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    return f"{place} ({name})" if name else place
