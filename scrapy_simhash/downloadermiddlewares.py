@@ -164,6 +164,7 @@ def _as_meta(
         "original": verdict.original,
         "distance": verdict.distance,
         "reason": verdict.reason,
+        "better": verdict.better or None,
         "fingerprint": str(verdict.fingerprint) if verdict.fingerprint else None,
         "change": verdict.change,
         "moved_from": verdict.moved_from,

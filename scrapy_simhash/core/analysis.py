@@ -1,9 +1,10 @@
 """From the bytes of a page, or a text, to its analysis: all that the index has to know of it."""
 
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
+from scrapy_simhash.extraction.canonical import canonical_address
 from scrapy_simhash.extraction.charset import utf8_html
 from scrapy_simhash.extraction.excerpt import excerpt
 from scrapy_simhash.extraction.extractor import Extraction, extract
@@ -42,6 +43,7 @@ class PageAnalysis:
         facts: 24 bytes by which the rule tells the page from others; empty for a text.
         reason: why there is no fingerprint.
         excerpt: of the main text, if it was asked for.
+        canonical: the address that the page declares canonical, as it stands there; or nothing.
         error: what a log says of ``timeout`` and ``extractor_error``, such as a traceback.
     """
 
@@ -49,6 +51,7 @@ class PageAnalysis:
     facts: bytes = b""
     reason: SkipReason | None = None
     excerpt: str = ""
+    canonical: str = ""
     error: str = ""
 
 
@@ -80,7 +83,9 @@ def analyse_body(body: Body, recipe: Recipe, excerpt_length: int = 0) -> PageAna
         if body.is_text:
             text = body.data.decode("utf-8", "surrogatepass")
             return analyse_text(text, recipe, excerpt_length)
-        return analyse_html(utf8_html(body.data, body.charset), recipe, excerpt_length)
+        html = utf8_html(body.data, body.charset)
+        analysis = analyse_html(html, recipe, excerpt_length)
+        return replace(analysis, canonical=canonical_address(html))
     except Exception:  # noqa: BLE001 - it is reported
         return PageAnalysis(None, reason="extractor_error", error=traceback.format_exc())
 

@@ -21,6 +21,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeVar
+from urllib.parse import urljoin
 
 from w3lib.encoding import http_content_type_encoding
 
@@ -42,11 +43,13 @@ from scrapy_simhash.index.contract import (
 )
 from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.keys import Scope, page_key, page_scope
+from scrapy_simhash.rule.better import better
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+_MOST_CANONICAL = 10_000
 _HTML = ("text/html", "application/xhtml+xml")
 
 
@@ -149,6 +152,8 @@ class Dedup:
         self._claims = Claims(self._breaker, self._pool, on_loop=not store.lasting)
         keep_runs = keep_runs if runs else 0
         self._upkeep = Upkeep(self._breaker, self._claims, lease, adopt, keep_runs)
+        # By key: what originals declare canonical, where it is another address.
+        self._canonical: dict[str, str] = {}
         self._is_open = False
 
     def _opened(self, url: str, spec: IndexSpec, resumed: int | str | None) -> Index:
@@ -251,10 +256,11 @@ class Dedup:
         scope = page_scope(document.url, self._scope) if scope is None else scope
         facts, aliases = analysis.facts, document.aliases
         arrival = Arrival(key, fingerprint, scope, facts, document.request, aliases)
+        canonical = _canonical_key(document.url, analysis.canonical)
         loop = asyncio.get_running_loop()
         patience = loop.time() + 2 * self._lease
         while (claim := await self._claims.claim(arrival)) is not None:
-            verdict = verdict_of(arrival, claim, excerpt)
+            verdict = self._with_better(verdict_of(arrival, claim, excerpt), canonical)
             if verdict.owned:
                 self._upkeep.progress.begin(key)
                 self._upkeep.adopted.discard(key)
@@ -269,6 +275,18 @@ class Dedup:
             if loop.time() >= patience:
                 return replace(verdict, kind="skipped", reason="timeout", matches=())
         return Verdict("skipped", key, "unavailable", fingerprint, excerpt=excerpt)
+
+    def _with_better(self, verdict: Verdict, canonical: str) -> Verdict:
+        """Return a verdict that says whether a copy has the better address, and why."""
+        key, original = verdict.key, verdict.original
+        if original is None:
+            if canonical not in ("", key):
+                self._canonical[key] = canonical
+                if len(self._canonical) > _MOST_CANONICAL:
+                    del self._canonical[next(iter(self._canonical))]
+            return verdict
+        reason = better(key, original, canonical, self._canonical.get(original, ""))
+        return replace(verdict, better=reason) if reason else verdict
 
     async def _wait(self, fate: asyncio.Future[bool], patience: float) -> bool:
         """Return whether an original was delivered before this time."""
@@ -376,3 +394,11 @@ class Dedup:
 def _tell(fate: asyncio.Future[Any], delivered: bool) -> None:
     if not fate.done():
         fate.set_result(delivered)
+
+
+def _canonical_key(url: str, canonical: str) -> str:
+    """Return the key of the address that a page declares canonical; empty if it is none."""
+    try:
+        return page_key(urljoin(url, canonical)) if canonical else ""
+    except ValueError:  # such as http://[
+        return ""

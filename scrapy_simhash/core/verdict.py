@@ -41,6 +41,8 @@ class Verdict:
             ``changed`` or ``moved``; None if the store was not asked.
         before: the entry of an earlier run that a page goes on with, which is not new.
         excerpt: of the page's main text; empty if none was asked for.
+        better: for a duplicate, why its address is better than the original's, see
+            :data:`scrapy_simhash.rule.better.REASONS`; empty if it is not.
     """
 
     kind: Kind
@@ -52,6 +54,7 @@ class Verdict:
     excerpt: str = ""
     change: str | None = None
     before: Match | None = None
+    better: str = ""
 
     @property
     def unchanged(self) -> bool:

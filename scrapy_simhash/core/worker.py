@@ -7,8 +7,8 @@ Parent and child talk in frames over a socket that is the child's standard input
 
     frame    u32 header length | u32 body length | header, JSON | body
     page     header {"charset", "is_text"}; the body of a response, or a text in UTF-8
-    answer   header {"reason", "facts" (hexadecimal), "excerpt", "error"}; the body is empty, or
-             the fingerprint's bytes and then its blocks
+    answer   header {"reason", "facts" (hexadecimal), "excerpt", "canonical", "error"}; the body
+             is empty, or the fingerprint's bytes and then its blocks
 
 The first frame's header carries the whole recipe, its identity and the limits. The child ends when
 its input does.
@@ -66,7 +66,7 @@ def pack_answer(analysis: PageAnalysis) -> bytes:
     """Return the frame that answers a page."""
     known = analysis.fingerprint
     body = b"" if known is None else known.to_bytes() + known.blocks
-    header = {name: getattr(analysis, name) for name in ("reason", "excerpt", "error")}
+    header = {name: getattr(analysis, name) for name in ("reason", "excerpt", "canonical", "error")}
     return pack_frame(header | {"facts": analysis.facts.hex()}, body)
 
 

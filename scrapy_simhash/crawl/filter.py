@@ -156,6 +156,7 @@ class CrawlFilter:
             self.counts[verdict.change] += 1
         if verdict.kind == "duplicate":
             self.counts[_DONE[judged.action]] += 1
+            self.counts["better"] += bool(verdict.better)
             if judged.action == "drop":
                 self.counts["bytes_dropped"] += len(judged.response.body)
                 # A whole site may stand behind such a page.

@@ -237,7 +237,13 @@ class Sparing:
             original = verdict.key
         if self._sent_late.pop(asked, False):
             self._learner.estimate.recovered += original is None
-        self._learner.record(forecast, key=verdict.key, original=original, size=len(response.body))
+        self._learner.record(
+            forecast,
+            key=verdict.key,
+            original=original,
+            size=len(response.body),
+            is_canonical=verdict.better == "canonical",
+        )
         self._watch_for_walls(response.url, original)
         return pattern
 

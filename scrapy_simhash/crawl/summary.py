@@ -182,6 +182,7 @@ class Summary:
                 lines += _counted(self._counts["dropped_starts"], "of those: start requests")
         if self._settings.survives:
             lines += self._changes()
+        lines += _counted(self._counts["better"], "of the copies: with the better address")
         for name, number in self._counts.most_common():
             kind, _, reason = name.partition("/")
             if kind == "skipped" and reason not in ("", "no_callback"):

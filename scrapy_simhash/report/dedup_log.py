@@ -77,6 +77,7 @@ class LogLine:
     run: int | None
     change: str | None
     moved_from: str | None
+    better: str | None = None
 
 
 Line = LogLine | CrawlStart | SparedLine
@@ -126,6 +127,7 @@ def line_of(what: str, url: str, verdict: Verdict, action: str | None, k: int) -
         run=None,
         change=verdict.change,
         moved_from=verdict.moved_from,
+        better=verdict.better or None,
     )
 
 

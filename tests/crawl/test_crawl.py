@@ -23,6 +23,7 @@ from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.filter import CrawlFilter
 from scrapy_simhash.index.contract import StoreDamaged, StoreUnavailable
 from scrapy_simhash.index.local import LocalIndex
+from scrapy_simhash.report.dedup_log import read_log
 from tests.crawl.spiders import (
     ONE_AT_A_TIME,
     FailingLate,
@@ -52,6 +53,20 @@ def test_near_duplicate_is_dropped_and_names_its_original(crawl: Any, twins: Any
     assert 0 < distance <= 48
     assert crawled.stat("dropped") == crawled.stat("duplicate") == 1
     check_sum(crawled)
+
+
+def test_a_copy_with_the_better_address_says_so_and_why(
+    crawl: Any, site: Any, tmp_path: Path
+) -> None:
+    head = '<link rel="canonical" href="/long/name">'
+    page = html(article(1)).replace(b"<title>", f"{head}<title>".encode())
+    site.pages = dict.fromkeys(("/b", "/long/name", "/long/name?print=1"), page)
+    settings = ONE_AT_A_TIME | {"SIMHASH_ACTION": "flag", "SIMHASH_LOG": tmp_path / "log"}
+    crawled = crawl(Pages, settings=settings, site=site, paths=[*site.pages])
+    told = {item["path"]: item["page"]["better"] for item in crawled.items}
+    assert told == {"/b": None, "/long/name": "canonical", "/long/name?print=1": None}
+    assert {line.better for line in read_log([tmp_path / "log"])} == {None, "canonical"}
+    assert crawled.stat("better") == 1
 
 
 def test_follow_drops_the_items_of_a_duplicate_and_follows_its_links(

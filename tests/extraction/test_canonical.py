@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import pytest
+
+from scrapy_simhash.extraction.canonical import canonical_address
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        '<link rel="canonical" href="http://a.test/7?x=1&amp;y=2">',
+        "<LINK HREF='http://a.test/7?x=1&amp;y=2' REL='canonical' />",
+        "<link data-x\nrel=canonical href=http://a.test/7?x=1&amp;y=2>",
+        '<link rel=icon href=/a><link rel=" canonical" href=" http://a.test/7?x=1&y=2 ">',
+    ],
+)
+@pytest.mark.parametrize("as_bytes", [False, True])
+def test_the_declared_address_is_found_however_it_is_written(link: str, as_bytes: bool) -> None:
+    page = f"<html><head><title>a</title>{link}</head><body>"
+    assert canonical_address(page.encode() if as_bytes else page) == "http://a.test/7?x=1&y=2"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "",
+        "<p>no links</p>",
+        '<!-- <link rel="canonical" href="/a"> -->',
+        '<link rel="alternate" href="/canonical">',
+        f'<link rel="canonical" href="/{"a" * 2001}">',
+        '<link rel="canonical">',
+    ],
+)
+def test_a_page_without_a_declaration_has_none(page: str) -> None:
+    assert canonical_address(page) == ""
+
+
+def test_what_stands_far_from_the_beginning_is_not_read() -> None:
+    link = '<link rel="canonical" href="/a">'
+    assert canonical_address("<link rel=icon>" * 1000 + link) == ""
+    assert canonical_address(" " * 1_000_000 + link) == ""
