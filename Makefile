@@ -3,14 +3,26 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint docs bench clean redis-server
+.PHONY: demo quick test coverage lint docs bench clean redis-server
 
 demo: $(VENV)/installed
 	cd example_project && ../$(BIN)/python -m example.demo
 
+# What needs no server, no crawl and no other process.
+QUICK := house keys settings extraction rule url_patterns \
+    core/test_analysis core/test_claims core/test_dedup core/test_progress core/test_upkeep \
+    crawl/test_progress crawl/test_requests
+quick: $(VENV)/installed-test
+	$(BIN)/pytest -q --numprocesses auto --maxprocesses 4 -k "not redis" \
+	    $(foreach name,$(QUICK),$(wildcard tests/$(name) tests/$(name).py tests/test_$(name).py))
+
 # The tests of a file stay together, because they share its servers.
 test: $(VENV)/installed-test redis-server
 	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+
+coverage: $(VENV)/installed-test,coverage redis-server
+	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadfile \
+	    --cov scrapy_simhash --cov-report term-missing:skip-covered
 
 lint: $(VENV)/installed-lint
 	$(BIN)/ruff check .

@@ -211,6 +211,9 @@ def test_download_in_a_callback_is_neither_compared_nor_remembered(
             asked = Request(self.base + path)
             fetched = await downloaded(self.crawler.engine, asked)
             assert asked.callback is None
+            # What Scrapy notes of a download is where its caller looks for it.
+            assert path == "/moved" or fetched.request is asked
+            assert "download_latency" in fetched.request.meta
             yield {"path": response.url.removeprefix(self.base), "status": fetched.status}
 
     twins.pages["/moved"] = (302, {"Location": "/second"}, b"")
