@@ -128,9 +128,9 @@ def _compare(found: dict[str, PageChange], lines: Iterable[Line | None], wanted:
     known_as = {one.moved_from or key: one for key, one in found.items() if one.change != "new"}
     before: dict[str, str] = {}
     for line in lines:
-        if not isinstance(line, LogLine) or line.key not in known_as or line.run in wanted:
+        if not isinstance(line, LogLine) or line.key not in known_as:
             continue
-        if line.verdict == "unique" and line.text:
+        if line.verdict == "unique" and line.text and (line.run or 0) < min(wanted):
             before[line.key] = line.text
             known_as[line.key].last_seen = line.time
     for name, one in known_as.items():

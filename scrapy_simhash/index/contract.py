@@ -384,7 +384,10 @@ class Index(ABC):
 
     @abstractmethod
     def unsettled(self, entries: Iterable[int]) -> Unsettled:
-        """Return how these entries fared; those that are in neither set are confirmed."""
+        """Return how these entries fared; those that are in neither set are confirmed.
+
+        An entry that this run has seen again and that was taken back is gone for this run.
+        """
 
     # Runs.
 

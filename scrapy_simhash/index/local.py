@@ -197,7 +197,8 @@ class LocalIndex(Index):
             records = self._log.records(asked)
             expired = {at for at, r in records.items() if self._log.is_expired(r, now)}
         provisional = {at for at, r in records.items() if r.owner is not None} - expired
-        return Unsettled(frozenset(provisional), asked - records.keys() | expired)
+        taken_back = {at for at, r in records.items() if r.run in self._era.earlier} - provisional
+        return Unsettled(frozenset(provisional), asked - records.keys() | expired | taken_back)
 
     # Acts of an operator.
 

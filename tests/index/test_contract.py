@@ -889,3 +889,17 @@ def test_clear_forgets_the_runs_but_not_their_numbers(run_store):
     index.clear()
     assert index.runs() == []
     assert index.begin_run().number > 1
+
+
+def test_a_page_that_is_the_same_and_fails_is_gone_for_its_run(run_store):
+    """Copies that wait for it would be delivered by nobody."""
+    in_run(run_store, page("a", 0))
+    index = run_store.open()
+    index.begin_run()
+    entry = index.claim(page("a", 0)).before.entry
+    assert index.unsettled([entry]) == Unsettled(frozenset({entry}), frozenset())
+    index.release(["a"])
+    assert index.unsettled([entry]) == Unsettled(frozenset(), frozenset({entry}))
+    index.claim(page("a", 0))
+    index.confirm(["a"])
+    assert index.unsettled([entry]) == Unsettled(frozenset(), frozenset())

@@ -176,15 +176,20 @@ class RedisIndex(Index):
             return [Orphan(key.decode(), request.decode()) for _, key, request in adopted]
 
     def unsettled(self, entries: Iterable[int]) -> Unsettled:
-        asked, letters = list(entries), b""
+        asked, fared = list(entries), list[bytes | int]()
         at, _, _ = self._session.leases()
         with self._session.use():
             for start in range(0, len(asked), _ENTRIES):
                 some = asked[start : start + _ENTRIES]
                 packed = b"".join(packed_entry(entry, self._session.generation) for entry in some)
-                letters += self._session.run("unsettled", repr(at), packed)
-            fared = list(zip(asked, letters, strict=True))
-        return Unsettled(*(frozenset(e for e, has in fared if has == sign) for sign in b"pg"))
+                fared += self._session.run("unsettled", repr(at), packed)
+        # A page that was taken back is as an earlier run has left it.
+        gone = {b"g", *self._era.earlier}
+        known = list(zip(asked, fared, strict=True))
+        return Unsettled(
+            frozenset(entry for entry, state in known if state == b"p"),
+            frozenset(entry for entry, state in known if state in gone),
+        )
 
     # All entries.
 

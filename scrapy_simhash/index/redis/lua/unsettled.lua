@@ -1,6 +1,6 @@
 -- Tell how entries fared.
 -- ARGV: generation, now, then the entries: position and last 3 bytes of the fingerprint, 4 + 3 each.
--- Returns a letter for each: "p" provisional, "g" gone, "c" confirmed.
+-- Returns for each: "p" provisional, "g" gone, or the number of the run that saw it, confirmed, last.
 --# keys
 --# entries
 local now, fared = tonumber(ARGV[2]), {}
@@ -12,7 +12,7 @@ for i = 1, #ARGV[3], 7 do
   elseif lease then
     fared[#fared + 1] = expires_of(lease) > now and 'p' or 'g'
   else
-    fared[#fared + 1] = 'c'
+    fared[#fared + 1] = run_of(position)
   end
 end
-return concat(fared)
+return fared

@@ -1,0 +1,108 @@
+"""`scrapy simhash runs`, `changes`, and `forget` by runs: a site that was crawled on three days."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy import Request
+
+from scrapy_simhash.index import open_existing
+from tests.commands.running import simhash
+from tests.crawl.spiders import Following
+from tests.pages import article, html
+
+
+class Blog(Following):
+    name = "blog"
+
+    def __init__(self, site: Any) -> None:
+        super().__init__(site, ["/"])
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield Request(self.base + "/")
+
+
+@pytest.fixture
+def chosen(crawl: Any, site: Any, tmp_path: Path) -> list[str]:
+    """The options that name the index and the log of three days: one edit, one move, one loss."""
+    url, log = f"sqlite:///{tmp_path / 'pages.sqlite'}", tmp_path / "dedup.jsonl"
+    settings = {"SIMHASH_INDEX_URL": url, "SIMHASH_LOG": str(log)}
+
+    def crawl_day(posts: dict[str, str]) -> None:
+        site.pages = {path: html(text, title=text[:20]) for path, text in posts.items()}
+        site.pages["/"] = html(article(99), title="Front", links=(*posts,))
+        crawl(Blog, settings=settings, site=site)
+
+    texts = {f"/{number}": article(number) for number in range(5)}
+    crawl_day(texts)
+    first, *rest = texts["/1"].split()
+    edited = " ".join([first, "Unheard-of", *rest])
+    crawl_day({**texts, "/1": edited, "/7": article(7)})
+    third = {**texts, "/1": edited, "/8": article(8)}
+    third["/moved"] = third.pop("/2")
+    third.pop("/3")
+    site.pages.clear()
+    crawl_day(third)
+    return ["--index", url, "--log", str(log)]
+
+
+def test_changes_of_the_last_run_are_listed_with_what_differs(
+    chosen: list[str], site: Any, capsys: Any
+) -> None:
+    assert simhash("changes", *chosen) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("run 3 of blog, ")
+    assert "1 new, 0 changed, 1 moved, 2 missing" in said
+    assert f"missing  {site.url}/3\n" in said
+    assert f"moved    {site.url}/moved\n         from {site.url}/2\n" in said
+    assert simhash("changes", "--run", "2", "--json", *chosen) == 0
+    rows = json.loads(capsys.readouterr().out)["changes"]
+    assert [(row["change"], row["key"].removeprefix(site.url)) for row in rows] == [
+        ("new", "/7"), ("changed", "/1"),
+    ]  # fmt: skip
+    assert "{+Unheard-of+}" in rows[1]["differs"][0]
+    assert rows[1]["distance"] > 0
+
+
+def test_changes_between_two_runs_leave_out_what_came_and_went(
+    chosen: list[str], site: Any, capsys: Any
+) -> None:
+    assert simhash("changes", "--since", "1", "--csv", *chosen) == 0
+    rows = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert [(row["change"], row["url"].removeprefix(site.url)) for row in rows] == [
+        ("new", "/8"), ("changed", "/1"), ("moved", "/moved"), ("missing", "/3"),
+    ]  # fmt: skip
+
+
+def test_runs_are_listed_with_the_pages_that_were_last_seen_in_them(
+    chosen: list[str], capsys: Any
+) -> None:
+    assert simhash("runs", *chosen[:2]) == 0
+    _, *lines = capsys.readouterr().out.splitlines()
+    assert [(*line.split()[:2], *line.split()[-2:]) for line in lines] == [
+        ("1", "blog", "finished", "0"), ("2", "blog", "finished", "2"),
+        ("3", "blog", "finished", "6"),
+    ]  # fmt: skip
+
+
+def test_pages_are_forgotten_by_the_run_that_saw_them_last(
+    chosen: list[str], site: Any, capsys: Any
+) -> None:
+    index = chosen[:2]
+    assert simhash("forget", "--missing-since", "3", "--yes", *index) == 0
+    assert "2 pages forgotten" in capsys.readouterr().out
+    assert simhash("forget", "--run", "3", "--yes", *index) == 0
+    left = open_existing(chosen[1])
+    assert [*left] == []
+    left.close()
+
+
+def test_changes_of_a_run_that_is_not_there_are_refused(chosen: list[str], capsys: Any) -> None:
+    assert simhash("changes", "--run", "9", *chosen) == 2
+    assert "there is no such run" in capsys.readouterr().err

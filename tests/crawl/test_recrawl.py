@@ -1,0 +1,318 @@
+"""Crawls of one site on several days: nothing is lost, and what changed is told."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy import Request
+
+from scrapy_simhash.exceptions import SettingError
+from scrapy_simhash.index import open_existing
+from tests.crawl.spiders import ONE_AT_A_TIME, Following, Pages, paths, until
+from tests.pages import article, edited, html
+
+POSTS = 12
+# Pages come in the order of the links to them.
+FIFO = "scrapy.squeues.FifoMemoryQueue"
+
+
+class Blog(Following):
+    """Crawls a site from its front page, in the order of its links."""
+
+    name = "blog"
+
+    def __init__(self, site: Any, start: str = "/") -> None:
+        super().__init__(site, [start])
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield Request(self.base + self.paths[0])
+
+
+class OtherBlog(Blog):
+    name = "other-blog"
+
+
+@pytest.fixture
+def day(crawl: Any, tmp_path: Path) -> Callable[..., Any]:
+    """Crawl a site, always on the same index."""
+
+    def run(site: Any, spider: type[Blog] = Blog, start: str = "/", **settings: Any) -> Any:
+        url = f"sqlite:///{tmp_path / 'pages.sqlite'}"
+        base = {"SIMHASH_INDEX_URL": url, "SCHEDULER_MEMORY_QUEUE": FIFO}
+        return crawl(spider, settings={**ONE_AT_A_TIME, **base, **settings}, site=site, start=start)
+
+    return run
+
+
+def front(*links: str, seed: int = 1000) -> bytes:
+    return html(article(seed), title="The front page", links=links)
+
+
+def posts(site: Any, numbers: Any, prefix: str = "/post-") -> list[str]:
+    """Put posts on a site, and a front page that links to them; return their paths."""
+    links = [f"{prefix}{number}" for number in numbers]
+    for number, link in zip(numbers, links, strict=True):
+        site.pages[link] = html(article(number), title=f"Post {number}")
+    site.pages["/"] = front(*links)
+    return links
+
+
+def changes(crawled: Any) -> dict[str, str]:
+    return {item["path"]: item["page"]["change"] for item in crawled.items}
+
+
+def teasers(numbers: Any) -> str:
+    return ". ".join(article(number, 60) for number in numbers)
+
+
+def shifted_list(site: Any, day: int) -> None:
+    """Write a blog of 40 posts whose list has shifted by five posts a day."""
+    newest = 40 + 5 * day
+    for number in range(newest):
+        site.pages[f"/p{number}"] = html(article(number), title=f"Post {number}")
+    for page in range(4):
+        shown = range(newest - 10 * page - 1, newest - 10 * page - 11, -1)
+        links = [f"/p{number}" for number in shown] + [f"/page/{page + 2}"] * (page < 3)
+        path = f"/page/{page + 1}" if page else "/"
+        site.pages[path] = html(teasers(shown), title="Blog", links=tuple(links))
+
+
+def test_list_that_has_shifted_is_followed_to_its_end(day: Any, site: Any) -> None:
+    shifted_list(site, 0)
+    first = day(site)
+    shifted_list(site, 1)
+    second = day(site)
+    assert len(first.items) == len(second.items) == 44
+    found = changes(second)
+    assert [found[f"/p{number}"] for number in (44, 40, 39, 5)] == ["new", "new", "same", "same"]
+    assert found["/"] == "changed"
+    assert second.stat("duplicate") == 0
+
+
+def test_each_old_topic_of_a_forum_is_delivered_with_twenty_new_ones(day: Any, site: Any) -> None:
+    def board(topics: Any) -> None:
+        links = []
+        for topic in topics:
+            for view in ("", "?print"):
+                links.append(f"/t{topic}{view}")
+                top = f"<p>{view}</p>"
+                site.pages[links[-1]] = html(article(topic), title=f"Topic {topic}", top=top)
+        site.pages["/"] = html(teasers(topics), title="Board", links=tuple(links))
+
+    board(range(20))
+    first = day(site)
+    board(range(39, -1, -1))
+    second = day(site)
+    assert (len(first.items), len(second.items)) == (21, 41)
+    delivered = {path.partition("?")[0] for path in paths(second)}
+    assert delivered == {"/", *(f"/t{topic}" for topic in range(40))}
+
+
+def test_site_that_has_moved_to_other_paths_is_delivered_as_moved(day: Any, site: Any) -> None:
+    posts(site, range(POSTS))
+    day(site)
+    site.pages.clear()
+    moved = posts(site, range(POSTS), prefix="/blog/")
+    second = day(site)
+    assert paths(second) == ["/", *moved]
+    assert {changes(second)[path] for path in moved} == {"moved"}
+    page = second.items[1]["page"]
+    assert page["moved_from"] == f"{site.url}/post-0"
+    assert page["distance"] == 0
+    assert day(site).stat("same") == POSTS + 1
+
+
+def test_addresses_that_redirect_to_new_ones_are_moved_whatever_stands_there(
+    day: Any, site: Any
+) -> None:
+    links = posts(site, range(POSTS))
+    day(site)
+    for number, link in enumerate(links):
+        site.pages[f"/new{link}"] = html(article(100 + number), title=f"Post {number}")
+        site.pages[link] = 301, {"Location": f"/new{link}"}, b""
+    second = day(site)
+    assert len(second.items) == POSTS + 1
+    assert changes(second)["/new/post-3"] == "moved"
+
+
+@pytest.mark.parametrize("host", ["localhost", "www.localhost"])
+def test_host_that_is_another_one_now_is_delivered(day: Any, site: Any, host: str) -> None:
+    posts(site, range(POSTS))
+    day(site)
+    here = site.url
+    site.url = here.replace("127.0.0.1", "localhost")
+    second = day(site)
+    site.url = here
+    assert len(second.items) == POSTS + 1
+    assert second.stat("moved") == POSTS + 1
+
+
+def test_copy_of_a_page_that_is_gone_is_delivered(day: Any, site: Any) -> None:
+    posts(site, range(3))
+    copy = html(article(0), title="Post 0", top="<p>Print</p>")
+    site.pages |= {"/": front("/post-0", "/copy", "/post-1"), "/copy": copy}
+    assert paths(day(site)) == ["/", "/post-0", "/post-1"]
+    del site.pages["/post-0"]
+    second = day(site)
+    assert changes(second) == {"/": "same", "/copy": "moved", "/post-1": "same"}
+    assert second.stat("missing") == 0
+
+
+def test_page_that_is_gone_leaves_the_index(day: Any, site: Any, tmp_path: Path) -> None:
+    posts(site, range(3))
+    day(site)
+    del site.pages["/post-0"]
+    site.pages["/post-1"] = 410, {}, b""
+    day(site)
+    index = open_existing(f"sqlite:///{tmp_path / 'pages.sqlite'}")
+    assert {entry.key for entry in index} == {f"{site.url}/", f"{site.url}/post-2"}
+    index.close()
+
+
+def test_edited_rewritten_new_and_removed_posts_are_told_apart(
+    day: Any, site: Any, caplog: Any
+) -> None:
+    posts(site, range(POSTS))
+    day(site)
+    links = posts(site, [*range(8), 50])  # four are removed, one is new
+    site.pages["/post-0"] = html(edited(article(0), 1, 0.05), title="Post 0")
+    site.pages["/post-1"] = html(article(70), title="Post 1")
+    with caplog.at_level(logging.INFO):
+        second = day(site)
+    told = changes(second)
+    assert [told[link] for link in links] == ["changed", "changed", *["same"] * 6, "new"]
+    assert second.stat("missing") == 4
+    assert "1 new, 2 changed, 7 same, 4 missing" in caplog.text
+    assert "run 2" in caplog.text
+    page = second.items[1]["page"]
+    assert 0 < page["distance"] < 100
+    assert 1.7e9 < page["last_seen"] < 1e11
+
+
+def test_only_what_changed_comes_out_if_that_is_asked_for(day: Any, site: Any) -> None:
+    posts(site, range(POSTS))
+    first = day(site, SIMHASH_RECRAWL="changed")
+    assert len(first.items) == POSTS + 1
+    posts(site, [*range(POSTS), 50])
+    site.pages["/post-0"] = html(edited(article(0), 1, 0.05), title="Post 0")
+    moved = site.pages["/moved"] = site.pages.pop("/post-3")
+    site.pages["/post-1"] = html(article(1), title="Post 1", links=("/moved", "/behind"))
+    site.pages["/behind"] = html(article(60), title="Behind a page that is the same")
+    assert moved
+    second = day(site, SIMHASH_RECRAWL="changed")
+    assert changes(second) == {"/post-0": "changed", "/post-50": "new", "/behind": "new"}
+    assert second.stat("items_unchanged") == second.stat("same") + second.stat("moved")
+    assert second.stat("moved") == 1
+
+
+def test_front_page_that_changes_each_day_has_one_entry(
+    day: Any, site: Any, tmp_path: Path
+) -> None:
+    links = posts(site, range(4))
+    for number in range(5):
+        site.pages["/"] = front(*links, seed=2000 + number)
+        crawled = day(site)
+        assert len(crawled.items) == 5
+    index = open_existing(f"sqlite:///{tmp_path / 'pages.sqlite'}")
+    assert len(index) == 5
+    assert [run.pages for run in index.runs()][-1] == 5
+    index.close()
+
+
+def test_unfinished_run_misses_nothing(day: Any, site: Any, caplog: Any) -> None:
+    posts(site, range(POSTS))
+    day(site)
+    caplog.clear()
+    day(site, CLOSESPIDER_PAGECOUNT=3)
+    assert "Since earlier runs: " in caplog.text
+    assert "missing" not in caplog.text
+    day(site)
+    assert f"{POSTS + 1} same, 0 missing" in caplog.text
+
+
+def test_copy_of_a_page_of_another_spider_is_a_copy_on_each_day(day: Any, site: Any) -> None:
+    links = posts(site, range(4))
+    day(site)
+    site.pages["/other"] = html(article(500), title="Of the other", links=("/twin", "/own"))
+    site.pages["/twin"] = html(article(1), title="Post 1", top="<p>Twin</p>")
+    site.pages["/own"] = html(article(600), title="Own")
+    for _ in range(2):
+        other = day(site, spider=OtherBlog, start="/other")
+        assert paths(other) == ["/other", "/own"]
+        assert other.stat("missing") == 0
+    assert len(day(site).items) == len(links) + 1
+
+
+def test_page_that_is_the_same_waits_for_its_delivery(day: Any, site: Any) -> None:
+    class Failing(Blog):
+        async def parse(self, response: Any) -> Any:
+            if response.url.endswith("/post-0") and response.meta["simhash"]["change"] == "same":
+                await until(lambda: self.counted("dropped"))
+                raise RuntimeError("no delivery")
+            for output in super().parse(response):
+                yield output
+
+    posts(site, range(2))
+    site.pages["/copy"] = html(article(0), title="Post 0", top="<p>Print</p>")
+    site.pages["/"] = front("/post-0", "/copy", "/post-1")
+    assert paths(day(site, spider=Failing)) == ["/", "/post-0", "/post-1"]
+    second = day(site, spider=Failing, CONCURRENT_REQUESTS=8)
+    assert sorted(paths(second)) == ["/", "/copy", "/post-1"]
+
+
+def test_job_goes_on_with_its_run(day: Any, site: Any, tmp_path: Path) -> None:
+    posts(site, range(POSTS))
+    job = {"JOBDIR": str(tmp_path / "job")}
+    part = day(site, CLOSESPIDER_PAGECOUNT=4, **job)
+    rest = day(site, **job)
+    assert len(part.items) + len(rest.items) >= POSTS + 1
+    index = open_existing(f"sqlite:///{tmp_path / 'pages.sqlite'}")
+    assert [(run.finished, run.pages) for run in index.runs()] == [(True, POSTS + 1)]
+    index.close()
+
+
+def test_pages_that_no_kept_run_has_seen_are_forgotten(day: Any, site: Any, tmp_path: Path) -> None:
+    posts(site, range(4))
+    day(site)
+    posts(site, range(2))
+    for _ in range(3):
+        day(site, SIMHASH_KEEP_RUNS=1)
+    index = open_existing(f"sqlite:///{tmp_path / 'pages.sqlite'}")
+    assert {entry.key.removeprefix(site.url) for entry in index} == {"/", "/post-0", "/post-1"}
+    index.close()
+
+
+def test_run_that_sees_a_tenth_of_the_last_one_gets_a_warning(
+    day: Any, site: Any, caplog: Any
+) -> None:
+    posts(site, range(20))
+    day(site)
+    site.pages["/"] = front()
+    day(site)
+    assert "This run has seen 1 page only, and run 1 about 21" in caplog.text
+
+
+def test_crawl_whose_start_requests_were_all_dropped_gets_a_warning(
+    day: Any, site: Any, caplog: Any
+) -> None:
+    class Dropping(Blog):
+        name = "dropping"
+
+        async def start(self) -> AsyncIterator[Any]:
+            async for request in super().start():
+                yield request.replace(meta={"simhash_action": "drop"})
+
+    posts(site, range(2))
+    site.pages["/index"] = site.pages["/"]
+    day(site)
+    assert day(site, spider=Dropping, start="/index").items == []
+    assert "All start requests were dropped as copies" in caplog.text
+
+
+def test_changed_needs_an_index_that_outlives_the_crawl(crawl: Any, site: Any) -> None:
+    with pytest.raises(SettingError, match="needs an index that outlives the crawl"):
+        crawl(Pages, settings={"SIMHASH_RECRAWL": "changed"}, site=site, paths=[])
