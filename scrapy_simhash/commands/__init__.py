@@ -21,6 +21,7 @@ from scrapy.exceptions import UsageError
 SUBCOMMANDS = (
     *("compare", "explain", "stats", "dedupe", "export", "import", "forget", "requeue"),
     *("runs", "changes", "patterns", "report", "evaluate", "tune"),
+    *("fingerprint", "join"),
 )
 
 _EXIT_STATUS = """\

@@ -31,7 +31,7 @@ from pathlib import Path
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.chosen import add_shared_options, index_url
-from scrapy_simhash.commands.output import progress, say, whole_file
+from scrapy_simhash.commands.output import progress, say, say_passed_over, whole_file
 from scrapy_simhash.core.pool import analyse_all
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_index
@@ -87,6 +87,4 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         say([f"{kept['revisit']:,} of those to keep were in the index already"])
     if kept["skipped"]:
         say([f"{kept['skipped']:,} of those to keep could not be compared"])
-    for what, number in over.items():
-        noun, _, rest = what.partition(" ")
-        say([f"passed over: {count(number, noun)} {rest}"])
+    say_passed_over(over)

@@ -1,7 +1,7 @@
 """Write an index to a file.
 
-The file is JSON lines, the same from every store, and packed if its name ends with .gz.
-It is there whole or not at all.
+The file is JSON lines, the same from every store, and packed if its name ends with .gz;
+or Parquet, if its name ends with .parquet. It is there whole or not at all.
 
     scrapy simhash export pages.jsonl.gz --index sqlite:////var/lib/crawl/pages.sqlite
     scrapy simhash import pages.jsonl.gz --index redis://localhost/0
@@ -22,7 +22,7 @@ from scrapy_simhash.commands.chosen import add_shared_options, index_url
 from scrapy_simhash.commands.output import progress, say, whole_file
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.registry import file_of
-from scrapy_simhash.offline.transfer import write
+from scrapy_simhash.offline.transfer import is_parquet, write, write_parquet
 from scrapy_simhash.report.words import count
 
 
@@ -43,7 +43,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         file = gzip.GzipFile(fileobj=whole, mode="wb", compresslevel=1) if is_packed else whole
         with closing(file):
             entries = progress("exporting", len(index), of=index.with_blocks())
-            pages, in_progress = write(cast("IO[bytes]", file), index.spec, entries)
+            put = write_parquet if is_parquet(Path(options.file)) else write
+            pages, in_progress = put(cast("IO[bytes]", file), index.spec, entries)
     say([f"{options.file}: {count(pages, 'page')}"])
     if in_progress:
         say([f"left out: {count(in_progress, 'page')} in progress"])

@@ -1,9 +1,10 @@
 """Add the pages of an exported index, or fingerprints made elsewhere.
 
-FILE is what "scrapy simhash export" wrote. The command reads and checks all of it, and
-then adds its pages, confirmed, in their order. It makes the index if there is none. A
-page that is there with the same fingerprint is passed over, so an import that was
-interrupted is simply run again.
+FILE is what "scrapy simhash export" wrote, or fingerprints as Parquet: a file of "scrapy
+simhash join --kept", or a folder of "scrapy simhash fingerprint". The command reads and
+checks all of it, and then adds its pages, confirmed, in their order. It makes the index
+if there is none. A page that is there with the same fingerprint is passed over, so an
+import that was interrupted is simply run again.
 
     scrapy simhash import pages.jsonl.gz --index redis://localhost/0
 

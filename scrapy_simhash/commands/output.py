@@ -17,6 +17,7 @@ from typing import IO, Any
 from tqdm import tqdm
 
 from scrapy_simhash.report.difference import pad, width
+from scrapy_simhash.report.words import count
 from scrapy_simhash.rule.facts import Facts
 from scrapy_simhash.rule.rule import REASONS
 
@@ -113,6 +114,13 @@ def say(lines: Iterable[str]) -> None:
     """Print lines."""
     sys.stdout.writelines(f"{shown(line)}\n" for line in lines)
     sys.stdout.flush()
+
+
+def say_passed_over(over: Mapping[str, int]) -> None:
+    """Print what was passed over: how many of each kind, which begins with its noun."""
+    for what, number in over.items():
+        noun, _, rest = what.partition(" ")
+        say([f"passed over: {count(number, noun)} {rest}"])
 
 
 def show(options: argparse.Namespace, lines: Iterable[str], found: dict[str, Any]) -> None:

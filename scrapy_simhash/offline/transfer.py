@@ -1,4 +1,4 @@
-"""An index as a file: JSON lines, the same whatever store it comes from and goes to.
+"""An index as a file, the same whatever store it comes from and goes to: JSON lines or Parquet.
 
 The page "Commands" of the documentation describes the format.
 """
@@ -16,13 +16,20 @@ from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.contract import Entry, IndexSpec
 from scrapy_simhash.keys import key_of
 from scrapy_simhash.offline.files import FileError, json_lines, json_object, lines, rows, unpacked
+from scrapy_simhash.offline.prints import (
+    Print,
+    print_files,
+    read_prints,
+    spec_of_prints,
+    write_prints,
+)
 
 _FORMAT = "scrapy-simhash index"
 _VERSION = 2
 
 
 def write(file: IO[bytes], spec: IndexSpec, entries: Iterable[Entry]) -> tuple[int, int]:
-    """Write an index; return how many pages there are, and how many more were in progress."""
+    """Write JSON lines; return how many pages there are, and how many more were in progress."""
     digest = blake2b(digest_size=16)
 
     def put(values: dict[str, Any]) -> None:
@@ -52,11 +59,34 @@ def write(file: IO[bytes], spec: IndexSpec, entries: Iterable[Entry]) -> tuple[i
     return count, in_progress
 
 
+def write_parquet(file: IO[bytes], spec: IndexSpec, entries: Iterable[Entry]) -> tuple[int, int]:
+    """Write Parquet; return what :func:`write` does."""
+    in_progress = 0
+
+    def delivered() -> Iterator[Print]:
+        nonlocal in_progress
+        for entry in entries:
+            in_progress += entry.provisional
+            if not entry.provisional:
+                about = entry.key, None, entry.scope, int(entry.time), None
+                yield Print(*about, entry.fingerprint, entry.facts)
+
+    count = write_prints(file, spec, delivered())
+    return count, in_progress
+
+
+def is_parquet(path: Path) -> bool:
+    """Return whether a file, or folder, is to have prints."""
+    return path.is_dir() or path.suffix.lower() == ".parquet"
+
+
 def check(path: Path) -> tuple[IndexSpec, int] | None:
     """Read an exported index to its end; return how its index is opened, and its number of pages.
 
     Another file gives None; an index that is not whole, or of another version, is a FileError.
     """
+    if is_parquet(path):
+        return spec_of_prints(print_files([path]))
     with unpacked(path) as (file, _):
         # A line that is too long is none of an index, and damages the checksum.
         given = (line or b"" for line in lines(file))
@@ -89,6 +119,9 @@ def check(path: Path) -> tuple[IndexSpec, int] | None:
 
 def read_entries(path: Path, spec: IndexSpec) -> Iterator[Entry]:
     """Yield the pages of an exported index, which was checked before."""
+    if is_parquet(path):
+        yield from read_prints(print_files([path]), spec)
+        return
     with unpacked(path) as (file, _):
         for where, about in islice(json_lines(file, path), 1, None):
             if "checksum" in about:

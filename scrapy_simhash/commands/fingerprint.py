@@ -1,0 +1,90 @@
+"""Write the fingerprints of saved pages as Parquet, for a corpus of any size.
+
+PAGES are files and folders as "scrapy simhash dedupe" reads them. Each becomes files
+with up to 65,536 pages in the folder of --to, with key, URL, fingerprint, block values
+and facts. An interrupted run is run again: what is there stays. Many machines share the
+work, each with a --part of its own, if PAGES are the same on all.
+
+    scrapy simhash fingerprint crawl/*.warc.gz --to prints --part 1/16
+    scrapy simhash join prints --to verdicts.parquet
+
+It needs pip install "scrapy-simhash[corpus]". SIMHASH_PROCESSES says how many processes
+work, and the other settings of the project hold as in "dedupe".
+"""
+
+import argparse
+import contextlib
+import itertools
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from scrapy.exceptions import UsageError
+from scrapy.settings import BaseSettings
+
+from scrapy_simhash.commands.output import progress, say, say_passed_over, whole_file
+from scrapy_simhash.core.analysis import Body, PageAnalysis
+from scrapy_simhash.core.pool import analyse_all
+from scrapy_simhash.core.verdict import spec_of
+from scrapy_simhash.keys import page_scope
+from scrapy_simhash.offline.pages import SavedPage, page_files, read_pages
+from scrapy_simhash.offline.prints import PIECE, Print, write_prints
+from scrapy_simhash.report.words import count
+from scrapy_simhash.settings import FilterSettings
+
+_PART = re.compile(r"([1-9]\d{0,6})/([1-9]\d{0,6})")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("pages", nargs="+", metavar="PAGES", help="saved pages")
+    parser.add_argument("--to", required=True, metavar="FOLDER", help="where the files go")
+    parser.add_argument("--part", default="1/1", metavar="I/N", help="only each N-th of PAGES")
+
+
+def run(options: argparse.Namespace, settings: BaseSettings) -> None:
+    own, folder = FilterSettings.from_settings(settings), Path(options.to)
+    named = {Path(path).name: Path(path) for path in sorted(options.pages)}
+    if len(named) < len(options.pages):
+        raise UsageError("two of PAGES have one name, and so would their files have")
+    part = _PART.fullmatch(options.part)
+    if not part or int(part[1]) > int(part[2]):
+        raise UsageError(f"--part {options.part}: it must be a number of a part, as 3/16")
+    given = dict([*named.items()][int(part[1]) - 1 :: int(part[2])])
+    total = sum(file.stat().st_size for path in given.values() for file in page_files(path))
+    folder.mkdir(parents=True, exist_ok=True)
+    over, now, written, there = Counter[str](), int(time.time()), 0, 0
+    with contextlib.ExitStack() as stack:
+        bar = stack.enter_context(progress("reading", total, "B"))
+
+        def pages() -> Iterator[tuple[tuple[Path, SavedPage], Body]]:
+            nonlocal there
+            for name, path in given.items():
+                for number, page in enumerate(read_pages(path, bar.update, over)):
+                    if number % PIECE == 0:
+                        target = folder / f"{name}.{number // PIECE:06}.parquet"
+                        is_there = target.exists()
+                    there += is_there
+                    if not is_there:
+                        yield (target, page), page.body
+
+        def made(found: tuple[tuple[Path, SavedPage], PageAnalysis]) -> Print:
+            (_, page), known = found
+            scope = page_scope(page.url or "", own.scope)
+            about = (page.key, page.url, scope, now, known.reason)
+            return Print(*about, known.fingerprint, known.facts)
+
+        analyses = analyse_all(
+            pages(),
+            own.recipe,
+            processes=own.processes,
+            timeout=own.timeout,
+            largest=own.max_body_size,
+        )
+        stack.enter_context(contextlib.closing(analyses))
+        for target, found in itertools.groupby(analyses, lambda one: one[0][0]):
+            with whole_file(str(target)) as file:
+                written += write_prints(file, spec_of(own.recipe), map(made, found))
+    say([f"{folder}: {count(written, 'page')} written, {there:,} were there"])
+    say_passed_over(over)

@@ -1,0 +1,153 @@
+"""The data bases in which fingerprints are joined: DuckDB on one machine, Spark on many."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_simhash.offline.files import FileError
+from scrapy_simhash.offline.join import ANSWERED, judged
+
+# Rows of a file at most, as a power of two: a page's place is that of its file, and its own.
+_ROWS = 40
+# Pairs that a process judges at a time.
+_PAIRS = 1 << 14
+
+
+class DuckDB:
+    """One machine, also with less memory than the corpus has; see :class:`.Engine`.
+
+    Args:
+        files: of prints, in their order.
+        processes: that judge pairs; 0 for none but this one.
+        folder: where tables go that do not fit into memory.
+        memory: what DuckDB may take, such as "8GB"; four fifths of the machine's by default.
+    """
+
+    def __init__(
+        self, files: Sequence[Path], processes: int, folder: Path, memory: str | None = None
+    ) -> None:
+        try:
+            import duckdb
+            import pyarrow as pa
+        except ImportError:
+            raise FileError("the join needs DuckDB: pip install 'scrapy-simhash[corpus]'") from None
+        self._processes = processes
+        self._error = duckdb.Error
+        settings: dict[str, Any] = {
+            "temp_directory": str(folder),
+            "preserve_insertion_order": "false",
+        }
+        if memory:
+            settings["memory_limit"] = memory
+        names = [str(file) for file in files]
+        quoted = ", ".join("'" + name.replace("'", "''") + "'" for name in names)
+        self.database = self._run(partial(duckdb.connect, config=settings), str(folder / "join"))
+        self.put("files", pa.table([names, range(len(names))], ["name", "n"]))
+        self._run(
+            self.database.execute,
+            f"create view prints as select p.* exclude (filename, file_row_number), "
+            f"(n << {_ROWS}) + file_row_number id from read_parquet([{quoted}], filename = true, "
+            "file_row_number = true) p join files on filename = name",
+        )
+
+    def _run(self, run: Callable[[str], Any], given: str) -> Any:
+        try:
+            return run(given)
+        except self._error as error:
+            raise FileError(f"DuckDB: {str(error).splitlines()[0]}") from None
+
+    def keep(self, name: str, sql: str) -> None:
+        """Make a table of what a query gives."""
+        self._run(self.database.execute, f"create or replace table {name} as {sql}")
+
+    def give(self, name: str, ids: npt.NDArray[np.int64]) -> None:
+        """Make a table of one column, ``id``."""
+        import pyarrow as pa
+
+        self.put(name, pa.table([pa.array(ids)], ["id"]))
+
+    def put(self, name: str, table: Any) -> None:
+        """Make a table of an Arrow table."""
+        self.database.register("given", table)
+        self.keep(name, "select * from given")
+        self.database.unregister("given")
+
+    def rows(self, sql: str) -> Any:
+        """Return what a query gives, as a reader of Arrow record batches."""
+        return self._run(self.database.sql, sql).to_arrow_reader(_PAIRS)
+
+    def judge(self, sql: str, k: int) -> Iterator[Any]:
+        """Yield what is judged of the pairs that a query gives."""
+        judge, batches = partial(judged, k=k), iter(self.rows(sql))
+        first = next(batches, None)
+        if first is None or not self._processes or first.num_rows < _PAIRS:
+            yield from map(judge, [first] if first else [])
+            yield from map(judge, batches)
+            return
+        with ProcessPoolExecutor(self._processes, get_context("spawn")) as pool:
+            waiting = deque[Future[Any]]([pool.submit(judge, first)])
+            for batch in batches:
+                waiting.append(pool.submit(judge, batch))
+                if len(waiting) > 2 * self._processes:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+
+
+class Spark:
+    """Many machines; see :class:`.Engine`.
+
+    Each worker has this package. The near pairs and the verdicts pass through the driver, with some
+    50 bytes a pair.
+
+    Args:
+        session: of Spark 4.
+        path: a folder of prints, as Spark names it; they come in the order of their files' names.
+    """
+
+    def __init__(self, session: Any, path: str) -> None:
+        self._session = session
+        read = session.read.parquet(path).select("*", "_metadata.file_name", "_metadata.row_index")
+        read.createOrReplaceTempView("read")
+        names = sorted(
+            row[0] for row in session.sql("select distinct file_name from read").collect()
+        )
+        files = session.createDataFrame(list(enumerate(names)), "n bigint, name string")
+        files.createOrReplaceTempView("files")
+        prints = session.sql(
+            f"select *, shiftleft(n, {_ROWS}) + row_index id "
+            "from read join files on file_name = name"
+        )
+        prints.createOrReplaceTempView("prints")
+
+    def keep(self, name: str, sql: str) -> None:
+        """Make a table of what a query gives."""
+        self._session.sql(sql).localCheckpoint().createOrReplaceTempView(name)
+
+    def give(self, name: str, ids: npt.NDArray[np.int64]) -> None:
+        """Make a table of one column, ``id``."""
+        import pyarrow as pa
+
+        self.put(name, pa.table([pa.array(ids)], ["id"]))
+
+    def put(self, name: str, table: Any) -> None:
+        """Make a table of an Arrow table."""
+        self._session.createDataFrame(table).createOrReplaceTempView(name)
+
+    def judge(self, sql: str, k: int) -> Iterable[Any]:
+        """Return what is judged of the pairs that a query gives."""
+
+        def judge(batches: Iterable[Any]) -> Iterator[Any]:
+            return (judged(batch, k) for batch in batches)
+
+        kinds = ("bigint", "bigint", "int", "boolean", "string")
+        schema = ", ".join(map(" ".join, zip(ANSWERED, kinds, strict=True)))
+        batches: list[Any] = self._session.sql(sql).mapInArrow(judge, schema).toArrow().to_batches()
+        return batches

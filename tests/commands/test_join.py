@@ -1,0 +1,110 @@
+"""`scrapy simhash fingerprint` and `join`: a corpus that is too large for one process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_simhash.index import open_existing
+from tests.commands.running import interrupted, simhash
+from tests.commands.test_dedupe import KEPT, PAGES, feed
+from tests.pages import article, html
+
+parquet = pytest.importorskip("pyarrow.parquet")
+
+
+@pytest.fixture
+def items(tmp_path: Path) -> Path:
+    path = tmp_path / "items.jsonl"
+    path.write_bytes(feed())
+    return path
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = parquet.read_table(path).to_pylist()
+    return found
+
+
+def test_what_dedupe_keeps_is_kept(items: Path, tmp_path: Path, capsys: Any) -> None:
+    prints, to, kept = tmp_path / "prints", tmp_path / "to.parquet", tmp_path / "kept.parquet"
+    assert simhash("fingerprint", items, "--to", prints) == 0
+    assert simhash("join", prints, "--to", to, "--kept", kept) == 0
+    assert "6 pages: 3 to keep, 3 copies\n" in capsys.readouterr().out
+    assert [row["key"] for row in rows(to) if row["kept"]] == KEPT
+    simhash("dedupe", items, "--verdicts", tmp_path / "v.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "v.jsonl").read_text().splitlines()]
+    names = ("key", "kept", "verdict", "original", "distance", "reason")
+    assert [[row[n] for n in names] for row in rows(to)] == [[x[n] for n in names] for x in lines]
+    # What is kept is an index, and an index is what can be joined.
+    index = tmp_path / "i.sqlite"
+    assert simhash("import", kept, "--index", index) == 0
+    assert simhash("export", tmp_path / "again.parquet", "--index", index) == 0
+    assert [row["key"] for row in rows(tmp_path / "again.parquet")] == KEPT[:2]
+    assert simhash("join", tmp_path / "again.parquet", prints, "--to", to) == 0
+    assert [row["key"] for row in rows(to) if row["kept"]] == [*KEPT[:2], KEPT[2]]
+    assert {row["reason"] for row in rows(to)[2:4]} == {"key"}
+
+
+def test_a_part_has_each_page_once(tmp_path: Path) -> None:
+    files = []
+    for number, (url, body) in enumerate(PAGES.items()):
+        files.append(tmp_path / f"{number}.jsonl")
+        files[-1].write_bytes(feed({url: body}))
+    for part in ("1/4", "2/4", "3/4", "4/4"):
+        assert simhash("fingerprint", *files, "--to", tmp_path / "prints", "--part", part) == 0
+    found = [row["url"] for path in sorted((tmp_path / "prints").iterdir()) for row in rows(path)]
+    assert found == list(PAGES)
+
+
+def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path, capsys: Any) -> None:
+    for name in ("a.jsonl", "b.jsonl"):
+        pages = {f"http://{name}/{n}": html(article(n, 2000)) for n in range(800)}
+        (tmp_path / name).write_bytes(feed(pages))
+    first = tmp_path / "prints" / "a.jsonl.000000.parquet"
+    arguments = ("fingerprint", "a.jsonl", "b.jsonl", "--to", "prints")
+    interrupted(*arguments, folder=tmp_path, when=first.exists)
+    assert [path.name for path in first.parent.iterdir()] == [first.name]
+    before = first.stat().st_mtime_ns
+    paths = [tmp_path / name for name in arguments[1:3]]
+    assert simhash("fingerprint", *paths, "--to", first.parent) == 0
+    assert "800 pages written, 800 were there\n" in capsys.readouterr().out
+    assert first.stat().st_mtime_ns == before
+    assert len(rows(first)) == 800
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["fingerprint", "PAGES", "--to", "x", "--part", "3/2"], "--part 3/2: it must be"),
+        (["fingerprint", "PAGES", "PAGES", "--to", "x"], "two of PAGES have one name"),
+        (["join", "FOLDER", "--to", "TO"], "no file of fingerprints"),
+        (["join", "PAGES", "--to", "TO"], "no fingerprints of this program"),
+        (["join", "PRINTS", "--to", "TO", "--order", "nothing"], "DuckDB: Binder Error: "),
+        (["join", "PRINTS", "--to", "TO", "--memory", "much"], "DuckDB: "),
+        (["join", "PRINTS", "--to", "PRINTS"], "it is read, and cannot be replaced"),
+    ],
+)
+def test_wrong_use_is_one_line(
+    arguments: list[str], says: str, items: Path, tmp_path: Path, capsys: Any
+) -> None:
+    known = {"PAGES": items, "FOLDER": tmp_path / "none", "TO": tmp_path / "to.parquet"}
+    known["PRINTS"] = tmp_path / "prints" / "items.jsonl.000000.parquet"
+    known["FOLDER"].mkdir()
+    simhash("fingerprint", items, "--to", tmp_path / "prints")
+    capsys.readouterr()
+    assert simhash(*[known.get(argument, argument) for argument in arguments]) == 2
+    error = capsys.readouterr().err
+    assert says in error
+    assert error.count("\n") == 1
+    assert not known["TO"].exists()
+
+
+def test_an_index_is_filled_from_a_folder_of_prints(items: Path, tmp_path: Path) -> None:
+    simhash("fingerprint", items, "--to", tmp_path / "prints")
+    assert simhash("import", tmp_path / "prints", "--index", tmp_path / "i.sqlite") == 0
+    index = open_existing(f"sqlite:///{tmp_path}/i.sqlite")
+    assert len(index) == 5
+    index.close()

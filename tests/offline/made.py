@@ -1,0 +1,73 @@
+"""Fingerprints of pages that nobody wrote: copies, copies of copies, and floods of one bucket."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from random import Random
+
+from scrapy_simhash.core.analysis import PageAnalysis, analyse_html, text_body
+from scrapy_simhash.core.verdict import Verdict, spec_of
+from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
+from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.index import open_index
+from scrapy_simhash.offline.dedupe import decide
+from scrapy_simhash.offline.pages import SavedPage
+from scrapy_simhash.offline.prints import Print
+from tests.pages import article, html
+
+RECIPE = named_recipe("default")
+_FLOODED = 3  # the number of a block
+# Pages among which one is chosen to be copied.
+_RECENT = 20_000
+
+
+def made_prints(count: int, seed: int = 0, recipe: Recipe = RECIPE) -> Iterator[Print]:
+    """Yield pages: a third are copies, a tenth share one bucket, and some have one text."""
+    random = Random(seed)
+    facts = [analyse_html(html(article(n), title=f"Page {n}"), recipe).facts for n in range(40)]
+    size, blocks = 4 * recipe.blocks.count, recipe.blocks.count
+    pages: list[tuple[int, bytes, bytes]] = []
+    one = random.getrandbits(recipe.bits), random.randbytes(size)
+    for number in range(count):
+        kind = random.random()
+        if kind < 0.03:  # another page with the same text
+            value, values, about = *one, random.choice(facts)
+        elif kind < 0.4 and pages:
+            value, values, about = pages[-random.randrange(1, 1 + min(len(pages), _RECENT))]
+            if random.random() < 0.2:
+                about = random.choice(facts)
+        else:
+            value, values = random.getrandbits(recipe.bits), random.randbytes(size)
+            about = random.choice(facts)
+        if kind < 0.4:
+            for _ in range(random.choice((0, 3, 20, 45, 65))):
+                value ^= 1 << random.randrange(recipe.bits)
+            for _ in range(random.randrange(blocks)):
+                at = 4 * random.randrange(blocks)
+                # Two blocks are always shared, as a crawl compares the newest pages without any.
+                if at >= 8:
+                    values = values[:at] + random.randbytes(4) + values[at + 4 :]
+        if random.random() < 0.1:
+            at = 4 * _FLOODED
+            values = values[:at] + b"same" + values[at + 4 :]
+        pages.append((value, values, about))
+        if len(pages) > 2 * _RECENT:
+            del pages[:_RECENT]
+        url = f"http://{random.randrange(20)}.example/{number}"
+        yield Print(url, url, "", 0, None, Fingerprint(value, recipe.bits, values), about)
+
+
+def judged_in_turn(prints: Iterable[Print], recipe: Recipe = RECIPE) -> Iterator[Verdict]:
+    """Yield the verdict on each page, as ``dedupe`` gives it."""
+    with closing(open_index("memory://", spec_of(recipe))) as index:
+        analysed = (
+            (SavedPage(page.key, page.key, text_body(""), page.url), _analysis(page))
+            for page in prints
+        )
+        for _, verdict, _ in decide(analysed, index, "global"):
+            yield verdict
+
+
+def _analysis(page: Print) -> PageAnalysis:
+    return PageAnalysis(page.fingerprint, page.facts)

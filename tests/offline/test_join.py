@@ -1,0 +1,165 @@
+"""Fingerprints as Parquet, and the join of them: the verdict of a crawl."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_simhash.core.verdict import spec_of
+from scrapy_simhash.index.contract import BUCKET_LIMIT
+from scrapy_simhash.offline.engines import DuckDB, Spark
+from scrapy_simhash.offline.files import FileError
+from scrapy_simhash.offline.join import VERDICTS, find_copies
+from scrapy_simhash.offline.prints import (
+    Print,
+    print_files,
+    read_prints,
+    spec_of_prints,
+    write_prints,
+)
+from tests.offline.made import RECIPE, judged_in_turn, made_prints
+
+SPEC = spec_of(RECIPE)
+
+
+def written(folder: Path, pages: Iterable[Print], each: int = 1000) -> list[Path]:
+    """Write pages to files with so many each."""
+    rest, files = iter(pages), []
+    while some := list(islice(rest, each)):
+        files.append(folder / f"{len(files):05}.parquet")
+        with files[-1].open("wb") as file:
+            write_prints(file, SPEC, some)
+    return files
+
+
+def by_join(files: list[Path], folder: Path, order: str = "", processes: int = 0) -> list[Any]:
+    engine = DuckDB(files, processes, folder)
+    copies = find_copies(engine, SPEC, order)
+    engine.put("dropped", copies.table())
+    rows = engine.rows(VERDICTS).read_all().to_pylist()
+    engine.database.close()
+    return [tuple(row[name] for name in ("key", "original", "distance")) for row in rows]
+
+
+def in_turn(pages: Iterable[Print]) -> list[Any]:
+    return [(v.key, v.original, v.distance) for v in judged_in_turn(pages)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_verdict_of_a_join_is_that_of_a_crawl(seed: int, tmp_path: Path) -> None:
+    pages = list(made_prints(2000, seed))
+    found = by_join(written(tmp_path, pages), tmp_path)
+    assert found == in_turn(pages)
+    assert sum(original is not None for _, original, _ in found) > 300
+
+
+def test_a_flooded_bucket_is_read_as_far_as_a_crawl_reads_it(tmp_path: Path) -> None:
+    """The copy of a page that is too long ago in a bucket of unrelated pages is kept."""
+    pages = [
+        page._replace(fingerprint=_in_one_bucket(page, number))
+        for number, page in enumerate(made_prints(3 * BUCKET_LIMIT, 7))
+    ]
+    pages += [_copy(pages[at], at) for at in (0, 100, 3 * BUCKET_LIMIT - 300, -1)]
+    expected = in_turn(pages)
+    assert by_join(written(tmp_path, pages), tmp_path) == expected
+    assert [original is None for _, original, _ in expected[-4:]] == [True, True, False, False]
+
+
+def _in_one_bucket(page: Print, number: int) -> Any:
+    own = page.fingerprint
+    blocks = random.Random(number).randbytes(len(own.blocks) - 4)
+    return replace(own, value=random.Random(number).getrandbits(256), blocks=blocks + b"same")
+
+
+def _copy(page: Print, number: int) -> Print:
+    own, key = page.fingerprint, f"http://copy.example/{number}"
+    blocks = random.Random(-1 - number).randbytes(len(own.blocks) - 4) + own.blocks[-4:]
+    return page._replace(key=key, url=key, fingerprint=replace(own, blocks=blocks))
+
+
+def test_pages_come_in_the_order_that_is_asked_for(tmp_path: Path) -> None:
+    pages = list(made_prints(1000, 4))
+    found = by_join(written(tmp_path, pages), tmp_path, "length(key) desc, key")
+    ordered = sorted(pages, key=lambda page: (-len(page.key), page.key))
+    assert sorted(found, key=str) == sorted(in_turn(ordered), key=str)
+
+
+def test_processes_judge_as_one_does(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr("scrapy_simhash.offline.engines._PAIRS", 100)
+    files = written(tmp_path, made_prints(1000, 5))
+    (tmp_path / "0").mkdir()
+    (tmp_path / "2").mkdir()
+    assert by_join(files, tmp_path / "0") == by_join(files, tmp_path / "2", processes=2)
+
+
+def test_pages_of_other_scopes_are_not_compared(tmp_path: Path) -> None:
+    pages = [page._replace(scope=f"{n % 2}") for n, page in enumerate(made_prints(500, 6))]
+    found = by_join(written(tmp_path, pages), tmp_path)
+    assert sorted(found, key=str) == sorted(in_turn(pages[::2]) + in_turn(pages[1::2]), key=str)
+
+
+def test_what_is_written_is_what_an_index_takes(tmp_path: Path) -> None:
+    pages = list(made_prints(300))
+    skipped = Print("k", None, "", 0, "empty", None, b"")
+    files = written(tmp_path, [*pages[:150], skipped, *pages[150:]], each=100)
+    assert print_files([tmp_path]) == files
+    spec, count = spec_of_prints(files)
+    assert (spec, count) == (SPEC, 300)
+    entries = list(read_prints(files, spec))
+    assert [(e.key, e.fingerprint, e.facts) for e in entries] == [
+        (page.key, page.fingerprint, page.facts) for page in pages
+    ]
+
+
+def test_what_has_no_fingerprints_is_refused(tmp_path: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    with pytest.raises(FileError, match="no file of fingerprints"):
+        print_files([tmp_path])
+    other = tmp_path / "other.parquet"
+    parquet.write_table(pa.table({"key": ["a"]}), other)
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1")
+    with (tmp_path / "wide.parquet").open("wb") as file:
+        write_prints(file, replace(SPEC, recipe="another"), made_prints(1))
+    files = written(tmp_path, made_prints(10))
+    for wrong in ("other", "broken", "wide"):
+        with pytest.raises(FileError, match=f"{wrong}.parquet: (no fingerprints|its fingerprints)"):
+            spec_of_prints([*files, tmp_path / f"{wrong}.parquet"])
+
+
+@pytest.mark.skipif(not os.environ.get("FULL"), reason="Spark takes a minute; FULL=1 runs it")
+@pytest.mark.timeout(900)
+@pytest.mark.filterwarnings("ignore")
+def test_spark_gives_the_same_verdict(tmp_path: Path) -> None:
+    session = pytest.importorskip("pyspark.sql").SparkSession
+    spark = session.builder.master("local[2]").config("spark.sql.shuffle.partitions", 4)
+    spark = spark.config("spark.ui.enabled", "false").getOrCreate()
+    pages = list(made_prints(1500))
+    files = written(tmp_path, pages, each=400)
+    engine = Spark(spark, str(tmp_path))
+    engine.put("dropped", find_copies(engine, SPEC).table())
+    rows = spark.sql(VERDICTS).toArrow().to_pylist()
+    spark.stop()
+    (tmp_path / "duckdb").mkdir()
+    found = [tuple(row[name] for name in ("key", "original", "distance")) for row in rows]
+    assert found == by_join(files, tmp_path / "duckdb")
+
+
+def test_nothing_of_the_extra_is_imported_without_need() -> None:
+    import subprocess
+    import sys
+
+    program = (
+        "import sys; import scrapy_simhash.commands.dedupe, scrapy_simhash.commands.import_\n"
+        "import scrapy_simhash.commands.join, scrapy_simhash.commands.fingerprint\n"
+        "assert not {'pyarrow', 'duckdb', 'pyspark'} & {*sys.modules}, sys.modules.keys()"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
