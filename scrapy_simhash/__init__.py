@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.fingerprint.features import FeatureSpec
     from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
     from scrapy_simhash.index.contract import StoreError
+    from scrapy_simhash.offline.engines import spark_verdicts
     from scrapy_simhash.report.dedup_log import read_log
     from scrapy_simhash.signals import near_duplicate
 
@@ -48,6 +49,7 @@ __all__ = [
     "near_duplicate",
     "read_log",
     "response_page",
+    "spark_verdicts",
 ]
 __version__ = "0.1.0"
 
@@ -67,6 +69,7 @@ _MODULES = {
     "StoreError": "index.contract",
     "near_duplicate": "signals",
     "read_log": "report.dedup_log",
+    "spark_verdicts": "offline.engines",
     **dict.fromkeys(_EXCEPTIONS, "exceptions"),
 }
 

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_simhash.core.verdict import spec_of
+from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.offline.files import FileError
-from scrapy_simhash.offline.join import ANSWERED, judged
+from scrapy_simhash.offline.join import ANSWERED, VERDICTS, find_copies, judged
 
 # Rows of a file at most, as a power of two: a page's place is that of its file, and its own.
 _ROWS = 40
@@ -151,3 +153,16 @@ class Spark:
         schema = ", ".join(map(" ".join, zip(ANSWERED, kinds, strict=True)))
         batches: list[Any] = self._session.sql(sql).mapInArrow(judge, schema).toArrow().to_batches()
         return batches
+
+
+def spark_verdicts(session: Any, prints: str, recipe: Recipe) -> Any:
+    """Return a Spark DataFrame of the verdict on each page, with the columns of ``join``.
+
+    Args:
+        session: of Spark 4; its workers have this package.
+        prints: a folder that ``scrapy simhash fingerprint`` wrote, as Spark names it.
+        recipe: that made the fingerprints.
+    """
+    engine = Spark(session, prints)
+    engine.put("dropped", find_copies(engine, spec_of(recipe)).table())
+    return session.sql(VERDICTS)

@@ -14,7 +14,7 @@ import pytest
 
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index.contract import BUCKET_LIMIT
-from scrapy_simhash.offline.engines import DuckDB, Spark
+from scrapy_simhash.offline.engines import DuckDB, spark_verdicts
 from scrapy_simhash.offline.files import FileError
 from scrapy_simhash.offline.join import VERDICTS, find_copies
 from scrapy_simhash.offline.prints import (
@@ -144,9 +144,7 @@ def test_spark_gives_the_same_verdict(tmp_path: Path) -> None:
     spark = spark.config("spark.ui.enabled", "false").getOrCreate()
     pages = list(made_prints(1500))
     files = written(tmp_path, pages, each=400)
-    engine = Spark(spark, str(tmp_path))
-    engine.put("dropped", find_copies(engine, SPEC).table())
-    rows = spark.sql(VERDICTS).toArrow().to_pylist()
+    rows = spark_verdicts(spark, str(tmp_path), RECIPE).toArrow().to_pylist()
     spark.stop()
     (tmp_path / "duckdb").mkdir()
     found = [tuple(row[name] for name in ("key", "original", "distance")) for row in rows]
