@@ -7,10 +7,12 @@ with requests that fit one. The command lists patterns, and with --all every sig
     scrapy simhash patterns --all
     scrapy simhash patterns --forbid 'www.example.com/item/*?view=print'
 
-A pinned signature is a pattern whatever the counts say, a forbidden one is none; crawls
-learn of that within seconds. --forget deletes a signature and its counts; a running
-crawl keeps what it knows. --export writes rules for duplicate-url-discarder. Patterns
-that its format cannot express are printed, as lines of a robots.txt.
+Signatures that are nearly patterns follow, each with what is in the way. A pinned
+signature is a pattern whatever the counts say, also before the first crawl; a forbidden
+one is none; crawls learn of that within seconds. --forget deletes a signature and its
+counts; a running crawl keeps what it knows. --export writes rules for
+duplicate-url-discarder. Patterns that its format cannot express are printed, as lines of
+a robots.txt.
 
 columns: copies and distinct, pages; at least, the lower end of the 95% interval of the
 share of copies, if that makes a pattern. "A = B" says that pages below A repeated those
@@ -27,15 +29,23 @@ from typing import Any
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.chosen import add_shared_options, index_url
+from scrapy_simhash.commands.chosen import add_shared_options, chosen_recipe, index_url
 from scrapy_simhash.commands.output import say, whole_file
-from scrapy_simhash.index import open_existing
+from scrapy_simhash.core.verdict import spec_of
+from scrapy_simhash.index import open_existing, open_index
+from scrapy_simhash.index.contract import StoreMissing
 from scrapy_simhash.report.words import count, size
 from scrapy_simhash.url_patterns import open_patterns
+from scrapy_simhash.url_patterns.address import read_signature
 from scrapy_simhash.url_patterns.export import discarder_rules, robots_line
-from scrapy_simhash.url_patterns.learner import Learner
+from scrapy_simhash.url_patterns.learner import MOST_DISTINCT, Learner
+from scrapy_simhash.url_patterns.mirrors import is_mirror
+from scrapy_simhash.url_patterns.places import Places
 from scrapy_simhash.url_patterns.store import PatternStore, Row
 from scrapy_simhash.url_patterns.table import PatternTable
+
+_MANY = 20  # copies of a signature that is nearly a pattern
+_NEARLY = 5  # of them are listed
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -50,8 +60,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     url = index_url(options, settings)
-    # An index that is not there is not made for its patterns.
-    open_existing(url).close()
+    if both := {*map(_parted, options.pin)} & {*map(_parted, options.forbid)}:
+        raise UsageError(f"{''.join(min(both))} cannot be pinned and forbidden at once")
+    try:
+        open_existing(url).close()
+    except StoreMissing:
+        if not (options.pin or options.forbid):
+            raise
+        # The first crawl finds its index, with the recipe of the settings.
+        open_index(url, spec_of(chosen_recipe(None, settings))).close()
     with closing(open_patterns(url)) as store:
         if options.pin or options.forbid or options.forget:
             marked = [Row(*_parted(text), mark="pinned") for text in options.pin]
@@ -75,6 +92,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     else:
         learned = count(len(found), "signature")
         say([f"no pattern among {learned}{'; --all lists them' if found else ''}"])
+    if not options.all and not options.export:
+        say(_nearly(found))
     return 0 if patterns or (options.all and found) else 1
 
 
@@ -82,7 +101,9 @@ def _parted(text: str) -> tuple[str, str]:
     host, slash, rest = text.partition("/")
     if not host or not slash or rest.startswith("/") or "://" in host:
         raise UsageError(f"{text!r} is no signature: it must be like www.example.com/item/*?view=*")
-    return host, slash + rest
+    signature = slash + rest
+    # Its parameters may have any order, and the values any escapes.
+    return host, signature if is_mirror(signature) else Places().signature(read_signature(text))
 
 
 def _read(store: PatternStore) -> list[tuple[float, Row]]:
@@ -124,6 +145,27 @@ def _listed(found: list[tuple[float, Row]]) -> Iterator[str]:
         if row.example:
             copy, _, original = row.example.partition(" ")
             yield f"{'':>40}   such as {copy}, a copy of {original}"
+
+
+def _nearly(found: list[tuple[float, Row]]) -> Iterator[str]:
+    """Yield what is in the way of the largest signatures most of whose pages are copies."""
+    near = [
+        (row, row.counts.duplicates, row.counts.duplicates + max(0, row.counts.distinct))
+        for bound, row in found
+        if not bound and not row.mark and row.counts.duplicates >= _MANY
+    ]
+    for row, copies, pages in [one for one in near if 2 * one[1] >= one[2]][:_NEARLY]:
+        learned = row.counts.telling + pages - copies
+        if pages - copies > MOST_DISTINCT * learned:
+            why = f"{(pages - copies) / learned:.0%} distinct are too many"
+        elif 2 * row.counts.telling < copies:
+            why = "they are versions of few pages, which tell nothing about others"
+        else:
+            why = "they are too few yet, because a path names a page"
+        yield (
+            f"nearly a pattern: {copies:,} of {pages:,} {row.host}{row.signature} were copies; "
+            f"{why}; pin it?"
+        )
 
 
 def _export(file: str, patterns: list[Row]) -> Iterator[str]:

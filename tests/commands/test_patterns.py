@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from scrapy_simhash.core.verdict import spec_of
+from scrapy_simhash.fingerprint.recipe import named_recipe
+from scrapy_simhash.index import open_index
 from scrapy_simhash.report.dedup_log import SparedLine, to_json
 from scrapy_simhash.url_patterns import open_patterns
 from scrapy_simhash.url_patterns.store import Counts, Row
@@ -83,6 +86,49 @@ def test_a_mark_for_what_no_crawl_has_met_says_so(url: str, capsys: Any) -> None
         "2 signatures changed\n"
         "no crawl has met a.test/item?sid=* yet; --all lists those that were met\n"
     )
+
+
+def test_the_parameters_of_a_mark_may_have_any_order(url: str, capsys: Any) -> None:
+    simhash("patterns", "--index", url, "--pin", "c.test/item?view=print&id={number}")
+    capsys.readouterr()
+    assert "c.test/item?id={number}&view=print (pinned)" in listed(url, capsys)
+
+
+def test_one_signature_is_not_pinned_and_forbidden_at_once(url: str, capsys: Any) -> None:
+    marks = ("--pin", "c.test/item?a=1&b=*", "--forbid", "c.test/item?b=*&a=1")
+    assert simhash("patterns", "--index", url, *marks) == 2
+    assert "c.test/item?a=1&b=* cannot be pinned and forbidden" in capsys.readouterr().err
+
+
+def test_a_signature_is_pinned_before_the_first_crawl(tmp_path: Path, capsys: Any) -> None:
+    index = tmp_path / "index.sqlite"
+    assert simhash("patterns", "--index", index, "--pin", "c.test/item?view=print") == 0
+    capsys.readouterr()
+    assert listed(str(index), capsys) == ["c.test/item?view=print (pinned)"]
+    open_index(f"sqlite:///{index}", spec_of(named_recipe("default"))).close()
+
+
+@pytest.mark.parametrize(
+    ("counts", "why"),
+    [
+        (Counts(838, 838, 158), "16% distinct are too many"),
+        (Counts(300, 3, 0), "they are versions of few pages, which tell nothing about others"),
+        (Counts(30, 30, 0), "they are too few yet, because a path names a page"),
+    ],
+)
+def test_what_is_in_the_way_of_a_pattern_is_said(
+    stores: Callable[[str], Any], capsys: Any, counts: Counts, why: str
+) -> None:
+    store = stores("sqlite")
+    store.open()
+    with closing(open_patterns(store.url)) as patterns:
+        patterns.add([Row("a.test", "/item/*", counts)])
+    simhash("patterns", "--index", store.url)
+    pages = counts.duplicates + counts.distinct
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        f"nearly a pattern: {counts.duplicates} of {pages} a.test/item/* were copies; "
+        f"{why}; pin it?"
+    ]
 
 
 def test_rules_say_what_they_can_and_the_rest_is_printed(
