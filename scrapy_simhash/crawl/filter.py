@@ -144,7 +144,7 @@ class CrawlFilter:
     def _count(self, judged: Judged) -> None:
         verdict = judged.verdict
         if verdict.reason == "no_callback":
-            self.counts["skipped/no_callback"] += 1  # it is no page
+            self.counts["no_page"] += 1
             return
         self.counts["responses"] += 1
         self.counts[verdict.kind] += 1

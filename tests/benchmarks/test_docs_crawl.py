@@ -30,14 +30,15 @@ def crawl() -> docs_crawl.Crawl:
 
 @needs_data
 def test_every_response_is_accounted_for(crawl: docs_crawl.Crawl) -> None:
-    """Unique, duplicate, revisit and skipped add up to the responses: 2,303 pages, 3 robots.txt."""
+    """Unique, duplicate, revisit and skipped add up to the 2,303 pages; robots.txt is none."""
     counts = {
         name: crawl.stats.get(f"simhash/{name}", 0)
         for name in ("unique", "duplicate", "revisit", "skipped")
     }
-    assert crawl.stats["simhash/responses"] == sum(counts.values()) == 2303 + 3
-    assert crawl.stats["simhash/responses"] == crawl.stats["downloader/response_count"]
-    assert counts["duplicate"] == crawl.stats["simhash/dropped"] == len(crawl.drops)
+    assert crawl.stats["simhash/responses"] == sum(counts.values()) == 2303
+    robots = crawl.stats["robotstxt/response_count"]
+    assert crawl.stats["downloader/response_count"] == 2303 + robots
+    assert counts["duplicate"] == crawl.stats["simhash/followed"] == len(crawl.drops)
     assert crawl.stats["item_scraped_count"] == 2303 - counts["duplicate"]
 
 

@@ -197,7 +197,7 @@ def test_download_for_a_component_is_skipped(crawl: Any, twins: Any) -> None:
 
     crawled = crawl(Fetching, site=twins, paths=["/first"])
     assert [item["status"] for item in crawled.items] == [200]
-    assert crawled.stat("skipped/no_callback") == 1
+    assert crawled.stat("no_page") == 1
 
 
 @pytest.mark.parametrize("path", ["/second", "/moved"])
@@ -219,7 +219,7 @@ def test_download_in_a_callback_is_neither_compared_nor_remembered(
     twins.pages["/moved"] = (302, {"Location": "/second"}, b"")
     crawled = crawl(Fetching, settings=ONE_AT_A_TIME, site=twins, paths=["/first", "/second"])
     assert paths(crawled) == ["/first"]
-    assert crawled.stat("skipped/no_callback") == 1
+    assert crawled.stat("no_page") == 1
     assert crawled.stat("dropped") == 1
     assert crawled.stat("crawled_again") == 0
     check_sum(crawled)

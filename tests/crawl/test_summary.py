@@ -157,7 +157,7 @@ def test_robots_txt_is_no_page_that_was_judged(
     crawled = crawl(Pages, settings=settings, site=twins, paths=["/first"])
     assert twins.hits["/robots.txt"] == 1
     assert crawled.stats["simhash/responses"] == 1
-    assert crawled.stats["simhash/skipped/no_callback"] == 1
+    assert crawled.stats["simhash/no_page"] == 1
     assert "simhash/skipped" not in crawled.stats
     summary = summary_of(caplog)
     assert summary.startswith("Near-duplicates of pages: 1 page judged\n           1 kept\nhost")
