@@ -237,25 +237,26 @@ class Sparing:
             original = verdict.key
         if self._sent_late.pop(asked, False):
             self._learner.estimate.recovered += original is None
-        self._learner.record(
+        signature = self._learner.record(
             forecast,
             key=verdict.key,
             original=original,
             size=len(response.body),
             is_canonical=verdict.better == "canonical",
         )
-        self._watch_for_walls(response.url, original)
+        self._watch_for_walls(response.url, signature, original)
         return pattern
 
-    def _watch_for_walls(self, url: str, original: str | None) -> None:
+    def _watch_for_walls(self, url: str, signature: str, original: str | None) -> None:
         host = host_of(url)
-        if copies := self._walls.page(host, original):
+        if copies := self._walls.page(host, signature, original):
             logger.warning(
-                "%d pages of %s repeat one page, %s: a wall (log-in, consent, not found, an empty "
-                "calendar) may stand before the others",
+                "%d pages of %s repeat one page, %s, the last one at %s: a wall (log-in, consent, "
+                "not found, an empty calendar) may stand before the others",
                 copies,
                 host,
                 original,
+                host + signature,
                 extra={"spider": self.crawler.spider},
             )
             self.counts["spared/walls"] += 1

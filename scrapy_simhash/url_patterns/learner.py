@@ -173,8 +173,8 @@ class Learner:
         original: str | None = None,
         size: int = 0,
         is_canonical: bool = False,
-    ) -> None:
-        """Learn from a fetched page.
+    ) -> str:
+        """Learn from a fetched page, and return its signature.
 
         A page whose address was to be spared, and that was fetched only to watch, tells nothing
         before :meth:`close`: watching must not know more than sparing would.
@@ -188,7 +188,7 @@ class Learner:
             is_canonical: whether that page declares the address of this one canonical.
         """
         if (page := self._page(forecast.url)) is None:
-            return
+            return ""
         original = self._settle_wrong(forecast, original)
         wrong = original is None
         if forecast.bound and wrong:
@@ -197,7 +197,7 @@ class Learner:
             self.lost += wrong
             counts = Counts(distinct=1) if wrong else Counts(1, 1, bytes=size)
             self._withheld[key] = Row(forecast.host, forecast.signature, counts)
-            return
+            return page.signature
         if forecast.bound:
             self.estimate.explore(forecast.chance, wrong=wrong)
             page.table.tried += 1
@@ -210,6 +210,7 @@ class Learner:
                 self._clusters[key] = _Cluster(forecast.url)
         else:
             self._count_copy(page, original, size, is_canonical=is_canonical)
+        return page.signature
 
     def close(self) -> None:
         """Learn what was withheld; the forecasts of this crawl end here."""

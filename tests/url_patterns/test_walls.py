@@ -1,34 +1,41 @@
 from __future__ import annotations
 
-import pytest
+from scrapy_simhash.url_patterns import walls
+from scrapy_simhash.url_patterns.recent import Recent
+from scrapy_simhash.url_patterns.walls import Walls
 
-from scrapy_simhash.url_patterns import walls as walls_module
-from scrapy_simhash.url_patterns.walls import COPIES, Walls
-
-
-def told(walls: Walls, host: str, originals: list[str | None]) -> list[int]:
-    return [number for original in originals if (number := walls.page(host, original))]
+LOGIN, TIMELINE, FORM = "http://a.test/login", "/timeline?c={token}", "/edit?page=*"
 
 
-def test_a_wall_is_told_once_for_each_host() -> None:
-    walls = Walls()
-    assert told(walls, "a", ["login"] * 500) == [COPIES]
-    assert told(walls, "b", ["login"] * 500) == [COPIES]
+def told(pages: list[tuple[str, str | None]]) -> list[tuple[str, int]]:
+    found = Walls()
+    copies = [(signature, found.page("a.test", signature, to)) for signature, to in pages]
+    return [(signature, number) for signature, number in copies if number]
 
 
-def test_copies_of_many_originals_are_no_wall() -> None:
-    assert told(Walls(), "a", [f"page {n % 40}" for n in range(1500)]) == []
+def test_a_page_that_half_of_a_host_leads_to_is_told_once() -> None:
+    pages = [(f"/part{n % 10}/*", LOGIN if n % 2 else None) for n in range(400)]
+    assert told([(signature, LOGIN) for signature, _ in pages]) == [("/part9/*", 50)]
+    assert len(told(pages)) == 1
 
 
-def test_a_few_copies_among_many_pages_are_no_wall() -> None:
-    originals = [None if n % 20 else "login" for n in range(3000)]
-    assert told(Walls(), "a", originals) == []
+def test_a_form_that_all_addresses_of_one_signature_lead_to_is_told_on_a_large_host() -> None:
+    pages: list[tuple[str, str | None]] = [("/wiki/*", None) for _ in range(5000)]
+    assert told(pages + [(FORM, "http://a.test/edit") for _ in range(160)]) == [(FORM, 50)]
 
 
-def test_hosts_and_originals_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(walls_module, "MOST", 2)
-    walls = Walls()
-    for host in ("a", "b", "c"):
-        told(walls, host, ["login"] * (COPIES - 1))
-    assert told(walls, "a", ["login"]) == []
-    assert told(walls, "c", ["login"]) == [COPIES]
+def test_a_timeline_whose_pages_repeat_many_pages_is_no_wall() -> None:
+    days = [(TIMELINE, f"http://a.test/timeline?c={n % 12}") for n in range(1200)]
+    assert told([*days]) == []
+
+
+def test_a_few_copies_are_no_wall() -> None:
+    assert told([("/a/*", LOGIN)] * 49) == []
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    assert isinstance(Walls()._pages, Recent)
+    found = Walls()
+    for n in range(2 * walls.MOST):
+        found.page(f"{n}.test", "/*", LOGIN)
+    assert max(map(len, (found._pages, found._copies, found._told))) <= walls.MOST
