@@ -19,7 +19,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 SUBCOMMANDS = (
-    *("compare", "explain", "stats", "dedupe", "export", "import", "forget", "requeue"),
+    *("compare", "explain", "stats", "check", "dedupe", "export", "import", "forget", "requeue"),
     *("runs", "changes", "patterns", "report", "evaluate", "tune"),
     *("fingerprint", "join"),
 )

@@ -71,9 +71,9 @@ class Breaker:
         start_without: bool = True,
     ) -> None:
         self.spec = spec
-        self.flooded = 0
+        self.flooded = self.unjudged = self.damaged = 0
         self.refused: Exception | None = None
-        self.counts = {"let_through": 0, "reconciled": 0, "duplicates": 0}
+        self.counts = {"let_through": 0, "reconciled": 0, "duplicates": 0, "damaged": 0}
         self._open_store = open_store
         self._pages = pages
         self._away_since = math.inf
@@ -110,8 +110,8 @@ class Breaker:
             there = [i for i, page in enumerate(arrivals) if not self._is_known(page)]
             pages = [arrivals[i] for i in there]
             try:
-                answers = self._ask(lambda store: store.claim_all(pages))
-                claims = dict(zip(there, answers, strict=True))
+                answers = self._ask(lambda store: self._claim_there(store, pages))
+                claims = {i: claim for i, claim in zip(there, answers, strict=True) if claim}
             except StoreUnavailable:
                 # Some may be originals over there, although nobody said so; those of which
                 # something is owed still did not get there.
@@ -120,6 +120,23 @@ class Breaker:
         rest = [i for i in range(len(arrivals)) if i not in claims]
         claims.update(zip(rest, self._claim_here([arrivals[i] for i in rest]), strict=True))
         return [claims[i] for i in range(len(arrivals))]
+
+    def _claim_there(self, store: Index, pages: Sequence[Arrival]) -> list[Claim | None]:
+        """Claim in the store; pages that meet damage there have None for an answer."""
+        try:
+            return [*store.claim_all(pages)]
+        except StoreDamaged as error:
+            if len(pages) > 1:
+                middle = len(pages) // 2
+                parts = (pages[:middle], pages[middle:])
+                claims = [claim for part in parts for claim in self._claim_there(store, part)]
+                if any(claims):
+                    return claims
+                raise
+            self.counts["damaged"] += 1
+            if self.counts["damaged"] == 1:
+                logger.error("The index does not take %s: %s", pages[0].key, error)
+            return [None]
 
     def _is_known(self, arrival: Arrival) -> bool:
         """Return whether a page repeats one that the store may not know yet."""
@@ -138,7 +155,7 @@ class Breaker:
             if claim.outcome is Outcome.ORIGINAL:
                 self._open.setdefault(page.key, []).append(page._replace(request=None))
                 self.counts["let_through"] += 1
-        return [Claim(c.outcome, _here(c.matches), _here(c.near)) for c in claims]
+        return [c._replace(matches=_here(c.matches), near=_here(c.near)) for c in claims]
 
     def confirm(self, keys: Iterable[str]) -> None:
         self._settle(keys, failed=False)
@@ -211,12 +228,13 @@ class Breaker:
     def _move(self, store: Index) -> bool:
         """Have a few pages claim in the store; return whether there are more."""
         batch = self._confirmed[:BATCH]
-        claims = zip(batch, store.claim_all(batch), strict=True)
-        admitted = [page.key for page, claim in claims if claim.outcome is not Outcome.DUPLICATE]
+        claims = [*zip(batch, self._claim_there(store, batch), strict=True)]
+        taken = [(page.key, claim) for page, claim in claims if claim]
+        admitted = [key for key, claim in taken if claim.outcome is not Outcome.DUPLICATE]
         store.confirm(admitted)
         del self._confirmed[:BATCH]
-        self.counts["reconciled"] += len(batch)
-        self.counts["duplicates"] += len(batch) - len(admitted)
+        self.counts["reconciled"] += len(taken)
+        self.counts["duplicates"] += len(taken) - len(admitted)
         return bool(self._confirmed)
 
     # The store.
@@ -239,7 +257,8 @@ class Breaker:
                 self._memory.clear()
             self._failed(error, time.monotonic() - started)
             raise StoreUnavailable(str(error)) from error
-        self.flooded = store.flooded
+        self.flooded, self.unjudged = store.flooded, store.unjudged
+        self.damaged = store.damaged
         if self.away:
             self._away_since, self._due = math.inf, 0.0
             logger.info("The index is back")

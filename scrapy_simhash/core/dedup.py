@@ -387,6 +387,8 @@ class Dedup:
         return counts | {
             "same_body": self._pool.repeats,
             "flooded": self._breaker.flooded,
+            "unjudged": self._breaker.unjudged,
+            "damaged": self._breaker.damaged,
             "expired": self._upkeep.expired,
         }
 

@@ -301,11 +301,23 @@ class Index(ABC):
         spec: how it was opened.
         flooded: look-ups of this crawler that read only the newest entries of a bucket.
         unjudged: near entries of this crawler's pages that were too many to be judged.
+        damaged: how often this crawler met an entry that cannot be read, and passed it over.
     """
 
     spec: IndexSpec
     flooded: int = 0
     unjudged: int = 0
+    damaged: int = 0
+
+    def pass_over(self, what: str) -> None:
+        """Note an entry that cannot be read: the page near it is compared with the others only."""
+        self.damaged += 1
+        if self.damaged == 1:
+            logger.error(
+                "The index is damaged: %s; such entries are passed over, and their copies may be "
+                'crawled again; "scrapy simhash check" tells how many there are',
+                what,
+            )
 
     def claim(self, arrival: Arrival) -> Claim:
         """Look for an entry that the page repeats; if there is none, the page becomes an original.
@@ -465,6 +477,10 @@ class Index(ABC):
     @abstractmethod
     def clear(self) -> None:
         """Remove all entries. Address patterns, which tell of sites and not of pages, stay."""
+
+    @abstractmethod
+    def check(self) -> list[str]:
+        """Return what is missing or cannot be read, a sentence each. It reads the whole index."""
 
     @abstractmethod
     def census(self) -> Census:

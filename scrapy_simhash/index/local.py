@@ -65,7 +65,7 @@ class LocalIndex(Index):
 
     def __init__(self, file: SqliteFile, spec: IndexSpec) -> None:
         self.spec = spec
-        self._log = Log(file, spec)
+        self._log = Log(file, spec, self.pass_over)
         self._runs = Runs(file, self._log.crawler, spec.lease)
         self._era = Era()
         self._neighbours = Neighbours(spec.bits, spec.blocks + 1, spec.reach)
@@ -225,6 +225,10 @@ class LocalIndex(Index):
                 self._log.clear()
             self._neighbours = Neighbours(self.spec.bits, self.spec.blocks + 1, self.spec.reach)
             self._open.clear()
+
+    def check(self) -> list[str]:
+        with self._lock:
+            return self._log.check()
 
     def census(self) -> Census:
         with self._lock:

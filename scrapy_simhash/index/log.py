@@ -1,7 +1,7 @@
 """The log of a local index: a table in a SQLite file, or in RAM."""
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from scrapy_simhash.index.contract import MAX_FACTS, Census, IndexSpec, Match, StoreDamaged
@@ -70,14 +70,18 @@ class Log:
     happen inside a transaction only. Positions grow, and none is used twice. In RAM it keeps no
     fingerprints, because the neighbours have them.
 
+    Args:
+        pass_over: is told of entries that cannot be read.
+
     Attributes:
         crawler: the name of this crawler, which owns the leases that it writes.
         transaction: holds the store's write lock; undoes everything when left by an exception.
     """
 
-    def __init__(self, file: SqliteFile, spec: IndexSpec) -> None:
+    def __init__(self, file: SqliteFile, spec: IndexSpec, pass_over: Callable[[str], None]) -> None:
         self._file = file
         self._spec = spec
+        self._pass_over = pass_over
         self.crawler = new_crawler(spec.spider)
         self.transaction = file.transaction
         self.has_fingerprints = file.path is not None
@@ -129,8 +133,13 @@ class Log:
 
     def records(self, positions: Collection[int]) -> dict[int, Record]:
         """Return the entries at these positions, without the deleted ones."""
-        rows = self._run_for(_ENTRIES + "position IN", positions)
-        return {row[0]: self._record(row) for row in rows}
+        found = {}
+        for row in self._run_for(_ENTRIES + "position IN", positions):
+            try:
+                found[row[0]] = self._record(row)
+            except StoreDamaged as error:
+                self._pass_over(str(error))
+        return found
 
     def _record(self, row: Sequence[Any]) -> Record:
         sound = all(map(isinstance, row, _TYPES)) and len(row[3]) <= MAX_FACTS
@@ -215,6 +224,26 @@ class Log:
         return found
 
     # Counts.
+
+    def check(self) -> list[str]:
+        """Return what is damaged; see the contract."""
+        found = [f"SQLite: {text}" for (text,) in self._file.run("PRAGMA quick_check(20)")]
+        found = [text for text in found if text != "SQLite: ok"]
+        for row in self._file.run(_ENTRIES + "true"):
+            try:
+                self._record(row)
+            except StoreDamaged as error:
+                found.append(str(error))
+        for what, sql in (
+            ("leases of no entry", "leases WHERE position NOT IN (SELECT position FROM entries)"),
+            (
+                "runs that count wrongly",
+                "runs WHERE pages != (SELECT count(*) FROM entries WHERE run = number)",
+            ),
+        ):
+            if count := self._count(f"count(*) FROM {sql}"):
+                found.append(f"{what}: {count}")
+        return found
 
     def census(self) -> Census:
         """Count what is there, and the bytes of the file without its write-ahead log."""

@@ -90,6 +90,9 @@ class Over(Breaker, Index):
         self.flooded = self._opened().flooded
         return found
 
+    def check(self) -> Any:
+        return self._opened().check()
+
     def put(self, entries: Any) -> int:
         return self._opened().put(entries)
 

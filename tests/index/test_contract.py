@@ -282,6 +282,15 @@ def test_another_recipe_width_or_number_of_blocks_is_refused_and_named(shared_st
     assert len(shared_store.open(distance=2)) == 1
 
 
+def test_a_whole_index_has_nothing_to_tell_of(store):
+    index = store.open()
+    assert index.check() == []
+    index.claim_all([page(f"{v}", v) for v in values(90)])
+    index.confirm([f"{v}" for v in values(70)])
+    index.release([f"{v}" for v in values(80)[70:]])
+    assert (index.check(), index.damaged) == ([], 0)
+
+
 # The judge.
 
 

@@ -1,6 +1,8 @@
 """Tells scripts of pages that claim, and reads their answers."""
 
-from collections.abc import Sequence
+import struct
+import zlib
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from scrapy_simhash.index.contract import Arrival, Match
@@ -24,10 +26,14 @@ _REPLACED, _EXPIRED, _OTHER = 1, 2, 4
 
 
 class Told(NamedTuple):
-    """An entry that a script has told of; its fingerprint is in its scope."""
+    """An entry that a script has told of; its fingerprint is in its scope.
+
+    Attributes:
+        row: None if it cannot be read.
+    """
 
     found: Found
-    row: Row
+    row: Row | None
     fingerprint: bytes
 
 
@@ -70,7 +76,8 @@ class Asking:
         self.step = self._claimant.decide(
             found
             for found, row, _ in self._told.values()
-            if found.match.distance <= reach or (row.key in names and row.scope == page.scope)
+            if row
+            and (found.match.distance <= reach or (row.key in names and row.scope == page.scope))
         )
         return not (self.step.admits or self.step.replaces or self.step.keeps)
 
@@ -81,15 +88,17 @@ class Asking:
         if step.keeps:
             position = position_of(step.keeps.match.entry)
             row, act = self._told[step.keeps.match.entry].row, position.to_bytes(4, "big")
+            assert row is not None
             own = self.arrival._replace(key=row.key, scope=row.scope, facts=row.facts)
             claim = pack_claim(own, row.time)
         replaced = {one.match.entry for one in step.replaces}
-        return claim, b"".join(self._known(one.found, replaced) for one in self._told.values()), act
+        return claim, b"".join(self._known(one, replaced) for one in self._told.values()), act
 
-    def _known(self, found: Found, replaced: set[int]) -> bytes:
+    def _known(self, told: Told, replaced: set[int]) -> bytes:
+        found, row, _ = told
         at = found.match.entry
         ruling = self._claimant.rulings.get(at)
-        is_other = ruling is not None and not ruling.is_copy and at not in replaced
+        is_other = row is None or (ruling is not None and not ruling.is_copy and at not in replaced)
         flags = _REPLACED * (at in replaced) | _EXPIRED * found.expired | _OTHER * is_other
         return (position_of(at) << 32 | found.match.run << 8 | flags).to_bytes(8, "big")
 
@@ -107,7 +116,11 @@ def packed_entry(entry: int, generation: str) -> bytes:
 
 
 def read_told(
-    answers: Sequence[Sequence[Any]], told: Sequence[Any], generation: str, now: float
+    answers: Sequence[Sequence[Any]],
+    told: Sequence[Any],
+    generation: str,
+    now: float,
+    pass_over: Callable[[str], None],
 ) -> list[list[Told]]:
     """Return the entries that a script has told of some pages, nearest first, then oldest.
 
@@ -116,18 +129,27 @@ def read_told(
         told: number and content of the rows of confirmed entries.
         generation: which log it is.
         now: leases that end until then have expired.
+        pass_over: is told of entries that cannot be read.
     """
-    rows = {number: read_rows(content) for number, content in told}
+    contents, rows = dict(told), dict[int, dict[int, bytes]]()
+
+    def known(position: int, lease: bytes) -> tuple[float, int, Row]:
+        if lease:
+            return read_lease(lease)
+        number = position // ROWS
+        if number not in rows:
+            rows[number] = read_rows(contents[number])
+        if (packed := rows[number].get(position % ROWS)) is None:
+            raise ValueError("it has no row")
+        return float("inf"), NEVER, read_row(packed)
 
     def read(position: int, distance: int, run: int, own: bytes, lease: bytes) -> Told:
-        if lease:
-            ends, back, row = read_lease(lease)
-        else:
-            packed = rows.get(position // ROWS, {}).get(position % ROWS)
-            if packed is None:
-                raise ValueError(f"entry {position} has no row")
-            ends, back, row = float("inf"), NEVER, read_row(packed)
         entry = position << _CHECK | int.from_bytes(own[-3:], "big") ^ _mask(generation)
+        try:
+            ends, back, row = known(position, lease)
+        except (ValueError, struct.error, zlib.error) as error:
+            pass_over(f"entry {position}: {error}")
+            return Told(Found(Match(entry, "", distance, 0, bool(lease), run=run)), None, own)
         match = Match(entry, row.key, distance, row.time, bool(lease), "", row.facts, run)
         return Told(Found(match, ends <= now, not lease or back != NEVER), row, own)
 

@@ -28,6 +28,7 @@ KEYS = ("meta", "log", "rows", "buckets", "leases", "due", "dead", "seen", "runs
 _IN_SCRIPT = re.compile("user_script|Error running script")
 _IN_LINE = re.compile(r"user_script:(\d{1,4})\b")
 _REFUSED = re.compile("OOM|MISCONF|NOREPLICAS|CLUSTERDOWN|TRYAGAIN|BUSY|memory|replica|killed")
+_GONE = re.compile(r"SIMHASH (\S+) is gone")
 _DENIED = re.compile(r"(?i)NOPERM|permission|ACL failure|can't run this command")
 
 T = TypeVar("T")
@@ -113,6 +114,11 @@ class Client:
             return StoreDamaged(
                 f"keys of {self.where} are another program's: "
                 "give the index another name with ?name="
+            )
+        if gone := _GONE.search(text):
+            return StoreDamaged(
+                f"{self.where} is damaged, because {gone[1]} is gone: Redis may have deleted it to "
+                "make room (set maxmemory-policy to noeviction); delete this index to start anew"
             )
         if _IN_SCRIPT.search(text) and not _REFUSED.search(text):
             return StoreDamaged(f"{self.where} is damaged: {text}")

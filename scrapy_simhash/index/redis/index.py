@@ -12,7 +12,8 @@ All keys of an index lie in one slot, so in a cluster it is on one node.
 """
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -35,7 +36,7 @@ from scrapy_simhash.index.contract import (
 from scrapy_simhash.index.decision import Claimant, Era
 from scrapy_simhash.index.pages import Pages, read_fingerprint
 from scrapy_simhash.index.redis.claims import Asking, Told, packed_entry, position_of, read_told
-from scrapy_simhash.index.redis.rows import ROWS, pack_row, squeeze_rows
+from scrapy_simhash.index.redis.rows import ROWS, Row, pack_row, squeeze_rows
 from scrapy_simhash.index.redis.runs import read_runs
 from scrapy_simhash.index.redis.scan import Scan
 from scrapy_simhash.index.redis.session import Session, stored_spec
@@ -119,14 +120,15 @@ class RedisIndex(Index):
         self._session.finder.flooded += flooded
         self.flooded = self._session.finder.flooded
         told = [result if isinstance(result, list) else [] for result in results]
-        return results, read_told(told, rows, self._session.generation, at)
+        return results, read_told(told, rows, self._session.generation, at, self.pass_over)
 
     def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:
         sought = [Arrival("", fingerprint, scope)]
         self.spec.check(sought)
         with self._session.use():
             (near,) = self._look(sought)
-        return [one.found.match for one in near if one.found.match.distance <= self.spec.reach]
+        matches = [one.found.match for one in near if one.row]
+        return [match for match in matches if match.distance <= self.spec.reach]
 
     def _look(self, sought: Sequence[Arrival]) -> list[list[Told]]:
         """Return what is near some pages, or has one of their keys."""
@@ -206,7 +208,8 @@ class RedisIndex(Index):
         new: dict[tuple[str, str], tuple[Arrival, float]] = {}
         for page, time, near in zip(pages, times, self._look(pages), strict=True):
             own = (page.key, page.scope)
-            if not any((one.row.key, one.row.scope) == own and one.found.delivered for one in near):
+            known = [one.row[:2] for one in near if one.row and one.found.delivered]
+            if own not in known:
                 new.setdefault(own, (page, time))
         rest = list(new.values())
         while rest:
@@ -285,8 +288,7 @@ class RedisIndex(Index):
     def entries_of(self, keys: Iterable[str]) -> list[Entry]:
         entries = []
         with self._session.use():
-            for one in self._of_keys(keys):
-                found, row, content = one
+            for (found, _, content), row in self._of_keys(keys):
                 own = read_fingerprint(content, row.scope, self.spec.bits)
                 is_open = found.match.provisional
                 entry = Entry(
@@ -297,21 +299,21 @@ class RedisIndex(Index):
 
     def gone(self, keys: Iterable[str]) -> int:
         with self._session.use():
-            found = [one.found.match.entry for one in self._of_keys(keys)]
+            found = [one.found.match.entry for one, _ in self._of_keys(keys)]
             generation = self._session.generation
             packed = [packed_entry(entry, generation) for entry in found]
             return self._delete("print", [int.from_bytes(one, "big") for one in packed])
 
-    def _of_keys(self, keys: Iterable[str]) -> list[Told]:
+    def _of_keys(self, keys: Iterable[str]) -> list[tuple[Told, Row]]:
         """Return the entries of some keys, in any scope."""
-        wanted, found = [*dict.fromkeys(keys)], list[Told]()
+        wanted, found = [*dict.fromkeys(keys)], list[tuple[Told, Row]]()
         nothing = Fingerprint(0, self.spec.bits, bytes(4 * self.spec.blocks))
         for start in range(0, len(wanted), _PAGES):
             some = wanted[start : start + _PAGES]
             for key, told in zip(
                 some, self._look([Arrival(key, nothing) for key in some]), strict=True
             ):
-                found += [one for one in told if one.row.key == key]
+                found += [(one, one.row) for one in told if one.row and one.row.key == key]
         return found
 
     def _delete(self, what: str, known: Sequence[int]) -> int:
@@ -322,8 +324,9 @@ class RedisIndex(Index):
             count += self._session.run("delete", what, packed)
         return count
 
-    def _scan(self) -> Scan:
-        return Scan(self._client, self._session.generation, self._session.geometry)
+    def _scan(self, pass_over: Callable[[str], None] | None = None) -> Scan:
+        tell = pass_over or self.pass_over
+        return Scan(self._client, self._session.generation, self._session.geometry, tell)
 
     def __len__(self) -> int:
         with self._session.use():
@@ -342,6 +345,16 @@ class RedisIndex(Index):
             if found is None:
                 return
             yield found[1]
+
+    def check(self) -> list[str]:
+        with self._session.use():
+            # A script says if a whole key is gone.
+            self._session.run("unsettled", "0", b"")
+            found: list[str] = []
+            deque(self._scan(found.append).entries(), 0)
+            if lost := self._scan().lost_values():
+                found.append(f"{lost} block values stand in no bucket: buckets are full, or gone")
+            return found
 
     def census(self) -> Census:
         with self._session.use():

@@ -1,6 +1,8 @@
 """Reading all entries of an index in Redis, and what they take."""
 
-from collections.abc import Iterator
+import struct
+import zlib
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -27,9 +29,19 @@ class Scan:
 
     Its methods raise AnotherLog when the log is not of this generation by now, ValueError and the
     like when it is damaged.
+
+    Args:
+        pass_over: is told of entries that cannot be read.
     """
 
-    def __init__(self, client: Client, generation: str, geometry: Geometry) -> None:
+    def __init__(
+        self,
+        client: Client,
+        generation: str,
+        geometry: Geometry,
+        pass_over: Callable[[str], None],
+    ) -> None:
+        self._pass_over = pass_over
         self._client = client
         self._generation = generation
         self._geometry = geometry
@@ -37,7 +49,15 @@ class Scan:
     def size(self) -> tuple[int, int]:
         """Return how many entries there are, and how many of them are provisional."""
         end, dead = self.state("end", "dead")
-        return max(end - dead, 0), self._client.call("HLEN", self._client.key("leases"))
+        return max(end - dead, 0), self._client.call("HLEN", self._client.key("leases")) - 1
+
+    def lost_values(self) -> int:
+        """Return how many block values of entries stand in no bucket."""
+        (end,) = self.state("end")
+        if not self._geometry.in_redis:
+            return 0
+        known = sum(len(positions) for _, positions, _ in self._bucket_pages())
+        return max(self._geometry.blocks * end - known, 0)
 
     def bytes_of_parts(self) -> dict[str, int]:
         """Return the bytes of each part, from a sample; none where the server does not tell."""
@@ -78,7 +98,12 @@ class Scan:
         # Leases come before rows: an entry that is confirmed meanwhile has both, not neither.
         leases = call("HMGET", key("leases"), *range(first, end))
         rows = call("HMGET", key("rows"), *numbers)
-        known = {n: read_rows(some or b"") for n, some in zip(numbers, rows, strict=True)}
+        known: dict[int, dict[int, bytes]] = {}
+        for number, some in zip(numbers, rows, strict=True):
+            try:
+                known[number] = read_rows(some or b"")
+            except (ValueError, struct.error, zlib.error):
+                known[number] = {}  # each of its entries is told of
         dead = call("GETRANGE", key("dead"), first // 8, (end - 1) // 8)
         bits = np.unpackbits(np.frombuffer(dead, np.uint8))
         seen = self.runs_of(first, end)
@@ -88,23 +113,30 @@ class Scan:
                 continue
             at = (position - segments[0] * size) * self._geometry.record
             record = content[at : at + self._geometry.record]
-            if len(record) != self._geometry.record:
-                raise ValueError(f"the log lacks {position}")
-            packed = known[position // ROWS].get(position % ROWS)
-            lease = leases[position - first]
-            if packed is None and not lease:
-                raise ValueError(f"entry {position} has no row")
-            # An entry that is confirmed meanwhile has both, and so has one that was before.
-            _, back, leased = read_lease(lease) if lease else (0, NEVER, None)
-            is_open = bool(lease) and (packed is None or back != NEVER)
-            row = leased if is_open and leased else read_row(packed or b"")
-            if window is not None:
-                record += window[position % _WINDOW].tobytes()
-            elif not self._geometry.in_redis:
-                record = record[:-KEY_BYTES]
-            own = read_fingerprint(record, row.scope, self._geometry.bits)
-            run = seen[position - first]
-            yield position, Entry(row.key, own, row.scope, row.facts, row.time, is_open, run)
+            packed, lease = known[position // ROWS].get(position % ROWS), leases[position - first]
+            values = b"" if window is None else window[position % _WINDOW].tobytes()
+            try:
+                entry = self._entry(record, packed, lease, values, seen[position - first])
+            except (ValueError, struct.error) as error:
+                self._pass_over(f"entry {position}: {error}")
+            else:
+                yield position, entry
+
+    def _entry(
+        self, record: bytes, packed: bytes | None, lease: bytes | None, values: bytes, run: int
+    ) -> Entry:
+        if len(record) != self._geometry.record:
+            raise ValueError("the log lacks it")
+        if packed is None and not lease:
+            raise ValueError("it has no row")
+        # An entry that is confirmed meanwhile has both, and so has one that was before.
+        _, back, leased = read_lease(lease) if lease else (0, NEVER, None)
+        is_open = bool(lease) and (packed is None or back != NEVER)
+        row = leased if is_open and leased else read_row(packed or b"")
+        if not self._geometry.in_redis:
+            record = record[:-KEY_BYTES]
+        own = read_fingerprint(record + values, row.scope, self._geometry.bits)
+        return Entry(row.key, own, row.scope, row.facts, row.time, is_open, run)
 
     def runs_of(self, first: int, end: int) -> list[int]:
         """Return the runs in which the entries between two positions were last seen."""

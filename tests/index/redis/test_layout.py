@@ -100,7 +100,7 @@ def test_a_bucket_page_tells_positions_of_more_than_24_bits(first):
     content = b"".join(b"tag" + (at % (1 << 24)).to_bytes(3, "big") for at in positions)
     geometry = scripts.Geometry(256, 1, in_redis=True)
     for end in (first + 8, first + (1 << 16), first + (1 << 23)):
-        places, _ = scan.Scan(None, "", geometry)._entries(256, content, end)
+        places, _ = scan.Scan(None, "", geometry, print)._entries(256, content, end)
         assert places.tolist() == positions
 
 

@@ -20,10 +20,17 @@ local meta, log, rows, buckets, leases, due, dead, seen_in, runs = unpack(KEYS)
 local call, sub, byte, char, find = redis.call, string.sub, string.byte, string.char, string.find
 local floor, concat = math.floor, table.concat
 
-local state = call('HMGET', meta, 'generation', 'end', 'pages')
+local state = call('HMGET', meta, 'generation', 'end', 'pages', 'dead')
 if state[1] ~= ARGV[1] then return false end
 local finish = tonumber(state[2])
 if not (finish >= 0 and finish < 4294967296) then error('the end of the log is none') end
+
+-- What Redis has deleted to make room would be taken for what never was.
+for _, key in ipairs({log, rows, buckets, leases, runs}) do
+  if call('HEXISTS', key, '!') == 0 then error('SIMHASH ' .. key .. ' is gone') end
+end
+if call('STRLEN', seen_in) < 3 * finish then error('SIMHASH ' .. seen_in .. ' is gone') end
+if state[4] ~= '0' and call('EXISTS', dead) == 0 then error('SIMHASH ' .. dead .. ' is gone') end
 
 local segments = {}
 
