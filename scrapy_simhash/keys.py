@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import re
 from collections.abc import Iterable
 from typing import Literal
 from urllib.parse import urlsplit
@@ -15,6 +16,8 @@ SCOPES: tuple[Scope, ...] = ("global", "domain", "host")
 # Characters of a key as it is; indexes read the keys of many pages together.
 LONGEST = 4096
 MOST_ALIASES = 8
+_USERINFO = re.compile("^([^/?#]*//)[^/?#]*@")
+_WEB = re.compile(r"(https?)://(www\.)?(?=[^/])(.*)", re.DOTALL)
 
 
 def plain_key(value: object) -> str:
@@ -26,33 +29,14 @@ def page_key(url: str, method: str = "GET", body: bytes = b"") -> str:
     """Return the key of a page: its canonical URL.
 
     For anything but GET the method and a digest of the request body stand before it, since the
-    same URL then answers with different pages.
+    same URL then answers with different pages. What stands before an ``@`` of the host, such as a
+    password, is no part of a key.
     """
     canonical = canonicalize_url(url)
     if method == "GET":
         return _short(canonical)
     digest = hashlib.blake2b(body, digest_size=8).hexdigest()
     return _short(f"{method} {digest} {canonical}")
-
-
-def aliases(url: str, redirect_urls: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return other keys by which a page may be known: of its redirects, its scheme, its ``www``.
-
-    Args:
-        url: where the page was found in the end.
-        redirect_urls: the addresses that led there, the first one first.
-    """
-    parts = urlsplit(url)
-    own = page_key(url)
-    scheme = {"http": "https", "https": "http"}.get(parts.scheme, parts.scheme)
-    host = parts.netloc.removeprefix("www.")
-    hosts = (parts.netloc, host if host != parts.netloc else f"www.{host}")
-    forms = [
-        parts._replace(scheme=s, netloc=h).geturl() for h in hosts for s in (parts.scheme, scheme)
-    ]
-    keys = dict.fromkeys(map(page_key, (*redirect_urls, *forms)))
-    keys.pop(own, None)
-    return tuple(keys)[:MOST_ALIASES]
 
 
 def key_of(name: str) -> str:
@@ -65,8 +49,33 @@ def key_of(name: str) -> str:
     return page_key(key) if "://" in key else key
 
 
+def aliases(url: str, redirect_urls: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return other keys under which the page of a GET may stand in an index, at most 8.
+
+    Those are the keys of the addresses that redirected to it, the first one and the last ones, and
+    its own with another scheme, with or without ``www.``. What is no address of the web has
+    no such variants.
+
+    Raises:
+        ValueError: one of them is no address, such as ``http://[``.
+    """
+    own, chain = page_key(url), [*map(page_key, redirect_urls)]
+    keys = []
+    if found := _WEB.fullmatch(own):
+        scheme, www, rest = found.groups(default="")
+        # A port belongs to a scheme.
+        schemes = (scheme,) if ":" in rest.partition("/")[0] else ("https", "http")
+        keys = [
+            f"{each}://{host}{rest}" for each in schemes for host in (www, "" if www else "www.")
+        ]
+    others = dict.fromkeys([*chain[:1], *keys, *reversed(chain)])
+    others.pop(own, None)
+    return tuple(others)[:MOST_ALIASES]
+
+
 def _short(key: str) -> str:
-    """Return a key; of a long one, such as a ``data:`` URL, the beginning and a digest."""
+    """Return a key without userinfo; of a long one, such as of a ``data:`` URL, what begins it."""
+    key = _USERINFO.sub(r"\1", key)
     if len(key) <= LONGEST:
         return key
     return f"{key[:LONGEST]}… {hashlib.blake2b(key.encode(), digest_size=16).hexdigest()}"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_simhash.keys import page_key, page_scope, plain_key
+from scrapy_simhash.index.contract import MAX_ALIASES
+from scrapy_simhash.keys import aliases, key_of, page_key, page_scope, plain_key
 
 
 def test_key_of_a_post_has_its_method_and_a_digest_of_its_body() -> None:
@@ -37,3 +38,49 @@ def test_a_long_key_is_its_beginning_and_a_digest():
     keys = {page_key(url) for url in urls} | {plain_key(url) for url in urls}
     assert len(keys) == 2
     assert all(len(key) < 5000 for key in keys)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://ann:secret@a.example/p",
+        "http://ann@a.example/p",
+        "https://ann:se@cret@a.example:8080/p?x=1",
+        "ftp://ann:secret@a.example/p",
+    ],
+)
+def test_userinfo_is_no_part_of_a_key(address: str) -> None:
+    for key in (page_key(address), plain_key(address), key_of(address), *aliases(address)):
+        assert "ann" not in key
+        assert "cret" not in key
+    assert "ann" not in page_key(address, "POST", b"x")
+    (alias,) = aliases("http://a.example:81/", [address])[:1]
+    assert "ann" not in alias
+
+
+def test_an_at_sign_elsewhere_stays_in_a_key() -> None:
+    for key in ("http://a.example/@ann", "http://a.example/?to=//ann@b.example", "ann@home"):
+        assert key_of(key).replace("%40", "@") == key.replace("//ann", "%2F%2Fann")
+
+
+def test_aliases_are_the_redirects_and_the_variants_of_scheme_and_www() -> None:
+    assert aliases("http://www.a.example/7?b=2&a=1") == (
+        "https://www.a.example/7?a=1&b=2",
+        "https://a.example/7?a=1&b=2",
+        "http://a.example/7?a=1&b=2",
+    )
+    assert aliases("https://a.example/7", ["http://a.example/7", "http://old.example/7"])[0] == (
+        "http://a.example/7"
+    )
+    assert "http://old.example/7" in aliases("https://a.example/7", ["http://old.example/7"])
+    assert aliases("http://a.example:81/7") == ("http://www.a.example:81/7",)
+    assert aliases("data:text/html,x") == aliases("my key") == ()
+
+
+def test_a_page_has_a_bounded_number_of_aliases_and_never_its_own_key() -> None:
+    chain = [f"http://a.example/{number}" for number in range(99)]
+    found = aliases(chain[-1], chain)
+    assert len(found) == len(set(found)) == MAX_ALIASES
+    assert found[0] == chain[0]
+    assert chain[-2] in found
+    assert chain[-1] not in found

@@ -7,19 +7,31 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from scrapy_simhash.keys import registered_domain
 
-# Parameters that name the link by which a visitor came, or the visit, whose session has a long
-# number; and such without a value, which a form sends for the fields that nobody filled in.
+# Parameters that name the link by which a visitor came; the visit, whose session has a long number;
+# the moment, so that no cache answers; and such without a value, which a form sends for the fields
+# that nobody filled in. Sessions stand in paths, too, and AMP is another form of a page.
 _VISIT = re.compile(
-    r"(?:(?<=[?&])(?:(?:utm_\w{1,20}|[a-z]{1,4}clid|msclkid|[gw]braid|srsltid|mc_[ce]id|_g[al]|spm)"
-    r"=[^&]*|(?:s|sid|\w{0,20}sess\w{0,20}|oscsid|zenid)=(?=[a-z]*\d)[a-z\d]{16,}"
+    r"(?:(?<=[?&])(?:(?:(?:utm|mtm|hsa|vero|oly)_\w{1,20}|(?:pk|piwik|matomo)_(?:campaign|kwd|keyword"
+    r"|source|medium|content|[cv]id)|fb_(?:action_\w{1,9}|source|ref)|_hs(?:mi|enc)|__hs\w{2,4}"
+    r"|hsctatracking|at_(?:medium|campaign)|[a-z]{1,4}clid|[gw]braid|gad_source|srsltid|mc_[ce]id"
+    r"|(?:rdt|s)_cid|s_kwcid|ef_id|_g[al]|spm|igshid|igsh|li_fat_id|epik|mkt_tok|wt[._]mc\w*"
+    r"|_openstat|dm_i|elqtrack\w*|cmpid|icid)=[^&]*"
+    r"|(?:s|sid|\w{0,20}sess\w{0,20}|oscsid|zenid)=(?=[a-z]*\d)[a-z\d]{16,}"
+    r"|cfid=\d+|cftoken=[\w-]+|_=\d+|(?:_?ts?|timestamp)=\d{9,}"
+    r"|(?:no_?cache|cache_?bust(?:er)?|cb|ra?nd(?:om)?)=[\d.]{5,}|amp=(?:1|true)|output(?:type)?=amp"
     r"|[^=&]{1,99}=(?=&|$))"
-    r"|;jsessionid=[\w.!-]*)(?:&|$)?",
+    r"|;(?:jsessionid|cfid|cftoken)=[\w.!-]*)(?:&|$)?|/\((?:[A-Z]\([^()/]{9,99}\)){1,4}\)(?=/)",
     re.IGNORECASE,
 )
+# A mark of a visit in some shops and papers, the number of a record in others.
+_MAY_BE_VISIT = re.compile("(?:^|&)cid=[^&]*")
 # Parameters that say how a page is shown: how many entries of a list, or which version.
 _SHOWN = re.compile(
-    r"(?:\w{1,20}_)?limit|per_?page|page_?size|version|rev(?:ision)?|oldid", re.IGNORECASE
+    r"(?:\w{1,20}_)?limit|per_?page|page_?size|version|rev(?:ision)?|oldid|print(?:able)?",
+    re.IGNORECASE,
 )
+_AMP = re.compile(r"(?:/amp/?|\.amp)(?=(?:\.html?)?$)", re.IGNORECASE)
+_INDEX = re.compile(r"/(?:index(?:\.[\w-]{1,8}){0,2}|default\.\w{1,5})$", re.IGNORECASE)
 # The number of a record, or of a part of a list, at the end of a path.
 _PAGE = re.compile(r"(?:/page)?/\d{1,3}/?$")
 _LANGUAGE = re.compile(r"\.[a-z]{2}(?:-[a-z]{2})?(?=\.)", re.IGNORECASE)
@@ -44,14 +56,23 @@ RECORDS = (Kinship.VALUE, Kinship.HOST)
 ONE_HOST = (*VIEWS, *RECORDS)
 
 
-def kinship(key: str, other: str) -> Kinship:
-    """Return how the addresses in two keys are related; what is no address is of any host."""
+def kinship(key: str, other: str, *, is_same: bool = False) -> Kinship:
+    """Return how the addresses in two keys are related; what is no address is of any host.
+
+    If the texts are the same, the case of letters in paths plays no part.
+    """
     (one, path, name, query), (two, other_path, other_name, other_query) = map(_place, (key, other))
+    if is_same and path.lower() == other_path.lower():
+        path = other_path
+    if bool(_MAY_BE_VISIT.search(query)) != bool(_MAY_BE_VISIT.search(other_query)):
+        query, other_query = (
+            _MAY_BE_VISIT.sub("", each).strip("&") for each in (query, other_query)
+        )
     if one and (one, query) == (two, other_query) and _one_ends_the_other(path, other_path):
         return Kinship.ADDRESS
     if one == two or not (one and two):
         is_named = _names(query, other_path) or _names(other_query, path)
-        is_view = (query or other_query) and name == other_name
+        is_view = (query or other_query) and (name == other_name or path == other_path)
         if is_named or (is_view and not _names_another(query, other_query)):
             return Kinship.QUERY
         paths = {_PAGE.sub("", each).rstrip("/") for each in (path, other_path)}
@@ -91,16 +112,17 @@ def _says_what(parameter: str) -> bool:
 def _place(key: str) -> tuple[str, str, str, str]:
     """Return host, path, file name and query of the address in a key; what is no address has none.
 
-    Marks of a visit are gone, and "index.html" from the path. Behind the path stands what the key
-    of anything but a GET begins with. The name is without the language that servers put into it
-    ("x.en.html" is "x.html"). A folder's index has the whole path as its name.
+    Marks of a visit are gone, and from the path "index.html", "amp" and the slash at its end.
+    Behind the path stands what the key of anything but a GET begins with. The name is without the
+    language that servers put into it ("x.en.html" is "x.html"). A folder has its whole path as its
+    name.
     """
     method, _, address = key.rpartition(" ")
     try:
         parts = urlsplit(_VISIT.sub("", address).rstrip("?&"))
     except ValueError:  # no address at all, such as http://[
         return "", "", "", ""
-    path, name = parts.path, _LANGUAGE.sub("", parts.path.rpartition("/")[2])
-    if name.partition(".")[0] in ("", "index"):
-        path, name = path.rpartition("/")[0] + "/", path
+    path = _INDEX.sub("/", _AMP.sub("", parts.path))
+    name = _LANGUAGE.sub("", path.rpartition("/")[2]) or path
+    path = path.rstrip("/") or "/"
     return parts.hostname or "", f"{path} {method}".rstrip(), name, parts.query

@@ -94,7 +94,9 @@ class Rule:
             near = distance <= self.distance
             return Ruling(True, "distance") if near else Ruling(False, FAR)
         facts = Facts.from_bytes(page.facts), Facts.from_bytes(other.facts)
-        return rule(*facts, kinship(page.key, other.key), distance, self.distance)
+        is_same = 16 * distance <= self.distance
+        kin = kinship(page.key, other.key, is_same=is_same)
+        return rule(*facts, kin, distance, self.distance)
 
 
 def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from scrapy_simhash.rule.kinship import Kinship, kinship
@@ -62,6 +64,54 @@ SESSION = "0123456789abcdef"
         ("http://one.docs.test/", "http://two.docs.test/?x", DOMAIN),
         ("http://a.co.uk/", "http://b.co.uk/", SITES),
         ("http://10.0.0.1/", "http://10.0.0.2/", SITES),
+        ("http://a.com/news/7", "http://a.com/news/7/", ADDRESS),
+        ("http://a.com/tea?id=7", "http://a.com/tea/?id=7", ADDRESS),
+        ("http://a.com/tea", "http://a.com/tea/index.htm", ADDRESS),
+        ("http://a.com/tea/Default.aspx", "http://a.com/tea", ADDRESS),
+        ("http://a.com/tea/index.en.html", "http://a.com/tea/", ADDRESS),
+        ("http://a.com/list/?sort=name", "http://a.com/list", QUERY),
+        ("http://a.com/tea/", "http://www.a.com/tea/index.html", VERSIONS),
+        ("http://a.com/tea/", "http://a.com/teas", HOST),
+        ("http://a.com/index2.html", "http://a.com/", HOST),
+        ("http://a.com/news/tea", "http://a.com/news/tea/amp", ADDRESS),
+        ("http://a.com/news/tea", "http://a.com/news/tea/amp/", ADDRESS),
+        ("http://a.com/news/tea", "http://a.com/amp/news/tea", ADDRESS),
+        ("http://a.com/news/tea.html", "http://a.com/news/tea.amp.html", ADDRESS),
+        ("http://a.com/news/tea", "http://a.com/news/tea?amp=1", ADDRESS),
+        ("http://a.com/news/tea", "http://a.com/news/tea?outputType=amp", ADDRESS),
+        ("http://a.com/guitar", "http://a.com/guitar/amplifier", HOST),
+        ("http://a.com/shop?amp=15", "http://a.com/shop?amp=30", VALUE),
+        *(
+            ("http://a.com/news/tea", f"http://a.com/news/tea?{mark}", ADDRESS)
+            for mark in (
+                "_hsmi=98123&_hsenc=p2AN",
+                "mtm_cid=771",
+                "pk_campaign=12&pk_kwd=3",
+                "s_cid=99",
+                "vero_id=5",
+                "rdt_cid=4411",
+                "fb_action_ids=10150",
+                "cid=4711",
+                "_=1699999999",
+                "_=17",
+                "ts=1699999999",
+                "timestamp=1699999999000",
+                "nocache=0.4821",
+                "CFID=117&CFTOKEN=45-ab12",
+                "utm_source=x&_=1&cid=2",
+            )
+        ),
+        ("http://a.com/7?_hsmi=1", "http://a.com/7?_hsmi=2", ADDRESS),
+        ("http://a.com/7;cfid=12?id=7", "http://a.com/7?id=7", ADDRESS),
+        ("http://a.com/(S(lit3py55t21z5v55vlm25s55))/7.aspx", "http://a.com/7.aspx", ADDRESS),
+        ("http://a.com/list?cid=1", "http://a.com/list?cid=2", VALUE),
+        ("http://a.com/list?cid=1&page=2", "http://a.com/list", VALUE),
+        ("http://a.com/item?hscode=8471", "http://a.com/item?hscode=8472", VALUE),
+        ("http://a.com/at?ts=7", "http://a.com/at?ts=8", VALUE),
+        ("http://a.com/day?t=1200", "http://a.com/day", VALUE),
+        ("http://a.com/x?pk=1", "http://a.com/x?pk=2", VALUE),
+        ("http://a.com/News/Tea", "http://a.com/news/tea", HOST),
+        ("http://a.com/7?print=1", "http://a.com/7", QUERY),
         ("my key?", "another", HOST),
         ("key", "my/key", HOST),
         ("my key", "http://a.com/", HOST),
@@ -70,3 +120,26 @@ SESSION = "0123456789abcdef"
 )
 def test_keys_tell_how_two_pages_are_related(one: str, other: str, kin: Kinship) -> None:
     assert kinship(one, other) is kinship(other, one) is kin
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "kin"),
+    [
+        ("http://a.com/News/Tea.aspx", "http://a.com/news/tea.aspx", ADDRESS),
+        ("http://a.com/News/Tea.aspx?id=7", "http://a.com/news/tea.aspx/?id=7", ADDRESS),
+        ("http://a.com/News/Tea?sort=name", "http://a.com/news/tea", QUERY),
+        ("http://a.com/news/tea?id=a", "http://a.com/news/tea?id=A", VALUE),
+        ("http://a.com/News/Tea", "http://b.com/news/tea", SITES),
+    ],
+)
+def test_the_case_of_a_path_plays_no_part_where_the_texts_are_the_same(
+    one: str, other: str, kin: Kinship
+) -> None:
+    assert kinship(one, other, is_same=True) is kinship(other, one, is_same=True) is kin
+
+
+@pytest.mark.parametrize("unit", ["/amp", "/(S(a", "?cid=", "&_=1", "/index.", "utm_", "//@"])
+def test_addresses_of_kilobytes_take_no_time(unit: str) -> None:
+    begun = time.process_time()
+    kinship(f"http://a.com/{unit * 1000}", f"http://a.com/?{unit * 1000}")
+    assert time.process_time() - begun < 0.5
