@@ -409,3 +409,14 @@ def test_the_crawlers_of_the_compose_file_keep_one_copy_together(
         assert len(cluster & set(kept)) == 1, cluster
     log = [json.loads(line) for line in (tmp_path / "dedup.jsonl").read_text("utf-8").splitlines()]
     assert sum(line.get("verdict") == "duplicate" for line in log) >= 20
+
+
+def test_the_demo_tells_what_changed_in_the_archive_since_a_month_ago(example: None) -> None:
+    from example.site.archive import Archive
+
+    site = Archive(later=True)
+    shown = run("-m", "example.demo").stdout
+    assert f"1 says something else: {site.changed.removeprefix('http://')}\n" in shown
+    moved = site.moved[1].removeprefix("http://")
+    assert f"1 stands under another address: {moved}\n" in shown
+    assert " 0 are new" in shown

@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass, field
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from scrapy import signals
 from scrapy.crawler import CrawlerProcess
 from scrapy.http import HtmlResponse
 from scrapy.utils.project import get_project_settings
+from twisted.internet.defer import Deferred
 
 from example.site.archive import Archive
 from example.site.newsroom import NEAR_DUPLICATES, Newsroom
@@ -36,17 +38,26 @@ SKIPPED = {
     "too_short": "too short to compare",
     "empty": "no text at all",
 }
+# What became of a page, in words.
+CHANGES = {
+    "same": "pages say what they said, the six lists among them",
+    "changed": "says something else",
+    "moved": "stands under another address",
+    "new": "are new",
+}
 
 
 @dataclass
 class Crawl:
     """The result of a crawl.
 
-    A drop is the page, its original, the distance in bits, and the reason of the rule.
+    A drop is the page, its original, the distance in bits, and the reason of the rule. ``changes``
+    are the pages that became something since an earlier run, by what they became.
     """
 
     drops: list[tuple[str, str, int, str]] = field(default_factory=list)
     delivered: list[str] = field(default_factory=list)
+    changes: dict[str, list[str]] = field(default_factory=dict)
     stats: dict[str, Any] = field(default_factory=dict)
 
     def dropped(self, verdict: Any) -> None:
@@ -56,24 +67,38 @@ class Crawl:
     def scraped(self, item: Any) -> None:
         """Note a page that reached the spider."""
         self.delivered.append(item["url"])
+        self.changes.setdefault(str(item.get("change")), []).append(item["url"])
 
 
-def crawl(*spiders: str) -> list[Crawl]:
-    """Run spiders beside each other, each as ``scrapy crawl`` would, with a quiet log."""
+def crawl(*spiders: str, again: str = "") -> list[Crawl]:
+    """Run spiders beside each other, each as ``scrapy crawl`` would, with a quiet log.
+
+    ``again`` is the one that runs once more when its first crawl has ended, on the same index.
+    """
     settings = get_project_settings()
     settings.set("LOG_LEVEL", "WARNING", priority="cmdline")
     process = CrawlerProcess(settings)
     crawls = []
-    for spider in spiders:
+
+    def begin(spider: str, **arguments: str) -> Deferred[None]:
         crawler, done = process.create_crawler(spider), Crawl()
+        if spider == again:
+            crawler.settings.set("SIMHASH_INDEX_URL", f"sqlite:///{folder}/index", "cmdline")
         crawler.signals.connect(done.dropped, signal=near_duplicate)
         crawler.signals.connect(done.scraped, signal=signals.item_scraped)
-        process.crawl(crawler)
+        ended = process.crawl(crawler, **arguments)
         assert crawler.stats is not None
         # The dict that the crawl counts in.
         done.stats = crawler.stats.get_stats()
         crawls.append(done)
-    process.start()
+        return ended
+
+    with TemporaryDirectory() as folder:
+        for spider in spiders:
+            ended = begin(spider)
+            if spider == again:
+                ended.addCallback(lambda _: begin(again, later="1"))
+        process.start()
     return crawls
 
 
@@ -136,6 +161,16 @@ def spared(archive: Archive, done: Crawl) -> list[str]:
     ]
 
 
+def since(later: Crawl) -> list[str]:
+    """Return the lines that tell what a second crawl found on the index of the first."""
+    lines = ["The archive a month later, on the same index"]
+    for change, words in CHANGES.items():
+        urls = later.changes.get(change, [])
+        shown = f": {_short(urls[0])}" if len(urls) == 1 else ""
+        lines.append(f"{len(urls):>5} {words}{shown}")
+    return lines
+
+
 def main_text(site: Newsroom, url: str) -> str:
     """Return the text of a page that the plugin compares."""
     text: str = extract(html(site, url), EXTRACTOR).text
@@ -152,13 +187,13 @@ def main() -> int:
     site = Newsroom()
     colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     print(f"Crawling {len(site.fronts)} made-up newspapers, {len(site.pages)} addresses ...\n")
-    done, of_archive = crawl("newsroom", "archive")
+    done, of_archive, later = crawl("newsroom", "archive", again="archive")
     drops = {dropped: original for dropped, original, *_ in done.drops}
     verdict = judge(site, drops, set(done.delivered))
     old, new = ("red", "green") if colour else ("[-so-]", "{+so+}")
     print(f"Under each drop: why, and the text of the kept page {old}, of the dropped one {new}\n")
     print(*table(site, done.drops, colour), "", *summary(done.stats), "", sep="\n")
-    print(*spared(Archive(), of_archive), "", sep="\n")
+    print(*spared(Archive(), of_archive), "", *since(later), "", sep="\n")
     for mistake in verdict.mistakes[:20]:
         print(paint(f"wrong: {mistake}", BAD, colour))
     print(

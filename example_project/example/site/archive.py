@@ -1,7 +1,11 @@
-"""The archive of one newspaper: each article has a print view, which its address tells."""
+"""The archive of one newspaper: each article has a print view, which its address tells.
+
+A month later, one article says something else, and another one stands under another address.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 from example.loopback import Answer
@@ -19,9 +23,11 @@ class Archive:
     Attributes:
         front: the address of the first listing.
         articles: the addresses of the articles; the print view's has ``?view=print`` behind it.
+        changed: the address of the article that says something else a month later.
+        moved: the address of another article, now and a month later.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, later: bool = False) -> None:
         self._publisher = PUBLISHERS[0]
         self.front = self._publisher.url("/")
         rng = Random("the archive")
@@ -30,6 +36,14 @@ class Archive:
             self._publisher.url(f"/archive/{slug}"): write(self._publisher.lang, slug, rng, 4)
             for slug in slugs
         }
+        url = self._publisher.url
+        self.changed, self.moved = url("/archive/05"), (url("/archive/07"), url("/2030/spring"))
+        if later:
+            article, other = self._articles[self.changed], self._articles[self.moved[0]]
+            lines = (*article.lines[:-1], other.lines[0])
+            self._articles[self.changed] = replace(article, lines=lines)
+            old, new = self.moved
+            self._articles = {new if u == old else u: a for u, a in self._articles.items()}
         self.articles = list(self._articles)
 
     def get(self, url: str) -> Answer | None:
