@@ -18,7 +18,7 @@ ROOMS = {
     "fingerprint": set(),
     "rule": {"extraction", "fingerprint", "keys"},
     "index": {"fingerprint", "rule"},
-    "url_patterns": {"index", "keys", "rule"},
+    "url_patterns": {"index", "rule"},
     "report": {"core", "extraction", "rule"},
     "core": {"extraction", "fingerprint", "index", "keys", "rule"},
     "adapters": {"core", "keys"},

@@ -11,11 +11,8 @@ In a REPL::
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import xxhash
-
-from scrapy_simhash.keys import page_key
 from scrapy_simhash.rule.better import better
-from scrapy_simhash.url_patterns.address import Address, read_address
+from scrapy_simhash.url_patterns.address import Address, digest, read_address
 from scrapy_simhash.url_patterns.estimate import Estimate, lower_bound
 from scrapy_simhash.url_patterns.evidence import Evidence
 from scrapy_simhash.url_patterns.mirrors import BETWEEN, is_mirror, pairs, prefixes
@@ -131,11 +128,8 @@ class Learner:
         # The less is known, the more is fetched; a host whose patterns held is trusted sooner.
         doubt = min((1 - bound) / 2, 1 - lower_bound(table.right, table.tried))
         chance = max(self._share, doubt)
-        # The whole address is hashed, because its parts lack addresses in values and the ends of
-        # deep paths.
-        digest = xxhash.xxh64_intdigest(page_key(url).encode())
-        spared = digest / 2**64 >= chance
-        return Forecast(url, address.host, row, bound, chance, spared, digest)
+        drawn = digest(url)
+        return Forecast(url, address.host, row, bound, chance, drawn / 2**64 >= chance, drawn)
 
     def bound(self, host: str, row: str, counts: Counts) -> float:
         """Return the lower bound of a row's share of copies, or 0.0 if that makes no pattern."""
