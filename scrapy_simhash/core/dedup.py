@@ -260,7 +260,9 @@ class Dedup:
         loop = asyncio.get_running_loop()
         patience = loop.time() + 2 * self._lease
         while (claim := await self._claims.claim(arrival)) is not None:
-            verdict = self._with_better(verdict_of(arrival, claim, excerpt), canonical)
+            verdict = self._with_better(
+                verdict_of(arrival, claim, excerpt, self._breaker.spec.same), canonical
+            )
             if verdict.owned:
                 self._upkeep.progress.begin(key)
                 self._upkeep.adopted.discard(key)

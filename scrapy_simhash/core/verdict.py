@@ -10,15 +10,16 @@ from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.contract import (
     DEFAULT_LEASE,
     Arrival,
+    Change,
     Claim,
     IndexSpec,
     Match,
     Outcome,
+    Sameness,
+    same_text,
 )
 from scrapy_simhash.rule.rule import FAR, Rule
 
-#: Changes of a page whose text an earlier run has delivered.
-UNCHANGED = ("same", "moved")
 Kind = Literal["unique", "duplicate", "revisit", "skipped"]
 
 
@@ -40,6 +41,7 @@ class Verdict:
         change: for a unique page, what became of it since earlier runs: ``new``, ``same``,
             ``changed`` or ``moved``; None if the store was not asked.
         before: the entry of an earlier run that a page goes on with, which is not new.
+        unchanged: whether an earlier run delivered the same text, at this address or another.
         excerpt: of the page's main text; empty if none was asked for.
         better: for a duplicate, why its address is better than the original's, see
             :data:`scrapy_simhash.rule.better.REASONS`; empty if it is not.
@@ -55,11 +57,7 @@ class Verdict:
     change: str | None = None
     before: Match | None = None
     better: str = ""
-
-    @property
-    def unchanged(self) -> bool:
-        """Whether an earlier run delivered the same text, at this address or another."""
-        return self.change in UNCHANGED
+    unchanged: bool = False
 
     @property
     def moved_from(self) -> str | None:
@@ -102,7 +100,9 @@ def spec_of(recipe: Recipe, *, lease: float = DEFAULT_LEASE, spider: str = "") -
     )
 
 
-def verdict_of(arrival: Arrival, claim: Claim, excerpt: str = "") -> Verdict:
+def verdict_of(
+    arrival: Arrival, claim: Claim, excerpt: str = "", same: Sameness = same_text
+) -> Verdict:
     """Return the verdict that follows from a claim."""
     key, fingerprint = arrival.key, arrival.fingerprint
     near = tuple(match for match in claim.near if match.reason != FAR)
@@ -111,4 +111,10 @@ def verdict_of(arrival: Arrival, claim: Claim, excerpt: str = "") -> Verdict:
         return Verdict("duplicate", key, reason, fingerprint, claim.matches, near, excerpt)
     kind: Kind = "unique" if claim.outcome is Outcome.ORIGINAL else "revisit"
     change = claim.change.value if claim.change else None
-    return Verdict(kind, key, None, fingerprint, (), near, excerpt, change, claim.before)
+    # A page that has moved may have another text by now.
+    before, unchanged = claim.before, claim.change is Change.SAME
+    if before is not None and claim.change is Change.MOVED:
+        unchanged = same(arrival.facts, before.facts, before.distance)
+    return Verdict(
+        kind, key, None, fingerprint, (), near, excerpt, change, before, unchanged=unchanged
+    )

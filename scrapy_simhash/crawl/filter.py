@@ -20,7 +20,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 
 from scrapy_simhash.core.analysis import SkipReason
 from scrapy_simhash.core.dedup import Dedup, Document
-from scrapy_simhash.core.verdict import UNCHANGED, Verdict
+from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.crawl.progress import Again, Arrivals, Delivery, PassingItems, once_more
 from scrapy_simhash.crawl.requests import (
     ADOPTED,
@@ -206,7 +206,7 @@ class CrawlFilter:
         page = request.meta.get("simhash", {})
         if page.get("verdict") in ("unique", "revisit"):
             self._arrivals.arrived(page["key"], request)
-            unchanged = self.settings.recrawl == "changed" and page["change"] in UNCHANGED
+            unchanged = page.get("follow", False)
             # Where items are compared, each has a change of its own.
             drops = unchanged and not self.settings.has_items
             self.deliveries[response] = Delivery(page["key"], drops, unchanged)

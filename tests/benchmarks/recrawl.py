@@ -44,6 +44,7 @@ SETTINGS = {
     "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
     "SIMHASH_PROCESSES": 1,
 }
+AROUND = "header, footer, nav, aside, .navheader, .navfooter, .related, .printfooter, head"
 Pages = dict[str, bytes]
 
 
@@ -85,6 +86,8 @@ def content(body: str | bytes) -> str:
     """Return the words of a page's content, without what its site puts around it."""
     tree = lxml.html.document_fromstring(body)
     mains = tree.cssselect("[role=main], main, #mw-content-text, div.body") or [tree]
+    for node in mains[0].cssselect(AROUND):
+        node.drop_tree()
     text = []
     for node in mains[0].iter():
         if isinstance(node.tag, str) and node.tag not in ("script", "style"):
@@ -149,15 +152,19 @@ def _page(title: str, main: str, noise: str) -> bytes:
 # What is measured.
 
 
-def report(name: str, day: int, now: Pages, before: Pages, found: list[dict[str, Any]]) -> None:
-    """Print a day on which all pages were wanted."""
+def report(
+    name: str, day: int, now: Pages, before: Pages, found: list[Any], fresh: list[Any]
+) -> None:
+    """Print a day on which all pages were wanted, and what a crawl on an empty index delivers."""
     texts = {path: content(body) for path, body in now.items()}
     told = {item["path"]: item["change"] for item in found}
     delivered = {texts[path] for path in told}
-    lost = [path for path in now if path not in told and texts[path] not in delivered]
-    copies = len(now) - len(told) - len(lost)
-    print(f"{name}, day {day}: {len(now)} pages, {len(told)} delivered, {copies} copies, "
-          f"{len(lost)} dropped with a text of their own {lost[:6]}")  # fmt: skip
+    lost = {path for path in now if path not in told and texts[path] not in delivered}
+    anew = {item["path"] for item in fresh}
+    others = {path for path in lost if path in anew}
+    print(f"{name}, day {day}: {len(now)} pages without the filter, {len(told)} delivered; "
+          f"{len(lost)} near copies are not, and {len(others)} of these are delivered on an "
+          f"empty index, which delivers {len(anew)} {sorted(others)[:4]}")  # fmt: skip
     if not before:
         return
     both = [path for path in told if path in before]
@@ -200,7 +207,7 @@ def measure(name: str, days: Iterator[Pages]) -> None:
                 index = f"sqlite:///{folder}/{mode}.sqlite"
                 items = crawl(site.url, list(pages), SIMHASH_INDEX_URL=index, SIMHASH_RECRAWL=mode)
                 if mode == "all":
-                    report(name, day, pages, before, items)
+                    report(name, day, pages, before, items, crawl(site.url, list(pages)))
                 elif before:
                     report_changed(name, day, pages, before, items)
             before = pages
@@ -222,7 +229,8 @@ def measure_wiki(base: str, edit: str) -> None:
                 items = crawl(base, [start], follows, SIMHASH_INDEX_URL=index, SIMHASH_RECRAWL=mode)
                 items = [item for item in items if item["path"] in pages]
                 if mode == "all":
-                    report("wiki", day, pages, before, items)
+                    anew = crawl(base, [start], follows)
+                    report("wiki", day, pages, before, items, anew)
                 elif before:
                     report_changed("wiki", day, pages, before, items)
             before = pages

@@ -209,6 +209,14 @@ def test_only_what_changed_comes_out_if_that_is_asked_for(day: Any, site: Any) -
     assert second.stat("moved") == 1
 
 
+def test_page_that_has_moved_and_changed_comes_out(day: Any, site: Any) -> None:
+    posts(site, range(3))
+    day(site, SIMHASH_RECRAWL="changed")
+    site.pages["/new"] = html(edited(article(0), 1, 0.03), title="Post 0")
+    site.pages["/post-0"] = 301, {"Location": "/new"}, b""
+    assert changes(day(site, SIMHASH_RECRAWL="changed")) == {"/new": "moved"}
+
+
 def test_front_page_that_changes_each_day_has_one_entry(
     day: Any, site: Any, tmp_path: Path
 ) -> None:
