@@ -21,7 +21,7 @@ from scrapy_simhash.rule.ruling import Judge, Page, Ruling
 OWN = Ruling(True, "key")
 NEAR_NOTHING = Claim(Outcome.ORIGINAL, change=Change.NEW)
 # Near entries of a page that are judged at most, the nearest ones.
-RULINGS = 64
+RULINGS = 32
 
 
 def ruling(judge: Judge, page: Arrival, near: Match) -> Ruling:
@@ -247,13 +247,18 @@ class Decision:
             del self.new[index]
 
     def _found(self, index: int, page: Arrival) -> Iterator[Found]:
-        """Yield what is near a page, or has one of its keys in its scope."""
+        """Yield what has one of a page's keys in its scope, and the nearest ones of the others."""
         twins = [(d, self.new[twin].position) for d, twin in self._twins[index] if twin in self.new]
-        for distance, position in (*self.near[index], *twins):
+        near, names = self.near[index], {page.key, *page.aliases}
+        others = 0
+        for distance, position in sorted(near + twins) if twins else near:
             record = self.records.get(position)
             if record is None:
                 continue
-            is_named = record.scope == page.scope and record.key in (page.key, *page.aliases)
-            if is_named or distance <= self.spec.reach:
+            is_named = record.key in names and record.scope == page.scope
+            if not is_named and distance <= self.spec.reach:
+                others += 1
+                self.unjudged += others > RULINGS
+            if is_named or (distance <= self.spec.reach and others <= RULINGS):
                 is_expired = self.log.is_expired(record, self.now)
                 yield Found(record.match(distance), is_expired, record.delivered)

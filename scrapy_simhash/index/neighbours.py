@@ -113,11 +113,13 @@ class Neighbours:
         is_near = between <= self._distance
         near = (is_near | (columns == self._columns - 1)).nonzero()[0]
         near = near[self._living[numbers[near]]]
-        positions = self._positions[numbers[near]].tolist()
+        positions = self._positions[numbers[near]]
         # An entry may share several blocks with the fingerprint.
-        pairs = set(zip(queries[near].tolist(), between[near].tolist(), positions, strict=True))
+        sought = queries[near].astype(np.uint64) << np.uint64(48)
+        pairs = np.unique(sought | between[near].astype(np.uint64) << np.uint64(32) | positions)
         found: list[Near] = [[] for _ in words]
-        for query, distance, position in sorted(pairs):
+        parts = (pairs >> np.uint64(48), pairs >> np.uint64(32) & np.uint64(0xFFFF), pairs & _LOW)
+        for query, distance, position in zip(*(part.tolist() for part in parts), strict=True):
             found[query].append((distance, position))
         return found
 

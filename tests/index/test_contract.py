@@ -26,6 +26,7 @@ from scrapy_simhash.index.contract import (
     StoreUnavailable,
     Unsettled,
 )
+from scrapy_simhash.index.decision import RULINGS
 from scrapy_simhash.rule.ruling import Ruling
 from tests.index.made import (
     BANDS,
@@ -349,12 +350,25 @@ def test_an_expired_page_that_is_judged_to_be_another_keeps_its_place(store):
     assert keys(index) == ["a", "b"]
 
 
-def test_a_living_copy_behind_many_other_pages_is_found(store):
-    index = store.open(judge=same_facts)
-    index.claim_all([page(f"{i}", 1 << i, facts=b"%d" % i) for i in range(40)])
-    index.confirm(["39"])
-    claim = index.claim(page("b", 0, facts=b"39"))
-    assert (claim.outcome, claim.matches[0].key) == (DUPLICATE, "39")
+def test_of_many_near_pages_the_nearest_are_judged_and_the_own_entry_is_found(store):
+    given = []
+
+    def judge(own, other, distance):
+        given.append(distance)
+        return same_facts(own, other, distance)
+
+    index = store.open(judge=judge)
+    count = 2 * RULINGS
+    far = [page(f"{i}", 0b11 << i, facts=b"%d" % i) for i in range(count - 4)]
+    index.put([Entry(p.key, p.fingerprint, p.scope, p.facts) for p in far])
+    index.claim(page("near", 1, facts=b"n"))
+    given.clear()
+    claim = index.claim(page("copy", 0, facts=b"n"))
+    assert (claim.outcome, claim.matches[0].key) == (DUPLICATE, "near")
+    assert (len(given), given[0]) == (RULINGS, 1)
+    assert len(index.query(fp(0))) == count - 3
+    if "buckets=local" not in store.url:  # where the own entry is one of the near ones
+        assert index.claim(page(f"{count - 5}", 0, facts=b"other")).outcome is REVISIT
 
 
 # The life of an entry.

@@ -6,6 +6,7 @@ from functools import cache
 from importlib.resources import files
 
 from scrapy_simhash.index.contract import BUCKET_LIMIT
+from scrapy_simhash.index.decision import RULINGS
 from scrapy_simhash.index.pages import KEY_BYTES
 from scrapy_simhash.index.redis.rows import ROWS
 
@@ -57,6 +58,7 @@ def script(name: str, geometry: Geometry) -> tuple[str, str]:
         "PAGE_ENTRIES": _PAGE_BYTES // geometry.entry,
         "BUCKET_LIMIT": BUCKET_LIMIT,
         "FEW": 32,
+        "RULINGS": RULINGS,
         # A call ends soon after so many comparisons, which take a millisecond or two.
         "MOST_EFFORT": 500,
     }

@@ -19,5 +19,5 @@ if not (run and run.spider == spider and run.finished == 0) then
 end
 run.ended = 0
 write_run(number, run)
-call('HSET', runs, number .. ':living', living(number, now, ARGV[4]) .. ARGV[4] .. ARGV[3])
+set_living(number, ARGV[4], ARGV[3])
 return tonumber(number)

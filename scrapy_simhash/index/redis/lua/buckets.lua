@@ -64,7 +64,8 @@ local function note(candidates, noted, content, tag)
   return noted
 end
 
--- Return the distances of the entries near a page, or with one of its keys, by position.
+-- Return the distances of the entries near a page, or with one of its keys, by position, and the
+-- positions of the latter.
 local function near_ones(fingerprint, values)
   look_at(values)
   local near, noted, contents, tags = {}, 0, contents, tags
@@ -88,7 +89,7 @@ local function near_ones(fingerprint, values)
       if d and (not inline or record_of(position) == inline) then near[position] = d end
     end
   end
-  return near
+  return near, by_key
 end
 
 -- Put an entry into the buckets of the page that was looked at last.

@@ -59,10 +59,21 @@ end
 -- Entries that pages without an answer may replace or lease.
 local contested = {}
 
-local function claim(at, near)
+-- Tell of entries that the caller has not heard of, or not so: the nearest ones, as long as the page has
+-- rulings left, and those that have one of its keys.
+local function tell_some(answer, unheard, left)
+  table.sort(unheard, function(a, b) return a[2] < b[2] or (a[2] == b[2] and a[1] < b[1]) end)
+  for _, one in ipairs(unheard) do
+    local is_named = one[5] or one[2] > distance
+    if is_named or left > 0 then tell(answer, one[1], one[2], one[3], one[4]) end
+    if not is_named then left = left - 1 end
+  end
+end
+
+local function claim(at, near, named)
   local known, act = known_ones(ARGV[at + 2]), ARGV[at + 3]
   local own = #act == 4 and struct.unpack('>I4', act)
-  local replaced, answer, kept = {}, {}, nil
+  local replaced, answer, unheard, kept = {}, {}, {}, nil
   for position in pairs(near) do
     if contested[position] then
       -- Whoever waits may do so, too.
@@ -80,7 +91,7 @@ local function claim(at, near)
         -- An own entry beyond reach is replaced, too.
         contested[position] = ends ~= '' and (has_expired or is_old or d > distance) or nil
         if not (one and one.run == run and one.has_expired == has_expired) then
-          tell(answer, position, d, run, lease)
+          unheard[#unheard + 1] = {position, d, run, lease, named[position] ~= nil}
         elseif position == own then
           kept = {lease, run}
         elseif one.is_replaced then
@@ -89,6 +100,8 @@ local function claim(at, near)
       end
     end
   end
+  -- All are told of to who looks only.
+  tell_some(answer, unheard, ends == '' and #unheard or RULINGS - #ARGV[at + 2] / 8)
   if #answer > 0 or ends == '' or (act == '' and ARGV[at + 4] ~= '') then return answer end
   if own and not kept then return -2 end
   for _, position in ipairs(replaced) do

@@ -4,9 +4,8 @@
 --# runs
 local number, run = ARGV[4], run_at(ARGV[4])
 if run then
-  local others = living(number, tonumber(ARGV[2]), ARGV[3])
-  if others ~= '' then
-    call('HSET', runs, number .. ':living', others)
+  if living(number, tonumber(ARGV[2]), ARGV[3]) ~= '' then
+    call('HSET', runs, number .. ':living', living(number, 0, ARGV[3]))
   else
     call('HDEL', runs, number .. ':living')
     run.ended, run.finished = tonumber(ARGV[2]), tonumber(ARGV[5])

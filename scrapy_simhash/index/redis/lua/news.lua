@@ -10,7 +10,7 @@ if effort_each * (#ARGV - FIRST + 1) / STRIDE > MOST_EFFORT then return {'behind
 
 local function near_ones(fingerprint, found)
   local near, own = {}, seen < finish and {byte(fingerprint, 1, WIDTH)}
-  local first, keys = 4 * byte(found) + 2, {}
+  local first, keys, named = 4 * byte(found) + 2, {}, {}
   for i = 2, first - 4, 4 do keys[sub(found, i, i + 3)] = true end
   for i = first, #found, 6 do
     local position, d = struct.unpack('>I4I2', found, i)
@@ -19,9 +19,10 @@ local function near_ones(fingerprint, found)
   effort = effort + effort_each
   for position = seen, finish - 1 do
     local record = record_of(position)
-    near[position] = apart(own, record, keys[sub(record, -4)])
+    named[position] = keys[sub(record, -4)]
+    near[position] = apart(own, record, named[position])
   end
-  return near
+  return near, named
 end
 
 local function nothing() end

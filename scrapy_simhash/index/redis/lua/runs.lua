@@ -14,7 +14,8 @@ local function write_run(number, run)
   call('HSET', runs, number, struct.pack('>ddB', run.begun, run.ended, run.finished) .. run.spider)
 end
 
--- Return the crawlers of a run that live, without one.
+-- Return the crawlers of a run that live at a time, without one. At time 0 all do: a crawler that is
+-- dead for a while may be back.
 local function living(number, now, crawler)
   local all, found = call('HGET', runs, number .. ':living') or '', {}
   for at = 1, #all, 16 do
@@ -26,7 +27,7 @@ local function living(number, now, crawler)
   return concat(found)
 end
 
--- Let a crawler of a run live until a time, given as in a lease; the dead ones are forgotten later.
+-- Let a crawler of a run live until a time, given as in a lease.
 local function set_living(number, crawler, ends)
   call('HSET', runs, number .. ':living', living(number, 0, crawler) .. crawler .. ends)
 end
