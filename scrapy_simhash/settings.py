@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
+from importlib.util import find_spec
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
@@ -180,6 +181,8 @@ def _recipe(settings: BaseSettings, name: str) -> Recipe:
             load_extractor(recipe.extractor)
         except (RecursionError, TypeError, ValueError) as error:
             raise _error(name, str(error)) from None
+    if recipe.spec.kind == "keywords" and find_spec("jieba") is None:
+        raise _error("SIMHASH_RECIPE", f"install jieba, which finds the keywords of {given}")
     return recipe
 
 

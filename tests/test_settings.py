@@ -11,6 +11,7 @@ import pytest
 from scrapy import Spider
 from scrapy.settings import Settings
 
+from scrapy_simhash import settings as settings_module
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index.redis.address import parse_address
 from scrapy_simhash.settings import FilterSettings, is_enabled
@@ -257,3 +258,10 @@ def test_index_in_a_shared_store_has_the_name_of_the_project_unless_another_is_g
     assert read(SIMHASH_INDEX_URL="sqlite:///a").index_url == "sqlite:///a"
     with pytest.raises(SettingError, match="SIMHASH_NAMESPACE: "):
         read(SIMHASH_NAMESPACE="a{b}")
+
+
+def test_a_recipe_of_keywords_asks_for_jieba_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings_module, "find_spec", lambda name: None)
+    with pytest.raises(SettingError, match="SIMHASH_RECIPE: install jieba, which finds the keyw"):
+        read(SIMHASH_RECIPE="jieba-keywords")
+    assert read(SIMHASH_RECIPE="fnv1").recipe.name == "fnv1"
