@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scrapy_simhash.fingerprint.hashing import Uint64s, mix
 
 #: Version of the block values. Raise it when a page gets other ones.
-VERSION = 1
+VERSION = 2
 
 # Hashes that are looked at for each bin before all of them are: one bin in 160,000 is missed.
 _LIKELY_IN_BIN = 12
@@ -52,7 +52,7 @@ class Bands:
     a bin is that bin's MinHash, and two texts have the same one as often as their sets of features
     overlap (Jaccard). ``length`` MinHashes make a band, and a band is hashed to a block value::
 
-        bins   0   1   2   3 | 4   5   6   7 | ...         20 bands of 4 have 80 bins
+        bins   0   1   2   3 | 4   5   6   7 | ...         14 bands of 4 have 56 bins
               |---- band 0 ---|---- band 1 ---|
 
     Li, Owen and Zhang, "One Permutation Hashing" (NIPS 2012). Where they, and Shrivastava,
@@ -62,15 +62,15 @@ class Bands:
 
     Unrelated long texts share their most frequent n-grams, unrelated short ones hardly any. So the
     last value of a band counts only in the first twentieth of its bin, where it is in most long
-    texts and in few short ones. Twenty bands find as many of the pairs of short texts by this as
-    thirty without it, and no more unrelated pages.
+    texts and in few short ones. So bands find as many of the pairs of short texts as half as many
+    more without it, and no more unrelated pages. ``tests/benchmarks/bands.py`` measures both.
 
     Attributes:
         count: bands of a page, which are its block values; at least 1.
         length: MinHash values of a band; at least 1.
     """
 
-    count: int = 20
+    count: int = 14
     length: int = 4
 
     def __str__(self) -> str:

@@ -4,7 +4,7 @@
 
 Main texts of real pages (medians over a few pages of each set in ../shared/data), and generated
 ones. Times are CPU time; everyone takes a turn in each round, and a figure is the median of the
-rounds with the least and the greatest. A fingerprint has its block values with it: 20 bands.
+rounds with the least and the greatest. A fingerprint has its block values with it: 14 bands.
 PyPI simhash gets the default recipe's features, each once, and makes 64 bits of md5 of them; it
 finds no near-duplicates by itself. MinHash gets the same and makes 128 permutations, which is its
 address as well. datasketch and rjieba are left out where they are not installed.

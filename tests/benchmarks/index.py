@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from scrapy_simhash.fingerprint.blocks import Slices
+from scrapy_simhash.fingerprint.blocks import Bands, Slices
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Arrival, IndexSpec
@@ -50,7 +50,7 @@ Page = tuple[str, Fingerprint]
 Claimer = Callable[[list[Page]], list[object]]
 
 
-SLICES, BANDS = Slices(), 20
+SLICES, BANDS = Slices(), Bands().count
 SURVIVES = 0.7
 FACTS = bytes(range(24))
 

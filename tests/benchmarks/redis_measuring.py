@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from scrapy_simhash.fingerprint.blocks import Slices
+from scrapy_simhash.fingerprint.blocks import Bands, Slices
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.contract import IndexSpec
 from tests import servers
@@ -21,7 +21,7 @@ Page = tuple[str, Fingerprint]
 
 NEAR = 0.3
 CLASSIC, DEFAULT = (64, 3), (256, 48)
-SLICES, BANDS = Slices(), 20
+SLICES, BANDS = Slices(), Bands().count
 # Bytes of facts that the rule of the default recipes keeps of a page, about.
 FACTS = 20
 # As varied as words in addresses are: what is stored of a key may be compressed.

@@ -90,9 +90,12 @@ def test_a_bin_that_the_quick_way_misses_is_found() -> None:
 
 
 @pytest.mark.parametrize("count", [3, 40, 200, 3000])
-@pytest.mark.parametrize(("jaccard", "least"), [(0.9, 1.0), (0.75, 0.99), (0.6, 0.9)])
+@pytest.mark.parametrize(("jaccard", "least"), [(0.9, 1.0), (0.75, 0.99), (0.6, 0.8)])
 def test_texts_that_overlap_share_a_band(count: int, jaccard: float, least: float) -> None:
-    """Short or long, nearly all pairs of a Jaccard that 48 of 256 bits stand for are found."""
+    """Short or long, nearly all pairs are found of a Jaccard that 48 of 256 bits stand for: 0.71.
+
+    Fourteen bands of four find 0.86 of the pairs of a Jaccard of 0.6, which 58 bits stand for.
+    """
     if count * jaccard < 20:
         count, jaccard = 4, 0.6
     pairs = [overlapping(count, jaccard, seed) for seed in range(300)]

@@ -165,9 +165,9 @@ def test_a_seed_changes_the_fingerprint_and_stays_secret() -> None:
 def test_blocks_follow_from_width_and_distance() -> None:
     """64 bits have slices as far as these find every pair, everything else has bands."""
     assert str(RECIPES["classic"].blocks) == "slices:4"
-    assert str(replace(RECIPES["classic"], distance=4).blocks) == "bands:20x4"
+    assert str(replace(RECIPES["classic"], distance=4).blocks) == "bands:14x4"
     assert str(replace(RECIPES["default"], bits=64, distance=3).blocks) == "slices:4"
-    assert str(RECIPES["default"].blocks) == str(RECIPES["compact"].blocks) == "bands:20x4"
+    assert str(RECIPES["default"].blocks) == str(RECIPES["compact"].blocks) == "bands:14x4"
 
 
 @pytest.mark.parametrize("name", ["default", "compact"])
