@@ -18,14 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_simhash.index.contract import BUCKET_LIMIT, IndexSpec
+from scrapy_simhash.index.decision import RULINGS
 from scrapy_simhash.offline.prints import columns
 from scrapy_simhash.rule.rule import Rule
 from scrapy_simhash.rule.ruling import Page
 
 # All pairs of a bucket of so many pages are compared.
 _SMALL = 16
-# Near originals of a page that are judged at most, the nearest ones.
-_RULINGS = 64
 #: The verdict on each page, given the table ``dropped`` that :meth:`Copies.table` returns.
 VERDICTS = """
     select p.key, p.url, d.id is null as kept, case when d.id is not null then 'duplicate'
@@ -117,7 +116,7 @@ class Copies:
         for number, (page, other, is_copy) in enumerate(pairs[:, (0, 1, 3)].tolist()):
             if page != last:
                 last, judged_of = page, 0
-            if other in dropped or page in dropped or judged_of == _RULINGS:
+            if other in dropped or page in dropped or judged_of == RULINGS:
                 continue
             judged_of += 1
             if is_copy:
@@ -245,7 +244,7 @@ class _Rounds:
         known = " union all ".join(f"select p, q from {name}" for name in self.near)
         return (
             f"select p, q, d from (select p, q, d, {nearest} nth from ({near}) near) n "
-            f"where nth <= {_RULINGS} "
+            f"where nth <= {RULINGS} "
             f"and not exists (select 1 from ({known}) k where k.p = n.p and k.q = n.q)"
         )
 

@@ -22,8 +22,15 @@ _FLOODED = 3  # the number of a block
 _RECENT = 20_000
 
 
-def made_prints(count: int, seed: int = 0, recipe: Recipe = RECIPE) -> Iterator[Print]:
-    """Yield pages: a third are copies, a tenth share one bucket, and some have one text."""
+def made_prints(
+    count: int,
+    seed: int = 0,
+    recipe: Recipe = RECIPE,
+    *,
+    flood: float = 0.1,
+    one_text: float = 0.03,
+) -> Iterator[Print]:
+    """Yield pages: a third are copies; some share one bucket, and some have one text."""
     random = Random(seed)
     facts = [analyse_html(html(article(n), title=f"Page {n}"), recipe).facts for n in range(40)]
     size, blocks = 4 * recipe.blocks.count, recipe.blocks.count
@@ -31,7 +38,7 @@ def made_prints(count: int, seed: int = 0, recipe: Recipe = RECIPE) -> Iterator[
     one = random.getrandbits(recipe.bits), random.randbytes(size)
     for number in range(count):
         kind = random.random()
-        if kind < 0.03:  # another page with the same text
+        if kind < one_text:  # another page with the same text
             value, values, about = *one, random.choice(facts)
         elif kind < 0.4 and pages:
             value, values, about = pages[-random.randrange(1, 1 + min(len(pages), _RECENT))]
@@ -48,7 +55,7 @@ def made_prints(count: int, seed: int = 0, recipe: Recipe = RECIPE) -> Iterator[
                 # Two blocks are always shared, as a crawl compares the newest pages without any.
                 if at >= 8:
                     values = values[:at] + random.randbytes(4) + values[at + 4 :]
-        if random.random() < 0.1:
+        if random.random() < flood:
             at = 4 * _FLOODED
             values = values[:at] + b"same" + values[at + 4 :]
         pages.append((value, values, about))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
+import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import islice
@@ -138,7 +140,8 @@ def test_what_has_no_fingerprints_is_refused(tmp_path: Path) -> None:
 @pytest.mark.skipif(not os.environ.get("FULL"), reason="Spark takes a minute; FULL=1 runs it")
 @pytest.mark.timeout(900)
 @pytest.mark.filterwarnings("ignore")
-def test_spark_gives_the_same_verdict(tmp_path: Path) -> None:
+def test_spark_gives_the_same_verdict(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     session = pytest.importorskip("pyspark.sql").SparkSession
     spark = session.builder.master("local[2]").config("spark.sql.shuffle.partitions", 4)
     spark = spark.config("spark.ui.enabled", "false").getOrCreate()
@@ -152,9 +155,6 @@ def test_spark_gives_the_same_verdict(tmp_path: Path) -> None:
 
 
 def test_nothing_of_the_extra_is_imported_without_need() -> None:
-    import subprocess
-    import sys
-
     program = (
         "import sys; import scrapy_simhash.commands.dedupe, scrapy_simhash.commands.import_\n"
         "import scrapy_simhash.commands.join, scrapy_simhash.commands.fingerprint\n"
