@@ -53,6 +53,7 @@ ifdef FULL
 	$(BIN)/python -m tests.benchmarks.redis_scripts
 	$(BIN)/python -m tests.benchmarks.redis_workers
 	$(BIN)/python -m tests.benchmarks.sizing
+	$(BIN)/python -m tests.benchmarks.corpus --pages 1000000 --cosine docs-html records-html
 endif
 
 # The tests want a real redis-server. Root may install one, which is said first; where there is none
