@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from scrapy_simhash.core.analysis import PageAnalysis
 from scrapy_simhash.core.verdict import Verdict, verdict_of
+from scrapy_simhash.fingerprint.simhash import Fingerprint, hamming_distance
 from scrapy_simhash.index.contract import Arrival, Index
 from scrapy_simhash.keys import Scope, page_scope
 from scrapy_simhash.offline.pages import SavedPage
@@ -24,7 +25,8 @@ def decide(
     Originals are confirmed. A page that is not compared stays. Of two near pages with the same key
     the first one stays.
     """
-    seen: set[str] = set()
+    # The texts that each key had, because a page that has changed is another one here.
+    seen: dict[str, bytes] = {}
     pages = iter(analysed)
     while some := list(itertools.islice(pages, _TOGETHER)):
         arrivals = [
@@ -38,8 +40,17 @@ def decide(
                 yield page, Verdict("skipped", page.key, known.reason, excerpt=known.excerpt), True
                 continue
             verdict = next(verdicts)
-            is_repeated = verdict.kind == "revisit" and page.key in seen
-            seen.add(page.key)
+            texts = seen.get(page.key, b"")
+            is_repeated = verdict.kind == "revisit" and _is_near(known.fingerprint, texts, index)
+            if not is_repeated:
+                seen[page.key] = texts + known.fingerprint.to_bytes()
             verdict = replace(verdict, excerpt=known.excerpt)
             yield page, verdict, verdict.kind != "duplicate" and not is_repeated
         index.confirm([arrival.key for arrival in arrivals])
+
+
+def _is_near(own: Fingerprint, texts: bytes, index: Index) -> bool:
+    """Return whether a fingerprint is within reach of one of some others."""
+    size = own.bits // 8
+    others = (int.from_bytes(texts[at : at + size], "big") for at in range(0, len(texts), size))
+    return any(hamming_distance(own.value, other) <= index.spec.reach for other in others)

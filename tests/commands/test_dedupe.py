@@ -180,6 +180,14 @@ def test_a_page_that_is_there_twice_is_kept_once(tmp_path: Path) -> None:
     assert kept(path, folder=tmp_path) == [*KEPT, "http://m.example/empty"]
 
 
+def test_a_key_with_two_texts_keeps_both(tmp_path: Path) -> None:
+    """The index has the later text of a page alone, and the file is none of two runs."""
+    path = tmp_path / "items.jsonl"
+    texts = [ONE, TWO, edited(ONE, 1), TWO]
+    path.write_bytes(b"".join(feed({"http://a.example/": html(text)}) for text in texts))
+    assert kept(path, folder=tmp_path) == ["http://a.example/"] * 2
+
+
 @pytest.mark.parametrize("backend", ["sqlite", "redis", "cluster"])
 def test_an_index_is_filled_and_knows_its_pages_afterwards(
     backend: str,
