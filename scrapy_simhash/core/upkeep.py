@@ -151,7 +151,8 @@ class Upkeep:
         crawl, for none, and tries a store that failed just now.
         """
         index, now = self._index, time.monotonic()
-        renewed: list[str] = []
+        # Also without a page in progress, because a crawler lives in its run while it renews.
+        renewed: list[str] | None = None
         if now - self._renewed > self._lease / 3:
             self._renewed = now
             renewed = [*self.progress.keys(), *self.adopted]
@@ -167,7 +168,7 @@ class Upkeep:
                     index.release(failed)
                 if delivered:
                     index.confirm(delivered)
-                if renewed:
+                if renewed is not None:
                     index.renew(renewed)
                 more = index.catch_up(at_once=at_once)
                 if self._keep_runs and now >= self._expires_at and not at_once:

@@ -1,0 +1,128 @@
+"""Three crawlers of one spider on one Redis, day after day, with kills and a store that fails."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import redis
+
+from scrapy_simhash.index import open_existing
+from tests import servers
+from tests.pages import article, edited, html
+
+POSTS = 45
+CRAWLERS = 3
+SPIDER = """
+import asyncio, os
+from scrapy import Request, Spider
+
+class Kept:
+    def process_item(self, item):
+        with open(item["file"], "a") as file:
+            file.write(item["path"] + "\\n")
+        return item
+
+class Part(Spider):
+    name = "part"
+    custom_settings = {
+        "ADDONS": {"scrapy_simhash.Addon": 500}, "ITEM_PIPELINES": {Kept: 100},
+        "SIMHASH_PROCESSES": 0, "SIMHASH_LEASE": 2, "DOWNLOAD_DELAY": 0.03, "LOG_LEVEL": "INFO",
+        "RANDOMIZE_DOWNLOAD_DELAY": False, "TELNETCONSOLE_ENABLED": False,
+    }
+
+    async def start(self):
+        # No crawler has done its part before the others begin.
+        open(f"{self.file}-ready-{os.getpid()}", "w").close()
+        while not os.path.exists(f"{self.file}-go"):
+            await asyncio.sleep(0.05)
+        for number, path in enumerate(self.paths.split(",")):
+            yield Request(self.base + path, meta={"depth": 1}, priority=-number)
+
+    def parse(self, response):
+        yield {"file": self.file, "path": response.url.removeprefix(self.base)}
+"""
+
+
+def begin(folder: Path, site: Any, url: str, part: int, day: int) -> subprocess.Popen[bytes]:
+    """Begin one crawler: each post, its copy and its print view are in three different parts."""
+    paths = ",".join(f"/{(n + part) % 3}/{n}" for n in range(POSTS))
+    given = {"base": site.url, "file": folder / f"day-{day}", "paths": paths}
+    with (folder / f"log-{day}-{part}").open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "scrapy", "runspider", str(folder / "part.py"),
+             "-s", f"SIMHASH_INDEX_URL={url}",
+             *(word for name, value in given.items() for word in ("-a", f"{name}={value}"))],
+            stdout=log, stderr=log,
+        )  # fmt: skip
+
+
+def go(folder: Path, day: int) -> None:
+    """Let the crawlers of a day begin together."""
+    deadline = time.monotonic() + 60
+    while len([*folder.glob(f"day-{day}-ready-*")]) < CRAWLERS and time.monotonic() < deadline:
+        time.sleep(0.05)
+    (folder / f"day-{day}-go").touch()
+
+
+def delivered(folder: Path, day: int) -> list[str]:
+    file = folder / f"day-{day}"
+    return file.read_text().split() if file.exists() else []
+
+
+def posts_of(paths: list[str]) -> list[int]:
+    return [int(path.rpartition("/")[2]) for path in paths]
+
+
+def wait_for(folder: Path, day: int, lines: int) -> None:
+    deadline = time.monotonic() + 60
+    while len(delivered(folder, day)) < lines and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def test_no_page_is_lost_to_an_earlier_run_whoever_is_killed(
+    site: Any, server: servers.RedisServer, tmp_path: Path
+) -> None:
+    (tmp_path / "part.py").write_text(SPIDER)
+    url = f"{server.url}?name=together"
+
+    def write(text_of: Any) -> None:
+        for number in range(POSTS):
+            for part in range(3):
+                top = f"<p>View {part}</p>"
+                site.pages[f"/{part}/{number}"] = html(
+                    text_of(number), title=f"Post {number}", top=top
+                )
+
+    write(article)
+    crawlers = [begin(tmp_path, site, url, part, 1) for part in range(CRAWLERS)]
+    go(tmp_path, 1)
+    assert [crawler.wait(120) for crawler in crawlers] == [0] * CRAWLERS
+    assert sorted(posts_of(delivered(tmp_path, 1))) == [*range(POSTS)]
+    with closing(open_existing(url)) as index:
+        assert [(run.finished, run.pages) for run in index.runs()] == [(True, POSTS)]
+
+    write(
+        lambda number: edited(article(number), number, 0.04) if number % 5 == 0 else article(number)
+    )
+    crawlers = [begin(tmp_path, site, url, part, 2) for part in range(CRAWLERS)]
+    go(tmp_path, 2)
+    with closing(redis.Redis.from_url(server.url)) as client:
+        for part in range(2):
+            wait_for(tmp_path, 2, 8 * (part + 1))
+            crawlers[part].send_signal(signal.SIGKILL)
+            crawlers[part].wait()
+            client.client_kill_filter(_type="normal", skipme=True)
+            crawlers[part] = begin(tmp_path, site, url, part, 2)
+    assert [crawler.wait(180) for crawler in crawlers] == [0] * CRAWLERS
+    assert {*posts_of(delivered(tmp_path, 2))} == {*range(POSTS)}
+    with closing(open_existing(url)) as index:
+        # One that was started again when the others had ended is in a run of its own.
+        assert all(run.finished for run in index.runs())
+        assert sum(run.pages for run in index.runs()) == len(index)
+        assert not any(entry.provisional for entry in index)
