@@ -219,10 +219,13 @@ class Decision:
         return step.claim
 
     def _admit(self, index: int, page: Arrival) -> None:
-        # Whole seconds take half the room in a file.
-        entry = (self._next, page.key, page.scope, page.facts, float(int(self.now)), self.era.run)
-        self.new[index] = self._lease(page, Record(*entry))
+        position, now = self._next, self.now
         self._next += 1
+        # Whole seconds take half the room in a file.
+        time, run, expires = float(int(now)), self.era.run, now + self.spec.lease
+        entry = (position, page.key, page.scope, page.facts, time, run)
+        record = Record(*entry, self.log.crawler, expires, 0, page.request)
+        self.new[index] = self.leased[position] = self.records[position] = record
 
     def _keep(self, page: Arrival, own: Record) -> None:
         """Lease the own entry; one of another run remembers that run, if it was confirmed there."""
@@ -230,13 +233,9 @@ class Decision:
         if own.run != self.era.run and self.era.run:
             self.seen.add(own.position)
             own = own._replace(run=self.era.run)
-        self._lease(page, own._replace(back=back))
-
-    def _lease(self, page: Arrival, entry: Record) -> Record:
-        expires = self.now + self.spec.lease
-        leased = entry._replace(owner=self.log.crawler, expires=expires, request=page.request)
-        self.leased[leased.position] = self.records[leased.position] = leased
-        return leased
+        expires, request = self.now + self.spec.lease, page.request
+        own = own._replace(owner=self.log.crawler, expires=expires, request=request, back=back)
+        self.leased[own.position] = self.records[own.position] = own
 
     def _delete(self, position: int) -> None:
         self.records.pop(position)

@@ -158,6 +158,9 @@ class Log:
         if rows:
             self._file.run_many("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
             self._file.run("UPDATE header SET last = ?", (rows[-1][0],))
+            # A trigger would take as long as everything else. The entries of a call are of one run.
+            sql = "UPDATE runs SET pages = pages + ? WHERE number = ?"
+            self._file.run(sql, (len(rows), rows[0][5]))
 
     def delete(self, positions: Collection[int]) -> None:
         self._run_for("DELETE FROM entries WHERE position IN", positions)

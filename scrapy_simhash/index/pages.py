@@ -4,6 +4,8 @@ import hashlib
 import re
 from collections.abc import Sequence
 
+import xxhash
+
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.contract import Arrival, IndexSpec
 from scrapy_simhash.index.neighbours import Near, distances, unpacked
@@ -18,7 +20,8 @@ def key_value(key: str) -> bytes:
     """Return the value by which the entries of a key are found, and those of its variants."""
     found = _VARIANT.match(key)
     named = key[found.end() :] if found else key
-    return hashlib.blake2b(named.encode(), digest_size=KEY_BYTES).digest()
+    value: bytes = xxhash.xxh32_digest(named.encode())
+    return value
 
 
 def in_scope(content: bytes, scope: str) -> bytes:
@@ -57,9 +60,11 @@ class Pages:
         self.names: list[list[bytes]] = []
         for page in arrivals:
             own = in_scope(page.fingerprint.to_bytes() + page.fingerprint.blocks, page.scope)
-            names = dict.fromkeys(map(key_value, (page.key, *page.aliases)))
-            self.names.append([*names])
-            self.contents.append(own + self.names[-1][0])
+            names = [key_value(page.key)]
+            if page.aliases:
+                names = [*dict.fromkeys((*names, *map(key_value, page.aliases)))]
+            self.names.append(names)
+            self.contents.append(own + names[0])
         self._of = [n for n, names in enumerate(self.names) for _ in names[1:]]
         more = [value for names in self.names for value in names[1:]]
         by_alias = [

@@ -39,9 +39,7 @@ SCHEMA = (
         number INTEGER PRIMARY KEY AUTOINCREMENT, spider TEXT NOT NULL, begun REAL NOT NULL,
         ended REAL, finished INTEGER NOT NULL, pages INTEGER NOT NULL)""",
     "CREATE TABLE crawlers (owner TEXT PRIMARY KEY, run INTEGER NOT NULL, expires REAL NOT NULL)",
-    """CREATE TRIGGER came AFTER INSERT ON entries BEGIN
-        UPDATE runs SET pages = pages + 1 WHERE number = NEW.run; END""",
-    """CREATE TRIGGER went AFTER DELETE ON entries BEGIN
+    """CREATE TRIGGER went AFTER DELETE ON entries WHEN OLD.run > 0 BEGIN
         UPDATE runs SET pages = pages - 1 WHERE number = OLD.run; END""",
     """CREATE TRIGGER was_seen AFTER UPDATE OF run ON entries BEGIN
         UPDATE runs SET pages = pages - 1 WHERE number = OLD.run;
