@@ -42,7 +42,7 @@ class NearDuplicateSpiderMiddleware:
                     # not got it: it was told to wait, or to prove that it is no robot.
                     if key is not None and output.dont_filter:
                         asks_again = asks_again or request_key(output, output.url) == key
-                    output = self._filter.sparing.on_the_way(output)
+                    output = self._filter.sparing.on_the_way(output, response.url)
                     if output is None:
                         continue
                 else:

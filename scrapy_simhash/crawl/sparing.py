@@ -29,9 +29,11 @@ from scrapy_simhash.report.dedup_log import host_of
 from scrapy_simhash.report.words import clipped, count, size
 from scrapy_simhash.settings import FilterSettings
 from scrapy_simhash.url_patterns import open_patterns
+from scrapy_simhash.url_patterns.export import deny_expression
 from scrapy_simhash.url_patterns.learner import REMEMBERED, Forecast, Learner
 from scrapy_simhash.url_patterns.recent import Recent
 from scrapy_simhash.url_patterns.store import BATCH, PatternStore, Row
+from scrapy_simhash.url_patterns.traps import PAGES, Traps
 from scrapy_simhash.url_patterns.walls import Walls
 
 logger = logging.getLogger(__name__)
@@ -60,7 +62,9 @@ class Sparing:
     queue: Callable[[Iterable[Request]], None]
 
     def __post_init__(self) -> None:
-        self._learner = Learner(self.settings.spare_share)
+        self._traps = Traps()
+        slows = self.settings.spare in ("skip", "defer")
+        self._learner = Learner(self.settings.spare_share, traps=self._traps if slows else None)
         self._walls = Walls()
         # Forecasts of requests on their way, by the address that was asked for first.
         self._on_their_way: Recent[str, Forecast] = Recent(_REMEMBERED)
@@ -99,12 +103,15 @@ class Sparing:
 
     # Requests.
 
-    def on_the_way(self, request: Request) -> Request | None:
+    def on_the_way(self, request: Request, page: str) -> Request | None:
         """Return a request that a callback yields as it is to be queued, None if it is spared.
 
-        One with an errback goes on, since its errback is called before the download.
+        A request with an errback goes on, since its errback is called before the download. ``page``
+        is the address of the page that links to the request.
         """
         spare = self.settings.spare
+        if not self._is_off and self._traps.may_be_part(page, request.url):
+            self._watch_for_traps(page, request.url)
         if spare in ("watch", "off") or (spare == "skip" and request.errback is not None):
             return request
         if not self._may_spare(request):
@@ -245,6 +252,10 @@ class Sparing:
             is_canonical=verdict.better == "canonical",
         )
         self._watch_for_walls(response.url, signature, original)
+        is_poor = verdict.kind == "unique" and bool(verdict.near)
+        if original is None and signature:
+            name = host_of(response.url) + signature
+            self._traps.page(response.url, name, is_poor=is_poor)
         return pattern
 
     def _watch_for_walls(self, url: str, signature: str, original: str | None) -> None:
@@ -260,6 +271,19 @@ class Sparing:
                 extra={"spider": self.crawler.spider},
             )
             self.counts["spared/walls"] += 1
+
+    def _watch_for_traps(self, page: str, link: str) -> None:
+        forecast = self._learner.forecast(link)
+        if self._traps.link(page, forecast.host + forecast.signature):
+            logger.warning(
+                "%d pages like %s in a row were near others and brought nothing new but links to "
+                "more of their kind, as in a calendar without end; to leave them out, deny %s",
+                PAGES,
+                link,
+                deny_expression(forecast.signature),
+                extra={"spider": self.crawler.spider},
+            )
+            self.counts["spared/traps"] += 1
 
     # Messages.
 

@@ -1,5 +1,6 @@
 """Patterns as rules of other programs."""
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -38,6 +39,16 @@ def robots_line(row: Row) -> str:
     for star in STARS.values():
         path = path.replace(star, "*")
     return f"Disallow: {path.replace('[', '').replace(']', '')}"
+
+
+def deny_expression(signature: str) -> str:
+    """Return a regular expression for the addresses of a signature, which is without the host."""
+    path, _, query = signature.partition("?")
+    expression = re.escape(path)
+    for star in STARS.values():
+        expression = expression.replace(re.escape(star), "[^/?]+")
+    varied = [pair.partition("=")[0] for pair in query.split("&") if pair.endswith(("}", "=*"))]
+    return expression + (rf"\?(.*[&;])?{re.escape(varied[0])}=" if varied else "")
 
 
 def _removable(row: Row) -> set[str]:

@@ -19,6 +19,7 @@ from scrapy_simhash.url_patterns.mirrors import BETWEEN, is_mirror, pairs, prefi
 from scrapy_simhash.url_patterns.recent import Recent
 from scrapy_simhash.url_patterns.store import NOTHING, Counts, Row
 from scrapy_simhash.url_patterns.table import HostTable, PatternTable
+from scrapy_simhash.url_patterns.traps import Traps
 
 #: The share of copies that makes a pattern, by its lower bound: 6 copies of 6 pages.
 BOUND = 0.6
@@ -89,6 +90,7 @@ class Learner:
     Args:
         share: of the addresses that fit a pattern, those that are fetched all the same; above 0.
         table: the counts, if they are to have other bounds.
+        traps: whose signatures count as patterns; none without it.
 
     Attributes:
         table: the counts of all signatures.
@@ -96,8 +98,14 @@ class Learner:
         lost: distinct pages that sparing would have lost, where all pages are fetched to watch.
     """
 
-    def __init__(self, share: float = 0.05, table: PatternTable | None = None) -> None:
+    def __init__(
+        self,
+        share: float = 0.05,
+        table: PatternTable | None = None,
+        traps: Traps | None = None,
+    ) -> None:
         self._share = share
+        self._traps = traps or Traps()
         self.table = table or PatternTable()
         self.estimate = Estimate()
         self.lost = 0
@@ -135,6 +143,8 @@ class Learner:
         """Return the lower bound of a row's share of copies, or 0.0 if that makes no pattern."""
         if mark := self.table.marks.get((host, row)):
             return float(mark == "pinned")
+        if self._traps.holds(host + row):
+            return BOUND
         # A wrong forecast stands for the pages that were spared meanwhile.
         distinct = max(0, counts.distinct) + counts.wrong * (1 / self._share - 1)
         pages = counts.telling + distinct

@@ -1,0 +1,54 @@
+"""Traps: pages that say little of their own and bring no new link but to more of their kind.
+
+A calendar without end is one: each month is near the others, and links the next.
+"""
+
+from scrapy_simhash.url_patterns.recent import Recent
+
+#: Pages of a signature in a row that each brought a new link to another one, and nothing else.
+PAGES = 50
+#: Addresses that were linked, and pages and signatures that are kept: those that were met last.
+MOST = 100_000
+
+
+class Traps:
+    """Finds the signatures that are traps, each once."""
+
+    def __init__(self) -> None:
+        self._linked: Recent[int, None] = Recent(MOST)
+        # Signatures of pages that may be part of a trap, by their addresses, and pages in a row.
+        self._poor: Recent[str, str] = Recent(MOST)
+        self._rows: Recent[str, int] = Recent(MOST)
+        self._told: Recent[str, None] = Recent(MOST)
+
+    def page(self, url: str, signature: str, *, is_poor: bool) -> None:
+        """Take note of a page; a poor one is near another one, and distinct all the same."""
+        if is_poor:
+            self._poor[url] = signature
+        else:
+            self._rows.pop(signature, None)
+
+    def may_be_part(self, url: str, link: str) -> bool:
+        """Take note of a link; return whether it is new and stands on a poor page."""
+        name = hash(link)
+        is_new = name not in self._linked
+        self._linked[name] = None
+        return is_new and url in self._poor
+
+    def link(self, url: str, signature: str) -> bool:
+        """Take note of the signature of a new link on a poor page; return whether that is a trap.
+
+        It is True once for a signature.
+        """
+        if signature != self._poor[url]:
+            self._rows.pop(self._poor.pop(url), None)
+            return False
+        row = self._rows[signature] = self._rows.get(signature, 0) + 1
+        if row < PAGES or signature in self._told:
+            return False
+        self._told[signature] = None
+        return True
+
+    def holds(self, signature: str) -> bool:
+        """Tell whether a signature that was a trap is one still."""
+        return self._rows.get(signature, 0) >= PAGES
