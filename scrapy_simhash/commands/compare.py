@@ -45,9 +45,7 @@ from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.keys import page_key
 from scrapy_simhash.report.difference import change_lines, paint
 from scrapy_simhash.report.words import clipped, count
-from scrapy_simhash.rule.facts import Facts
-from scrapy_simhash.rule.kinship import kinship
-from scrapy_simhash.rule.rule import AROUND_ALIKE, Rule
+from scrapy_simhash.rule.rule import Rule
 from scrapy_simhash.rule.ruling import Page
 from scrapy_simhash.settings import FilterSettings
 
@@ -92,12 +90,6 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     is_copy = ruling is not None and ruling.is_copy
     verdict = paint("near-duplicates" if is_copy else "not near-duplicates", "1", colour)
     lines += ["", f"distance  {apart}: {verdict}", *_other_measures(one, other, options.text)]
-    if one.analysis.facts and other.analysis.facts:
-        around = (Facts.from_bytes(side.analysis.facts).around for side in (one, other))
-        lines.append(
-            f"around    {hamming_distance(*around)} of 64 bits of what stands around the texts "
-            f"(alike up to {AROUND_ALIKE[kinship(one.key, other.key)]})"
-        )
     if ruling:
         lines.append(f"because   {sentence(ruling.reason)}")
     for letter, side in (("A", one), ("B", other)):

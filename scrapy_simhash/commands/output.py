@@ -66,14 +66,14 @@ def about(facts: bytes) -> dict[str, str]:
     known = Facts.from_bytes(facts)
     return {
         "main text": f"about {known.text_bytes:,.0f} of {known.page_bytes:,.0f} bytes",
-        "of it in links": f"{known.linked:.0%}",
         "main text stands out": "no" if known.thin else "yes",
         "it speaks of a heading": "yes" if known.backed else "no",
         "title": f"{known.title:08x}" if known.title else "-",
         "h1": f"{known.heading:08x}" if known.heading else "-",
         "names on one host": f"{known.headings:08x}",
         "name of the site": f"{known.site:02x}" if known.site else "-",
-        "around the main text": f"{known.around:016x}",
+        "words and sentences": f"{known.said:08x}",
+        "numbers": f"{known.numbers:032x}",
     }
 
 

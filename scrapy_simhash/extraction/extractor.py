@@ -14,6 +14,7 @@ from typing import Any
 
 from scrapy_simhash.extraction.main_text import TAKEN, main_text, shown_text
 from scrapy_simhash.extraction.page import Page, encoded, read_page
+from scrapy_simhash.extraction.units import marks, said
 
 logger = logging.getLogger(__name__)
 
@@ -42,8 +43,8 @@ class Extraction:
         weighed: the lines of the text among others that may be main text, too; empty where all of
             the text is equally sure.
         weights: of each of these lines, from 1; those of the text have more than half of the most.
-        linked: the share of the text that stands in links, from 0 to 1; 0 where the extractor does
-            not tell it.
+        said: the lines of the page that are not mostly links, and the values of its fields.
+        marks: what tells the page from others whose texts are the same, see :mod:`.units`.
     """
 
     text: str
@@ -55,7 +56,8 @@ class Extraction:
     labels: tuple[str, ...] = ()
     weighed: str = ""
     weights: tuple[int, ...] = ()
-    linked: float = 0.0
+    said: str = ""
+    marks: tuple[str, ...] = ()
 
     @property
     def to_fingerprint(self) -> tuple[str, tuple[int, ...]]:
@@ -120,7 +122,25 @@ def load_extractor(name: str) -> Callable[[Any], str | Extraction]:
 def _extraction(text: str, page: Page, *, thin: bool = False) -> Extraction:
     headings, subheading = page.headings, page.subheading
     labels = () if thin or headings or subheading else page.labels(text)
-    return Extraction(text, thin, page.shown, page.title, headings, subheading, labels)
+    lines = said(page)
+    in_links = thin or _is_in_links(text, lines)
+    return Extraction(
+        text,
+        thin,
+        page.shown,
+        page.title,
+        headings,
+        subheading,
+        labels,
+        said=lines,
+        marks=marks(page, lines, in_links),
+    )
+
+
+def _is_in_links(text: str, lines: str) -> bool:
+    """Return whether most of a text is not among the lines outside links."""
+    outside = set(lines.split("\n"))
+    return 2 * sum(len(line) for line in text.split("\n") if line in outside) < len(text)
 
 
 def _main(html: str | bytes) -> Extraction:
@@ -128,11 +148,11 @@ def _main(html: str | bytes) -> Extraction:
     found = main_text(page)
     if found is None:
         return _extraction(shown_text(page), page, thin=True)
-    lines, weights, linked = found
+    lines, weights = found
     pairs = zip(lines, weights, strict=True)
     extraction = _extraction("\n".join([line for line, weight in pairs if weight >= TAKEN]), page)
     weighed = "\n".join(lines)
-    return replace(extraction, weighed=weighed, weights=tuple(weights), linked=linked)
+    return replace(extraction, weighed=weighed, weights=tuple(weights))
 
 
 def _shown(html: str | bytes) -> Extraction:

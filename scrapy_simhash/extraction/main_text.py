@@ -66,12 +66,11 @@ def measures(text: str) -> Measures:
     return Measures(sums & 0xFFFFFFFF, sums >> 32, _ENDS[codes[breaks[1:] - 1]])
 
 
-def main_text(page: Page) -> tuple[list[str], list[int], float] | None:
+def main_text(page: Page) -> tuple[list[str], list[int]] | None:
     """Return the lines that may be a page's main text, with their weights; None if none stands out.
 
-    The last is the share of links in the main text: the lines of the weight ``TAKEN`` or more. In
-    another template the odds of a line are others, but few lines go from the least weight to the
-    greatest.
+    The main text is made of the lines of the weight ``TAKEN`` or more. In another template the odds
+    of a line are others, but few lines go from the least weight to the greatest.
     """
     found = candidates(page)
     if found is None:
@@ -87,8 +86,7 @@ def main_text(page: Page) -> tuple[list[str], list[int], float] | None:
         return None
     may_be = weights > 0
     texts = [page.texts[line] for line in chosen[may_be].tolist()]
-    linked = (lines.sizes * lines.linked)[taken].sum() / size
-    return texts, weights[may_be].tolist(), float(linked)
+    return texts, weights[may_be].tolist()
 
 
 def candidates(page: Page) -> tuple[Ints, Lines, Outline] | None:

@@ -25,6 +25,10 @@ _MAX_LABELS = 10
 _MAX_LABEL = 40  # bytes
 _MAX_EMBEDDED = 100
 _MAX_OPEN_DRAWINGS = 30
+_LONGEST_VALUE = 300  # characters
+# A reader neither sees nor chooses what other fields hold, such as tokens.
+_WRITTEN = frozenset(("text", "email", "tel", "number", "url", "date", "time", "month", "week"))
+_CHOSEN = frozenset(("checkbox", "radio"))
 _MOST_BEFORE_TITLE = 1000  # elements among which one of the class "title" is looked for
 # Characters that lxml reads but does not take; they become spaces.
 _NOT_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF), " ")
@@ -47,6 +51,8 @@ class Page:
         images: the images outside unseen elements, and one for each frame or player, which is known
             by its address as they are.
         scripts: all elements ``script``.
+        fields: what is written into the fields of forms, and the options that are chosen in them.
+        frames: the addresses of frames.
         heading_elements: all elements ``h1``.
         heading_line: how many lines come before the first of them; None if there is none.
         title: the text of ``<title>``.
@@ -61,6 +67,8 @@ class Page:
     linked: list[int] = field(default_factory=list)
     images: list[Element] = field(default_factory=list)
     scripts: list[Element] = field(default_factory=list)
+    fields: list[str] = field(default_factory=list)
+    frames: list[str] = field(default_factory=list)
     heading_elements: list[Element] = field(default_factory=list)
     heading_line: int | None = None
     # The last field, because it is freed last, and from its end: whenever lxml frees an element, it
@@ -188,16 +196,28 @@ def read_page(html: str | bytes) -> Page:
             address = first.get("src")
         if address:
             el.addprevious(etree.Element("img", src=address.translate(_NOT_XML)))
+    fields = [*islice(filter(None, map(_value, body.iter("input", "option"))), _MAX_EMBEDDED)]
+    frames = [el.get("src") or "" for el in islice(root.iter("frame", "iframe"), _MAX_EMBEDDED)]
     # In C, and far faster than to look at each of them.
     etree.strip_elements(body, *UNSEEN_TAGS, with_tail=False)
     if np.count_nonzero(np.frombuffer(data, np.uint8) == ord("<")) <= _MAX_STRIPPED:
         etree.strip_tags(body, *INLINE_TAGS)
     title = next(root.iter("title"), None)
     page = Page(body, "" if title is None else single_spaced("".join(title.itertext())))
-    page.scripts = scripts
+    page.scripts, page.fields, page.frames = scripts, fields, frames
     page.elements = [*islice(body.iter(), MAX_ELEMENTS)]
     _read_lines(page)
     return page
+
+
+def _value(el: Element) -> str:
+    """Return what a field holds that a reader writes into or chooses."""
+    if el.tag == "option":
+        return single_spaced(el.text or "") if "selected" in el.attrib else ""
+    kind = el.get("type", "text").lower()
+    if kind in _WRITTEN or (kind in _CHOSEN and "checked" in el.attrib):
+        return single_spaced(el.get("value", "")[:_LONGEST_VALUE])
+    return ""
 
 
 def _close_drawings(body: Element) -> None:

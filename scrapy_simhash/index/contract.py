@@ -44,7 +44,7 @@ DEFAULT_LEASE = 60.0
 MAX_ADOPTIONS = 5
 # Expired entries that are looked at in one call.
 MAX_ORPHANS = 100
-MAX_FACTS = 24
+MAX_FACTS = 72
 # Other keys of one page.
 MAX_ALIASES = 8
 # Bytes of a key, and of a scope: 64 rows of Redis are read together.
@@ -99,7 +99,7 @@ class Arrival(NamedTuple):
 
     Attributes:
         scope: pages of different scopes never match.
-        facts: at most 24 bytes, opaque to the store, for the judge.
+        facts: at most 72 bytes, opaque to the store, for the judge.
         request: text that makes the page's request again; None if nobody can repeat it.
         aliases: at most 8 other keys of the page: those of its redirects, of another scheme or
             with another ``www``.

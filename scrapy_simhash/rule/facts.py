@@ -14,17 +14,26 @@ from scrapy_simhash.fingerprint.hashing import key_from_seed
 from scrapy_simhash.fingerprint.normalisation import composed, fold, has_words, normalise
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.segmentation import MARKS
-from scrapy_simhash.fingerprint.simhash import fingerprint_from_sums, ngram_sums
+from scrapy_simhash.rule.sketch import (
+    SAMPLE,
+    WIDE,
+    Sketch,
+    digest,
+    hashes_of,
+    odd_bits,
+    sketch,
+    units_of,
+)
 
-_LAYOUT = struct.Struct("<IIIBQBBB")
+# The hashes, the sketches, how many units are in each, two lengths and the flags.
+_LAYOUT = struct.Struct("<IIIBIQQQQQQHBBBBB")
 #: How many bytes the facts of a page take.
 FACTS_SIZE = _LAYOUT.size
 
 _LONGEST_HEADING = 1000  # characters; a page may call its whole text its title
 _HEADINGS = 3
 _STEPS = 8  # of a length, to an octave
-_LINKED_STEPS = 63  # of a share; it has the six bits that two flags leave of a byte
-_NGRAM = 5  # characters
+_HALF = (1 << 64) - 1
 #: From so many bytes on, a text says by itself what its page is.
 LONG_TEXT = 1500
 
@@ -67,7 +76,7 @@ _SHORTEST_WORD = 4  # letters and marks; shorter ones stand in any text
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Facts about a page beside its main text, in 24 bytes.
+    """Facts about a page beside its fingerprint, in 72 bytes.
 
     A hash of a heading is keyed with the recipe's seed; 0 means that there is no such heading.
     Lengths are those of the normalised text in UTF-8 bytes, rounded to steps of an eighth of an
@@ -82,31 +91,41 @@ class Facts:
         heading: 32-bit hash of the last of the first three ``h1``, without outline number: the
             first one is the name of the site in many themes.
         site: 8-bit hash of the rest of the title, without digits: the name of the site.
-        around: 64-bit simhash of what the page shows around its main text.
+        said: 32-bit hash of all words and sentences of the page, see :mod:`.sketch`.
+        numbers: odd sketch of 128 bits of the numbers of the page.
+        sentences: sketch of its sentences.
+        text: sketch of a sample of the words and sentences of its main text.
+        rest: sketch of 128 bits of a sample of all others.
         text_steps: length of the main text, in steps from 0 to 255.
         page_steps: length of all visible text, in steps from 0 to 255.
         thin: the page has no main text, and the fingerprint is of all that it shows.
         backed: the main text has at least half of the words of the title's own part or of the
             heading, so it is what the page is about.
-        linked: the share of the main text that stands in links, in steps of a 63rd.
     """
 
     headings: int
     title: int
     heading: int
     site: int
-    around: int
+    said: int
+    numbers: int
+    sentences: Sketch
+    text: Sketch
+    rest: Sketch
     text_steps: int
     page_steps: int
     thin: bool
     backed: bool
-    linked: float = 0.0
 
     def to_bytes(self) -> bytes:
         """Return the facts as an index keeps them."""
-        hashes = self.headings, self.title, self.heading, self.site, self.around
-        flags = self.thin | self.backed << 1 | round(_LINKED_STEPS * self.linked) << 2
-        return _LAYOUT.pack(*hashes, self.text_steps, self.page_steps, flags)
+        hashes = self.headings, self.title, self.heading, self.site, self.said
+        bits, counts, _ = zip(self.sentences, self.text, self.rest, strict=True)
+        wide = [half for each in (self.numbers, bits[2]) for half in (each & _HALF, each >> 64)]
+        flags = self.thin | self.backed << 1
+        return _LAYOUT.pack(
+            *hashes, *wide, *bits[:2], *counts, self.text_steps, self.page_steps, flags
+        )
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Facts:
@@ -117,19 +136,20 @@ class Facts:
         """
         if len(data) != FACTS_SIZE:
             raise ValueError(f"the facts of a page have {FACTS_SIZE} bytes, not {len(data)}")
-        *numbers, flags = _LAYOUT.unpack(data)
-        thin, backed, linked = bool(flags & 1), bool(flags & 2), (flags >> 2) / _LINKED_STEPS
-        return cls(*numbers, thin=thin, backed=backed, linked=linked)  # type: ignore[misc]
+        fields = _LAYOUT.unpack(data)
+        numbers, rest = (low | high << 64 for low, high in (fields[5:7], fields[7:9]))
+        sentences, text = map(Sketch, fields[9:11], fields[11:13])
+        others = Sketch(rest, fields[13], WIDE)
+        flags = fields[16]
+        return cls(
+            *(*fields[:5], numbers, sentences, text, others),
+            *(*fields[14:16], bool(flags & 1), bool(flags & 2)),
+        )
 
     @property
     def text_bytes(self) -> float:
         """The length of the main text, within 5%."""
         return 2 ** (self.text_steps / _STEPS)
-
-    @property
-    def own_bytes(self) -> float:
-        """The length of what the main text says outside links."""
-        return self.text_bytes * (1 - self.linked)
 
     @property
     def page_bytes(self) -> float:
@@ -140,11 +160,6 @@ class Facts:
     def share(self) -> float:
         """The share of the main text in what the page shows, within 10%; not above 1."""
         return min(1.0, self.text_bytes / self.page_bytes)
-
-    @property
-    def own_share(self) -> float:
-        """The share of :attr:`own_bytes` in what the page shows; not above 1."""
-        return min(1.0, self.own_bytes / self.page_bytes)
 
 
 def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) -> bytes:
@@ -167,28 +182,25 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
     may_be_site = _without_number(title) == _without_number(heading) and _size(text) < LONG_TEXT
     if may_be_site or not backed:
         names.append(extraction.subheading[:_LONGEST_HEADING])
-    around = _around(extraction)
-    shown = normalise(around)
-    # A text that is not made of the page's lines stands among what is around it, too.
-    once = len(extraction.shown or extraction.text) / max(1, len(extraction.text) + len(around))
+    shown = normalise(extraction.shown or extraction.text)
+    units = units_of(extraction.said, extraction.text, extraction.marks, extraction.thin)
+    seed = int.from_bytes(key[:8], "little")
+    numbers, words, sentences, of_text, of_rest = (hashes_of(sort, seed) for sort in units)
     return Facts(
         headings=_hash([composed(name) for name in names if has_words(name)], key),
         title=_hash([_without_number(own_part)], key),
         heading=_hash([_without_number(heading)], key),
         site=_hash([_DIGITS.sub("", site)], key) % 255 + 1 if site else 0,
-        around=fingerprint_from_sums(ngram_sums(shown, _NGRAM, 64, recipe.seed).values),
+        said=digest(words) ^ digest(sentences),
+        numbers=odd_bits(numbers, WIDE),
+        sentences=sketch(sentences),
+        text=sketch(of_text, SAMPLE),
+        rest=sketch(of_rest, 2 * SAMPLE, WIDE),
         text_steps=_steps(_size(text)),
-        page_steps=_steps(once * (_size(text) + _size(shown))),
+        page_steps=_steps(max(_size(text), _size(shown))),
         thin=extraction.thin,
         backed=backed,
-        linked=extraction.linked,
     ).to_bytes()
-
-
-def _around(extraction: Extraction) -> str:
-    """Return the lines of a page that are not those of its text."""
-    lines = set(extraction.text.split("\n"))
-    return "\n".join([line for line in extraction.shown.split("\n") if line not in lines])
 
 
 def _parts(title: str) -> tuple[str, str]:

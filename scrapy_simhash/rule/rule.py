@@ -1,85 +1,93 @@
 """The rule that says whether a page repeats another one whose fingerprint is near.
 
-A near fingerprint is a question, not an answer: two pages of a manual share most of a short text,
-and a notice of the template may be all that an extractor found. A page that is dropped wrongly is
-lost, a copy that is kept costs only work. So a page is dropped only if these sentences, in the
-order of the code, say so. k is the recipe's distance; surroundings stand around the texts.
-
-Two addresses of one host are *one*, but for folders before the path and marks of a visit; or they
-are *views* of one page, by a query; or they may be those of two *records*: they have two paths, or
-each a parameter or value of its own, or one a number more, but for versions and lengths of lists.
-
-1. Copies are within k. On two sites, if both texts have the words of their headings, it is 4/3 k
-   under like headings and 7/6 k under others, because a mirror has notices among the text.
-2. A page without main text is thin: it has the fingerprint of all that it shows, and repeats thin
-   pages with like headings only.
-
-Pages with like headings are copies, unless one of these holds:
-3. One is a third longer: a text on one host, or a thin page. It says more than the other.
-4. They are not near enough. They have to be within
-   k/16 if they may be records, and nothing names them;
-   k/6 if they are thin, on one host, because they show much of the template, else .6 k;
-   .3 k if they may be records, and a text has less than 500 bytes, or one text is a tenth longer,
-   or their surroundings differ, because a reference has many pages under one heading, a reply
-   quotes a mail, and a job is for two towns; but a few words around a text of less than 1,500
-   bytes, a tenth of the page, say nothing;
-   .6 k if a text has less than 1,500 bytes on one host, unless they are no records and have like
-   surroundings, or less than 300 bytes elsewhere;
-   .8 k if they may be records, because judgments share paragraphs.
-5. They share a notice: on one host, with other surroundings, a text that is less than 3/4 of both.
-   If they may be records, it has less than 1,500 bytes, because timetables have one below them; if
-   they are views, or only values differ, it may be longer but is the same (k/16), because
-   the pages of a list have one text above them.
-6. The text is less than a quarter of a page. It counts on one site with like surroundings, and on
-   two sites from 300 bytes on, because a shorter one may come from the program behind both.
-
-Links do not count in 4 and 5 on one host, because an archive lists the thread below each mail; they
-do where one text is a tenth longer.
-All surroundings of one address are alike, because a shop puts an article into several categories,
-each time beside others.
-Pages with other headings are siblings, unless one of these holds:
-7. Texts of 300 bytes, half of their pages, have one path or file name on two hosts of one site.
-8. Texts of 1,500 bytes are half of their pages and within k/2, and their names and the rest of the
-   titles differ in numbers only; or they are four fifths of their pages and within k/16.
-9. One story stands in two publications, which have names and surroundings of their own: a text with
-   the words of a heading (of 300 bytes; of 500 if a title does not name its site), or a long one
-   that is half of its page, is what the pages are about.
+A near fingerprint is a question, not an answer: two pages of one template share its prose, its
+menus and its labels. What both have cancels out, so the rule asks what each page has of its own. A
+page that is dropped wrongly is lost, and a copy that is kept costs only work; so each limit that is
+not kept makes another page. ``TABLE`` is the rule for pages with like headings, a line for each
+kinship of their addresses; :func:`_under_other_headings` is the rule for all others.
 """
 
-import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.rule.facts import FACTS_SIZE, LONG_TEXT, Facts
-from scrapy_simhash.rule.kinship import ONE_HOST, RECORDS, VIEWS, Kinship, kinship
+from scrapy_simhash.rule.kinship import ONE_HOST, VIEWS, Kinship, kinship
 from scrapy_simhash.rule.ruling import Page, Ruling
-
-SHORT_TEXT = 300  # bytes
-MIDDLE_TEXT = 500  # bytes
+from scrapy_simhash.rule.sketch import WIDE, units_apart
 
 #: The reason for pages beyond k. Verdicts do not name them, because they are not near.
 FAR = "far"
 #: Every reason that the rule gives, with what it means.
 REASONS = {
     "distance": "the texts are near, and nothing else is known of them",
-    "like-headings": "the texts are near and the headings are alike",
-    "whole-page": "the texts are a small part of their pages, but the rest is alike, too",
+    "like-headings": "the texts are near, the headings are alike, and no page has much of its own",
+    "edits": "the headings are alike, and what differs in the texts stands in pairs, as edits do",
     "long-text": "the headings differ, but the texts have one name, or are long and the same",
     "other-site": "two publications have the text under headings of their own",
-    "thin-page": "neither page has a main text, and all that they show is near",
+    "thin-page": "neither page has a main text, and no page has anything of its own",
     FAR: "the texts are beyond k, and nothing allows for more",
-    "short": "the texts are within k, but not near enough for such pages",
-    "part-of-page": "the texts are a part of pages that differ otherwise",
+    "short": "the texts are within k, but not near enough for such short ones",
+    "part-of-page": "the texts are a small part of their pages",
+    "own-values": "each page has numbers, names or values of its own, as records have",
+    "own-text": "a page has sentences of its own, as a reply has",
     "other-heading": "the headings differ",
     "one-thin": "only one of the pages has a main text",
     "other-length": "one of the pages has much more text than the other",
 }
-#: How many of 64 bits may differ around the texts of pages with like surroundings.
-AROUND_ALIKE = (
-    dict.fromkeys(Kinship, 18)
-    | dict.fromkeys(RECORDS, 9)
-    | {Kinship.ADDRESS: 64, Kinship.QUERY: 12}
-)
+
+
+class Limits(NamedTuple):
+    """How much may differ between two copies with like headings; None is no limit.
+
+    Attributes:
+        near: the distance, as a share of k.
+        near_if_short: the same of short texts.
+        short: bytes from which on a text is not short.
+        length: the shorter text, as a share of the longer one.
+        own: how many numbers only one of the pages has: two for each one that changes. Then the
+            pages may have no words of their own, and sentences of their own only as edits have
+            them; None where nothing of this is asked.
+    """
+
+    near: float
+    near_if_short: float
+    short: int
+    length: float
+    own: int | None = None
+
+
+#: One address, and two views of one page, may have other counters, teasers and notices.
+_ONE_PAGE = Limits(near=1, near_if_short=1, short=0, length=0.75)
+#: Two addresses of one host that may be two records, replies, forms.
+_TWO_PAGES = Limits(near=1, near_if_short=1, short=0, length=0.75, own=3)
+#: Hosts of one domain, as of two releases. Each has a template of its own.
+_TWO_HOSTS = Limits(near=1, near_if_short=0.45, short=500, length=0)
+#: A mirror has notices among the text.
+_TWO_SITES = Limits(near=4 / 3, near_if_short=0.6, short=300, length=0)
+
+TABLE = {
+    Kinship.ADDRESS: _ONE_PAGE,
+    Kinship.QUERY: _ONE_PAGE,
+    Kinship.VALUE: _TWO_PAGES,
+    Kinship.HOST: _TWO_PAGES,
+    Kinship.VERSIONS: _TWO_HOSTS,
+    Kinship.DOMAIN: _TWO_HOSTS,
+    Kinship.NONE: _TWO_SITES,
+}
+SHORT_TEXT = 300  # bytes
+#: Edits come in pairs: the page with fewer sentences of its own has so many of the other's number.
+PAIRED = 0.7
+#: They are all over a text: so many pairs, within so much of k.
+EDITS, EDITED = 6, 0.8
+#: Within so much of k, two texts are the same but for a word or two.
+SAME = 1 / 6
+#: Beyond so much of k, two texts of two sites may have at most the next share of their own.
+DOUBT = 5 / 6
+OWN_SHARE = 1 / 2
+#: A shorter text counts only if it is such a share of its page.
+PART = 0.25
+#: Two sites are one publication if what they show around the texts is so much alike.
+ONE_TEMPLATE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,98 +109,65 @@ class Rule:
 
 def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
     """Return whether two pages at a distance are copies, and why."""
-    alike = headings_alike(a, b, kin)
-    if distance > _reach(a, b, kin, alike) * k:
+    near, limits = distance / k if k else 0.0, TABLE[kin]
+    # Beyond k, the texts have to be what both pages are about.
+    are_about = a.backed and b.backed and not (a.thin or b.thin)
+    if near > (limits.near if are_about else min(limits.near, 1)):
         return Ruling(False, FAR)
     if a.thin != b.thin:
         return Ruling(False, "one-thin")
-    if alike:
-        return _under_like_headings(a, b, kin, distance, k)
-    if a.thin:
-        return Ruling(False, "other-heading")
-    if _have_one_name(a, b, kin, distance, k):
-        return Ruling(True, "long-text")
-    if not one_publication(a, b, kin) and _is_what_both_are_about(a, b):
-        return Ruling(True, "other-site")
-    return Ruling(False, "other-heading" if distance <= k else FAR)
+    if kin is Kinship.NONE and near > DOUBT and a.text.own_share(b.text) > OWN_SHARE:
+        return Ruling(False, "own-text")
+    if not headings_alike(a, b, kin):
+        return _under_other_headings(a, b, kin, near)
+    if a.thin and kin is not Kinship.ADDRESS:
+        limits = TABLE[Kinship.HOST]
+    return _under_like_headings(a, b, kin, near, limits)
 
 
-def _reach(a: Facts, b: Facts, kin: Kinship, alike: bool) -> float:
-    """Return how far apart any two copies may be, as a share of k."""
-    if kin is not Kinship.NONE or a.thin or b.thin or not (a.backed and b.backed):
-        return 1
-    return 4 / 3 if alike else 7 / 6
-
-
-def _under_like_headings(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
-    if not _have_like_lengths(a, b, kin):
+def _under_like_headings(a: Facts, b: Facts, kin: Kinship, near: float, limits: Limits) -> Ruling:
+    shorter, longer = sorted((a.text_bytes, b.text_bytes))
+    if shorter < limits.length * longer:
         return Ruling(False, "other-length")
-    if distance > _nearness(a, b, kin) * k:
-        return Ruling(False, "short") if distance <= k else Ruling(False, FAR)
-    if a.thin:
-        return Ruling(True, "thin-page")
-    if _share_a_notice(a, b, kin, distance, k):
+    if near > (limits.near_if_short if shorter < limits.short else limits.near):
+        return Ruling(False, "short")
+    if kin not in ONE_HOST and shorter < SHORT_TEXT and min(a.share, b.share) < PART:
         return Ruling(False, "part-of-page")
-    if _share(a, b) >= 0.25 or (kin is Kinship.NONE and _size(a, b, kin) >= SHORT_TEXT):
-        return Ruling(True, "like-headings")
-    if kin is not Kinship.NONE and _around_alike(a, b, kin):
-        return Ruling(True, "whole-page")
-    return Ruling(False, "part-of-page")
+    if limits.own is not None:
+        if units_apart(a.numbers, b.numbers, WIDE) > limits.own:
+            return Ruling(False, "own-values")
+        if a.said != b.said:
+            less, more = sorted(a.sentences.own(b.sentences))
+            if not more:
+                return Ruling(False, "own-values")
+            all_over = less >= EDITS and 0 < near <= EDITED
+            # What is no part of the texts is no edit of them.
+            paired = less >= PAIRED * more and (all_over or 0 < near <= SAME)
+            return Ruling(True, "edits") if paired else Ruling(False, "own-text")
+    return Ruling(True, "thin-page") if a.thin else Ruling(True, "like-headings")
 
 
-def _have_like_lengths(a: Facts, b: Facts, kin: Kinship) -> bool:
-    if not a.thin and kin not in ONE_HOST:
-        return True
-    lengths = (a.page_bytes, b.page_bytes) if a.thin else (a.text_bytes, b.text_bytes)
-    return min(lengths) >= 0.75 * max(lengths)
-
-
-def _nearness(a: Facts, b: Facts, kin: Kinship) -> float:
-    """Return how far apart two copies with like headings may be, as a share of k."""
-    if kin in RECORDS and not a.headings:
-        return 1 / 16
-    if a.thin:
-        return 1 / 6 if kin in ONE_HOST else 0.6
-    size, like_around = _size(a, b, kin), _around_alike(a, b, kin)
-    says_more = min(a.text_bytes, b.text_bytes) < 0.9 * max(a.text_bytes, b.text_bytes)
-    has_surroundings = size >= LONG_TEXT or max(a.own_share, b.own_share) < 0.9
-    other_around = has_surroundings and not like_around
-    if kin in RECORDS and (size < MIDDLE_TEXT or says_more or other_around):
-        return 0.3
-    is_short = size < (LONG_TEXT if kin in ONE_HOST else SHORT_TEXT)
-    if is_short and not (kin in VIEWS and like_around):
-        return 0.6
-    return 0.8 if kin in RECORDS else math.inf
-
-
-def _share_a_notice(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> bool:
-    """Return whether the text of two pages of one host is one that other pages have, too."""
-    if kin not in ONE_HOST or _around_alike(a, b, kin) or max(a.own_share, b.own_share) >= 0.75:
-        return False
-    is_short, is_same = _size(a, b, kin) < LONG_TEXT, 16 * distance <= k
-    return (is_short and kin in RECORDS) or (is_same and kin is not Kinship.HOST)
-
-
-def _have_one_name(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> bool:
-    """Return whether two pages of one publication with other headings are one page all the same."""
-    size, share = min(a.text_bytes, b.text_bytes), _share(a, b)
-    if kin is Kinship.VERSIONS and size >= SHORT_TEXT and share >= 0.5:
-        return True
-    if size < LONG_TEXT:
-        return False
-    if headings_alike(a, b, Kinship.DOMAIN) and a.site == b.site:
-        return share >= 0.5 and 2 * distance <= k
-    return share >= 0.8 and 16 * distance <= k
-
-
-def _is_what_both_are_about(a: Facts, b: Facts) -> bool:
-    """Return whether the texts are the pages' subject, and no notice that they share."""
-    size = min(a.text_bytes, b.text_bytes)
-    if size >= LONG_TEXT and _share(a, b) >= 0.5:
-        return True
-    # A longer text is needed if no name tells the two publications apart.
-    least = SHORT_TEXT if a.site and b.site else MIDDLE_TEXT
-    return size >= least and (a.backed or b.backed)
+def _under_other_headings(a: Facts, b: Facts, kin: Kinship, near: float) -> Ruling:
+    size, share = min(a.text_bytes, b.text_bytes), min(a.share, b.share)
+    other = Ruling(False, "other-heading") if near <= 1 else Ruling(False, FAR)
+    if a.thin or near > 1:
+        return other
+    if one_publication(a, b, kin):
+        is_long = size >= LONG_TEXT and share >= 0.5
+        one_name = headings_alike(a, b, Kinship.DOMAIN) and a.site == b.site
+        if kin is Kinship.VERSIONS and size >= SHORT_TEXT and share >= 0.5:
+            return Ruling(True, "long-text")
+        if (
+            is_long
+            and near <= (0.5 if one_name else 1 / 16)
+            and a.sentences.own_share(b.sentences) < 0.1
+        ):
+            return Ruling(True, "long-text")
+        return other
+    # The text is the subject of both pages, and no notice that they share.
+    if (size >= LONG_TEXT and share >= 0.5) or (size >= SHORT_TEXT and (a.backed or b.backed)):
+        return Ruling(True, "other-site")
+    return other
 
 
 def one_publication(a: Facts, b: Facts, kin: Kinship) -> bool:
@@ -200,7 +175,8 @@ def one_publication(a: Facts, b: Facts, kin: Kinship) -> bool:
 
     Mirrors have the same name of the site in their titles, or the same template.
     """
-    return kin is not Kinship.NONE or a.site == b.site != 0 or _around_alike(a, b, kin)
+    one_template = a.rest.likeness(b.rest) >= ONE_TEMPLATE and a.text.bits != b.text.bits
+    return kin is not Kinship.NONE or a.site == b.site != 0 or one_template
 
 
 def headings_alike(a: Facts, b: Facts, kin: Kinship) -> bool:
@@ -215,25 +191,10 @@ def headings_alike(a: Facts, b: Facts, kin: Kinship) -> bool:
         return True
     titles = a.title == b.title != 0
     headings = a.heading == b.heading != 0
-    if kin in VIEWS and titles and a.site == b.site and _around_alike(a, b, kin):
+    if kin in VIEWS and titles and a.site == b.site and a.rest.likeness(b.rest) >= 0.5:
         return True
     if kin in ONE_HOST:
         return titles and headings and (a.site == 0) != (b.site == 0)
     if kin is not Kinship.NONE:
         return titles and (headings or not (a.heading and b.heading))
     return titles or headings or a.title == b.heading != 0 or a.heading == b.title != 0
-
-
-def _size(a: Facts, b: Facts, kin: Kinship) -> float:
-    """Return the length of the shorter text, in bytes; on one host, links do not count."""
-    if kin in ONE_HOST:
-        return min(a.own_bytes, b.own_bytes)
-    return min(a.text_bytes, b.text_bytes)
-
-
-def _share(a: Facts, b: Facts) -> float:
-    return min(a.share, b.share)
-
-
-def _around_alike(a: Facts, b: Facts, kin: Kinship) -> bool:
-    return hamming_distance(a.around, b.around) <= AROUND_ALIKE[kin]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 
 from scrapy_simhash.core.analysis import Body, PageAnalysis
+from scrapy_simhash.extraction.extractor import Extraction
+from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.offline.pages import SavedPage
 from scrapy_simhash.offline.tuning import Near, copies, draw, estimate, suggest
-from scrapy_simhash.rule.facts import Facts
+from scrapy_simhash.rule.facts import facts_of
 
 
 def pages(
@@ -24,10 +26,9 @@ def pages(
 
 
 def test_pairs_count_from_the_k_with_which_the_rule_calls_them_copies() -> None:
-    # The rule wants two short texts of one host nearer: within three tenths of k.
-    facts = Facts(1, 2, 3, 4, 5, text_steps=40, page_steps=40, thin=False, backed=True).to_bytes()
+    facts = facts_of(Extraction("A text of the page.", title="A page"), named_recipe("default"))
     near = [((0, 1), 4)]
-    assert [copies(pages([0, 0b1111], facts, 256), near, k) for k in (13, 14)] == [[], near]
+    assert [copies(pages([0, 0b1111], facts, 256), near, k) for k in (3, 4)] == [[], near]
 
 
 def made(near: int, far: int) -> tuple[list[Near], dict[tuple[int, int], bool]]:

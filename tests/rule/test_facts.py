@@ -10,11 +10,15 @@ import pytest
 
 from scrapy_simhash.extraction.extractor import Extraction, extract
 from scrapy_simhash.fingerprint.recipe import named_recipe
+from scrapy_simhash.index.contract import MAX_FACTS
 from scrapy_simhash.rule.facts import FACTS_SIZE, Facts, facts_of
 from tests.pages import article
 
 RECIPE = named_recipe("default")
-PAGE = Extraction("The text.", False, "Site. The text.", "A story | Site", ("Site", "A story"))
+PAGE = Extraction(
+    *("The text.", False, "Site. The text.", "A story | Site", ("Site", "A story")),
+    said="Site. The text.\nNumber 7",
+)
 
 
 def facts(extraction: Extraction = PAGE, **changes: object) -> Facts:
@@ -23,13 +27,13 @@ def facts(extraction: Extraction = PAGE, **changes: object) -> Facts:
 
 def test_facts_are_the_same_after_they_were_bytes() -> None:
     data = facts_of(PAGE, RECIPE)
-    assert len(data) == FACTS_SIZE <= 24
+    assert len(data) == FACTS_SIZE <= MAX_FACTS
     assert Facts.from_bytes(data).to_bytes() == data
 
 
 @pytest.mark.parametrize("data", [b"", b"x", bytes(FACTS_SIZE + 1)])
 def test_bytes_of_another_length_are_refused_in_one_line(data: bytes) -> None:
-    with pytest.raises(ValueError, match="the facts of a page have 24 bytes, not"):
+    with pytest.raises(ValueError, match="the facts of a page have 72 bytes, not"):
         Facts.from_bytes(data)
 
 
@@ -123,14 +127,6 @@ def test_a_title_may_name_no_site() -> None:
     assert facts(title="A story", headings=()).site == 0
 
 
-def test_what_stands_around_the_text_does_not_follow_the_text() -> None:
-    menu = "\n".join(f"entry {number} of the menu" for number in range(50))
-    one, other = (facts(text=text, shown=f"{text}\n{menu}") for text in (article(1), article(2)))
-    assert (one.around ^ other.around).bit_count() <= 16
-    elsewhere = facts(text=article(1), shown=f"{article(1)}\n{article(3)}")
-    assert (one.around ^ elsewhere.around).bit_count() > 20
-
-
 @pytest.mark.parametrize(
     ("heading", "text", "backed"),
     [
@@ -194,7 +190,8 @@ def test_hashes_follow_the_seed() -> None:
     assert one.headings != other.headings
     assert one.title != other.title
     assert one.heading != other.heading
-    assert one.around != other.around
+    assert one.said != other.said
+    assert one.numbers != other.numbers
     assert one.text_steps == other.text_steps
 
 
@@ -207,16 +204,6 @@ def test_lengths_count_bytes() -> None:
     assert facts(text="汉" * 100).text_bytes == pytest.approx(300, rel=0.05)
 
 
-def test_links_are_no_part_of_what_a_text_says_itself() -> None:
-    said = "A sentence of the text that stands in no link, and another one. "
-    half = f'<p>{said}<a href="/">{said}</a></p>'
-    known = facts(extract(f"<h1>A story</h1><article>{half * 20}</article>"))
-    assert known.linked == pytest.approx(0.5, abs=0.02)
-    assert known.own_bytes == pytest.approx(known.text_bytes / 2, rel=0.05)
-    assert known.own_share == pytest.approx(known.share / 2, rel=0.05)
-    assert facts().linked == 0
-
-
 def test_text_in_other_lines_than_the_page_counts_once() -> None:
     one = facts(text="a text of the page\n" * 50, shown="a text of the page\n" * 50 + "a menu")
     other = facts(text="a text of the page " * 50, shown="a text of the page\n" * 50 + "a menu")
@@ -226,7 +213,6 @@ def test_text_in_other_lines_than_the_page_counts_once() -> None:
 def test_where_nothing_visible_is_named_the_text_is_the_page() -> None:
     bare = facts(Extraction("The text."))
     assert bare.page_steps == bare.text_steps
-    assert bare.around == 0
 
 
 @pytest.mark.parametrize("unit", ["a", "1.", "第", "\ufdfa", "第 ", "chapter ", " - ", "\ud800"])

@@ -30,12 +30,12 @@ _PLANTED: tuple[tuple[str, tuple[int, int], int, str], ...] = (
     ("mirror", (0, 0), 1, "/mirror/{slug}"),
     ("syndicated", (0, 0), 2, "/wire/{slug}"),
     ("ads", (0, 1), 1, "/free/{slug}"),
-    ("counters", (0, 2), 0, "/mobile/{slug}"),
+    ("counters", (0, 2), 1, "/mobile/{slug}"),
     ("mirror", (1, 0), 2, "/copy/{slug}"),
-    ("edits", (1, 1), 1, "/revised/{slug}"),
+    ("edits", (1, 1), 2, "/revised/{slug}"),
     ("syndicated", (1, 2), 0, "/wire/{slug}"),
-    ("ads", (2, 0), 2, "/print/{slug}"),
-    ("counters", (2, 1), 2, "/share/{slug}"),
+    ("ads", (2, 0), 0, "/print/{slug}"),
+    ("counters", (2, 1), 0, "/share/{slug}"),
     ("edits", (2, 2), 0, "/edited/{slug}"),
 )
 # This copy is linked from nowhere: a redirect leads to it.

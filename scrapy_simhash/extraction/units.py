@@ -1,0 +1,108 @@
+"""What a page says outside links, and what it is known by or leads to."""
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import Any
+
+from scrapy_simhash.extraction.page import Page
+from scrapy_simhash.extraction.roles import Element
+
+#: Links, images, frames and names of a page that are looked at.
+_MAX_MARKS = 400
+_LONGEST = 300  # characters of a mark
+_LONGEST_DATA = 100_000  # characters of a script that describes the page
+_DEEPEST = 6
+#: Bytes of text outside links: few, and hardly any.
+_FEW, _SHELL = 500, 200
+_SOURCES = ("data-src", "data-original", "data-lazy-src", "data-srcset", "src", "srcset")
+_IDENTIFIERS = ("@id", "sku", "identifier", "productID", "gtin13", "isbn", "mpn")
+_NAMING = frozenset(("og:title", "og:description", "description", "refresh"))
+# A session or a token in an address: another one in each visit.
+_TOKEN = re.compile(r"[0-9A-Fa-f]{16,}|[0-9A-Za-z_-]{32,}")
+# An address in a parameter is that of the page itself, or of the one before.
+_ADDRESS_WITHIN = re.compile(r"[?&][^=&]*=[^&]*(?:/|%2F)", re.IGNORECASE)
+
+
+def said(page: Page) -> str:
+    """Return the lines of a page that are not mostly links, and the values of its fields."""
+    pairs = zip(page.texts, page.linked, strict=True)
+    lines = [text for text, linked in pairs if 2 * linked <= len(text)]
+    return "\n".join([*lines, *page.fields])
+
+
+def marks(page: Page, said: str, few: bool) -> tuple[str, ...]:
+    """Return what tells pages apart whose texts do not.
+
+    Of a page with few words these are the addresses of its images and frames; if it has no main
+    text, or one of links, also the targets of links and what its head calls it; if it says hardly
+    anything, its own address and identifiers, too. A page that is one of several versions, as for
+    countries, is known by its own address.
+
+    Args:
+        page: the page.
+        said: its lines outside links.
+        few: whether it has no main text, or one that stands in links.
+    """
+    own = next((el.get("href", "")[:_LONGEST] for el in _links(page, "canonical")), "")
+    versions = {el.get("href") for el in _links(page, "alternate") if el.get("hreflang")}
+    found = [f"version {own}"] if len(versions) > 1 and own in versions else []
+    size = len(said[:_FEW].encode("utf-8", "surrogatepass"))
+    if few or size < _FEW:
+        found += _pictures(page)
+    if few:
+        found += islice(chain(_named(page), _targets(page)), _MAX_MARKS)
+        if size < _SHELL:
+            found += islice(chain([own], _identified(page)), _MAX_MARKS)
+    return tuple(found)
+
+
+def _links(page: Page, rel: str) -> Iterator[Element]:
+    links = islice(page.body.getroottree().getroot().iter("link"), _MAX_MARKS)
+    return (el for el in links if el.get("rel", "").lower() == rel)
+
+
+def _pictures(page: Page) -> Iterator[str]:
+    """Yield the addresses of frames, and of images outside menus."""
+    yield from (f"frame {address}"[:_LONGEST] for address in page.frames)
+    for el in islice(page.images, _MAX_MARKS):
+        if next(el.iterancestors("nav", "header", "footer"), None) is None:
+            yield next(filter(None, map(el.get, _SOURCES)), "")[:_LONGEST]
+
+
+def _targets(page: Page) -> Iterator[str]:
+    for el in islice(page.body.iter("a"), _MAX_MARKS):
+        # How far a page is down decides how far up its links go.
+        target = el.get("href", "")[:_LONGEST].partition("#")[0].strip().lstrip("./")
+        if target and not _ADDRESS_WITHIN.search(target):
+            yield _TOKEN.sub("*", target)
+
+
+def _named(page: Page) -> Iterator[str]:
+    for el in islice(page.body.getroottree().getroot().iter("meta"), _MAX_MARKS):
+        name = (el.get("name") or el.get("property") or el.get("http-equiv") or "").lower()
+        if name in _NAMING:
+            yield f"{name} {el.get('content', '')[:_LONGEST]}"
+
+
+def _identified(page: Page) -> Iterator[str]:
+    for el in islice(page.scripts, _MAX_MARKS):
+        if el.get("type", "") == "application/ld+json" and el.text:
+            yield from _identifiers(el.text)
+
+
+def _identifiers(text: str) -> Iterator[str]:
+    if len(text) > _LONGEST_DATA:
+        return
+    try:
+        waiting: list[tuple[Any, int]] = [(json.loads(text), 0)]
+    except (ValueError, RecursionError):
+        return
+    while waiting:
+        value, depth = waiting.pop()
+        if isinstance(value, dict):
+            yield from (f"{n} {value[n]}"[:_LONGEST] for n in _IDENTIFIERS if n in value)
+        if depth < _DEEPEST and isinstance(value, (dict, list)):
+            inner = value.values() if isinstance(value, dict) else value
+            waiting += [(each, depth + 1) for each in inner]

@@ -1,0 +1,155 @@
+"""Sketches of the units of a page, which tell how many units only one of two pages has.
+
+A unit is a number, a short line, a sentence. The odd sketch of a set has one bit for each hash
+value, which is 1 if an odd number of units have it. What both pages have cancels out, however much
+it is, so the Hamming distance of two sketches tells the size of the symmetric difference
+(Mitzenmacher, Pagh and Pham, "Efficient estimation for high similarities using odd sketches",
+WWW 2014, section 3).
+"""
+
+import math
+import re
+from collections.abc import Collection, Iterable
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+import xxhash
+
+from scrapy_simhash.fingerprint.hashing import Uint64s
+from scrapy_simhash.fingerprint.normalisation import normalise
+
+#: Bits of a sketch: where a few units count, and elsewhere.
+WIDE, SMALL = 128, 64
+#: The size of a sample: of larger sets it has the units with the least hashes, so that two sketches
+#: tell which share of the units differs, where the sketches of all would be full.
+SAMPLE = 32
+#: Characters of what a page says that are looked at, and units of a sort.
+_LONGEST = 1 << 18
+_MOST = 10_000
+#: A shorter piece of text is a name or the value of a field, and a longer one a sentence; bytes.
+_SENTENCE = 20
+#: A shorter line with a date says when, and changes by itself; bytes.
+_DATELINE = 100
+_DATE = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}\u5e74")
+_NUMBER = re.compile(r"\d[\d.,:/-]*\d|\d")
+_ENDS = (". ", "! ", "? ", "\u3002", "\uff01", "\uff1f")
+_DIGITS = "0123456789"
+
+
+class Units(NamedTuple):
+    """What a page has of each sort, without links and datelines.
+
+    Attributes:
+        numbers: as they are written.
+        words: names, short lines and values, without digits; and what the page is known by.
+        sentences: without digits.
+        text: words and sentences of the main text.
+        rest: words and sentences of all other lines.
+    """
+
+    numbers: Collection[str]
+    words: Collection[str]
+    sentences: Collection[str]
+    text: Collection[str]
+    rest: Collection[str]
+
+
+class Sketch(NamedTuple):
+    """An odd sketch, the number of units in it, and its width in bits."""
+
+    bits: int
+    size: int
+    width: int = SMALL
+
+    def own(self, other: "Sketch") -> tuple[float, float]:
+        """Return about how many units this set and the other one have of their own."""
+        more = self.size - other.size
+        apart = max(units_apart(self.bits, other.bits, self.width), abs(more))
+        return (apart + more) / 2, (apart - more) / 2
+
+    def own_share(self, other: "Sketch") -> float:
+        """Return the share of own units in the set that has fewer of them, from 0 to 1."""
+        shares = zip(self.own(other), (self.size, other.size), strict=True)
+        return min(min(own / max(count, 1), 1.0) for own, count in shares)
+
+    def likeness(self, other: "Sketch") -> float:
+        """Return about which share of the units of both sets both have; 0 if there are none."""
+        together, apart = self.size + other.size, sum(self.own(other))
+        return max(0.0, (together - apart) / (together + apart)) if together else 0.0
+
+
+def units_apart(bits: int, others: int, width: int) -> float:
+    """Return about how many units only one of two sets has, given their sketches.
+
+    It is infinite where the sketches do not tell it, and too little, if anything, for few units.
+    """
+    differing = (bits ^ others).bit_count()
+    if 2 * differing >= width:
+        return math.inf
+    return round(-width / 2 * math.log(1 - 2 * differing / width))
+
+
+def units_of(said: str, text: str, marks: Iterable[str], thin: bool = False) -> Units:
+    """Return the units of a page.
+
+    Args:
+        said: its lines outside links.
+        text: its main text; lines of it that are not said count where none of them is.
+        marks: what it is known by.
+        thin: it has no main text; then it is known by its numbers, too.
+    """
+    main = set(text[:_LONGEST].split("\n"))
+    lines = [line for line in said[:_LONGEST].split("\n") if not _is_dateline(line)]
+    in_text = [line for line in lines if line in main] or text[:_LONGEST].split("\n")
+    others = [line for line in lines if line not in main]
+    text_units, rest = _pieces("\n".join(in_text)), _pieces("\n".join(others))
+    pieces = text_units | rest
+    words = {piece for piece in pieces if len(piece) < _SENTENCE and _size(piece) < _SENTENCE}
+    numbers = set(_NUMBER.findall("\n".join([*in_text, *others]))[:_MOST])
+    known_by = {f"\0{mark}" for mark in chain(marks, numbers if thin else ())}
+    return Units(numbers, words | known_by, pieces - words, text_units, rest)
+
+
+def _is_dateline(line: str) -> bool:
+    return len(line) < _DATELINE and bool(_DATE.search(line)) and _size(line) < _DATELINE
+
+
+def _pieces(text: str) -> set[str]:
+    for end in _ENDS:
+        text = text.replace(end, "\n")
+    for digit in _DIGITS:
+        text = text.replace(digit, "")
+    return set(normalise(text, by_line=True).split("\n")[:_MOST]) - {""}
+
+
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def hashes_of(units: Iterable[str], seed: int) -> Uint64s:
+    """Return a hash of each unit."""
+    encoded = [unit.encode("utf-8", "surrogatepass") for unit in units]
+    return np.fromiter(
+        [xxhash.xxh3_64_intdigest(unit, seed) for unit in encoded], np.uint64, len(encoded)
+    )
+
+
+def sketch(hashes: Uint64s, most: int = _MOST, width: int = SMALL) -> Sketch:
+    """Return the sketch of a set; where it has more units, of a sample of so many."""
+    if len(hashes) > most:
+        hashes = np.sort(hashes)[:most]
+    return Sketch(odd_bits(hashes, width), len(hashes), width)
+
+
+def odd_bits(hashes: Uint64s, width: int) -> int:
+    """Return an odd sketch of 64 or 128 bits."""
+    places = hashes & np.uint64(width - 1)
+    low, high = (np.uint64(1) << (places & np.uint64(63)), places >= 64)
+    halves = [int(np.bitwise_xor.reduce(low[high == half], initial=0)) for half in (False, True)]
+    return halves[0] | halves[1] << 64
+
+
+def digest(hashes: Uint64s) -> int:
+    """Return 32 bits of a set, in any order."""
+    return int(np.bitwise_xor.reduce(hashes, initial=0)) >> 32
