@@ -128,6 +128,16 @@ def open_file(path: Path | None, spec: IndexSpec) -> SqliteFile:
     if path and not path.parent.is_dir():
         raise StoreUnavailable(f"cannot open {path}: {path.parent} is no folder")
     file = SqliteFile(path, make=True)
+    try:
+        _prepare(file, spec)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def _prepare(file: SqliteFile, spec: IndexSpec) -> None:
+    """Make the tables, if there are none, and check that the index fits."""
     with file.transaction():
         tables = file.run("SELECT name FROM sqlite_master")
         if not tables and file.run("PRAGMA application_id") == [(0,)]:
@@ -140,15 +150,14 @@ def open_file(path: Path | None, spec: IndexSpec) -> SqliteFile:
             there, asked = getattr(stored, name), getattr(spec, name)
             if there != asked:
                 raise StoreMismatch(
-                    f"{path} was made with the {name} {there}, not {asked}: use the same {name} "
-                    "or another file, or delete this one to start anew"
+                    f"{file.name} was made with the {name} {there}, not {asked}: use the same "
+                    f"{name} or another file, or delete this one to start anew"
                 )
     # In WAL mode this survives kill -9; only a power cut may lose the last claims.
     file.run("PRAGMA synchronous = NORMAL")
     with contextlib.suppress(StoreUnavailable):
         # It fails while another that opens the file does the same, once for all.
         file.run("PRAGMA journal_mode = WAL")
-    return file
 
 
 def spec_of(file: SqliteFile) -> IndexSpec:

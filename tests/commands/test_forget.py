@@ -278,6 +278,7 @@ def test_explain_looks_as_far_as_a_crawl_does(
         (["forget"], "name the pages to forget"),
         (["forget", A], "or that of a job with -s JOBDIR=FOLDER"),
         (["forget", A, "--index", "OTHER"], "there is no index"),
+        (["forget", "--host", "", "--index", "URL"], "--host : it must be a host"),
         (["forget", "--older-than", "nan", "--index", "URL"], "--older-than nan: it must be"),
         (["forget", "--older-than", "-1", "--index", "URL"], "--older-than -1: it must be"),
         (["requeue", "--index", "URL"], "name a dedup log"),

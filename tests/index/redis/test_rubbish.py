@@ -153,6 +153,17 @@ def test_an_end_of_the_log_that_is_no_number_of_entries_is_told_as_damage(victim
         keep(index, values(70)[0] ^ 1, "near")
 
 
+@pytest.mark.parametrize("pages", [b"4294967296", b"0", b"-1", b"x"])
+def test_a_number_of_bucket_pages_that_cannot_be_is_told_as_damage(server, url, opened, pages):
+    index = opened(url)
+    keep(index, 0)
+    with server.client() as client:
+        (meta,) = client.scan_iter(f"*{url.partition('name=')[2]}*:meta")
+        client.hset(meta, "pages", pages)
+    with pytest.raises(StoreDamaged):
+        keep(index, values(1)[0])
+
+
 def test_a_generation_that_is_no_text_is_told_as_damage(victim):
     victim.restore()
     index = victim.open()

@@ -14,6 +14,7 @@
 -- The finder's argument of a page is its block values, that of its key, and those of its other keys,
 -- 4 bytes each.
 local count = tonumber(state[3])
+if not (count >= LEAST_PAGES and count <= 2 * MOST_PAGES) then error('there are no such pages') end
 local depth = select(2, math.frexp(count)) - 1
 local first = 2 ^ depth
 local turn = count - first
