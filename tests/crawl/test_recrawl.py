@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 from scrapy import Request
+from scrapy.crawler import Crawler
 
+from scrapy_simhash.crawl import runs
+from scrapy_simhash.crawl.runs import resumed_run
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index import open_existing
 from tests.crawl.spiders import ONE_AT_A_TIME, Following, Pages, paths, until
@@ -324,3 +327,28 @@ def test_crawl_whose_start_requests_were_all_dropped_gets_a_warning(
 def test_changed_needs_an_index_that_outlives_the_crawl(crawl: Any, site: Any) -> None:
     with pytest.raises(SettingError, match="needs an index that outlives the crawl"):
         crawl(Pages, settings={"SIMHASH_RECRAWL": "changed"}, site=site, paths=[])
+
+
+@pytest.mark.parametrize(
+    ("given", "resumed"),
+    [({}, None), ({"SCHEDULER_PERSIST": True}, "last"),
+     ({"SCHEDULER_PERSIST": True, "SCHEDULER_FLUSH_ON_START": True}, None)],
+)  # fmt: skip
+def test_queue_that_is_kept_in_redis_goes_on_with_the_last_run(given: Any, resumed: Any) -> None:
+    settings = {"SCHEDULER": "scrapy_redis.scheduler.Scheduler", **given}
+    assert resumed_run(Crawler(Blog, settings)) == resumed
+
+
+def test_queue_that_is_flushed_forgets_what_the_spider_has_seen(
+    day: Any, site: Any, tmp_path: Path, monkeypatch: Any
+) -> None:
+    posts(site, range(3))
+    site.pages["/other"] = html(article(500), title="Of the other")
+    day(site)
+    day(site, spider=OtherBlog, start="/other")
+    monkeypatch.setattr(runs, "uses_scrapy_redis", lambda settings: True)
+    again = day(site, SCHEDULER_FLUSH_ON_START=True)
+    assert (again.stat("new"), again.stat("same")) == (4, 0)
+    index = open_existing(f"sqlite:///{tmp_path / 'pages.sqlite'}")
+    assert f"{site.url}/other" in {entry.key for entry in index}
+    index.close()
