@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from scrapy_simhash.adapters.crawlee import CrawleeDedup
     from scrapy_simhash.adapters.http import response_page
     from scrapy_simhash.addon import Addon
-    from scrapy_simhash.core.dedup import Dedup, Document
+    from scrapy_simhash.core.dedup import Dedup
+    from scrapy_simhash.core.document import Document
     from scrapy_simhash.core.sync import SyncDedup
     from scrapy_simhash.core.verdict import Verdict
     from scrapy_simhash.exceptions import (
@@ -57,7 +58,7 @@ _EXCEPTIONS = ("NearDuplicateItem", "NearDuplicatePage", "SettingError", "Spared
 _MODULES = {
     "Addon": "addon",
     "Dedup": "core.dedup",
-    "Document": "core.dedup",
+    "Document": "core.document",
     "SyncDedup": "core.sync",
     "Verdict": "core.verdict",
     "Extraction": "extraction.extractor",

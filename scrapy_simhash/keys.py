@@ -20,6 +20,10 @@ _USERINFO = re.compile("^([^/?#]*//)[^/?#]*@")
 _WEB = re.compile(r"(https?)://(www\.)?(?=[^/])(.*)", re.DOTALL)
 
 
+# One page has its key asked for several times in a moment, and each takes a tenth of a millisecond.
+_canonical = functools.lru_cache(maxsize=1024)(canonicalize_url)
+
+
 def plain_key(value: object) -> str:
     """Return a key of the user's as text that every store takes: with no lone surrogates."""
     return _short(str(value).encode("utf-8", "backslashreplace").decode())
@@ -32,7 +36,7 @@ def page_key(url: str, method: str = "GET", body: bytes = b"") -> str:
     same URL then answers with different pages. What stands before an ``@`` of the host, such as a
     password, is no part of a key.
     """
-    canonical = canonicalize_url(url)
+    canonical = _canonical(url)
     if method == "GET":
         return _short(canonical)
     digest = hashlib.blake2b(body, digest_size=8).hexdigest()

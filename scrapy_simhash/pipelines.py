@@ -18,7 +18,7 @@ from scrapy_simhash.exceptions import NearDuplicateItem
 from scrapy_simhash.keys import key_of
 
 if TYPE_CHECKING:
-    from scrapy_simhash.core.dedup import Document
+    from scrapy_simhash.core.document import Document
 
 
 class _Claimed(NamedTuple):
@@ -138,7 +138,7 @@ class NearDuplicatePipeline:
             return None
 
     def _document(self, item: Any, key: str) -> Document | None:
-        from scrapy_simhash.core.dedup import Document  # heavy
+        from scrapy_simhash.core.document import Document  # heavy
 
         settings, adapter = self._filter.settings, ItemAdapter(item)
         if settings.item_text_field and (text := adapter.get(settings.item_text_field)):
@@ -161,7 +161,7 @@ class NearDuplicatePipeline:
     def _end_those_of(self, response: object) -> None:
         """End the claims of a response of which another item, or None, was made."""
         if self._filter.passing.all_have_ended(response):
-            # One that failed is its own.
+            # An item that failed ended its own claim before.
             for claim in [claim for claim in self._claimed if claim.response is response]:
                 self._end(claim, failed=False)
 

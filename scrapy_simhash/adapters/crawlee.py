@@ -11,7 +11,8 @@ from typing import Any
 from crawlee import Request
 from crawlee.crawlers import BasicCrawler
 
-from scrapy_simhash.core.dedup import Dedup, Document
+from scrapy_simhash.core.dedup import Dedup
+from scrapy_simhash.core.document import Document
 from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.keys import page_key
 

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from scrapy_simhash.core.dedup import Dedup, Document
+from scrapy_simhash.core.dedup import Dedup
+from scrapy_simhash.core.document import Document
 from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.keys import page_key
 

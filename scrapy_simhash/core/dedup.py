@@ -18,16 +18,18 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, TypeVar
 from urllib.parse import urljoin
 
+from cachetools import LRUCache
 from w3lib.encoding import http_content_type_encoding
 
 from scrapy_simhash.core.analysis import Body, PageAnalysis, text_body
 from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.core.claims import Claims
+from scrapy_simhash.core.document import Document
 from scrapy_simhash.core.pool import SlowHosts, WorkerPool
 from scrapy_simhash.core.upkeep import Adopt, Upkeep
 from scrapy_simhash.core.verdict import Verdict, spec_of, verdict_of
@@ -51,31 +53,6 @@ T = TypeVar("T")
 
 _MOST_CANONICAL = 10_000
 _HTML = ("text/html", "application/xhtml+xml")
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """What is compared.
-
-    Attributes:
-        url: where it was found in the end; its host tells which pages are of one site.
-        data: the decompressed body of a response, or its text.
-        content_type: the header, which may declare a charset: HTML, or plain text that stands for
-            itself as that of an item does. Anything else is skipped.
-        key: names it in the index, as text that every store takes; its canonical URL if empty.
-        scope: documents of different scopes never match; None for the rule of the :class:`Dedup`.
-        request: text by which its crawler, or another of the same spider, makes the request again
-            if this one dies; None if nobody can repeat it.
-        aliases: other keys of it, by which an earlier run may have known it.
-    """
-
-    url: str
-    data: bytes | str
-    content_type: str = "text/html"
-    key: str = ""
-    scope: str | None = None
-    request: str | None = None
-    aliases: tuple[str, ...] = ()
 
 
 class Dedup:
@@ -153,7 +130,7 @@ class Dedup:
         keep_runs = keep_runs if runs else 0
         self._upkeep = Upkeep(self._breaker, self._claims, lease, adopt, keep_runs)
         # By key: what originals declare canonical, where it is another address.
-        self._canonical: dict[str, str] = {}
+        self._canonical: LRUCache[str, str] = LRUCache(_MOST_CANONICAL)
         self._is_open = False
 
     def _opened(self, url: str, spec: IndexSpec, resumed: int | str | None) -> Index:
@@ -284,8 +261,6 @@ class Dedup:
         if original is None:
             if canonical not in ("", key):
                 self._canonical[key] = canonical
-                if len(self._canonical) > _MOST_CANONICAL:
-                    del self._canonical[next(iter(self._canonical))]
             return verdict
         reason = better(key, original, canonical, self._canonical.get(original, ""))
         return replace(verdict, better=reason) if reason else verdict

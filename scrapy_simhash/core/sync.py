@@ -8,7 +8,8 @@ from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from scrapy_simhash.core.dedup import Dedup, Document
+from scrapy_simhash.core.dedup import Dedup
+from scrapy_simhash.core.document import Document
 from scrapy_simhash.core.verdict import Verdict
 
 T = TypeVar("T")

@@ -19,7 +19,8 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 
 from scrapy_simhash.core.analysis import SkipReason
-from scrapy_simhash.core.dedup import Dedup, Document
+from scrapy_simhash.core.dedup import Dedup
+from scrapy_simhash.core.document import Document
 from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.crawl.progress import Again, Arrivals, Delivery, PassingItems, once_more
 from scrapy_simhash.crawl.requests import (

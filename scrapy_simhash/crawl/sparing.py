@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from urllib.parse import unquote
 
+from cachetools import LRUCache
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
@@ -31,7 +32,6 @@ from scrapy_simhash.settings import FilterSettings
 from scrapy_simhash.url_patterns import open_patterns
 from scrapy_simhash.url_patterns.export import deny_expression
 from scrapy_simhash.url_patterns.learner import REMEMBERED, Forecast, Learner
-from scrapy_simhash.url_patterns.recent import Recent
 from scrapy_simhash.url_patterns.store import BATCH, PatternStore, Row
 from scrapy_simhash.url_patterns.traps import PAGES, Traps
 from scrapy_simhash.url_patterns.walls import Walls
@@ -67,16 +67,16 @@ class Sparing:
         self._learner = Learner(self.settings.spare_share, traps=self._traps if slows else None)
         self._walls = Walls()
         # Forecasts of requests on their way, by the address that was asked for first.
-        self._on_their_way: Recent[str, Forecast] = Recent(_REMEMBERED)
+        self._on_their_way: LRUCache[str, Forecast] = LRUCache(_REMEMBERED)
         # Digests of addresses that fitted a pattern: each is counted once, however many pages link
         # to it, and not at all if it was fetched.
-        self._counted: Recent[int, None] = Recent(_REMEMBERED)
+        self._counted: LRUCache[int, None] = LRUCache(_REMEMBERED)
         # By digest: requests that were not sent, why, and the bytes that this has spared.
-        self._unsent: Recent[int, tuple[Request, Forecast, int]] = Recent(_UNSENT)
+        self._unsent: LRUCache[int, tuple[Request, Forecast, int]] = LRUCache(_UNSENT)
         # The address by which this crawl got each page first.
-        self._first_asked: Recent[str, str] = Recent(REMEMBERED)
+        self._first_asked: LRUCache[str, str] = LRUCache(REMEMBERED)
         # Addresses that were sent after all, and are on their way.
-        self._sent_late: Recent[str, bool] = Recent(_REMEMBERED)
+        self._sent_late: LRUCache[str, bool] = LRUCache(_REMEMBERED)
         self._store: PatternStore | None = None
         self._since = 0
         # Before the first rows came, nothing is known of what others have learned.

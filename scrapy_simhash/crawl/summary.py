@@ -109,7 +109,8 @@ class Summary:
                 _MIDDLEWARE,
             )
         length, is_copy = len(response.body), verdict.kind == "duplicate"
-        # First of all its pages: by them the small hosts of very many are forgotten.
+        # The number of pages stands first, because of very many hosts those with the fewest pages
+        # are forgotten.
         copied = length if is_copy else 0
         self._hosts.add(host_of(response.url), 1, is_copy, verdict.kind == "skipped", copied)
         if self._log is not None:

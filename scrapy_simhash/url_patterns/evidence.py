@@ -8,8 +8,9 @@ sessions, are no values: they differ even where pages are the same.
 
 from zlib import crc32
 
+from cachetools import LRUCache
+
 from scrapy_simhash.url_patterns.address import STARS
-from scrapy_simhash.url_patterns.recent import Recent
 
 BITS = 1024  # for the values of a place
 MOST = 4096  # signatures that are kept: those that were met last
@@ -19,7 +20,7 @@ class Evidence:
     """The values that the copies of each signature had."""
 
     def __init__(self) -> None:
-        self._places: Recent[str, list[int]] = Recent(MOST)
+        self._places: LRUCache[str, list[int]] = LRUCache(MOST)
 
     def is_telling(self, signature: str, starred: list[str]) -> bool:
         """Take note of a copy's values at the starred places; return whether it is evidence."""

@@ -11,12 +11,13 @@ In a REPL::
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from cachetools import LRUCache
+
 from scrapy_simhash.rule.better import better
 from scrapy_simhash.url_patterns.address import Address, digest, read_address
 from scrapy_simhash.url_patterns.estimate import Estimate, lower_bound
 from scrapy_simhash.url_patterns.evidence import Evidence
 from scrapy_simhash.url_patterns.mirrors import BETWEEN, is_mirror, pairs, prefixes
-from scrapy_simhash.url_patterns.recent import Recent
 from scrapy_simhash.url_patterns.store import NOTHING, Counts, Row
 from scrapy_simhash.url_patterns.table import HostTable, PatternTable
 from scrapy_simhash.url_patterns.traps import Traps
@@ -111,13 +112,13 @@ class Learner:
         self.lost = 0
         self._evidence = Evidence()
         # Forecasts of distinct pages whose addresses fitted a pattern, by the pages' keys.
-        self._wrong: Recent[str, Forecast] = Recent(REMEMBERED)
+        self._wrong: LRUCache[str, Forecast] = LRUCache(REMEMBERED)
         # The addresses of pages by the keys of their originals, where there are several.
-        self._clusters: Recent[str, _Cluster] = Recent(REMEMBERED)
+        self._clusters: LRUCache[str, _Cluster] = LRUCache(REMEMBERED)
         # Pairs of signatures: the first has several addresses of one page, the second names it.
-        self._yielding: Recent[tuple[str, str], None] = Recent(REMEMBERED)
+        self._yielding: LRUCache[tuple[str, str], None] = LRUCache(REMEMBERED)
         # By the keys of the pages.
-        self._withheld: Recent[str, Row] = Recent(REMEMBERED)
+        self._withheld: LRUCache[str, Row] = LRUCache(REMEMBERED)
 
     def forecast(self, url: str) -> Forecast:
         """Return what an address tells, without learning from it."""

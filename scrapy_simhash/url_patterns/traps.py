@@ -3,7 +3,7 @@
 A calendar without end is one: each month is near the others, and links the next.
 """
 
-from scrapy_simhash.url_patterns.recent import Recent
+from cachetools import LRUCache
 
 #: Pages of a signature in a row that each brought a new link to another one, and nothing else.
 PAGES = 50
@@ -15,11 +15,11 @@ class Traps:
     """Finds the signatures that are traps, each once."""
 
     def __init__(self) -> None:
-        self._linked: Recent[int, None] = Recent(MOST)
+        self._linked: LRUCache[int, None] = LRUCache(MOST)
         # Signatures of pages that may be part of a trap, by their addresses, and pages in a row.
-        self._poor: Recent[str, str] = Recent(MOST)
-        self._rows: Recent[str, int] = Recent(MOST)
-        self._told: Recent[str, None] = Recent(MOST)
+        self._poor: LRUCache[str, str] = LRUCache(MOST)
+        self._rows: LRUCache[str, int] = LRUCache(MOST)
+        self._told: LRUCache[str, None] = LRUCache(MOST)
 
     def page(self, url: str, signature: str, *, is_poor: bool) -> None:
         """Take note of a page; a poor one is near another one, and distinct all the same."""
@@ -51,4 +51,4 @@ class Traps:
 
     def holds(self, signature: str) -> bool:
         """Tell whether a signature that was a trap is one still."""
-        return self._rows.get(signature, 0) >= PAGES
+        return bool(self._rows.get(signature, 0) >= PAGES)

@@ -1,6 +1,6 @@
 """Walls: many addresses of a host that all lead to one page, such as a log-in or "not found"."""
 
-from scrapy_simhash.url_patterns.recent import Recent
+from cachetools import LRUCache
 
 #: Copies of one original that make a wall, if they are half of all pages as well: of those of the
 #: host, or of those with one signature. A timeline repeats many pages, each of them often.
@@ -15,9 +15,9 @@ class Walls:
 
     def __init__(self) -> None:
         # Pages of a host and of a signature, and the copies of an original among them.
-        self._pages: Recent[tuple[str, str], int] = Recent(MOST)
-        self._copies: Recent[tuple[str, str, str], int] = Recent(MOST)
-        self._told: Recent[tuple[str, str], None] = Recent(MOST)
+        self._pages: LRUCache[tuple[str, str], int] = LRUCache(MOST)
+        self._copies: LRUCache[tuple[str, str, str], int] = LRUCache(MOST)
+        self._told: LRUCache[tuple[str, str], None] = LRUCache(MOST)
 
     def page(self, host: str, signature: str, original: str | None) -> int:
         """Take note of a page; return the copies of its original if that turns out a wall.

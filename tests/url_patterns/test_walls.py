@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+from cachetools import LRUCache
+
 from scrapy_simhash.url_patterns import walls
-from scrapy_simhash.url_patterns.recent import Recent
 from scrapy_simhash.url_patterns.walls import Walls
 
 LOGIN, TIMELINE, FORM = "http://a.test/login", "/timeline?c={token}", "/edit?page=*"
@@ -34,7 +35,7 @@ def test_a_few_copies_are_no_wall() -> None:
 
 
 def test_what_is_remembered_is_bounded() -> None:
-    assert isinstance(Walls()._pages, Recent)
+    assert isinstance(Walls()._pages, LRUCache)
     found = Walls()
     for n in range(2 * walls.MOST):
         found.page(f"{n}.test", "/*", LOGIN)
