@@ -72,8 +72,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         raise UsageError(f"--older-than {options.older_than:g}: it must be a number of days")
     names = set().union(*map(keys_of, options.pages))
     hosts = {host.lower() for host in options.host}
-    if wrong := next((host for host in options.host if not host or "/" in host), None):
-        raise UsageError(f"--host {wrong}: it must be a host, such as www.example.com")
+    if wrong := [host for host in options.host if not host or "/" in host]:
+        raise UsageError(f"--host {wrong[0]}: it must be a host, such as www.example.com")
     before = time.time() - 86400 * (options.older_than or 0)
     with closing(open_existing(index_url(options, settings))) as index:
         if options.all:
