@@ -38,7 +38,8 @@ class Extraction:
         title: the text of ``<title>``.
         headings: the texts of the first three ``<h1>`` that have any; where there is none, that of
             the first element of the class ``title``.
-        subheading: the text of the first ``<h2>`` that has any.
+        subheading: the text of the last ``<h2>`` above the main text; else of the first that has
+            any.
         labels: the short lines above the main text of a page without any of these headings.
         weighed: the lines of the text among others that may be main text, too; empty where all of
             the text is equally sure.
@@ -120,7 +121,7 @@ def load_extractor(name: str) -> Callable[[Any], str | Extraction]:
 
 
 def _extraction(text: str, page: Page, *, thin: bool = False) -> Extraction:
-    headings, subheading = page.headings, page.subheading
+    headings, subheading = page.headings, page.subheading(text)
     labels = () if thin or headings or subheading else page.labels(text)
     lines = said(page)
     in_links = thin or _is_in_links(text, lines)

@@ -21,6 +21,7 @@ _LONG_TAG = 4096
 _MANY_WORDS = 400
 _MAX_HEADINGS = 3
 _MAX_EMPTY_HEADINGS = 9
+_MAX_IN_HEADING = 3  # levels between a line and the heading that it stands in
 _MAX_LABELS = 10
 _MAX_LABEL = 40  # bytes
 _MAX_EMBEDDED = 100
@@ -91,9 +92,12 @@ class Page:
         )
         return _texts(islice(named, _MAX_EMPTY_HEADINGS), 1)
 
-    @property
-    def subheading(self) -> str:
-        """The text of the first ``<h2>`` that has any."""
+    def subheading(self, text: str) -> str:
+        """Return the last ``<h2>`` above the first long line of a main text, else the first one."""
+        for line in reversed(self.holders[: self._first_long_line(text)]):
+            el = _heading_around(line)
+            if el is not None and el.tag == "h2":
+                return single_spaced("".join(el.itertext()))
         return "".join(_texts(islice(self.body.iter("h2"), _MAX_EMPTY_HEADINGS), 1))
 
     def labels(self, text: str) -> tuple[str, ...]:
@@ -101,12 +105,24 @@ class Page:
 
         A page without headings has its name in one of them.
         """
-        first = next((line for line in text.split("\n") if not _is_short(line)), None)
-        if first not in self.texts:
-            return ()
-        above = zip(self.texts[: self.texts.index(first)], self.linked, strict=False)
+        above = zip(self.texts[: self._first_long_line(text)], self.linked, strict=False)
         short = [line for line, linked in above if _is_short(line) and 2 * linked <= len(line)]
         return tuple(short[-_MAX_LABELS:])
+
+    def _first_long_line(self, text: str) -> int:
+        """Return how many lines come before a text's first long one that is no heading, or 0."""
+        long = islice((line for line in text.split("\n") if not _is_short(line)), _MAX_LABELS)
+        places = (self.texts.index(line) for line in long if line in self.texts)
+        return next((at for at in places if _heading_around(self.holders[at]) is None), 0)
+
+
+def _heading_around(el: Any) -> Any:
+    """Return the heading that the holder of a line is or stands in, if there is one."""
+    for _ in range(_MAX_IN_HEADING):
+        if el is None or el.tag in ("h1", "h2", "h3", "h4"):
+            return el
+        el = el.getparent()
+    return None
 
 
 def _texts(elements: Iterable[Element], most: int) -> tuple[str, ...]:

@@ -84,9 +84,9 @@ class Facts:
 
     Attributes:
         headings: 32-bit hash of the whole title and the first three ``h1``, as they are written.
-            The first ``h2`` is among them if the text does not speak of them, or has less than
-            1,500 bytes and the title is the ``h1``, which may be the site's name; if there are none
-            of either, the short lines above the text are.
+            The last ``h2`` above the text is among them if the text speaks of it, or does not speak
+            of them, or has less than 1,500 bytes and the title is the ``h1``, which may be the
+            site's name; if there are none of either, the short lines above the text are.
         title: 32-bit hash of the title's own part, without outline number and site's name.
         heading: 32-bit hash of the last of the first three ``h1``, without outline number: the
             first one is the name of the site in many themes.
@@ -180,8 +180,9 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
     backed = _speaks_of(own_part, text) or _speaks_of(heading, text)
     names = [title, *headings, *[normalise(_NUMBER.sub("", label)) for label in extraction.labels]]
     may_be_site = _without_number(title) == _without_number(heading) and _size(text) < LONG_TEXT
-    if may_be_site or not backed:
-        names.append(extraction.subheading[:_LONGEST_HEADING])
+    subheading = extraction.subheading[:_LONGEST_HEADING]
+    if may_be_site or not backed or _speaks_of(subheading, text):
+        names.append(subheading)
     shown = normalise(extraction.shown or extraction.text)
     units = units_of(extraction.said, extraction.text, extraction.marks, extraction.thin)
     seed = int.from_bytes(key[:8], "little")

@@ -19,7 +19,7 @@ _VISIT = re.compile(
     r"|(?:s|sid|\w{0,20}sess\w{0,20}|oscsid|zenid)=(?=[a-z]*\d)[a-z\d]{16,}"
     r"|cfid=\d+|cftoken=[\w-]+|_=\d+|(?:_?ts?|timestamp)=\d{9,}"
     r"|(?:no_?cache|cache_?bust(?:er)?|cb|ra?nd(?:om)?)=[\d.]{5,}|amp=(?:1|true)|output(?:type)?=amp"
-    r"|[^=&]{1,99}=(?=&|$))"
+    r"|[^=&]{1,99}(?<!\d)=(?=&|$))"
     r"|;(?:jsessionid|cfid|cftoken)=[\w.!-]*)(?:&|$)?|/\((?:[A-Z]\([^()/]{9,99}\)){1,4}\)(?=/)",
     re.IGNORECASE,
 )
@@ -30,6 +30,8 @@ _SHOWN = re.compile(
     r"(?:\w{1,20}_)?limit|per_?page|page_?size|version|rev(?:ision)?|oldid|print(?:able)?",
     re.IGNORECASE,
 )
+_PRINT = re.compile(r"(?<![a-z])print(?:able|version)?(?![a-z])", re.IGNORECASE)
+_NUMBERS = re.compile(r"\d+")
 _AMP = re.compile(r"(?:/amp/?|\.amp)(?=(?:\.html?)?$)", re.IGNORECASE)
 _INDEX = re.compile(r"/(?:index(?:\.[\w-]{1,8}){0,2}|default\.\w{1,5})$", re.IGNORECASE)
 # The number of a record, or of a part of a list, at the end of a path.
@@ -72,6 +74,7 @@ def kinship(key: str, other: str, *, is_same: bool = False) -> Kinship:
         return Kinship.ADDRESS
     if one == two or not (one and two):
         is_named = _names(query, other_path) or _names(other_query, path)
+        is_named = is_named or _is_print_view(f"{path}?{query}", f"{other_path}?{other_query}")
         is_view = (query or other_query) and (name == other_name or path == other_path)
         if is_named or (is_view and not _names_another(query, other_query)):
             return Kinship.QUERY
@@ -93,6 +96,13 @@ def _names(query: str, path: str) -> bool:
     whole = unquote(path)
     values = (value for _, value in parse_qsl(query))
     return any(whole.endswith(f"/{value}") and not value.isdecimal() for value in values)
+
+
+def _is_print_view(one: str, other: str) -> bool:
+    """Return whether one of two addresses with the same numbers is for printing."""
+    numbers = _NUMBERS.findall(one)
+    is_one = bool(_PRINT.search(one)) != bool(_PRINT.search(other))
+    return is_one and bool(numbers) and numbers == _NUMBERS.findall(other)
 
 
 def _names_another(query: str, other: str) -> bool:

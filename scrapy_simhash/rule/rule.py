@@ -118,7 +118,7 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
         return Ruling(False, "one-thin")
     if kin is Kinship.NONE and near > DOUBT and a.text.own_share(b.text) > OWN_SHARE:
         return Ruling(False, "own-text")
-    if not headings_alike(a, b, kin):
+    if not headings_alike(a, b, kin, is_near=near <= 1 / 6):
         return _under_other_headings(a, b, kin, near)
     if a.thin and kin is not Kinship.ADDRESS:
         limits = TABLE[Kinship.HOST]
@@ -179,22 +179,33 @@ def one_publication(a: Facts, b: Facts, kin: Kinship) -> bool:
     return kin is not Kinship.NONE or a.site == b.site != 0 or one_template
 
 
-def headings_alike(a: Facts, b: Facts, kin: Kinship) -> bool:
+def headings_alike(a: Facts, b: Facts, kin: Kinship, *, is_near: bool = False) -> bool:
     """Return whether two pages call themselves the same.
 
     On one host the whole titles and the ``h1`` are the same, but for the name of the site, which
-    print views lack. Two views of one page have like surroundings and one title, because an ``h1``
-    may count something. Two hosts put the name of the site into the title, each its own; and a page
-    may have as its title what another has as its ``h1``.
+    print views lack; or the title of one, which has no other ``h1``, is the ``h1`` of the other, as
+    a print view may have the name of the site as its title. Two views of one page have like
+    surroundings and one title, because an ``h1`` may count something; or one ``h1`` and nearly one
+    text (k/6), because a title may say how a list is sorted. Two hosts put the name of the site
+    into the title, each its own; and a page may have as its title what another has as its ``h1``.
     """
     if a.headings == b.headings:
         return True
     titles = a.title == b.title != 0
     headings = a.heading == b.heading != 0
-    if kin in VIEWS and titles and a.site == b.site and a.rest.likeness(b.rest) >= 0.5:
-        return True
+    if kin in VIEWS and a.rest.likeness(b.rest) >= 0.5:
+        if titles and a.site == b.site:
+            return True
+        if headings and is_near and not a.thin:
+            return True
     if kin in ONE_HOST:
-        return titles and headings and (a.site == 0) != (b.site == 0)
+        is_named = _is_name_of(a, b) or _is_name_of(b, a)
+        return is_named or (titles and headings and (a.site == 0) != (b.site == 0))
     if kin is not Kinship.NONE:
         return titles and (headings or not (a.heading and b.heading))
     return titles or headings or a.title == b.heading != 0 or a.heading == b.title != 0
+
+
+def _is_name_of(a: Facts, b: Facts) -> bool:
+    """Return whether the title of a page, which has no other ``h1``, is the ``h1`` of another."""
+    return a.title == b.heading not in (0, b.title) and a.heading in (0, b.heading)

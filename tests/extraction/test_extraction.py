@@ -68,6 +68,23 @@ def test_the_subheading_is_the_first_h2_with_a_text() -> None:
     assert extract("<h2> </h2><h2>The <b>name</b></h2><h2>More").subheading == "The name"
 
 
+@pytest.mark.parametrize(
+    "name", ["The camera K510", "A bridge that was closed opens again in spring"]
+)
+@pytest.mark.parametrize(
+    "markup", ["<h2>{}</h2>", "<h2><a href=/>{}</a></h2>", "<h2><b>{}</b></h2>"]
+)
+def test_the_subheading_is_the_last_h2_above_the_text(name: str, markup: str) -> None:
+    """Those of menus stand before it, those of its parts and of teasers after it."""
+    html = (
+        "<title>News</title><h1>The paper</h1><div><h2>Read about</h2><ul><li>Sports</ul></div>"
+        f"<div><h2>Links</h2></div><main>{markup.format(name)}<p>1 May</p><p>{article(1)}</p>"
+        f"<h2>What comes next</h2><p>{article(2)}</p></main><aside><h2>More</h2></aside>"
+    )
+    for extractor in ("main", "text"):
+        assert extract(html, extractor).subheading == name
+
+
 @pytest.mark.parametrize("name", EXTRACTORS)
 def test_text_after_what_no_parser_takes_is_kept(name: str) -> None:
     """A NUL, a lone surrogate and an XML declaration of another charset lose no text."""

@@ -87,20 +87,32 @@ def test_on_one_host_headings_are_those_that_are_written() -> None:
     assert facts(headings=("|",)).headings == facts(headings=()).headings
 
 
-def test_the_first_h2_is_a_name_where_the_text_does_not_speak_of_the_others() -> None:
-    named, other = {"subheading": "Camera K510"}, {"subheading": "Camera K520"}
+def test_an_h2_is_a_name_where_the_text_does_not_speak_of_the_others() -> None:
+    named, other = {"subheading": "Model K510"}, {"subheading": "Model K520"}
     shop = {"title": "Our shop", "headings": ("Welcome",)}
     assert facts(**shop, **named).headings != facts(**shop, **other).headings
     shop["text"] = "The shop has many cameras."
     assert facts(**shop, **named).headings == facts(**shop, **other).headings
 
 
-def test_the_first_h2_is_a_name_where_the_others_may_be_that_of_the_site() -> None:
-    named, other = {"subheading": "Camera K510"}, {"subheading": "Camera K520"}
+def test_an_h2_is_a_name_where_the_others_may_be_that_of_the_site() -> None:
+    named, other = {"subheading": "Model K510"}, {"subheading": "Model K520"}
     shop = {"title": "Our shop", "headings": ("Our Shop",), "text": "The shop has cameras."}
     assert facts(**shop, **named).headings != facts(**shop, **other).headings
     shop["text"] += " There are many. " * 200
     assert facts(**shop, **named).headings == facts(**shop, **other).headings
+
+
+@pytest.mark.parametrize("title", ["Industry news", "Blog | Our site", "新闻"])
+def test_an_h2_is_a_name_where_the_text_speaks_of_it(title: str) -> None:
+    """That the text has the words of a section's title, too, does not hide it."""
+    one, other = (
+        facts(title=title, headings=(), subheading=f"The {name} opens", text=text + title * 300)
+        for name in ("bridge", "museum")
+        for text in ("The bridge and the museum are old. ",)
+    )
+    assert one.backed
+    assert one.headings != other.headings
 
 
 def test_labels_are_names_without_their_numbers_and_signs() -> None:

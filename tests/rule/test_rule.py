@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.rule.facts import Facts
-from scrapy_simhash.rule.kinship import RECORDS, VIEWS, Kinship
+from scrapy_simhash.rule.kinship import ONE_HOST, RECORDS, VIEWS, Kinship
 from scrapy_simhash.rule.rule import REASONS, TABLE, Rule, headings_alike, rule
 from scrapy_simhash.rule.ruling import Page, Ruling
 from scrapy_simhash.rule.sketch import SAMPLE, WIDE, digest, hashes_of, odd_bits, sketch
@@ -137,6 +137,29 @@ def test_long_texts_that_are_very_near_may_have_other_titles_around_one_name() -
     short, other_package = page(2, text=1000, shown=1000), page(2, site=2)
     assert rule(STORY, short, HOST, 0, 48) == (False, "other-heading")
     assert rule(STORY, other_package, HOST, 4, 48) == (False, "other-heading")
+
+
+@pytest.mark.parametrize("kin", ONE_HOST)
+def test_a_print_view_may_have_the_name_of_the_site_as_its_title(kin: Kinship) -> None:
+    """Its ``h1`` is the title of the page, which has no other."""
+    for story in (page(1, 1, 0), page(1, 1, 1)):
+        assert headings_alike(story, page(2, 7, 1), kin)
+        assert headings_alike(page(2, 7, 1), story, kin)
+        assert not headings_alike(story, page(2, 7, 2), kin)
+    under_logo = page(1, 1, 7)
+    assert not headings_alike(under_logo, page(2, 7, 2), kin)
+    assert not headings_alike(page(1, 7, 7), page(2, 7, 7), Kinship.HOST)
+
+
+@pytest.mark.parametrize("kin", ONE_HOST)
+def test_a_view_may_say_in_its_title_how_it_is_sorted(kin: Kinship) -> None:
+    one, sorted_by_name = page(1, 1, 3), page(2, 2, 3)
+    is_view = kin in (ADDRESS, QUERY)
+    assert rule(one, sorted_by_name, kin, 8, 48).is_copy is is_view
+    assert not rule(one, sorted_by_name, kin, 9, 48).is_copy
+    assert not rule(one, page(2, 2, 4), kin, 8, 48).is_copy
+    thin = replace(one, thin=True), replace(sorted_by_name, thin=True)
+    assert not rule(*thin, kin, 0, 48).is_copy
 
 
 def test_siblings_of_one_publication_are_told_apart_by_their_names() -> None:

@@ -1,0 +1,74 @@
+"""Whole pages whose names stand in other places, or in other forms, than those of most."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.pages import article, edited, judged
+
+MENU = "<ul><li><a href=/a>Sports</a><li><a href=/b>Science</a></ul>"
+
+
+def paper(
+    name: str, text: str, *, title: str = "The Paper", top: str = "h1", tag: str = "h2"
+) -> str:
+    return (
+        f"<title>{title}</title><div><{top}>{title}</{top}><h2>Read about</h2>{MENU}<h2>Links</h2>"
+        f"{MENU}</div><div><{tag}>{name}</{tag}><p>1 May 2031</p><p>{text}</p></div>"
+    )
+
+
+@pytest.mark.parametrize("top", ["h1", "b"])
+@pytest.mark.parametrize("words", [60, 200])
+def test_pages_whose_names_stand_in_the_h2_above_the_text_are_two(top: str, words: int) -> None:
+    """Menus have an ``h2``, too, and the text speaks of the section that is their title."""
+    text = article(1, words)
+    one, other = (
+        paper(name, f"{said} {name}. Industry news. {name}.", title="Industry news", top=top)
+        for name, said in (
+            ("Celick shows its alpha engine", text),
+            ("Torvex builds another harbour", edited(text, 2, 0.03)),
+        )
+    )
+    assert not judged(("http://p.test/187.html", one), ("http://p.test/185.html", other)).is_copy
+
+
+PRINTED = [
+    ("http://p.test/spip.php?article44", "http://p.test/spip.php?id_article=44&page=print"),
+    ("http://p.test/news/44", "http://p.test/print/44"),
+    ("http://p.test/node/44", "http://p.test/node/44?print=1"),
+]
+
+
+@pytest.mark.parametrize(("address", "printed"), PRINTED)
+@pytest.mark.parametrize("heading", ["<h1>Trustees choose a site</h1>", "<b>Trustees choose</b>"])
+def test_a_print_view_under_the_name_of_the_site_is_a_copy(
+    address: str, printed: str, heading: str
+) -> None:
+    text = "".join(f"<p>{article(seed, 60)}</p>" for seed in range(4))
+    teasers = "".join(f"<li><a href=/{n}>{article(n, 8)}</a>" for n in range(20, 40))
+    page = (
+        f"<title>Trustees choose a site - The Paper</title><nav>{MENU}</nav>{heading}"
+        f"<div>{text}</div><ul>{teasers}</ul>"
+    )
+    view = f"<title>The Paper</title><h1>Trustees choose a site</h1><div>{text}</div>"
+    assert judged((address, page), (printed, view)).is_copy
+    other = view.replace("choose a site", "leave the board")
+    assert not judged((address, page), (printed, other)).is_copy
+
+
+def rows(order: list[int], title: str) -> str:
+    table = "".join(f"<tr><td>{n}<td>{article(n, 12)}" for n in order)
+    return f"<title>{title}</title><h1>Harbours</h1><form>Sort</form><table>{table}</table>"
+
+
+@pytest.mark.parametrize("more", ["sorted by id", "— by name", "(descending)"])
+def test_a_table_in_another_order_is_a_copy_under_a_longer_title(more: str) -> None:
+    one, other = (
+        rows([*range(40)], "40 harbours"),
+        rows([*range(39, -1, -1)], f"40 harbours {more}"),
+    )
+    addresses = "http://t.test/list?section=9", "http://t.test/list?_sort=id&section=9"
+    assert judged(*zip(addresses, (one, other), strict=True)).is_copy
+    part = rows([*range(20, 60)], f"40 harbours {more}")
+    assert not judged(*zip(addresses, (one, part), strict=True)).is_copy
