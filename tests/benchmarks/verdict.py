@@ -37,7 +37,7 @@ from tests.benchmarks.rivals import MinHashLSH, PypiSimhash
 
 SETS = (
     *("shops-html", "manual-html", "types-html", "blog-html", "docs-html", "traps-html"),
-    "news-en",
+    *("records-html", "mails-html", "frames-html", "news-en"),
 )
 MADE_FROM = ("articles-html", "types-html")
 
