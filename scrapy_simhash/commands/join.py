@@ -18,9 +18,11 @@ import contextlib
 import tempfile
 from pathlib import Path
 
+from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import say, whole_file
+from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.offline.engines import DuckDB
 from scrapy_simhash.offline.join import KEPT, VERDICTS, find_copies
 from scrapy_simhash.offline.prints import print_files, spec_of_prints, write_batches
@@ -39,13 +41,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     files = print_files(map(Path, options.prints))
     spec, _ = spec_of_prints(files)
-    processes = FilterSettings.from_settings(settings).processes
+    own = FilterSettings.from_settings(settings)
+    if spec != spec_of(own.recipe):
+        # Facts of another version would be taken for none, and pages be judged by distance alone.
+        raise UsageError(
+            f"{files[0]}: its fingerprints were made by another recipe, or version, than the "
+            f"settings have here: {spec.recipe}, k = {spec.distance}"
+        )
     with contextlib.ExitStack() as stack:
         to = stack.enter_context(whole_file(options.to, *files))
         kept = stack.enter_context(whole_file(options.kept, *files)) if options.kept else None
         beside = Path(options.to).parent
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=".join-", dir=beside))
-        engine = DuckDB(files, processes, Path(folder), options.memory)
+        engine = DuckDB(files, own.processes, Path(folder), options.memory)
         stack.callback(engine.database.close)
         copies = find_copies(engine, spec, options.order)
         engine.put("dropped", copies.table())

@@ -19,7 +19,9 @@ import numpy.typing as npt
 
 from scrapy_simhash.index.contract import BUCKET_LIMIT, IndexSpec
 from scrapy_simhash.index.decision import RULINGS
+from scrapy_simhash.offline.files import FileError
 from scrapy_simhash.offline.prints import columns
+from scrapy_simhash.rule.facts import FACTS_SIZE
 from scrapy_simhash.rule.rule import Rule
 from scrapy_simhash.rule.ruling import Page
 
@@ -63,6 +65,8 @@ def judged(batch: Any, k: int) -> Any:
     rule, rulings = Rule(k), []
     rows = zip(*(batch.column(name).to_pylist() for name in ASKED[2:]), strict=True)
     for distance, key, facts, other, other_facts in rows:
+        if not {len(facts), len(other_facts)} <= {0, FACTS_SIZE}:
+            raise FileError(f"{key}: its facts are of another version; make fingerprints anew")
         if key == other:
             rulings.append((True, "key"))
         else:

@@ -84,6 +84,7 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path, capsys: Any) ->
         (["join", "PAGES", "--to", "TO"], "no fingerprints of this program"),
         (["join", "PRINTS", "--to", "TO", "--order", "nothing"], "DuckDB: Binder Error: "),
         (["join", "PRINTS", "--to", "TO", "--memory", "much"], "DuckDB: "),
+        (["join", "PRINTS", "--to", "TO", "-s", "SIMHASH_DISTANCE=40"], "by another recipe, or"),
         (["join", "PRINTS", "--to", "PRINTS"], "it is read, and cannot be replaced"),
     ],
 )

@@ -120,6 +120,13 @@ def test_what_is_written_is_what_an_index_takes(tmp_path: Path) -> None:
     ]
 
 
+def test_facts_of_another_version_are_refused(tmp_path: Path) -> None:
+    """The rule would take them for none, and judge by the distance alone."""
+    pages = [page._replace(facts=page.facts[:-1]) for page in made_prints(200)]
+    with pytest.raises(FileError, match="its facts are of another version"):
+        by_join(written(tmp_path, pages), tmp_path)
+
+
 def test_what_has_no_fingerprints_is_refused(tmp_path: Path) -> None:
     import pyarrow as pa
     from pyarrow import parquet
