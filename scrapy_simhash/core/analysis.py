@@ -40,7 +40,7 @@ class PageAnalysis:
 
     Attributes:
         fingerprint: of the main text; of a page without main text, of all that it shows.
-        facts: 24 bytes by which the rule tells the page from others; empty for a text.
+        facts: 72 bytes by which the rule tells the page from others; empty for a text.
         reason: why there is no fingerprint.
         excerpt: of the main text, if it was asked for.
         canonical: the address that the page declares canonical, as it stands there; or nothing.

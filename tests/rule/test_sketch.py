@@ -1,0 +1,52 @@
+"""Sketches: what two pages share cancels out, and what only one has is counted."""
+
+from __future__ import annotations
+
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_simhash.rule.sketch import WIDE, digest, hashes_of, odd_bits, units_apart, units_of
+
+WORDS = st.sets(st.text(min_size=1, max_size=9), max_size=40)
+
+
+@given(WORDS, WORDS, WORDS)
+def test_what_both_pages_have_cancels_out(one: set[str], other: set[str], both: set[str]) -> None:
+    def bits(units: set[str]) -> int:
+        return odd_bits(hashes_of(units, 7), WIDE)
+
+    one, other = one - both, other - both
+    assert bits(one) ^ bits(other) == bits(one | both) ^ bits(other | both)
+
+
+@given(st.lists(st.text(min_size=1), unique=True), st.randoms())
+def test_the_order_of_units_does_not_matter(units: list[str], chance: object) -> None:
+    mixed = sorted(units)
+    chance.shuffle(mixed)  # type: ignore[attr-defined]
+    for sketched in (digest, lambda hashes: odd_bits(hashes, WIDE)):
+        assert sketched(hashes_of(units, 7)) == sketched(hashes_of(mixed, 7))
+
+
+def test_some_units_that_only_one_page_has_are_counted() -> None:
+    one, other = (odd_bits(hashes_of(map(str, range(most)), 7), WIDE) for most in (100, 104))
+    assert units_apart(one, other, WIDE) == 4
+
+
+def test_a_sketch_that_says_no_more_is_infinitely_far() -> None:
+    assert units_apart(0, (1 << 64) - 1, WIDE) == float("inf")
+
+
+def test_a_field_is_a_number_and_a_word_and_a_short_line_with_a_date_is_neither() -> None:
+    units = units_of("Rooms: 3\nPosted 7 May 2031\nIt has a garden, and a view of the sea.", "", ())
+    assert set(units.numbers) == {"3"}
+    assert set(units.words) == {"rooms"}
+    assert set(units.sentences) == {"ithasagardenandaviewofthesea"}
+
+
+def test_units_of_megabytes_take_no_time() -> None:
+    for unit in ("1 ", "a\n", "。", "a. ", "\ufdfa"):
+        begun = time.process_time()
+        units_of(unit * 2_000_000, "", ())
+        assert time.process_time() - begun < 2
