@@ -34,7 +34,15 @@ from scrapy.responsetypes import responsetypes
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.chosen import add_shared_options, chosen_recipe
-from scrapy_simhash.commands.output import about, columns, has_colours, say, sentence, side_by_side
+from scrapy_simhash.commands.output import (
+    about,
+    aligned,
+    columns,
+    has_colours,
+    say,
+    sentence,
+    side_by_side,
+)
 from scrapy_simhash.core.analysis import PageAnalysis, SkipReason, analyse_text
 from scrapy_simhash.extraction.charset import decode_html
 from scrapy_simhash.extraction.extractor import Extraction, extract
@@ -43,7 +51,7 @@ from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.segmentation import segment
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.keys import page_key
-from scrapy_simhash.report.difference import change_lines, paint
+from scrapy_simhash.report.difference import change_lines, own_lines, paint
 from scrapy_simhash.report.words import clipped, count
 from scrapy_simhash.rule.rule import Rule
 from scrapy_simhash.rule.ruling import Page
@@ -95,6 +103,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     for letter, side in (("A", one), ("B", other)):
         if side.analysis.reason:
             lines.append(f"{letter} is not compared ({side.analysis.reason})")
+    if own := own_lines(one.extraction.details, other.extraction.details):
+        lines += ["", *aligned([("only A shows", "only B shows"), *own])]
     if one.extraction.text.split() == other.extraction.text.split():
         lines += ["", "The two texts are the same."] if all(prints) else []
     else:

@@ -24,6 +24,8 @@ EXTRACTORS = ("main", "trafilatura", "text")
 FAST_EXTRACTORS = ("main", "text")
 
 _PAGES_PER_CACHE_RESET = 1000
+# Characters; longer lines of the main text are sentences.
+_SHORT = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,17 @@ class Extraction:
     def to_fingerprint(self) -> tuple[str, tuple[int, ...]]:
         """The text to fingerprint, and the weights of its lines, if they have any."""
         return (self.weighed, self.weights) if self.weights else (self.text, ())
+
+    @property
+    def details(self) -> list[str]:
+        """What else tells the page from others: lines beside the text, short ones in it, marks.
+
+        The title and the headings are not among them.
+        """
+        names, text = {self.title, *self.headings}, set(self.text.split("\n"))
+        lines = [line for line in self.said.split("\n") if line not in names]
+        short = [line for line in lines if line and (line not in text or len(line) < _SHORT)]
+        return [*short, *self.marks]
 
 
 def extract(html: str | bytes, extractor: str = "main") -> Extraction:

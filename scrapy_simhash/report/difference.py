@@ -2,8 +2,9 @@
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from difflib import SequenceMatcher
-from itertools import accumulate, groupby, takewhile
+from itertools import accumulate, groupby, takewhile, zip_longest
 from typing import NamedTuple, TypeAlias
 
 from scrapy_simhash.extraction.excerpt import CUT
@@ -16,6 +17,9 @@ _ISLAND = 4
 _CONTEXT = 14
 # Columns on a page: around a change, and of one side of a change.
 _PAGE_CONTEXT, _PAGE_LONGEST = 70, 600
+# Lines of a page that are compared, and columns of one that is shown; columns of a field's name or
+# value, which stand in two lines of a table.
+_LINES, _LINE, _FIELD = 400, 50, 20
 
 Piece: TypeAlias = tuple[str, bool]
 
@@ -66,6 +70,31 @@ def change_lines(before: str, after: str, columns: int, lines: int, colour: bool
             made.append((head + marked + gap + tail).strip())
     more = len(made) - lines
     return [*made[: lines - 1], f"{made[lines - 1]} (and {more} more)"] if more > 0 else made
+
+
+def own_lines(before: Sequence[str], after: Sequence[str], most: int = 10) -> list[tuple[str, str]]:
+    """Return the first lines that only one of two pages has, side by side.
+
+    A value stands with the name of its field. The first 400 lines of each page are compared. Where
+    a side has no line, it is empty.
+    """
+    a, b = list(before[:_LINES]), list(after[:_LINES])
+    made: list[tuple[str, str]] = []
+    for tag, i1, i2, j1, j2 in SequenceMatcher(None, a, b).get_opcodes():
+        if tag != "equal":
+            pairs = zip_longest(_named(a, i1, i2), _named(b, j1, j2), fillvalue="")
+            made += [(_cut(one, _LINE, 0), _cut(other, _LINE, 0)) for one, other in pairs]
+    return made[:most]
+
+
+def _named(lines: list[str], first: int, end: int) -> list[str]:
+    """Return lines, the first one with the name of the field if it is a value."""
+    found = lines[first:end]
+    if found and first and ":" not in found[0]:
+        name = lines[first - 1]
+        if max(width(name), width(found[0])) <= _FIELD:
+            found[0] = f"{name.rstrip(':')}: {found[0]}"
+    return found
 
 
 def sides(before: str, after: str) -> tuple[list[Piece], list[Piece]]:

@@ -64,6 +64,18 @@ def test_what_differs_is_shown(pages: dict[str, Path], capsys: Any) -> None:
     assert "The two texts are the same." in capsys.readouterr().out
 
 
+def test_fields_that_only_one_of_two_pages_has_stand_side_by_side(
+    pages: dict[str, Path], capsys: Any
+) -> None:
+    fields = "<table><tr><th>Rooms</th><td>{}</td></tr></table><ul><li>Lift: {}</li></ul>"
+    pages["one"].write_bytes(html(ONE, top=fields.format(3, "yes")))
+    pages["copy"].write_bytes(html(ONE, top=fields.format(4, "no")))
+    out = compared(capsys, pages["one"], pages["copy"])[2]
+    assert re.search(
+        r"^only A shows  only B shows\nRooms: 3      Rooms: 4\nLift: yes     Lift: no$", out, re.M
+    )
+
+
 def test_an_address_is_fetched(site: Any, pages: dict[str, Path], capsys: Any) -> None:
     site.pages = {
         "/a": html(ONE),

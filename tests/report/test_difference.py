@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.extraction.excerpt import CUT, excerpt
-from scrapy_simhash.report.difference import change_lines, sides, stretches, width
+from scrapy_simhash.report.difference import change_lines, own_lines, sides, stretches, width
 from tests.pages import article, edited
 
 TEXTS = st.text(st.sampled_from("abc .,会议\n"), max_size=60)
@@ -79,3 +79,24 @@ def test_a_word_that_differs_keeps_its_distance_from_the_word_before() -> None:
     assert f"{words[49]} [-" in line
     left, _ = sides(text, " ".join(words))
     assert left[0][0].endswith(f"{words[49]} ")
+
+
+def test_lines_of_one_page_alone_stand_beside_those_of_the_other() -> None:
+    left = ["Flat", "Rooms", "3", "Lift: yes", "Garden", "Open"]
+    right = ["Flat", "Rooms", "4", "Lift: no", "Open"]
+    assert own_lines(left, right) == [
+        ("Rooms: 3", "Rooms: 4"),
+        ("Lift: yes", "Lift: no"),
+        ("Garden", ""),
+    ]
+    assert own_lines(left, left) == []
+
+
+@given(st.lists(st.text("ab 1:\n")), st.lists(st.text("ab 1:\n")))
+def test_own_lines_are_few_and_none_are_there_only_where_pages_are_the_same(
+    before: list[str], after: list[str]
+) -> None:
+    assert bool(own_lines(before, after)) == (before != after)
+    found = own_lines([line * 90 for line in before], after * 300, most=4)
+    assert len(found) <= 4
+    assert all(width(side) <= 52 for pair in found for side in pair)
