@@ -112,12 +112,22 @@ def units_of(said: str, text: str, marks: Iterable[str], thin: bool = False) -> 
 
 
 def _is_dateline(line: str) -> bool:
-    return len(line) < _DATELINE and bool(_DATE.search(line)) and _size(line) < _DATELINE
+    """Return whether a short line says when, in each of its sentences."""
+    if len(line) >= _DATELINE or not _DATE.search(line) or _size(line) >= _DATELINE:
+        return False
+    sentences = _sentences(line).split("\n")
+    return all(_DATE.search(each) for each in sentences if _size(each) >= _SENTENCE)
+
+
+def _sentences(text: str) -> str:
+    """Return a text with each sentence on a line."""
+    for end in _ENDS:
+        text = text.replace(end, "\n")
+    return text
 
 
 def _pieces(text: str) -> set[str]:
-    for end in _ENDS:
-        text = text.replace(end, "\n")
+    text = _sentences(text)
     for digit in _DIGITS:
         text = text.replace(digit, "")
     return set(normalise(text, by_line=True).split("\n")[:_MOST]) - {""}

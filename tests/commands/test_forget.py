@@ -312,8 +312,8 @@ def test_after_forgetting_a_new_crawl_lets_the_twin_in(
     text = article(1)
     site.pages = {
         "/a": html(text),
-        "/b": html(edited(text, 1)),
-        "/c": html(edited(text, 2)),
+        "/b": html(text, links=("/x",)),
+        "/c": html(text, links=("/y",)),
         "/other": html(article(2)),
     }
     url = f"sqlite:///{tmp_path}/index.sqlite"

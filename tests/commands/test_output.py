@@ -21,7 +21,7 @@ from tests.report.lines import line, write
 def test_help_names_every_subcommand_and_teaches_each(tmp_path: Path) -> None:
     done = scrapy("simhash", "--help", folder=tmp_path)
     assert done.returncode == 0
-    assert all(f"\n    {name} " in done.stdout for name in SUBCOMMANDS)
+    assert all(f"\n    {name}" in done.stdout for name in SUBCOMMANDS)
     done = scrapy("simhash", "evaluate", "--help", folder=tmp_path)
     assert done.returncode == 0
     assert done.stdout.startswith("usage: scrapy simhash evaluate ")

@@ -15,6 +15,7 @@ from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import (
     BUCKET_LIMIT,
     MAX_ADOPTIONS,
+    MAX_FACTS,
     MAX_ORPHANS,
     Arrival,
     Change,
@@ -258,7 +259,7 @@ def test_a_spec_out_of_range_is_refused(changed):
         Arrival("a", Fingerprint(0, 64)),
         Arrival("a", Fingerprint(0, 64, b"x" * 12)),
         Arrival("a", fp(0, 128)),
-        Arrival("a", fp(0), facts=bytes(25)),
+        Arrival("a", fp(0), facts=bytes(MAX_FACTS + 1)),
         Arrival("a" * 65536, fp(0)),
         Arrival("a", fp(0), scope="a" * 65536),
         Arrival("\ud800", fp(0)),
