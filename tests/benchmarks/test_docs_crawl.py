@@ -51,7 +51,7 @@ def test_the_log_has_no_error(crawl: docs_crawl.Crawl) -> None:
 
 @needs_data
 def test_the_drops_agree_with_the_labels(crawl: docs_crawl.Crawl) -> None:
-    """The drops repeat what they are said to repeat, and few labelled duplicates stay."""
+    """No drop is false, and few labelled duplicates stay: pages with something of their own do."""
     result = score(crawl.drops, read_labels())
-    assert result.precision >= 0.99
-    assert result.recall >= 0.97
+    assert result.false == []
+    assert result.recall >= 0.96
