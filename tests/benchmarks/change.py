@@ -1,0 +1,103 @@
+"""Counts what is called changed without a change, and which changes are missed.
+
+``python -m tests.benchmarks.change``. *Noise* are pairs of pages of traps-html that people marked
+as copies: they differ in counters, tokens, ads and dates. The others are pages of docs-html and the
+same pages a release later; their truth is the words of the content of both, without numbers of
+versions. The rivals are MD5 of the body, as Norconex, StormCrawler and Browsertrix have it, and the
+fingerprint alone. Needs ../shared/data; takes about a minute.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from scrapy_simhash.core.analysis import PageAnalysis, analyse_html
+from scrapy_simhash.fingerprint.recipe import named_recipe
+from scrapy_simhash.offline.datasets import read_dataset
+from scrapy_simhash.rule.same import is_same
+from tests.benchmarks.documents import DATA, html_of
+from tests.benchmarks.recrawl import content
+
+RECIPE = named_recipe("default")
+LATER = {"bullseye": "bookworm", "bookworm": "trixie"}
+VERSION = re.compile(r"\b\d+(?:\.\d+)+\b")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A page at one time."""
+
+    html: str
+    analysis: PageAnalysis
+
+    @property
+    def words(self) -> list[str]:
+        text = content(self.html.encode("utf-8", "replace"))
+        return re.findall(r"\w+", VERSION.sub(" ", text))
+
+
+Pair = tuple[Seen, Seen]
+
+
+def apart(one: Seen, other: Seen) -> int:
+    first, second = one.analysis.fingerprint, other.analysis.fingerprint
+    assert first
+    assert second
+    return (first.value ^ second.value).bit_count()
+
+
+def md5(page: Seen) -> bytes:
+    return hashlib.md5(page.html.encode("utf-8", "replace"), usedforsecurity=False).digest()
+
+
+RULES: dict[str, Callable[[Seen, Seen], bool]] = {
+    "MD5 of the body": lambda one, other: md5(one) == md5(other),
+    "the fingerprint alone": lambda one, other: apart(one, other) == 0,
+    "is_same": lambda one, other: is_same(
+        other.analysis.facts, one.analysis.facts, apart(one, other)
+    ),
+}
+
+
+def pages_of(name: str) -> dict[str, Seen]:
+    documents = read_dataset(DATA / name).documents
+    seen = {
+        page.name: Seen(html := html_of(page), analyse_html(html, RECIPE)) for page in documents
+    }
+    return {name: page for name, page in seen.items() if page.analysis.fingerprint}
+
+
+def noise() -> Iterator[Pair]:
+    pages = pages_of("traps-html")
+    for (one, other), pair in read_dataset(DATA / "traps-html").pairs.items():
+        if pair.label == "duplicate" and one in pages and other in pages:
+            yield pages[one], pages[other]
+
+
+def releases() -> Iterator[Pair]:
+    pages = pages_of("docs-html")
+    for name, page in pages.items():
+        release, _, path = name.partition("/")
+        later = pages.get(f"{LATER.get(release)}/{path}")
+        if later:
+            yield page, later
+
+
+def main() -> None:
+    copies, pairs = list(noise()), list(releases())
+    unchanged = [pair for pair in pairs if pair[0].words == pair[1].words]
+    changed = [pair for pair in pairs if pair[0].words != pair[1].words]
+    print("| Rule | noise called changed | false alarms | changes missed |")
+    print("| --- | ---: | ---: | ---: |")
+    for name, same in RULES.items():
+        called = [sum(not same(*pair) for pair in some) for some in (copies, unchanged)]
+        missed = sum(same(*pair) for pair in changed)
+        print(f"| {name} | {called[0]} of {len(copies)} | {called[1]} of {len(unchanged)} | "
+              f"{missed} of {len(changed)} |")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
