@@ -19,6 +19,7 @@ from scrapy_simhash.index.contract import (
     same_text,
 )
 from scrapy_simhash.rule.rule import FAR, Rule
+from scrapy_simhash.rule.same import is_same
 
 Kind = Literal["unique", "duplicate", "revisit", "skipped"]
 
@@ -97,6 +98,7 @@ def spec_of(recipe: Recipe, *, lease: float = DEFAULT_LEASE, spider: str = "") -
         spider=spider,
         judge=Rule(recipe.distance),
         reach=recipe.reach,
+        same=is_same,
     )
 
 
