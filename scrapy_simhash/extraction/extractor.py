@@ -137,7 +137,7 @@ def _extraction(text: str, page: Page, *, thin: bool = False) -> Extraction:
     headings, subheading = page.headings, page.subheading(text)
     labels = () if thin or headings or subheading else page.labels(text)
     lines = said(page)
-    in_links = thin or _is_in_links(text, lines)
+    in_links = thin or _is_in_links(text, page, lines)
     return Extraction(
         text,
         thin,
@@ -151,10 +151,11 @@ def _extraction(text: str, page: Page, *, thin: bool = False) -> Extraction:
     )
 
 
-def _is_in_links(text: str, lines: str) -> bool:
-    """Return whether most of a text is not among the lines outside links."""
-    outside = set(lines.split("\n"))
-    return 2 * sum(len(line) for line in text.split("\n") if line in outside) < len(text)
+def _is_in_links(text: str, page: Page, lines: str) -> bool:
+    """Return whether at least half of a text are lines that stand in links."""
+    # Another extractor may have lines of its own, which are none of the page.
+    in_links = set(page.texts) - set(lines.split("\n"))
+    return 2 * sum(len(line) for line in text.split("\n") if line in in_links) > len(text)
 
 
 def _main(html: str | bytes) -> Extraction:

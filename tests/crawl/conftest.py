@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from tests.pages import article, html
+from tests.pages import article, edited, html
 
 
 @pytest.fixture
 def twins(site: Any) -> Any:
-    """Two pages with the same text and different links, and one of its own."""
+    """A page, a copy with edits all over its text and other links, and a page of its own."""
     text = article(1)
     site.pages = {
         "/first": html(text, links=("/after-first",)),
-        "/second": html(text, links=("/after-second",)),
+        "/second": html(edited(text, 2, 0.04), links=("/after-second",)),
         "/other": html(article(3)),
         "/after-first": html(article(4)),
         "/after-second": html(article(5)),

@@ -23,7 +23,7 @@ from scrapy_simhash.index.contract import Index, IndexSpec, StoreMismatch, Store
 from scrapy_simhash.settings import FilterSettings
 from tests import servers
 from tests.crawl.spiders import ONE_AT_A_TIME, Pages, check_sum, paths, until
-from tests.pages import article, html
+from tests.pages import article, edited, html
 
 URL = "redis://nowhere.example/0?name=away"
 
@@ -88,7 +88,7 @@ def families(site: Any) -> Any:
     """Ten texts, each in three near-duplicates: /0-0, /0-1, /0-2, /1-0 …"""
     for text in range(10):
         for copy in range(3):
-            site.pages[f"/{text}-{copy}"] = html(article(text), links=(f"/{copy}",) if copy else ())
+            site.pages[f"/{text}-{copy}"] = html(edited(article(text, 600), copy, 0.02))
     return site
 
 

@@ -156,7 +156,7 @@ def test_host_that_is_another_one_now_is_delivered(day: Any, site: Any, host: st
 
 def test_copy_of_a_page_that_is_gone_is_delivered(day: Any, site: Any) -> None:
     posts(site, range(3))
-    copy = html(article(0), title="Post 0", top="<p>Print</p>")
+    copy = html(article(0), title="Post 0", links=("/",))
     site.pages |= {"/": front("/post-0", "/copy", "/post-1"), "/copy": copy}
     assert paths(day(site)) == ["/", "/post-0", "/post-1"]
     del site.pages["/post-0"]
@@ -249,7 +249,7 @@ def test_copy_of_a_page_of_another_spider_is_a_copy_on_each_day(day: Any, site: 
     links = posts(site, range(4))
     day(site)
     site.pages["/other"] = html(article(500), title="Of the other", links=("/twin", "/own"))
-    site.pages["/twin"] = html(article(1), title="Post 1", top="<p>Twin</p>")
+    site.pages["/twin"] = html(article(1), title="Post 1", links=("/other",))
     site.pages["/own"] = html(article(600), title="Own")
     for _ in range(2):
         other = day(site, spider=OtherBlog, start="/other")
@@ -268,7 +268,7 @@ def test_page_that_is_the_same_waits_for_its_delivery(day: Any, site: Any) -> No
                 yield output
 
     posts(site, range(2))
-    site.pages["/copy"] = html(article(0), title="Post 0", top="<p>Print</p>")
+    site.pages["/copy"] = html(article(0), title="Post 0", links=("/",))
     site.pages["/"] = front("/post-0", "/copy", "/post-1")
     assert paths(day(site, spider=Failing)) == ["/", "/post-0", "/post-1"]
     second = day(site, spider=Failing, CONCURRENT_REQUESTS=8)

@@ -54,7 +54,7 @@ def test_every_judged_page_is_one_line(crawl: Any, twins: Any, log: Path) -> Non
     first, second, image = found["first"], found["second"], found["image"]
     assert (second.original, second.action, second.k) == (first.key, "drop", 48)
     assert second.distance is not None
-    assert 0 <= second.distance <= 48
+    assert 0 < second.distance <= 48
     assert second.bytes == len(twins.pages["/second"])
     assert crawled.stat("bytes_dropped") == second.bytes
     assert (image.verdict, image.reason, image.action) == ("skipped", "not_html", None)
@@ -73,7 +73,8 @@ def test_line_has_an_excerpt_of_the_main_text(
     assert all(len(text) <= length for text in texts.values())
     if length:
         assert texts["first"].startswith(article(1)[:30])
-        assert texts["second"].startswith(article(1)[:30])
+    if length > 1000:
+        assert texts["first"] != texts["second"]
 
 
 @pytest.mark.parametrize("action", ["follow", "flag"])
@@ -245,14 +246,14 @@ def test_page_that_is_near_but_kept_is_counted_and_logged(
 ) -> None:
     twins.pages["/sibling"] = html(article(1, 200), title="Another release")
     twins.pages["/first"] = html(article(1, 200))
-    twins.pages["/second"] = html(article(1, 200))
+    twins.pages["/second"] = html(edited(article(1, 200), 2, 0.04))
     settings = {**ONE_AT_A_TIME, "SIMHASH_LOG": log}
     crawled = crawl(Pages, settings=settings, site=twins, paths=["/first", "/second", "/sibling"])
     assert [item["path"] for item in crawled.items] == ["/first", "/sibling"]
-    assert crawled.stat("duplicate/like-headings") == 1
+    assert crawled.stat("duplicate/edits") == 1
     assert crawled.stat("near_kept/other-heading") == 1
     found = lines(log)
-    assert (found["second"].reason, found["second"].near) == ("like-headings", None)
+    assert (found["second"].reason, found["second"].near) == ("edits", None)
     sibling = found["sibling"]
     assert (sibling.verdict, sibling.reason) == ("unique", "other-heading")
     assert (sibling.near, sibling.original) == (found["first"].key, None)
