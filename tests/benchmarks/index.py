@@ -2,7 +2,8 @@
 
     python tests/benchmarks/index.py [--full] [--sizes 100000,1000000] [--rounds 3] [--ways memory]
 
-Random fingerprints, keys of 45 bytes and 24 bytes of facts, one thread, one process for each line.
+Random fingerprints, keys of 45 bytes, facts as long as those of a page, one thread, and one process
+for each line.
 Times are CPU time, medians of rounds; every way is given 64 pages a call where it takes batches. A
 claim of a new page has its share of confirmations in batches of 100. ``sqlite`` and ``sqlite rows``
 keep their pages when the process ends; the others have neither leases nor facts.
@@ -37,6 +38,7 @@ from scrapy_simhash.fingerprint.blocks import Bands, Slices
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Arrival, IndexSpec
+from scrapy_simhash.rule.facts import FACTS_SIZE
 
 ROUNDS = 3
 # Pages a round; fewer where they would take longer than so many seconds.
@@ -52,7 +54,7 @@ Claimer = Callable[[list[Page]], list[object]]
 
 SLICES, BANDS = Slices(), Bands().count
 SURVIVES = 0.7
-FACTS = bytes(range(24))
+FACTS = bytes(range(FACTS_SIZE))
 
 
 def fingerprints(bits: int, count: int, seed: int) -> Iterator[Fingerprint]:

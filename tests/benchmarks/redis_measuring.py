@@ -22,8 +22,6 @@ Page = tuple[str, Fingerprint]
 NEAR = 0.3
 CLASSIC, DEFAULT = (64, 3), (256, 48)
 SLICES, BANDS = Slices(), Bands().count
-# Bytes of facts that the rule of the default recipes keeps of a page, about.
-FACTS = 20
 # As varied as words in addresses are: what is stored of a key may be compressed.
 _SYLLABLES = [consonant + vowel for consonant in "bcdfghklmnprstvw" for vowel in "aeiou"]
 

@@ -14,7 +14,8 @@ import redis
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Arrival, Entry, Outcome
-from tests.benchmarks.redis_measuring import FACTS, Page, spec_of
+from scrapy_simhash.rule.facts import FACTS_SIZE
+from tests.benchmarks.redis_measuring import Page, spec_of
 
 _CONFIRMED_AT_ONCE = 32
 
@@ -161,7 +162,7 @@ class Datasketch:
 
 
 def _facts(key: str) -> bytes:
-    return hashlib.blake2b(key.encode(), digest_size=FACTS).digest()
+    return hashlib.shake_128(key.encode()).digest(FACTS_SIZE)
 
 
 def _request(key: str) -> str:

@@ -23,6 +23,7 @@ import numpy as np
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Arrival, Entry, Index
+from scrapy_simhash.rule.facts import FACTS_SIZE
 from tests.benchmarks.redis_measuring import (
     BANDS,
     CLASSIC,
@@ -77,7 +78,7 @@ def acts(index: Index, count: int) -> Iterator[tuple[str, Callable[[], None]]]:
 
     def claim(fingerprints: Iterator[tuple[str, Fingerprint]]) -> None:
         for some in batches(fingerprints, BATCH):
-            index.claim_all([Arrival(k, f, request="r", facts=b"f" * 20) for k, f in some])
+            index.claim_all([Arrival(k, f, request="r", facts=b"f" * FACTS_SIZE) for k, f in some])
 
     def adopt() -> None:
         for later in itertools.count(1):

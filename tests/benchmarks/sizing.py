@@ -25,10 +25,10 @@ from scrapy_simhash.fingerprint.recipe import RECIPES
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Entry, IndexSpec
+from scrapy_simhash.rule.facts import FACTS_SIZE
 from tests import servers
 
 BY_BITS = {64: "classic", 128: "compact", 256: "default"}
-_FACTS = 23  # bytes
 _BATCH = 2048
 
 
@@ -38,7 +38,7 @@ def entries(pages: int, spec: IndexSpec, first: int = 0) -> Iterator[Entry]:
         key = f"http://www.site{number % 997:03}.example/some/section/{number:020}.html"
         blocks = chance.randbytes(4 * spec.blocks)
         fingerprint = Fingerprint(chance.getrandbits(spec.bits), spec.bits, blocks)
-        yield Entry(key, fingerprint, facts=chance.randbytes(_FACTS), time=1.7e9)
+        yield Entry(key, fingerprint, facts=chance.randbytes(FACTS_SIZE), time=1.7e9)
 
 
 def _batches(made: Iterator[Entry]) -> Iterator[list[Entry]]:
