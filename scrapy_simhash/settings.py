@@ -43,7 +43,7 @@ _LONGEST_WAIT = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Actions:
-    """What becomes of a copy, by its address: the first expression that finds something decides."""
+    """The action for a copy by its address: the first expression that finds something decides."""
 
     pairs: tuple[tuple[re.Pattern[str], Action], ...]
 

@@ -365,9 +365,13 @@ def test_the_documentation_names_what_the_package_gives_and_no_deeper_path() -> 
     assert not re.search(r"from scrapy_simhash\.", ALL)
 
 
-def test_every_name_that_the_package_gives_is_there() -> None:
-    for name in scrapy_simhash.__all__:
-        assert getattr(scrapy_simhash, name)
+def test_every_name_that_the_package_gives_is_there_without_the_other_engines() -> None:
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(['crawlee', 'httpx', 'aiohttp'])); "
+        "from scrapy_simhash import *; print(CrawleeDedup.__name__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "CrawleeDedup", done.stderr
 
 
 def test_the_metrics_of_two_spiders_are_on_loopback_with_their_names() -> None:

@@ -6,15 +6,16 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from functools import wraps
-from typing import Any
-
-from crawlee import Request
-from crawlee.crawlers import BasicCrawler
+from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.core.dedup import Dedup
 from scrapy_simhash.core.document import Document
 from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.keys import page_key
+
+if TYPE_CHECKING:
+    from crawlee import Request
+    from crawlee.crawlers import BasicCrawler
 
 Handler = Callable[[Any], Awaitable[None]]
 
@@ -70,6 +71,8 @@ class CrawleeDedup:
         return handle
 
     def _adopt(self, key: str, text: str) -> None:
+        from crawlee import Request
+
         try:
             kept = json.loads(text)
             request = Request.from_url(kept["url"], label=kept["label"], always_enqueue=True)

@@ -359,7 +359,7 @@ class Dedup:
 
     @property
     def counts(self) -> dict[str, int]:
-        """What happened besides verdicts, by the names of the stats."""
+        """Counts of events besides verdicts, by the names of the stats."""
         counts = {f"outage/{name}": number for name, number in self._breaker.counts.items()}
         return counts | {
             "same_body": self._pool.repeats,

@@ -69,7 +69,7 @@ class Extraction:
 
     @property
     def details(self) -> list[str]:
-        """What else tells the page from others: lines beside the text, short ones in it, marks.
+        """Lines that tell the page from others: those beside the text, short ones in it, marks.
 
         The title and the headings are not among them.
         """

@@ -1,4 +1,4 @@
-"""What a page says outside links, and what it is known by or leads to."""
+"""Takes from a page the lines outside links, and the marks that it is known by or leads to."""
 
 import json
 import re

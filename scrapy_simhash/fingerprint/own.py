@@ -1,4 +1,4 @@
-"""What a project brings of its own, by import path: a recipe, its features, its hash."""
+"""A project brings a recipe, its features or its hash by import path."""
 
 import functools
 from importlib import import_module

@@ -188,7 +188,7 @@ class Outcome(enum.Enum):
 
 
 class Change(enum.Enum):
-    """What became of an original since earlier runs."""
+    """The fate of an original since earlier runs."""
 
     NEW = "new"
     SAME = "same"
@@ -197,7 +197,7 @@ class Change(enum.Enum):
 
 
 class Run(NamedTuple):
-    """What a spider's crawlers do from start to finish.
+    """The work of a spider's crawlers from start to finish.
 
     Attributes:
         number: from 1 on, never used again in its index.

@@ -62,7 +62,7 @@ class Found(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What a claim does.
+    """The effect of a claim.
 
     Attributes:
         admits: the page becomes an entry.

@@ -21,7 +21,7 @@ from typing import IO, Any
 
 #: Bytes of a line, or of a page, beyond which it is passed over unread.
 LARGEST = 1 << 24
-# What is passed over is read in pieces of so many bytes.
+# Pieces, in bytes, in which the reader passes over the rest of a line.
 _PIECE = 1 << 16
 # A dictionary in front of the archive's own frames, as archives of many small pages have it:
 # https://iipc.github.io/warc-specifications/specifications/warc-zstd
