@@ -33,7 +33,7 @@ from scrapy_simhash.crawl.filter import _DONE
 from scrapy_simhash.downloadermiddlewares import _as_meta
 from scrapy_simhash.extraction.extractor import EXTRACTORS
 from scrapy_simhash.fingerprint.recipe import RECIPES
-from scrapy_simhash.index.contract import Change
+from scrapy_simhash.index.values import Change
 from scrapy_simhash.report.dedup_log import LogLine, SparedLine
 from scrapy_simhash.rule.rule import FAR, REASONS
 from scrapy_simhash.settings import DEFAULTS, Spare

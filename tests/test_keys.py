@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_simhash.index.contract import MAX_ALIASES
+from scrapy_simhash.index.values import MAX_ALIASES
 from scrapy_simhash.keys import aliases, key_of, page_key, page_scope, plain_key
 
 

@@ -24,7 +24,7 @@ from scrapy.settings import BaseSettings
 from scrapy_simhash.commands.chosen import add_shared_options, index_url, log_lines, log_paths
 from scrapy_simhash.commands.output import columns, has_colours, say, show
 from scrapy_simhash.index import open_existing
-from scrapy_simhash.index.contract import Run
+from scrapy_simhash.index.values import Run
 from scrapy_simhash.report.dedup_log import Line, LogLine
 from scrapy_simhash.report.difference import change_lines
 from scrapy_simhash.report.words import moment

@@ -28,7 +28,8 @@ from scrapy_simhash.commands.chosen import (
 )
 from scrapy_simhash.commands.output import about, progress, say, sentence, side_by_side
 from scrapy_simhash.index import open_existing
-from scrapy_simhash.index.contract import Entry, Index
+from scrapy_simhash.index.contract import Index
+from scrapy_simhash.index.values import Entry
 from scrapy_simhash.report.dedup_log import LogLine, SparedLine
 from scrapy_simhash.report.words import count, moment
 from scrapy_simhash.rule.rule import Rule

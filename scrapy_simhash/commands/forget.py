@@ -28,7 +28,7 @@ from scrapy.settings import BaseSettings
 from scrapy_simhash.commands.chosen import add_shared_options, index_url, keys_of
 from scrapy_simhash.commands.output import progress, say
 from scrapy_simhash.index import open_existing
-from scrapy_simhash.index.contract import Entry
+from scrapy_simhash.index.values import Entry
 from scrapy_simhash.report.dedup_log import host_of_key
 from scrapy_simhash.report.words import count
 

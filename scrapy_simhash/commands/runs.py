@@ -17,7 +17,7 @@ from scrapy.settings import BaseSettings
 from scrapy_simhash.commands.chosen import add_shared_options, index_url
 from scrapy_simhash.commands.output import aligned, show
 from scrapy_simhash.index import open_existing
-from scrapy_simhash.index.contract import Run
+from scrapy_simhash.index.values import Run
 from scrapy_simhash.report.words import moment
 
 

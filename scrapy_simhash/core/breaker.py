@@ -13,22 +13,16 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from scrapy_simhash.index.contract import (
-    Arrival,
-    Claim,
     Index,
-    IndexSpec,
-    Match,
-    Orphan,
-    Outcome,
     StoreDamaged,
     StoreError,
     StoreMismatch,
     StoreUnavailable,
-    Unsettled,
 )
 from scrapy_simhash.index.decision import ruling
 from scrapy_simhash.index.local import LocalIndex
 from scrapy_simhash.index.sqlite_file import open_file
+from scrapy_simhash.index.values import Arrival, Claim, IndexSpec, Match, Orphan, Outcome, Unsettled
 
 logger = logging.getLogger(__name__)
 

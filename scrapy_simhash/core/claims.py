@@ -12,7 +12,8 @@ from typing import TypeVar
 
 from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.core.pool import WorkerPool
-from scrapy_simhash.index.contract import Arrival, Claim, StoreError
+from scrapy_simhash.index.contract import StoreError
+from scrapy_simhash.index.values import Arrival, Claim
 
 logger = logging.getLogger(__name__)
 

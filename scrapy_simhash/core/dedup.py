@@ -35,15 +35,9 @@ from scrapy_simhash.core.upkeep import Adopt, Upkeep
 from scrapy_simhash.core.verdict import Verdict, spec_of, verdict_of
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import (
-    DEFAULT_LEASE,
-    Arrival,
-    Index,
-    IndexSpec,
-    Run,
-    StoreMismatch,
-)
+from scrapy_simhash.index.contract import Index, StoreMismatch
 from scrapy_simhash.index.registry import store_of
+from scrapy_simhash.index.values import DEFAULT_LEASE, Arrival, IndexSpec, Run
 from scrapy_simhash.keys import Scope, page_key, page_scope
 from scrapy_simhash.rule.better import better
 

@@ -7,7 +7,7 @@ last part has ended, the page is settled: it was delivered, or it failed if one 
 from collections.abc import Callable, Iterable
 from itertools import islice
 
-from scrapy_simhash.index.contract import Unsettled
+from scrapy_simhash.index.values import Unsettled
 
 # Copies that wait on one original. When it fails, one delivered copy is enough.
 COPIES_OF_ONE = 100

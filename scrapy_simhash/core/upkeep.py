@@ -18,7 +18,7 @@ from typing import NamedTuple
 from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.core.claims import Claims
 from scrapy_simhash.core.progress import Copies, Progress
-from scrapy_simhash.index.contract import Orphan, Unsettled
+from scrapy_simhash.index.values import Orphan, Unsettled
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.contract import (
+from scrapy_simhash.index.values import (
     DEFAULT_LEASE,
     Arrival,
     Change,

@@ -1,7 +1,8 @@
 """The index of fingerprints: one contract, several stores, opened by a URL."""
 
-from scrapy_simhash.index.contract import Index, IndexSpec
+from scrapy_simhash.index.contract import Index
 from scrapy_simhash.index.registry import store_of
+from scrapy_simhash.index.values import IndexSpec
 
 
 def open_index(url: str, spec: IndexSpec) -> Index:

@@ -4,18 +4,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from scrapy_simhash.index.contract import (
-    Arrival,
-    Change,
-    Claim,
-    IndexSpec,
-    Match,
-    Outcome,
-    Run,
-)
 from scrapy_simhash.index.log import Log, Record
 from scrapy_simhash.index.neighbours import Near
 from scrapy_simhash.index.pages import Pages
+from scrapy_simhash.index.values import Arrival, Change, Claim, IndexSpec, Match, Outcome, Run
 from scrapy_simhash.rule.ruling import Judge, Page, Ruling
 
 OWN = Ruling(True, "key")

@@ -5,7 +5,7 @@ import secrets
 import socket
 from pathlib import Path
 
-from scrapy_simhash.index.contract import spider_mark
+from scrapy_simhash.index.values import spider_mark
 
 # Containers may share a host's name, and have processes of their own.
 _SPACE = Path("/proc/self/ns/pid")

@@ -10,22 +10,7 @@ from contextlib import contextmanager
 from itertools import islice
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.contract import (
-    MAX_ADOPTIONS,
-    MAX_ORPHANS,
-    Arrival,
-    Census,
-    Claim,
-    Entry,
-    Index,
-    IndexSpec,
-    Match,
-    Orphan,
-    Run,
-    StoreMissing,
-    Unsettled,
-    warn_of,
-)
+from scrapy_simhash.index.contract import MAX_ADOPTIONS, MAX_ORPHANS, Index, StoreMissing, warn_of
 from scrapy_simhash.index.decision import Decision, Era
 from scrapy_simhash.index.log import Log, Record, Row
 from scrapy_simhash.index.neighbours import Near, Neighbours, unpacked
@@ -33,6 +18,17 @@ from scrapy_simhash.index.pages import KEY_BYTES, Pages, read_fingerprint
 from scrapy_simhash.index.registry import file_of
 from scrapy_simhash.index.runs import Runs
 from scrapy_simhash.index.sqlite_file import SqliteFile, open_file, spec_of
+from scrapy_simhash.index.values import (
+    Arrival,
+    Census,
+    Claim,
+    Entry,
+    IndexSpec,
+    Match,
+    Orphan,
+    Run,
+    Unsettled,
+)
 
 # Entries that one call looks at, to see whether they expire.
 _LOOKED_AT = 1 << 13

@@ -4,9 +4,10 @@ import json
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from scrapy_simhash.index.contract import MAX_FACTS, Census, IndexSpec, Match, StoreDamaged
+from scrapy_simhash.index.contract import StoreDamaged
 from scrapy_simhash.index.liveness import is_dead, leave, names_of, new_crawler
 from scrapy_simhash.index.sqlite_file import SqliteFile
+from scrapy_simhash.index.values import MAX_FACTS, Census, IndexSpec, Match
 
 _ENTRIES = (
     "SELECT position, key, scope, facts, time, run, owner, ifnull(expires, 0.0), "

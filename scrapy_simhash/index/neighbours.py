@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_simhash.index.contract import BUCKET_LIMIT
+from scrapy_simhash.index.values import BUCKET_LIMIT
 
 Uint64s = npt.NDArray[np.uint64]
 Uint32s = npt.NDArray[np.uint32]

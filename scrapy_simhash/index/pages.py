@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import xxhash
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.contract import Arrival, IndexSpec
 from scrapy_simhash.index.neighbours import Near, distances, unpacked
+from scrapy_simhash.index.values import Arrival, IndexSpec
 
 # Bytes of a key's value.
 KEY_BYTES = 4

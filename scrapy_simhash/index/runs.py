@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 
-from scrapy_simhash.index.contract import Run, StoreDamaged
+from scrapy_simhash.index.contract import StoreDamaged
 from scrapy_simhash.index.liveness import is_dead
 from scrapy_simhash.index.sqlite_file import SqliteFile
+from scrapy_simhash.index.values import Run
 
 
 class Runs:

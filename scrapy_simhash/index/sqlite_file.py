@@ -9,12 +9,8 @@ from typing import Any
 from urllib.parse import quote
 
 from scrapy_simhash.fingerprint.recipe import reach_of
-from scrapy_simhash.index.contract import (
-    IndexSpec,
-    StoreDamaged,
-    StoreMismatch,
-    StoreUnavailable,
-)
+from scrapy_simhash.index.contract import StoreDamaged, StoreMismatch, StoreUnavailable
+from scrapy_simhash.index.values import IndexSpec
 
 # "simh", so that a file of this package is told from other SQLite files.
 APPLICATION_ID = 0x73696D68

@@ -7,7 +7,8 @@ from dataclasses import replace
 from scrapy_simhash.core.analysis import PageAnalysis
 from scrapy_simhash.core.verdict import Verdict, verdict_of
 from scrapy_simhash.fingerprint.simhash import Fingerprint, hamming_distance
-from scrapy_simhash.index.contract import Arrival, Index
+from scrapy_simhash.index.contract import Index
+from scrapy_simhash.index.values import Arrival
 from scrapy_simhash.keys import Scope, page_scope
 from scrapy_simhash.offline.pages import SavedPage
 

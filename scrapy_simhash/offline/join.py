@@ -17,8 +17,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_simhash.index.contract import BUCKET_LIMIT, IndexSpec
 from scrapy_simhash.index.decision import RULINGS
+from scrapy_simhash.index.values import BUCKET_LIMIT, IndexSpec
 from scrapy_simhash.offline.files import FileError
 from scrapy_simhash.offline.prints import columns
 from scrapy_simhash.rule.facts import FACTS_SIZE

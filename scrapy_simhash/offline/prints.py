@@ -14,7 +14,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.contract import Entry, IndexSpec
+from scrapy_simhash.index.values import Entry, IndexSpec
 from scrapy_simhash.offline.files import FileError
 
 #: Pages of one file, and rows that are in memory together.

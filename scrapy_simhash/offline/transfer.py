@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.contract import Entry, IndexSpec
+from scrapy_simhash.index.values import Entry, IndexSpec
 from scrapy_simhash.keys import key_of
 from scrapy_simhash.offline.files import FileError, json_lines, json_object, lines, rows, unpacked
 from scrapy_simhash.offline.prints import (

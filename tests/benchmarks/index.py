@@ -37,7 +37,7 @@ import numpy as np
 from scrapy_simhash.fingerprint.blocks import Bands, Slices
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import Arrival, IndexSpec
+from scrapy_simhash.index.values import Arrival, IndexSpec
 from scrapy_simhash.rule.facts import FACTS_SIZE
 
 ROUNDS = 3

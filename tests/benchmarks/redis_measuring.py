@@ -12,7 +12,7 @@ import numpy as np
 
 from scrapy_simhash.fingerprint.blocks import Bands, Slices
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.contract import IndexSpec
+from scrapy_simhash.index.values import IndexSpec
 from tests import servers
 from tests.servers import Cluster, RedisServer
 

@@ -20,8 +20,8 @@ from scrapy_simhash.core.analysis import analyse_html
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import Entry, IndexSpec
 from scrapy_simhash.index.neighbours import unpacked
+from scrapy_simhash.index.values import Entry, IndexSpec
 from scrapy_simhash.offline.pages import read_pages
 from tests.benchmarks.documents import DATA, html_of
 from tests.benchmarks.redis_measuring import Table, blocks_of, count, need_redis

@@ -13,7 +13,7 @@ import redis
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import Arrival, Entry, Outcome
+from scrapy_simhash.index.values import Arrival, Entry, Outcome
 from scrapy_simhash.rule.facts import FACTS_SIZE
 from tests.benchmarks.redis_measuring import Page, spec_of
 

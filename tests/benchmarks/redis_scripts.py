@@ -22,7 +22,8 @@ import numpy as np
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import Arrival, Entry, Index
+from scrapy_simhash.index.contract import Index
+from scrapy_simhash.index.values import Arrival, Entry
 from scrapy_simhash.rule.facts import FACTS_SIZE
 from tests.benchmarks.redis_measuring import (
     BANDS,

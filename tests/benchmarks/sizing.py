@@ -24,7 +24,7 @@ from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.fingerprint.recipe import RECIPES
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import Entry, IndexSpec
+from scrapy_simhash.index.values import Entry, IndexSpec
 from scrapy_simhash.rule.facts import FACTS_SIZE
 from tests import servers
 

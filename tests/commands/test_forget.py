@@ -19,7 +19,7 @@ from scrapy_simhash.core.analysis import analyse_html
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.index import open_existing, open_index
-from scrapy_simhash.index.contract import Entry
+from scrapy_simhash.index.values import Entry
 from scrapy_simhash.report.dedup_log import SparedLine, to_json
 from scrapy_simhash.report.words import moment
 from scrapy_simhash.rule.rule import REASONS

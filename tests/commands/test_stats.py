@@ -14,7 +14,7 @@ from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import Arrival, Entry
+from scrapy_simhash.index.values import Arrival, Entry
 from tests.commands.running import simhash
 from tests.index.made import spec, values
 

@@ -15,7 +15,8 @@ from simhash import Simhash
 
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.index import open_existing, open_index
-from scrapy_simhash.index.contract import Arrival, Entry, Outcome, StoreError
+from scrapy_simhash.index.contract import StoreError
+from scrapy_simhash.index.values import Arrival, Entry, Outcome
 from scrapy_simhash.keys import page_key
 from tests.commands.running import interrupted, simhash
 from tests.index.made import fp, spec, values

@@ -15,14 +15,8 @@ from scrapy_simhash.core import claims as claims_module
 from scrapy_simhash.core.claims import BATCH, Claims
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import (
-    Arrival,
-    Claim,
-    IndexSpec,
-    Outcome,
-    StoreError,
-    StoreUnavailable,
-)
+from scrapy_simhash.index.contract import StoreError, StoreUnavailable
+from scrapy_simhash.index.values import Arrival, Claim, IndexSpec, Outcome
 
 BLOCKS = bytes(16)
 

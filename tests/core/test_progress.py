@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scrapy_simhash.core.progress import ASKED_AT_ONCE, COPIES_OF_ONE, Copies, Progress
-from scrapy_simhash.index.contract import Unsettled
+from scrapy_simhash.index.values import Unsettled
 
 
 def test_page_is_settled_with_the_last_of_its_parts() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from scrapy_simhash.core import upkeep as upkeep_module
 from scrapy_simhash.core.upkeep import Upkeep
-from scrapy_simhash.index.contract import Orphan, Unsettled
+from scrapy_simhash.index.values import Orphan, Unsettled
 
 
 class Calls:

@@ -20,7 +20,8 @@ from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.requests import request_to_json
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import Arrival, Index
+from scrapy_simhash.index.contract import Index
+from scrapy_simhash.index.values import Arrival
 from tests.crawl.spiders import Pages, answering, paths
 from tests.index.made import Clock, at
 from tests.pages import article, html

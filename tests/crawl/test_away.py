@@ -19,7 +19,8 @@ from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.filter import open_dedup
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index import open_existing, open_index
-from scrapy_simhash.index.contract import Index, IndexSpec, StoreMismatch, StoreUnavailable
+from scrapy_simhash.index.contract import Index, StoreMismatch, StoreUnavailable
+from scrapy_simhash.index.values import IndexSpec
 from scrapy_simhash.settings import FilterSettings
 from tests import servers
 from tests.crawl.spiders import ONE_AT_A_TIME, Pages, check_sum, paths, until

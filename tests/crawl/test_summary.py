@@ -18,7 +18,7 @@ from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.crawl import summary as summary_module
 from scrapy_simhash.crawl.summary import Judged, Summary
 from scrapy_simhash.exceptions import SettingError
-from scrapy_simhash.index.contract import Match
+from scrapy_simhash.index.values import Match
 from scrapy_simhash.report.dedup_log import LogLine, read_log
 from scrapy_simhash.settings import FilterSettings
 from tests.crawl.spiders import ONE_AT_A_TIME, TEXT, Items, Pages, until

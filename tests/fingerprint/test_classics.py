@@ -22,7 +22,7 @@ from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.fingerprint.segmentation import segment
 from scrapy_simhash.fingerprint.simhash import fingerprint_from_sums, hamming_distance
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import Arrival, Outcome
+from scrapy_simhash.index.values import Arrival, Outcome
 from scrapy_simhash.offline.transfer import read_foreign
 
 with warnings.catch_warnings():

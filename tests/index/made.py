@@ -12,7 +12,8 @@ import numpy as np
 from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.fingerprint.blocks import Slices
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.contract import Arrival, Index, IndexSpec, Outcome
+from scrapy_simhash.index.contract import Index
+from scrapy_simhash.index.values import Arrival, IndexSpec, Outcome
 from scrapy_simhash.rule.ruling import Page, Ruling
 
 SLICES = Slices()

@@ -13,21 +13,23 @@ import pytest
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import (
-    BUCKET_LIMIT,
     MAX_ADOPTIONS,
-    MAX_FACTS,
     MAX_ORPHANS,
+    StoreMismatch,
+    StoreUnavailable,
+)
+from scrapy_simhash.index.decision import RULINGS
+from scrapy_simhash.index.values import (
+    BUCKET_LIMIT,
+    MAX_FACTS,
     Arrival,
     Change,
     Entry,
     IndexSpec,
     Orphan,
     Run,
-    StoreMismatch,
-    StoreUnavailable,
     Unsettled,
 )
-from scrapy_simhash.index.decision import RULINGS
 from scrapy_simhash.rule.ruling import Ruling
 from tests.index.made import (
     BANDS,

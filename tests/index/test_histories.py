@@ -13,14 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_simhash.fingerprint.simhash import hamming_distance
-from scrapy_simhash.index.contract import (
-    MAX_ADOPTIONS,
-    Arrival,
-    Change,
-    Orphan,
-    Outcome,
-    StoreUnavailable,
-)
+from scrapy_simhash.index.contract import MAX_ADOPTIONS, StoreUnavailable
+from scrapy_simhash.index.values import Arrival, Change, Orphan, Outcome
 from tests.index.conftest import REDIS
 from tests.index.made import (
     DUPLICATE,

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import neighbours
-from scrapy_simhash.index.contract import BUCKET_LIMIT, Arrival, IndexSpec
 from scrapy_simhash.index.neighbours import Neighbours
 from scrapy_simhash.index.pages import KEY_BYTES, Pages, in_scope, key_value
+from scrapy_simhash.index.values import BUCKET_LIMIT, Arrival, IndexSpec
 
 few_examples = settings(max_examples=25, deadline=None)
 DISTANCE = 3

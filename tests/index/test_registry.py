@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from scrapy_simhash.index import open_existing, open_index, registry
-from scrapy_simhash.index.contract import Index, IndexSpec, StoreMissing
+from scrapy_simhash.index.contract import Index, StoreMissing
 from scrapy_simhash.index.local import LocalIndex, open_local
+from scrapy_simhash.index.values import IndexSpec
 from tests.index.made import DUPLICATE, ORIGINAL, page, spec
 
 

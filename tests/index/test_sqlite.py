@@ -14,7 +14,6 @@ import pytest
 
 from scrapy_simhash.index import local, open_existing, open_index, sqlite_file
 from scrapy_simhash.index.contract import (
-    Arrival,
     Index,
     StoreDamaged,
     StoreError,
@@ -22,6 +21,7 @@ from scrapy_simhash.index.contract import (
     StoreMissing,
     StoreUnavailable,
 )
+from scrapy_simhash.index.values import Arrival
 from tests.index.made import DUPLICATE, ORIGINAL, at, fp, page, spec
 
 

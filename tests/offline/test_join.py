@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from scrapy_simhash.core.verdict import spec_of
-from scrapy_simhash.index.contract import BUCKET_LIMIT
+from scrapy_simhash.index.values import BUCKET_LIMIT
 from scrapy_simhash.offline.engines import DuckDB, spark_verdicts
 from scrapy_simhash.offline.files import FileError
 from scrapy_simhash.offline.join import VERDICTS, find_copies

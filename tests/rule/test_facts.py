@@ -10,7 +10,7 @@ import pytest
 
 from scrapy_simhash.extraction.extractor import Extraction, extract
 from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.index.contract import MAX_FACTS
+from scrapy_simhash.index.values import MAX_FACTS
 from scrapy_simhash.rule.facts import FACTS_SIZE, Facts, facts_of
 from tests.pages import article
 

@@ -5,7 +5,6 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from scrapy_simhash.index.contract import Arrival, Match
 from scrapy_simhash.index.decision import NEAR_NOTHING, Claimant, Found, Step, nearest
 from scrapy_simhash.index.pages import key_value
 from scrapy_simhash.index.redis.rows import (
@@ -17,6 +16,7 @@ from scrapy_simhash.index.redis.rows import (
     read_row,
     read_rows,
 )
+from scrapy_simhash.index.values import Arrival, Match
 
 # Bits of an entry, as callers know it, that check it: the end of its fingerprint, XORed with the
 # beginning of the generation; the position stands above them. So an entry of a log that was cleared

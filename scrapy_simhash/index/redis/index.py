@@ -18,21 +18,7 @@ from itertools import islice
 from typing import Any
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.contract import (
-    MAX_ADOPTIONS,
-    MAX_ORPHANS,
-    Arrival,
-    Census,
-    Claim,
-    Entry,
-    Index,
-    IndexSpec,
-    Match,
-    Orphan,
-    Run,
-    Unsettled,
-    warn_of,
-)
+from scrapy_simhash.index.contract import MAX_ADOPTIONS, MAX_ORPHANS, Index, warn_of
 from scrapy_simhash.index.decision import Claimant, Era
 from scrapy_simhash.index.pages import Pages, read_fingerprint
 from scrapy_simhash.index.redis.claims import Asking, Told, packed_entry, position_of, read_told
@@ -40,6 +26,17 @@ from scrapy_simhash.index.redis.rows import ROWS, Row, pack_row, squeeze_rows
 from scrapy_simhash.index.redis.runs import read_runs
 from scrapy_simhash.index.redis.scan import Scan
 from scrapy_simhash.index.redis.session import Session, stored_spec
+from scrapy_simhash.index.values import (
+    Arrival,
+    Census,
+    Claim,
+    Entry,
+    IndexSpec,
+    Match,
+    Orphan,
+    Run,
+    Unsettled,
+)
 
 # Pages, and entries, of one call of a script: it holds Redis for some 2 ms.
 _PAGES = 16

@@ -14,7 +14,7 @@ import struct
 import zlib
 from typing import NamedTuple
 
-from scrapy_simhash.index.contract import Arrival
+from scrapy_simhash.index.values import Arrival
 
 #: Positions whose rows stand together.
 ROWS = 64

@@ -2,7 +2,7 @@
 
 import struct
 
-from scrapy_simhash.index.contract import Run
+from scrapy_simhash.index.values import Run
 
 _HEAD = struct.Struct(">ddB")
 

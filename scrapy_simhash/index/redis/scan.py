@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from scrapy_simhash.index.contract import Entry, StoreUnavailable
+from scrapy_simhash.index.contract import StoreUnavailable
 from scrapy_simhash.index.neighbours import GATHER, SPREAD, Uint32s
 from scrapy_simhash.index.pages import KEY_BYTES, read_fingerprint
 from scrapy_simhash.index.redis.client import KEYS, Client
 from scrapy_simhash.index.redis.finders import AnotherLog
 from scrapy_simhash.index.redis.rows import NEVER, ROWS, read_lease, read_row, read_rows
 from scrapy_simhash.index.redis.scripts import LEAST_PAGES, Geometry
+from scrapy_simhash.index.values import Entry
 
 # Positions that are read at a time; and those whose block values are, which takes a look at all
 # buckets each time.

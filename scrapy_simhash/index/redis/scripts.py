@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from scrapy_simhash.index.contract import BUCKET_LIMIT
 from scrapy_simhash.index.decision import RULINGS
 from scrapy_simhash.index.pages import KEY_BYTES
 from scrapy_simhash.index.redis.rows import ROWS
+from scrapy_simhash.index.values import BUCKET_LIMIT
 
 # Bytes of a segment of the log, so that it just fits a size class of the allocator.
 _SEGMENT_BYTES = 2042

@@ -14,12 +14,10 @@ from typing import Any
 
 from scrapy_simhash.fingerprint.recipe import reach_of
 from scrapy_simhash.index.contract import (
-    IndexSpec,
     StoreDamaged,
     StoreMismatch,
     StoreMissing,
     StoreUnavailable,
-    spider_mark,
 )
 from scrapy_simhash.index.pages import Pages
 from scrapy_simhash.index.redis.address import parse_address
@@ -27,6 +25,7 @@ from scrapy_simhash.index.redis.client import Client
 from scrapy_simhash.index.redis.finders import AnotherLog, Finder, InRam, InRedis
 from scrapy_simhash.index.redis.rows import HEAD, NEVER
 from scrapy_simhash.index.redis.scripts import Geometry, script
+from scrapy_simhash.index.values import IndexSpec, spider_mark
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_simhash.index.contract import Index, Outcome, StoreUnavailable
+from scrapy_simhash.index.contract import Index, StoreUnavailable
+from scrapy_simhash.index.values import Outcome
 from tests.index.made import page
 
 PATIENCE = 1.5

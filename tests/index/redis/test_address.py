@@ -10,8 +10,9 @@ from urllib.parse import quote
 import pytest
 
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import Outcome, StoreError, StoreUnavailable
+from scrapy_simhash.index.contract import StoreError, StoreUnavailable
 from scrapy_simhash.index.redis.address import parse_address
+from scrapy_simhash.index.values import Outcome
 from tests import servers
 from tests.index.made import fp, page, spec
 

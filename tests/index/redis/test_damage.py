@@ -8,7 +8,8 @@ import pytest
 
 from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import Outcome, StoreDamaged
+from scrapy_simhash.index.contract import StoreDamaged
+from scrapy_simhash.index.values import Outcome
 from tests import servers
 from tests.index.made import ORIGINAL, fp, page, spec, values
 from tests.index.redis.cases import keep

@@ -19,16 +19,10 @@ import redis
 
 from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import (
-    Arrival,
-    Index,
-    Outcome,
-    StoreDamaged,
-    StoreError,
-    StoreUnavailable,
-)
+from scrapy_simhash.index.contract import Index, StoreDamaged, StoreError, StoreUnavailable
 from scrapy_simhash.index.redis.address import parse_address
 from scrapy_simhash.index.redis.client import Client
+from scrapy_simhash.index.values import Arrival, Outcome
 from tests import servers
 from tests.index.made import DUPLICATE, at, fp, page, spec, values
 from tests.index.redis.cases import fails_soon, keep, notice_another_log

@@ -8,9 +8,9 @@ import os
 import pytest
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.contract import Arrival, Entry, Outcome
 from scrapy_simhash.index.redis import scan, scripts
 from scrapy_simhash.index.redis.rows import Row, pack_row, read_row, read_rows, squeeze_rows
+from scrapy_simhash.index.values import Arrival, Entry, Outcome
 from tests import servers
 from tests.index.made import fp, values
 

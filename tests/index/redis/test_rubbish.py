@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import Index, Outcome, StoreDamaged, StoreMismatch
+from scrapy_simhash.index.contract import Index, StoreDamaged, StoreMismatch
+from scrapy_simhash.index.values import Outcome
 from tests import servers
 from tests.index.made import at, fp, page, spec, values
 from tests.index.redis.cases import keep

@@ -1,0 +1,233 @@
+"""An index takes these values and returns them; the contract says what it does with them."""
+
+import enum
+import time
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.rule.ruling import Judge, by_distance
+
+DEFAULT_LEASE = 60.0
+MAX_FACTS = 72
+# Other keys of one page.
+MAX_ALIASES = 8
+# Bytes of a key, and of a scope: 64 rows of Redis are read together.
+MAX_TEXT = (1 << 16) - 1
+# Entries that are read of a bucket at most, the newest ones.
+BUCKET_LIMIT = 512
+
+
+def spider_mark(spider: str) -> int:
+    """Return the number of 32 bits that marks a spider's crawlers in a store."""
+    return zlib.crc32(spider.encode("utf-8", "surrogatepass"))
+
+
+# Facts of a page, facts of its entry, their distance in bits: whether the page stayed the same. It
+# is pure, and true of equal facts at distance 0.
+Sameness = Callable[[bytes, bytes, int], bool]
+
+
+def same_text(_: bytes, __: bytes, distance: int) -> bool:
+    """Take a page for the same as long as its fingerprint is."""
+    return distance == 0
+
+
+class Arrival(NamedTuple):
+    """A page, named by its key, that claims its place.
+
+    Attributes:
+        scope: pages of different scopes never match.
+        facts: at most 72 bytes, opaque to the store, for the judge.
+        request: text that makes the page's request again; None if nobody can repeat it.
+        aliases: at most 8 other keys of the page: those of its redirects, of another scheme or
+            with another ``www``.
+    """
+
+    key: str
+    fingerprint: Fingerprint
+    scope: str = ""
+    facts: bytes = b""
+    request: str | None = None
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSpec:
+    """The one value that opens an index.
+
+    Attributes:
+        recipe: identity of the recipe that makes the fingerprints and their blocks.
+        bits: width of the fingerprints: 64, 128 or 256.
+        distance: k, 0 <= k < bits; pages within k bits are near.
+        blocks: block values of a page, 1 to 255.
+        lease: seconds that a provisional entry belongs to its crawler, more than 0.
+        spider: name of the spider whose orphans this crawler adopts.
+        judge: tells whether a page repeats an entry.
+        reach: the judge is asked about pages within so many bits, at least k; k by default.
+        same: tells whether a page that comes again is as its entry of an earlier run has it.
+        clock: seconds since the Unix epoch. A store that crawlers of many machines share has the
+            time of its server in place of :func:`time.time`.
+
+    Raises:
+        ValueError: a value is out of its range.
+    """
+
+    recipe: str
+    bits: int
+    distance: int
+    blocks: int
+    lease: float = DEFAULT_LEASE
+    spider: str = ""
+    judge: Judge = field(default=by_distance, compare=False)
+    reach: int = field(default=-1, compare=False)
+    same: Sameness = field(default=same_text, compare=False)
+    clock: Callable[[], float] = field(default=time.time, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.bits not in (64, 128, 256):
+            raise ValueError(f"bits must be 64, 128 or 256, not {self.bits}")
+        if self.distance not in range(self.bits):
+            raise ValueError(f"the distance must be from 0 to {self.bits - 1}, not {self.distance}")
+        if self.reach < 0:
+            object.__setattr__(self, "reach", self.distance)
+        if self.blocks not in range(1, 256):
+            raise ValueError(f"a page has 1 to 255 blocks, not {self.blocks}")
+        if not self.lease > 0:
+            raise ValueError(f"a lease must be longer than 0 seconds, not {self.lease}")
+
+    def check(self, pages: Iterable[Arrival]) -> None:
+        """Raise ValueError if a page could not stand in the index."""
+        for key, own, scope, facts, request, aliases in pages:
+            (request or "").encode()  # a lone surrogate raises UnicodeEncodeError
+            if max(len(key.encode()), len(scope.encode())) > MAX_TEXT:
+                raise ValueError(f"key and scope have at most {MAX_TEXT} bytes: {key:.60}…")
+            if aliases and max(len(alias.encode()) for alias in aliases) > MAX_TEXT:
+                raise ValueError(f"an alias has at most {MAX_TEXT} bytes: {aliases[0]:.60}…")
+            if len(aliases) > MAX_ALIASES:
+                raise ValueError(f"a page has at most {MAX_ALIASES} aliases, not {len(aliases)}")
+            if own.bits != self.bits:
+                raise ValueError(f"the index holds {self.bits} bits a page, not {own.bits}")
+            if len(own.blocks) != 4 * self.blocks:
+                raise ValueError(
+                    f"the fingerprint has {len(own.blocks) / 4:g} block values, and the index "
+                    f"finds pages by {self.blocks}: blocks come with the fingerprint from the "
+                    "text, and cannot be made of the fingerprint alone"
+                )
+            if len(facts) > MAX_FACTS:
+                raise ValueError(f"facts have at most {MAX_FACTS} bytes, not {len(facts)}")
+
+
+class Outcome(enum.Enum):
+    """The outcome of a claim."""
+
+    ORIGINAL = "original"
+    DUPLICATE = "duplicate"
+    REVISIT = "revisit"
+
+
+class Change(enum.Enum):
+    """The fate of an original since earlier runs."""
+
+    NEW = "new"
+    SAME = "same"
+    CHANGED = "changed"
+    MOVED = "moved"
+
+
+class Run(NamedTuple):
+    """The work of a spider's crawlers from start to finish.
+
+    Attributes:
+        number: from 1 on, never used again in its index.
+        begun: seconds since the Unix epoch, as ``ended``.
+        ended: None while it runs, and if its crawlers were killed.
+        finished: False while it runs, and if it was stopped or killed.
+        pages: entries that were last seen in it.
+    """
+
+    number: int
+    spider: str
+    begun: float
+    ended: float | None = None
+    finished: bool = False
+    pages: int = 0
+
+
+class Match(NamedTuple):
+    """An entry within reach of a page.
+
+    Attributes:
+        entry: its position in the log; never used again for another entry.
+        distance: Hamming distance in bits.
+        time: when it was admitted, in whole seconds since the Unix epoch.
+        provisional: whether its page is still in progress.
+        reason: the judge's; "key" for an entry of the page's own key; empty if it was not judged.
+        facts: those of its arrival.
+        run: number of the run in which its page was last seen, 0 if that was in none.
+    """
+
+    entry: int
+    key: str
+    distance: int
+    time: float
+    provisional: bool
+    reason: str = ""
+    facts: bytes = b""
+    run: int = 0
+
+
+class Claim(NamedTuple):
+    """The answer to a claim.
+
+    Attributes:
+        matches: living entries that the page repeats, nearest first, then oldest; none for an
+            original. A store that is asked over a network may leave out some once one is found. A
+            revisit's own entry is among them.
+        near: living entries within reach that were judged to be other pages, in that order.
+        change: of an original; None for the others.
+        before: the entry of an earlier run that an original goes on with: that of its own key if it
+            is the same or has changed, that of another key if it has moved.
+    """
+
+    outcome: Outcome
+    matches: tuple[Match, ...] = ()
+    near: tuple[Match, ...] = ()
+    change: Change | None = None
+    before: Match | None = None
+
+
+class Orphan(NamedTuple):
+    """A page that the caller has adopted, and crawls again by the request given with its claim."""
+
+    key: str
+    request: str
+
+
+class Unsettled(NamedTuple):
+    """Entries that live and are not confirmed, and entries that are expired or no longer there."""
+
+    provisional: frozenset[int]
+    gone: frozenset[int]
+
+
+class Entry(NamedTuple):
+    """One original in the log; its fields are as in an arrival and in a match."""
+
+    key: str
+    fingerprint: Fingerprint
+    scope: str = ""
+    facts: bytes = b""
+    time: float = 0.0
+    provisional: bool = False
+    run: int = 0
+
+
+class Census(NamedTuple):
+    """Entries, those still in progress, and the bytes of each part, in Redis by a sample."""
+
+    pages: int
+    provisional: int
+    sizes: dict[str, int]
