@@ -81,7 +81,7 @@ def _compared(path: str, recipe: Recipe) -> Iterator[tuple[SavedPage, PageAnalys
 
 
 def _ask(
-    drawn: Sequence[tuning.Near],
+    drawn: Sequence[tuning.Pair],
     pages: tuning.Analysed,
     answers: tuning.Answers,
     labels: IO[str],
@@ -135,7 +135,7 @@ def _read_labels(labels: IO[str], pages: tuning.Analysed) -> tuning.Answers:
     return answers
 
 
-def _report(estimates: Sequence[tuning.Estimate], present: int) -> list[str]:
+def _report(estimates: Sequence[tuning.Precision], present: int) -> list[str]:
     rows = [("k", "right drops", "90% interval", "pairs", "answered")]
     for one in estimates:
         mark = "*" if one.distance == present else ""

@@ -26,11 +26,11 @@ _DRAWS = 4000
 #: By the numbers of two documents, the lesser first: whether they are near-duplicates.
 Answers: TypeAlias = dict[Numbers, bool]
 #: Two documents, and their distance.
-Near: TypeAlias = tuple[Numbers, int]
+Pair: TypeAlias = tuple[Numbers, int]
 Analysed: TypeAlias = Sequence[tuple[SavedPage, PageAnalysis]]
 
 
-class Estimate(NamedTuple):
+class Precision(NamedTuple):
     """The share of right drops in a crawl of which the pages are a sample.
 
     Attributes:
@@ -47,7 +47,7 @@ class Estimate(NamedTuple):
     high: float
 
 
-def copies(pages: Analysed, near: Iterable[Near], k: int) -> list[Near]:
+def copies(pages: Analysed, near: Iterable[Pair], k: int) -> list[Pair]:
     """Return the pairs that a crawl with some distance takes for copies."""
     known = [Page(page.key, analysis.facts) for page, analysis in pages]
     judge = Rule(k)
@@ -58,17 +58,17 @@ def copies(pages: Analysed, near: Iterable[Near], k: int) -> list[Near]:
     ]
 
 
-def draw(pairs: Iterable[Near], each: int, seed: int = 0) -> list[Near]:
+def draw(pairs: Iterable[Pair], each: int, seed: int = 0) -> list[Pair]:
     """Return up to ``each`` pairs of each band of distances; the pairs come nearest first."""
     random = Random(seed)  # noqa: S311 - to be repeated, not secret
-    drawn: list[Near] = []
+    drawn: list[Pair] = []
     for _, group in itertools.groupby(pairs, key=_band):
         here = list(group)
         drawn += random.sample(here, min(each, len(here)))
     return sorted(drawn, key=lambda pair: pair[1])
 
 
-def estimate(matched: Sequence[Near], answers: Answers, distance: int) -> Estimate:
+def estimate(matched: Sequence[Pair], answers: Answers, distance: int) -> Precision:
     """Estimate the precision at a distance, of the pairs that are copies with it.
 
     Among the pairs of a band that were not judged, the share of near-duplicates has the posterior
@@ -87,14 +87,14 @@ def estimate(matched: Sequence[Near], answers: Answers, distance: int) -> Estima
         right += yes + random.binomial(len(here) - len(judged), share)
     shares = random.beta(0.5 + right, 0.5 + len(matched) - right)
     low, median, high = map(float, np.percentile(shares, (5, 50, 95)))
-    return Estimate(distance, len(matched), answered, median, low, high)
+    return Precision(distance, len(matched), answered, median, low, high)
 
 
-def _band(pair: Near) -> int:
+def _band(pair: Pair) -> int:
     return pair[1] // BAND
 
 
-def suggest(estimates: Iterable[Estimate], target: float) -> Estimate | None:
+def suggest(estimates: Iterable[Precision], target: float) -> Precision | None:
     """Return the estimate that finds the most pairs at a precision surely above the target."""
     sure = [one for one in estimates if one.answered and one.low >= target]
     return max(sure, key=lambda one: (one.pairs, -one.distance), default=None)

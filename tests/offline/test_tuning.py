@@ -9,7 +9,7 @@ from scrapy_simhash.extraction.extractor import Extraction
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.offline.pages import SavedPage
-from scrapy_simhash.offline.tuning import Near, copies, draw, estimate, suggest
+from scrapy_simhash.offline.tuning import Pair, copies, draw, estimate, suggest
 from scrapy_simhash.rule.facts import facts_of
 
 
@@ -31,14 +31,14 @@ def test_pairs_count_from_the_k_with_which_the_rule_calls_them_copies() -> None:
     assert [copies(pages([0, 0b1111], facts, 256), near, k) for k in (3, 4)] == [[], near]
 
 
-def made(near: int, far: int) -> tuple[list[Near], dict[tuple[int, int], bool]]:
+def made(near: int, far: int) -> tuple[list[Pair], dict[tuple[int, int], bool]]:
     """So many true pairs at distance 2, and so many false ones at distance 30."""
     pairs = [((n, n + 1), 2) for n in range(0, 2 * near, 2)]
     pairs += [((n, n + 1), 30) for n in range(10_000, 10_000 + 2 * far, 2)]
     return pairs, {pair: distance == 2 for pair, distance in pairs}
 
 
-def within(pairs: list[Near], k: int) -> list[Near]:
+def within(pairs: list[Pair], k: int) -> list[Pair]:
     return [pair for pair in pairs if pair[1] <= k]
 
 
