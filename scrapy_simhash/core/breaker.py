@@ -27,7 +27,7 @@ from scrapy_simhash.index.values import Arrival, Claim, IndexSpec, Match, Orphan
 logger = logging.getLogger(__name__)
 
 # Pages that claim in the store in one step after an outage: the crawl's own come in between.
-BATCH = 64
+RECONCILED_AT_ONCE = 64
 # A store that failed is left alone for some seconds, and for some times as long as the failure
 # took, because claims wait for each attempt.
 PAUSE = 1.0
@@ -221,12 +221,12 @@ class Breaker:
 
     def _move(self, store: Index) -> bool:
         """Have a few pages claim in the store; return whether there are more."""
-        batch = self._confirmed[:BATCH]
+        batch = self._confirmed[:RECONCILED_AT_ONCE]
         claims = [*zip(batch, self._claim_there(store, batch), strict=True)]
         taken = [(page.key, claim) for page, claim in claims if claim]
         admitted = [key for key, claim in taken if claim.outcome is not Outcome.DUPLICATE]
         store.confirm(admitted)
-        del self._confirmed[:BATCH]
+        del self._confirmed[:RECONCILED_AT_ONCE]
         self.counts["reconciled"] += len(taken)
         self.counts["duplicates"] += len(taken) - len(admitted)
         return bool(self._confirmed)

@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 # A batch that fails is lost as a whole, and a shared store serves nobody else meanwhile. On the
 # event loop, it takes some three milliseconds.
-BATCH = 64
+CLAIMS_AT_ONCE = 64
 # How long a claim waits for others.
 PATIENCE = 0.01
 
@@ -75,9 +75,9 @@ class Claims:
     async def _ask(self) -> None:
         while self._waiting:
             # Others may come in this turn of the loop, and in a moment.
-            is_patient = len(self._waiting) < BATCH and self._pool.is_busy
+            is_patient = len(self._waiting) < CLAIMS_AT_ONCE and self._pool.is_busy
             await asyncio.sleep(PATIENCE if is_patient else 0)
-            batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
+            batch, self._waiting = self._waiting[:CLAIMS_AT_ONCE], self._waiting[CLAIMS_AT_ONCE:]
             arrivals = [arrival for arrival, _ in batch]
             if self._thread is None:
                 claims = self._claim(arrivals)

@@ -279,12 +279,16 @@ def test_what_the_store_admitted_without_an_answer_is_taken_back_where_memory_di
 def test_many_pages_are_reconciled_a_few_at_a_time(store):
     index = Over(store.open, store.spec, pages=1000)
     store.go("refused")
-    numbers = values(2 * breaker.BATCH + 1)
+    numbers = values(2 * breaker.RECONCILED_AT_ONCE + 1)
     index.claim_all([Arrival(f"{v}", fp(v)) for v in numbers])
     index.confirm([f"{v}" for v in numbers])
     store.go("up")
     steps = [(index.catch_up(at_once=True), index.counts["reconciled"]) for _ in range(3)]
-    assert steps == [(True, breaker.BATCH), (True, 2 * breaker.BATCH), (False, len(numbers))]
+    assert steps == [
+        (True, breaker.RECONCILED_AT_ONCE),
+        (True, 2 * breaker.RECONCILED_AT_ONCE),
+        (False, len(numbers)),
+    ]
     index.close()
 
 

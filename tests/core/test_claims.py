@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from scrapy_simhash.core import claims as claims_module
-from scrapy_simhash.core.claims import BATCH, Claims
+from scrapy_simhash.core.claims import CLAIMS_AT_ONCE, Claims
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import StoreError, StoreUnavailable
@@ -75,7 +75,7 @@ def test_pages_that_ask_in_one_turn_of_the_loop_claim_together(on_loop: bool) ->
         return await asyncio.gather(*(claims.claim(arrival(n % 100)) for n in range(150)))
 
     found = with_claims(index, work, on_loop=on_loop)
-    assert index.sizes == [BATCH] * (150 // BATCH) + [150 % BATCH]
+    assert index.sizes == [CLAIMS_AT_ONCE] * (150 // CLAIMS_AT_ONCE) + [150 % CLAIMS_AT_ONCE]
     kinds = [claim.outcome for claim in found]
     assert kinds == [Outcome.ORIGINAL] * 100 + [Outcome.REVISIT] * 50
     assert index.closed
@@ -92,7 +92,7 @@ def test_page_waits_a_moment_for_others_that_are_on_their_way(on_loop: bool) -> 
             await asyncio.sleep(0.001)
         await asyncio.gather(*tasks)
         start = time.monotonic()
-        await asyncio.gather(*(claims.claim(arrival(n)) for n in range(3, 3 + BATCH)))
+        await asyncio.gather(*(claims.claim(arrival(n)) for n in range(3, 3 + CLAIMS_AT_ONCE)))
         assert time.monotonic() - start < claims_module.PATIENCE
 
     async def alone(claims: Claims) -> None:
@@ -104,7 +104,7 @@ def test_page_waits_a_moment_for_others_that_are_on_their_way(on_loop: bool) -> 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(claims_module, "PATIENCE", 3)
         with_claims(index, together, on_loop=on_loop, more_to_come=True)
-        assert index.sizes == [3, BATCH]
+        assert index.sizes == [3, CLAIMS_AT_ONCE]
         with_claims(Counting(), alone, on_loop=on_loop, more_to_come=False)
 
 
