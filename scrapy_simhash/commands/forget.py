@@ -91,7 +91,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
             if options.run in (None, entry.run)
             if entry.time <= before
             if not names or entry.key in names
-            if not hosts or not hosts.isdisjoint(_names_of(host_of_key(entry.key)))
+            if not hosts or not hosts.isdisjoint(_variants(host_of_key(entry.key)))
         ]
         say([f"{len(keys):,} of {count(len(index), 'page')}", *(f"  {k}" for k in keys[:_SHOWN])])
         removed = index.gone(keys) if keys and (options.yes or _agreed(len(keys))) else 0
@@ -99,7 +99,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     return 0 if removed else 1
 
 
-def _names_of(host: str) -> tuple[str, str]:
+def _variants(host: str) -> tuple[str, str]:
     """Return a host as it is, and without its port."""
     return host, _PORT.sub("", host)
 

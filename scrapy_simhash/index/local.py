@@ -17,7 +17,7 @@ from scrapy_simhash.index.neighbours import Near, Neighbours, unpacked
 from scrapy_simhash.index.pages import KEY_BYTES, Pages, read_fingerprint
 from scrapy_simhash.index.registry import file_of
 from scrapy_simhash.index.runs import Runs
-from scrapy_simhash.index.sqlite_file import SqliteFile, open_file, spec_of
+from scrapy_simhash.index.sqlite_file import SqliteFile, open_file, stored_spec
 from scrapy_simhash.index.values import (
     Arrival,
     Census,
@@ -50,7 +50,7 @@ def open_local(url: str, spec: IndexSpec | None) -> "LocalIndex":
         raise StoreMissing(f"there is no index {path}")
     file = SqliteFile(path)
     try:
-        return LocalIndex(file, spec_of(file))
+        return LocalIndex(file, stored_spec(file))
     except BaseException:
         file.close()
         raise

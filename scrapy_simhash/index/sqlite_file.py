@@ -141,7 +141,7 @@ def _prepare(file: SqliteFile, spec: IndexSpec) -> None:
                 file.run(statement)
             header = (spec.recipe, spec.bits, spec.distance, spec.blocks)
             file.run("INSERT INTO header VALUES (?, ?, ?, ?, 0)", header)
-        stored = spec_of(file)
+        stored = stored_spec(file)
         for name in ("recipe", "bits", "blocks"):
             there, asked = getattr(stored, name), getattr(spec, name)
             if there != asked:
@@ -156,7 +156,7 @@ def _prepare(file: SqliteFile, spec: IndexSpec) -> None:
         file.run("PRAGMA journal_mode = WAL")
 
 
-def spec_of(file: SqliteFile) -> IndexSpec:
+def stored_spec(file: SqliteFile) -> IndexSpec:
     """Return how the index in a file was opened first."""
     ((application,),) = file.run("PRAGMA application_id")
     ((version,),) = file.run("PRAGMA user_version")
