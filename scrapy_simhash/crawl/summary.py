@@ -22,7 +22,7 @@ from scrapy_simhash.report.dedup_log import (
     host_of,
     line_of,
 )
-from scrapy_simhash.report.sums import Sums
+from scrapy_simhash.report.totals import Totals
 from scrapy_simhash.report.words import count, size
 from scrapy_simhash.settings import Action, FilterSettings
 
@@ -73,7 +73,7 @@ class Summary:
         self._log: DedupLog | None = None
         if settings.log is not None:
             self._log = DedupLog(settings.log, size=settings.log_size)
-        self._hosts: Sums[str] = Sums(4)
+        self._hosts: Totals[str] = Totals(4)
         self._said = time.monotonic()
         self._pages_said = 0
         self._spider = ""

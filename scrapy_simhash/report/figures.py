@@ -9,7 +9,7 @@ from zlib import crc32
 from scrapy_simhash.report.clusters import Cluster, Extremes
 from scrapy_simhash.report.dedup_log import CrawlStart, Line, LogLine, host_of_key
 from scrapy_simhash.report.patterns import Pattern, add_to
-from scrapy_simhash.report.sums import Sums
+from scrapy_simhash.report.totals import Totals
 
 #: The report shows so many of each.
 CLUSTERS, WALLS, HOSTS, MIRRORS, PATTERNS, STARTS, STRETCHES = 20, 10, 100, 20, 20, 10, 24
@@ -52,9 +52,9 @@ class Figures:
     actions: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     k: int = 0
-    hosts: Sums[str] = field(default_factory=lambda: Sums(8))
-    originals: Sums[str] = field(default_factory=lambda: Sums(2))
-    pairs: Sums[tuple[str, str]] = field(default_factory=lambda: Sums(1))
+    hosts: Totals[str] = field(default_factory=lambda: Totals(8))
+    originals: Totals[str] = field(default_factory=lambda: Totals(2))
+    pairs: Totals[tuple[str, str]] = field(default_factory=lambda: Totals(1))
     patterns: dict[str, Pattern] = field(default_factory=dict)
     near: int = 0
     far: Extremes = field(default_factory=Extremes)

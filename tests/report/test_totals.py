@@ -1,4 +1,4 @@
-"""Sums by name in bounded memory."""
+"""Totals by name in bounded memory."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.report.sums import Sums
+from scrapy_simhash.report.totals import Totals
 
 NAMED = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 9)), max_size=200)
 
 
 @given(NAMED)
 def test_few_names_are_summed_exactly(numbers: list[tuple[int, int]]) -> None:
-    table: Sums[int] = Sums(2, names=100)
+    table: Totals[int] = Totals(2, names=100)
     sums: Counter[int] = Counter()
     for name, number in numbers:
         table.add(name, 1, number)
@@ -28,7 +28,7 @@ def test_few_names_are_summed_exactly(numbers: list[tuple[int, int]]) -> None:
 def test_nothing_is_lost_of_the_sums_of_many_names(
     numbers: list[tuple[int, int]], count: int
 ) -> None:
-    sums: Sums[int] = Sums(2, names=4)
+    sums: Totals[int] = Totals(2, names=4)
     for name, number in numbers:
         sums.add(name, 1, number)
         assert len(sums._rows) <= 8
@@ -39,7 +39,7 @@ def test_nothing_is_lost_of_the_sums_of_many_names(
 
 
 def test_large_names_outlast_any_number_of_small_ones() -> None:
-    sums: Sums[str] = Sums(1, names=10)
+    sums: Totals[str] = Totals(1, names=10)
     for number in range(1000):
         sums.add("large", 1)
         sums.add(f"small {number}", 1)

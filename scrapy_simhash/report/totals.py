@@ -1,4 +1,4 @@
-"""Sums by name, for more names than there is memory for."""
+"""Totals by name, for more names than there is memory for."""
 
 from collections.abc import Hashable
 from typing import Generic, TypeVar
@@ -9,7 +9,7 @@ _NAMES = 50_000
 K = TypeVar("K", bound=Hashable)
 
 
-class Sums(Generic[K]):
+class Totals(Generic[K]):
     """Adds up rows of numbers by name; of very many names, it forgets the smallest.
 
     When twice as many names are there as may stay, those with the smallest first number are
