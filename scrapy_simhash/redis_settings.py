@@ -30,12 +30,12 @@ def scrapy_redis_url(settings: BaseSettings) -> str:
             params[name] = value
     if url := str(params.get("url") or ""):
         from scrapy_simhash.index import registry  # heavy
-        from scrapy_simhash.index.redis.address import parse_address
+        from scrapy_simhash.index.redis.location import parse_location
 
         try:
             # It also refuses what urllib refuses with the password in its message.
             registry.store_of(url)
-            parse_address(url)
+            parse_location(url)
         except ValueError as error:
             raise SettingError(f"REDIS_URL: {error}") from None
     # As redis-py, what the URL says goes before what is said beside it.

@@ -13,7 +13,7 @@ from scrapy.settings import Settings
 
 from scrapy_simhash import settings as settings_module
 from scrapy_simhash.exceptions import SettingError
-from scrapy_simhash.index.redis.address import parse_address
+from scrapy_simhash.index.redis.location import parse_location
 from scrapy_simhash.settings import FilterSettings, is_enabled
 
 
@@ -232,19 +232,19 @@ def test_what_the_url_of_scrapy_redis_says_goes_before_what_is_said_beside_it() 
         REDIS_URL="redis://user:p%40ss@h:1/2",
         REDIS_PARAMS=beside,
     )
-    client = parse_address(found.index_url).client
+    client = parse_location(found.index_url).client
     assert {name: client[name] for name in beside} == {
         "password": "p@ss",
         "username": "user",
         "db": 2,
     }
-    assert "p@ss" in parse_address(found.index_url).secrets
+    assert "p@ss" in parse_location(found.index_url).secrets
 
 
 @pytest.mark.parametrize("password", ["p@ss", "a%41b", "one two+three", "?#&=/"])
 def test_a_password_of_redis_params_is_the_one_that_is_used(password: str) -> None:
     scheduler = {"SCHEDULER": "scrapy_redis.scheduler.Scheduler", "REDIS_HOST": "h"}
-    address = parse_address(read(**scheduler, REDIS_PARAMS={"password": password}).index_url)
+    address = parse_location(read(**scheduler, REDIS_PARAMS={"password": password}).index_url)
     assert address.client["password"] == password
     assert password in address.secrets
 

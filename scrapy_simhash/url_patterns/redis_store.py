@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from importlib.resources import files
 
 from scrapy_simhash.index.contract import StoreDamaged
-from scrapy_simhash.index.redis.address import parse_address
 from scrapy_simhash.index.redis.client import Client
+from scrapy_simhash.index.redis.location import parse_location
 from scrapy_simhash.url_patterns.store import BATCH, MOST_ROWS, Counts, Row
 
 # It stands between host and signature in a row's name, and between the parts of its value.
@@ -17,7 +17,7 @@ class RedisPatternStore:
     """Rows in a hash, and their names in the order of their changes; see :class:`.PatternStore`."""
 
     def __init__(self, url: str) -> None:
-        self._client = Client(parse_address(url))
+        self._client = Client(parse_location(url))
         self._keys = [self._client.key(part) for part in ("patterns", "patterns:changed")]
         self._script = (files(__package__) / "redis_store.lua").read_text("utf-8")
 

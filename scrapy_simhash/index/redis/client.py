@@ -12,7 +12,7 @@ from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError
 
 from scrapy_simhash.index.contract import StoreDamaged, StoreUnavailable
-from scrapy_simhash.index.redis.address import Address
+from scrapy_simhash.index.redis.location import Location
 
 # A crawl does not wait for a store that is away. The client's own defaults are seconds, and ten
 # attempts, also of each sentinel.
@@ -44,7 +44,7 @@ class Client:
         mark: of the spider whose leases are told by their end.
     """
 
-    def __init__(self, address: Address, mark: int = 0) -> None:
+    def __init__(self, address: Location, mark: int = 0) -> None:
         self._address = address
         self.keys = [self.key(f"due:{mark}" if part == "due" else part) for part in KEYS]
         # The script that ran last.
@@ -125,7 +125,7 @@ class Client:
         return StoreUnavailable(f"cannot use {self.where}: {text}")
 
 
-def _connect(address: Address) -> Any:
+def _connect(address: Location) -> Any:
     options = {**_PATIENCE, **address.client}
     if address.topology == "sentinel":
         own = {**_PATIENCE, **address.sentinel}

@@ -20,9 +20,9 @@ from scrapy_simhash.index.contract import (
     StoreUnavailable,
 )
 from scrapy_simhash.index.pages import Pages
-from scrapy_simhash.index.redis.address import parse_address
 from scrapy_simhash.index.redis.client import Client
 from scrapy_simhash.index.redis.finders import AnotherLog, Finder, InRam, InRedis
+from scrapy_simhash.index.redis.location import parse_location
 from scrapy_simhash.index.redis.rows import HEAD, NEVER
 from scrapy_simhash.index.redis.scripts import Geometry, script
 from scrapy_simhash.index.values import IndexSpec, spider_mark
@@ -36,7 +36,7 @@ _ATTEMPTS = 100
 
 def stored_spec(url: str) -> tuple[str, IndexSpec]:
     """Return the URL, with the place of the buckets, and the spec of the index that is there."""
-    address = parse_address(url)
+    address = parse_location(url)
     with contextlib.closing(Client(address)) as client:
         answer = client.call("HGETALL", client.key("meta"))
     if not answer:
@@ -65,7 +65,7 @@ class Session:
 
     def __init__(self, url: str, spec: IndexSpec) -> None:
         self._spec = spec
-        self._address = parse_address(url)
+        self._address = parse_location(url)
         self._mark = spider_mark(spec.spider)
         self.geometry = Geometry(spec.bits, spec.blocks, self._address.buckets == "redis")
         self.client = Client(self._address, self._mark)

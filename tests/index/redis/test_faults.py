@@ -20,8 +20,8 @@ import redis
 from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Index, StoreDamaged, StoreError, StoreUnavailable
-from scrapy_simhash.index.redis.address import parse_address
 from scrapy_simhash.index.redis.client import Client
+from scrapy_simhash.index.redis.location import parse_location
 from scrapy_simhash.index.values import Arrival, Outcome
 from tests import servers
 from tests.index.made import DUPLICATE, at, fp, page, spec, values
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server
 
 
 def test_numbers_go_to_redis_as_text_because_ctrl_c_would_kill_hiredis(url, monkeypatch):
-    client, sent = Client(parse_address(url)), []
+    client, sent = Client(parse_location(url)), []
     monkeypatch.setattr(client._redis, "execute_command", lambda *parts: sent.extend(parts))
     client.call("ZADD", "key", 1.5, b"member", 7)
     assert sent == ["ZADD", "key", "1.5", b"member", "7"]
@@ -309,7 +309,7 @@ def test_a_server_that_refuses_is_away_soon_and_the_same_index_works_afterwards(
 def test_a_script_that_an_operator_kills_is_no_damage():
     with servers.redis_server() as own, own.client() as operator:
         operator.config_set("lua-time-limit", 1)
-        client = Client(parse_address(own.url))
+        client = Client(parse_location(own.url))
         outcome: list[Exception] = []
 
         def run() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import StoreError, StoreUnavailable
-from scrapy_simhash.index.redis.address import parse_address
+from scrapy_simhash.index.redis.location import parse_location
 from scrapy_simhash.index.values import Outcome
 from tests import servers
 from tests.index.made import fp, page, spec
@@ -99,14 +99,14 @@ def test_a_url_with_a_typo_is_refused_without_its_password(url, named):
 )
 @pytest.mark.parametrize("password", ["p@ss", "p?:ss"])
 def test_a_password_may_be_an_option(place, password):
-    found = parse_address(f"{place}?password={quote(password, safe='@')}").client
+    found = parse_location(f"{place}?password={quote(password, safe='@')}").client
     assert found["password"] == password
 
 
 @pytest.mark.parametrize("option", ["read_from_replicas=1", "load_balancing_strategy=x"])
 def test_an_index_is_read_from_its_master(option):
     """A replica may lack entries that were moved just now."""
-    assert parse_address(f"redis+cluster://h?{option}").client == {}
+    assert parse_location(f"redis+cluster://h?{option}").client == {}
 
 
 def test_sentinels_that_do_not_answer_are_given_up_soon():
@@ -143,8 +143,8 @@ def test_the_name_in_a_certificate_is_checked_unless_the_url_says_not_to():
         ("rediss+cluster://h", True),
         ("redis://h", None),
     ):
-        assert parse_address(url).client.get("ssl_check_hostname") is expected
-    address = parse_address("redis+sentinel://h/service?sentinel_ssl=true")
+        assert parse_location(url).client.get("ssl_check_hostname") is expected
+    address = parse_location("redis+sentinel://h/service?sentinel_ssl=true")
     assert address.sentinel["ssl_check_hostname"] is True
 
 

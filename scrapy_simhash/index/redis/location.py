@@ -25,7 +25,7 @@ _OBJECTS = set(
 
 
 @dataclass(frozen=True)
-class Address:
+class Location:
     """The place of an index, and how it is kept.
 
     Attributes:
@@ -57,7 +57,7 @@ class Address:
         return message.partition(", with args")[0]  # which a server repeats, cut off
 
 
-def parse_address(url: str) -> Address:
+def parse_location(url: str) -> Location:
     """Take a URL apart.
 
     Raises:
@@ -121,7 +121,7 @@ def parse_address(url: str) -> Address:
         client.pop("host", None)
     if is_unix:
         client["unix_socket_path"] = client.pop("path")
-    return Address(
+    return Location(
         shown, topology, [host for host in hosts if host], service, client, sentinel,
         name, buckets, _secrets(user_info, client, sentinel),
     )  # fmt: skip
