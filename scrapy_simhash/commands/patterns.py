@@ -41,7 +41,7 @@ from scrapy_simhash.url_patterns.export import discarder_rules, robots_line
 from scrapy_simhash.url_patterns.learner import MOST_DISTINCT, Learner
 from scrapy_simhash.url_patterns.mirrors import is_mirror
 from scrapy_simhash.url_patterns.places import Places
-from scrapy_simhash.url_patterns.store import PatternStore, Row
+from scrapy_simhash.url_patterns.store import PatternStore, Tally
 from scrapy_simhash.url_patterns.table import PatternTable
 
 _MANY = 20  # copies of a signature that is nearly a pattern
@@ -71,8 +71,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         open_index(url, spec_of(chosen_recipe(None, settings))).close()
     with closing(open_patterns(url)) as store:
         if options.pin or options.forbid or options.forget:
-            marked = [Row(*_parted(text), mark="pinned") for text in options.pin]
-            marked += [Row(*_parted(text), mark="forbidden") for text in options.forbid]
+            marked = [Tally(*_parted(text), mark="pinned") for text in options.pin]
+            marked += [Tally(*_parted(text), mark="forbidden") for text in options.forbid]
             known = {(row.host, row.signature) for _, row in _read(store)}
             store.add(marked)
             done = len(marked) + sum(store.remove(*_parted(text)) for text in options.forget)
@@ -106,13 +106,13 @@ def _parted(text: str) -> tuple[str, str]:
     return host, signature if is_mirror(signature) else Places().signature(read_signature(text))
 
 
-def _read(store: PatternStore) -> list[tuple[float, Row]]:
+def _read(store: PatternStore) -> list[tuple[float, Tally]]:
     """Return signatures with examples, those first whose copies have the most bytes.
 
     Each stands behind the bound of its share of copies, which is 0 for what is no pattern.
     """
     table = PatternTable(most_hosts=10**6, most_of_host=10**6, most=10**6)
-    read: list[Row] = []
+    read: list[Tally] = []
     rows, since = store.changes()
     while rows:
         read += rows
@@ -132,7 +132,7 @@ def _read(store: PatternStore) -> list[tuple[float, Row]]:
     return sorted(found, key=lambda pair: -pair[1].counts.bytes)
 
 
-def _listed(found: list[tuple[float, Row]]) -> Iterator[str]:
+def _listed(found: list[tuple[float, Tally]]) -> Iterator[str]:
     yield f"{'copies':>9} {'distinct':>9} {'at least':>9} {'in bytes':>10}   signature"
     for bound, row in found:
         counts = row.counts
@@ -147,7 +147,7 @@ def _listed(found: list[tuple[float, Row]]) -> Iterator[str]:
             yield f"{'':>40}   such as {copy}, a copy of {original}"
 
 
-def _nearly(found: list[tuple[float, Row]]) -> Iterator[str]:
+def _nearly(found: list[tuple[float, Tally]]) -> Iterator[str]:
     """Yield what is in the way of the largest signatures most of whose pages are copies."""
     near = [
         (row, row.counts.duplicates, row.counts.duplicates + max(0, row.counts.distinct))
@@ -168,7 +168,7 @@ def _nearly(found: list[tuple[float, Row]]) -> Iterator[str]:
         )
 
 
-def _export(file: str, patterns: list[Row]) -> Iterator[str]:
+def _export(file: str, patterns: list[Tally]) -> Iterator[str]:
     """Write rules, and yield the lines for the patterns that they cannot express."""
     rules, rest = discarder_rules(patterns)
     with whole_file(file) as whole:

@@ -32,7 +32,7 @@ from scrapy_simhash.settings import FilterSettings
 from scrapy_simhash.url_patterns import open_patterns
 from scrapy_simhash.url_patterns.export import deny_expression
 from scrapy_simhash.url_patterns.learner import REMEMBERED, Forecast, Learner
-from scrapy_simhash.url_patterns.store import BATCH, PatternStore, Row
+from scrapy_simhash.url_patterns.store import BATCH, PatternStore, Tally
 from scrapy_simhash.url_patterns.traps import PAGES, Traps
 from scrapy_simhash.url_patterns.walls import Walls
 
@@ -348,7 +348,7 @@ class Sparing:
         else:
             self._store_is_away = False
 
-    def _talk(self, rows: list[Row]) -> list[Row]:
+    def _talk(self, rows: list[Tally]) -> list[Tally]:
         """Send rows, which leave the list; return some that have changed since the last call."""
         if self._store is None:
             self._store = open_patterns(self.settings.index_url)

@@ -12,7 +12,7 @@ from itertools import islice
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.contract import MAX_ADOPTIONS, MAX_ORPHANS, Index, StoreMissing, warn_of
 from scrapy_simhash.index.decision import Decision, Era
-from scrapy_simhash.index.log import Log, Record, Row
+from scrapy_simhash.index.log import Content, Log, Record
 from scrapy_simhash.index.neighbours import Near, Neighbours, unpacked
 from scrapy_simhash.index.pages import KEY_BYTES, Pages, read_fingerprint
 from scrapy_simhash.index.registry import file_of
@@ -298,7 +298,7 @@ class LocalIndex(Index):
             after = rows[-1][0]
             yield from entries
 
-    def _entries(self, rows: Sequence[Row]) -> list[Entry]:
+    def _entries(self, rows: Sequence[Content]) -> list[Entry]:
         positions = [row[0] for row in rows]
         # The rows of an index in RAM are empty.
         rows = rows if self._log.has_fingerprints else self._neighbours.at(positions)

@@ -61,7 +61,7 @@ _TYPES: Any = (
 )
 # Position, and the bytes of the fingerprint and of the block values within the scope, and of the
 # key's value.
-Row = tuple[int, bytes]
+Content = tuple[int, bytes]
 
 
 class Log:
@@ -104,7 +104,7 @@ class Log:
 
     # Entries.
 
-    def rows(self, after: int, limit: int) -> list[Row]:
+    def rows(self, after: int, limit: int) -> list[Content]:
         """Return the fingerprints of entries after a position, in order; in RAM they are empty."""
         rows = self._file.run(
             "SELECT position, fingerprint FROM entries WHERE position > ? "

@@ -6,10 +6,10 @@ from typing import Any
 
 from scrapy_simhash.url_patterns.address import STARS, read_address, read_signature
 from scrapy_simhash.url_patterns.mirrors import is_mirror
-from scrapy_simhash.url_patterns.store import Row
+from scrapy_simhash.url_patterns.store import Tally
 
 
-def discarder_rules(rows: Iterable[Row]) -> tuple[list[dict[str, Any]], list[Row]]:
+def discarder_rules(rows: Iterable[Tally]) -> tuple[list[dict[str, Any]], list[Tally]]:
     """Return rules of duplicate-url-discarder, and the rows that its rules cannot express.
 
     A rule takes parameters away, whatever their values. So it can stand for a signature only if
@@ -33,7 +33,7 @@ def discarder_rules(rows: Iterable[Row]) -> tuple[list[dict[str, Any]], list[Row
     return rules, rest
 
 
-def robots_line(row: Row) -> str:
+def robots_line(row: Tally) -> str:
     """Return a pattern as a line like those of robots.txt."""
     path = row.signature.split(" = ")[0] + "*" if is_mirror(row.signature) else row.signature
     for star in STARS.values():
@@ -51,7 +51,7 @@ def deny_expression(signature: str) -> str:
     return expression + (rf"\?(.*[&;])?{re.escape(varied[0])}=" if varied else "")
 
 
-def _removable(row: Row) -> set[str]:
+def _removable(row: Tally) -> set[str]:
     """Return the parameters in which alone the example differs from its original; none if more."""
     copy, _, original = row.example.partition(" ")
     page, source = read_address(copy), read_address(original)

@@ -18,7 +18,7 @@ from scrapy_simhash.url_patterns.address import Address, digest, read_address
 from scrapy_simhash.url_patterns.estimate import Estimate, lower_bound
 from scrapy_simhash.url_patterns.evidence import Evidence
 from scrapy_simhash.url_patterns.mirrors import BETWEEN, is_mirror, pairs, prefixes
-from scrapy_simhash.url_patterns.store import NOTHING, Counts, Row
+from scrapy_simhash.url_patterns.store import NOTHING, Counts, Tally
 from scrapy_simhash.url_patterns.table import HostTable, PatternTable
 from scrapy_simhash.url_patterns.traps import Traps
 
@@ -118,7 +118,7 @@ class Learner:
         # Pairs of signatures: the first has several addresses of one page, the second names it.
         self._yielding: LRUCache[tuple[str, str], None] = LRUCache(REMEMBERED)
         # By the keys of the pages.
-        self._withheld: LRUCache[str, Row] = LRUCache(REMEMBERED)
+        self._withheld: LRUCache[str, Tally] = LRUCache(REMEMBERED)
 
     def forecast(self, url: str) -> Forecast:
         """Return what an address tells, without learning from it."""
@@ -201,7 +201,7 @@ class Learner:
         if forecast.spared:
             self.lost += wrong
             counts = Counts(distinct=1) if wrong else Counts(1, 1, bytes=size)
-            self._withheld[key] = Row(forecast.host, forecast.signature, counts)
+            self._withheld[key] = Tally(forecast.host, forecast.signature, counts)
             return page.signature
         if forecast.bound:
             self.estimate.explore(forecast.chance, wrong=wrong)
@@ -258,7 +258,7 @@ class Learner:
             page, source = source, page
         counts = self._copy(page, size)
         example = f"{page.url} {source.url if source else original}"
-        self.table.add(Row(page.address.host, page.signature, counts, example=example))
+        self.table.add(Tally(page.address.host, page.signature, counts, example=example))
         if source is not None:
             self._count_mirror(page, source, size)
             self._compare_signatures(page, source, original, counts)
@@ -331,7 +331,7 @@ class Learner:
         self._count_distinct(source, -1)
         example = f"{source.url} {other.url}"
         copy = self._copy(source, was.bytes)
-        self.table.add(Row(source.address.host, source.signature, copy, example=example))
+        self.table.add(Tally(source.address.host, source.signature, copy, example=example))
 
     def _count_distinct(self, page: _Page, number: int) -> None:
         for row in (page.signature, *_pairs_of(page.address, page.table)):
@@ -348,7 +348,7 @@ class Learner:
             self._add(host, pair, Counts(1, int(telling), distinct=before, bytes=size))
 
     def _add(self, host: str, signature: str, counts: Counts) -> None:
-        self.table.add(Row(host, signature, counts))
+        self.table.add(Tally(host, signature, counts))
 
 
 def _pairs_of(address: Address, table: HostTable) -> Iterator[str]:

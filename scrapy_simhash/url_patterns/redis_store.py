@@ -7,7 +7,7 @@ from importlib.resources import files
 from scrapy_simhash.index.contract import StoreDamaged
 from scrapy_simhash.index.redis.client import Client
 from scrapy_simhash.index.redis.location import parse_location
-from scrapy_simhash.url_patterns.store import BATCH, MOST_ROWS, Counts, Row
+from scrapy_simhash.url_patterns.store import BATCH, MOST_ROWS, Counts, Tally
 
 # It stands between host and signature in a row's name, and between the parts of its value.
 _BETWEEN = "\n"
@@ -21,14 +21,14 @@ class RedisPatternStore:
         self._keys = [self._client.key(part) for part in ("patterns", "patterns:changed")]
         self._script = (files(__package__) / "redis_store.lua").read_text("utf-8")
 
-    def add(self, rows: Iterable[Row]) -> None:
+    def add(self, rows: Iterable[Tally]) -> None:
         # Versions begin with the time: where Redis was emptied, they still go on.
         arguments: list[str | int] = [MOST_ROWS, int(time.time() * 1000)]
         for row in rows:
             arguments += [_name(row.host, row.signature), *row.counts, row.mark, row.example]
         self._client.call("EVAL", self._script, 2, *self._keys, *arguments)
 
-    def changes(self, since: int = 0) -> tuple[list[Row], int]:
+    def changes(self, since: int = 0) -> tuple[list[Tally], int]:
         rows, changed = self._keys
         bounds = (f"({since}", "+inf", "LIMIT", 0, BATCH)
         names = self._client.call("ZRANGEBYSCORE", changed, *bounds)
@@ -58,7 +58,7 @@ def _name(host: str, signature: str) -> str:
     return f"{host}{_BETWEEN}{signature}"
 
 
-def _row(name: bytes, value: bytes) -> Row:
+def _row(name: bytes, value: bytes) -> Tally:
     host, signature = name.decode("utf-8", "replace").split(_BETWEEN, 1)
     numbers, mark, example = value.decode("utf-8", "replace").split(_BETWEEN, 2)
-    return Row(host, signature, Counts(*map(int, numbers.split())), mark, example)
+    return Tally(host, signature, Counts(*map(int, numbers.split())), mark, example)

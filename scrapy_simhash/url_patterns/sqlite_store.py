@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from scrapy_simhash.index.registry import file_of
 from scrapy_simhash.index.sqlite_file import SqliteFile
-from scrapy_simhash.url_patterns.store import BATCH, MOST_ROWS, Counts, Row
+from scrapy_simhash.url_patterns.store import BATCH, MOST_ROWS, Counts, Tally
 
 _NAMES = tuple(f'"{name}"' for name in Counts._fields)  # quoted: some are words of SQL
 _COLUMNS = ", ".join(("host", "signature", *_NAMES, "mark", "example"))
@@ -35,7 +35,7 @@ class SqlitePatternStore:
             for statement in _SCHEMA:
                 self._file.run(statement)
 
-    def add(self, rows: Iterable[Row]) -> None:
+    def add(self, rows: Iterable[Tally]) -> None:
         values = [(row.host, row.signature, *row.counts, row.mark, row.example) for row in rows]
         with self._file.transaction():
             self._file.run_many(_ADD, values)
@@ -45,14 +45,14 @@ class SqlitePatternStore:
                 (MOST_ROWS,),
             )
 
-    def changes(self, since: int = 0) -> tuple[list[Row], int]:
+    def changes(self, since: int = 0) -> tuple[list[Tally], int]:
         found = self._file.run(
             f"SELECT {_COLUMNS}, version FROM patterns WHERE version > ? "  # noqa: S608
             "ORDER BY version LIMIT ?",
             (since, BATCH),
         )
         rows = [
-            Row(host, signature, Counts(*counts), mark, example)
+            Tally(host, signature, Counts(*counts), mark, example)
             for host, signature, *counts, mark, example, _ in found
         ]
         return rows, found[-1][-1] if found else since

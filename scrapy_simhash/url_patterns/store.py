@@ -39,7 +39,7 @@ class Counts(NamedTuple):
 NOTHING = Counts()
 
 
-class Row(NamedTuple):
+class Tally(NamedTuple):
     """The counts of one signature, or the counts that are added to it.
 
     Attributes:
@@ -63,13 +63,13 @@ class PatternStore(Protocol):
     Every method raises the index's ``StoreUnavailable`` while the store is away.
     """
 
-    def add(self, rows: Iterable[Row]) -> None:
+    def add(self, rows: Iterable[Tally]) -> None:
         """Add counts to rows; a mark or an example that is not empty replaces the earlier one.
 
         A batch is added as a whole or not at all.
         """
 
-    def changes(self, since: int = 0) -> tuple[list[Row], int]:
+    def changes(self, since: int = 0) -> tuple[list[Tally], int]:
         """Return rows as they are, those changed after ``since``, in the order of the changes.
 
         ``since`` is what the last call returned as its second value, or 0 for all rows. There are

@@ -13,7 +13,7 @@ from struct import Struct
 from scrapy_simhash.url_patterns.address import read_signature
 from scrapy_simhash.url_patterns.mirrors import BETWEEN, is_mirror
 from scrapy_simhash.url_patterns.places import Places, may_pass
-from scrapy_simhash.url_patterns.store import NOTHING, Counts, Row
+from scrapy_simhash.url_patterns.store import NOTHING, Counts, Tally
 
 # Counts are kept as bytes, since a tuple of five numbers takes three times the memory.
 _PACKED = Struct("<4iq")
@@ -125,13 +125,13 @@ class PatternTable:
         self._most_hosts, self._most_of_host, self._most = most_hosts, most_of_host, most
         self._hosts: OrderedDict[str, HostTable] = OrderedDict()
         self._rows = 0
-        self._unsent: dict[tuple[str, str], Row] = {}
+        self._unsent: dict[tuple[str, str], Tally] = {}
         self.marks: dict[tuple[str, str], str] = {}
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[Tally]:
         for host, table in list(self._hosts.items()):
             for signature, counts in table:
-                yield Row(host, signature, counts, self.marks.get((host, signature), ""))
+                yield Tally(host, signature, counts, self.marks.get((host, signature), ""))
 
     def get(self, host: str) -> HostTable | None:
         """Return the rows of a host, if there are any."""
@@ -148,7 +148,7 @@ class PatternTable:
             self._hosts.move_to_end(host)
         return table
 
-    def add(self, row: Row) -> None:
+    def add(self, row: Tally) -> None:
         """Add the counts of a row to what is known of it."""
         table = self.of(row.host)
         before = len(table)
@@ -165,12 +165,12 @@ class PatternTable:
         _, table = self._hosts.popitem(last=False)
         self._rows -= len(table)
 
-    def take_increments(self) -> list[Row]:
+    def take_increments(self) -> list[Tally]:
         """Return what was added since the last call."""
         taken, self._unsent = list(self._unsent.values()), {}
         return taken
 
-    def put_back(self, rows: Iterable[Row]) -> None:
+    def put_back(self, rows: Iterable[Tally]) -> None:
         """Keep increments that could not be sent for the next call."""
         for row in rows:
             name = row.host, row.signature
@@ -180,7 +180,7 @@ class PatternTable:
             elif len(self._unsent) < self._most:
                 self._unsent[name] = row
 
-    def read(self, rows: Iterable[Row]) -> None:
+    def read(self, rows: Iterable[Tally]) -> None:
         """Take over rows of the store, which have all that was ever sent."""
         for row in rows:
             name = row.host, row.signature

@@ -15,16 +15,16 @@ from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.index import open_index
 from scrapy_simhash.report.dedup_log import SparedLine, to_json
 from scrapy_simhash.url_patterns import open_patterns
-from scrapy_simhash.url_patterns.store import Counts, Row
+from scrapy_simhash.url_patterns.store import Counts, Tally
 from tests.commands.running import log_line, simhash
 
 SESSION, PRINT, MIXED = "/item?sid={token}", "/item/*?view=print", "/list?sort=*"
 ROWS = [
-    Row("a.test", SESSION, Counts(50, 50, 0, 0, 900_000),
+    Tally("a.test", SESSION, Counts(50, 50, 0, 0, 900_000),
         example="http://a.test/item?sid=0123456789abcdef0 http://a.test/item"),
-    Row("a.test", PRINT, Counts(40, 40, 0, 0, 500_000),
+    Tally("a.test", PRINT, Counts(40, 40, 0, 0, 500_000),
         example="http://a.test/item/1?view=print http://a.test/item/1"),
-    Row("b.test", MIXED, Counts(5, 5, 5, 0, 1000)),
+    Tally("b.test", MIXED, Counts(5, 5, 5, 0, 1000)),
 ]  # fmt: skip
 
 
@@ -122,7 +122,7 @@ def test_what_is_in_the_way_of_a_pattern_is_said(
     store = stores("sqlite")
     store.open()
     with closing(open_patterns(store.url)) as patterns:
-        patterns.add([Row("a.test", "/item/*", counts)])
+        patterns.add([Tally("a.test", "/item/*", counts)])
     simhash("patterns", "--index", store.url)
     pages = counts.duplicates + counts.distinct
     assert capsys.readouterr().out.splitlines()[1:] == [

@@ -11,7 +11,7 @@ from scrapy_simhash.index import open_index
 from scrapy_simhash.url_patterns import open_patterns, table
 from scrapy_simhash.url_patterns.address import read_signature
 from scrapy_simhash.url_patterns.learner import Forecast, Learner
-from scrapy_simhash.url_patterns.store import Counts, PatternStore, Row
+from scrapy_simhash.url_patterns.store import Counts, PatternStore, Tally
 from scrapy_simhash.url_patterns.table import PatternTable
 from tests.index.made import spec
 
@@ -221,9 +221,9 @@ def test_marks_decide_whatever_the_counts_say() -> None:
     learner = Learner()
     learn_old_versions(learner)
     signature = learner.forecast(old(1)).signature
-    learner.table.read([Row("wiki.test", signature, Counts(100, 100), "forbidden")])
+    learner.table.read([Tally("wiki.test", signature, Counts(100, 100), "forbidden")])
     assert spared(learner, map(old, range(1000, 1200))) == 0
-    learner.table.read([Row("wiki.test", signature, Counts(), "pinned")])
+    learner.table.read([Tally("wiki.test", signature, Counts(), "pinned")])
     assert spared(learner, map(old, range(1000, 1200))) > 150
 
 
@@ -391,7 +391,7 @@ def exchange(learner: Learner, store: PatternStore, since: int) -> int:
 
 def grow(table: PatternTable, host: Callable[[int], str]) -> None:
     for n in range(2000):
-        table.add(Row(host(n), f"/{n}?a=*", Counts(1)))
+        table.add(Tally(host(n), f"/{n}?a=*", Counts(1)))
 
 
 def test_a_place_that_is_starred_costs_no_row_that_does_not_pass_it(
@@ -427,7 +427,7 @@ def test_the_hosts_are_bounded() -> None:
 def test_the_rows_of_all_hosts_are_bounded_though_no_host_is_new(is_read: bool) -> None:
     table = PatternTable(most=100)
     for n in range(2000):
-        row = Row(f"{n % 10}.test", f"/?p{n}=*", Counts(1))
+        row = Tally(f"{n % 10}.test", f"/?p{n}=*", Counts(1))
         table.read([row]) if is_read else table.add(row)
     assert 80 <= len(list(table)) <= 100
 
@@ -440,6 +440,6 @@ def test_increments_that_nobody_takes_are_bounded() -> None:
 
 def test_the_rows_with_the_most_pages_stay() -> None:
     table = PatternTable(most_of_host=100)
-    table.add(Row("a.test", "/kept?a=*", Counts(50)))
+    table.add(Tally("a.test", "/kept?a=*", Counts(50)))
     grow(table, lambda _: "a.test")
     assert table.of("a.test").counts("/kept?a=*").duplicates == 50

@@ -11,7 +11,7 @@ import redis
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import StoreDamaged, StoreMissing, StoreUnavailable
 from scrapy_simhash.url_patterns import open_patterns, redis_store, sqlite_store
-from scrapy_simhash.url_patterns.store import Counts, PatternStore, Row
+from scrapy_simhash.url_patterns.store import Counts, PatternStore, Tally
 from tests.index.conftest import Store
 from tests.index.made import spec
 
@@ -36,14 +36,14 @@ def make_store(place: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeSt
         yield make
 
 
-def rows(number: int) -> list[Row]:
-    return [Row("a.test", f"/{n}?b=*", Counts(1, 1, 2, 0, 10)) for n in range(number)]
+def rows(number: int) -> list[Tally]:
+    return [Tally("a.test", f"/{n}?b=*", Counts(1, 1, 2, 0, 10)) for n in range(number)]
 
 
 def test_counts_add_up(make_store: MakeStore) -> None:
     store = make_store(100)
     store.add(rows(2))
-    store.add([Row("a.test", "/0?b=*", Counts(3, 1, -1, 1, 5))])
+    store.add([Tally("a.test", "/0?b=*", Counts(3, 1, -1, 1, 5))])
     assert {row.signature: row.counts for row in store.changes()[0]} == {
         "/0?b=*": Counts(4, 2, 1, 1, 15),
         "/1?b=*": Counts(1, 1, 2, 0, 10),
@@ -80,11 +80,11 @@ def test_changes_come_in_bounded_parts_that_miss_nothing(
 def test_a_mark_stays_until_another_one_comes(make_store: MakeStore) -> None:
     store = make_store(100)
     name = ("a.test", "/?b=*")
-    store.add([Row(*name, mark="forbidden")])
-    store.add([Row(*name, Counts(1), example="http://a.test/?b=1")])
-    assert store.changes()[0] == [Row(*name, Counts(1), "forbidden", "http://a.test/?b=1")]
-    store.add([Row(*name, mark="pinned")])
-    assert store.changes()[0] == [Row(*name, Counts(1), "pinned", "http://a.test/?b=1")]
+    store.add([Tally(*name, mark="forbidden")])
+    store.add([Tally(*name, Counts(1), example="http://a.test/?b=1")])
+    assert store.changes()[0] == [Tally(*name, Counts(1), "forbidden", "http://a.test/?b=1")]
+    store.add([Tally(*name, mark="pinned")])
+    assert store.changes()[0] == [Tally(*name, Counts(1), "pinned", "http://a.test/?b=1")]
 
 
 def test_a_removed_row_is_gone(make_store: MakeStore) -> None:
@@ -99,7 +99,7 @@ def test_the_rows_changed_longest_ago_go(make_store: MakeStore) -> None:
     store = make_store(5)
     store.add(rows(5))
     store.add(rows(1))
-    store.add([Row("b.test", "/?c=*", Counts(1))])
+    store.add([Tally("b.test", "/?c=*", Counts(1))])
     assert {row.signature for row in store.changes()[0]} == {
         "/2?b=*",
         "/3?b=*",
@@ -119,7 +119,7 @@ def test_two_crawlers_add_to_the_same_rows(make_store: MakeStore) -> None:
 
 def test_any_text_comes_back(make_store: MakeStore) -> None:
     store = make_store(100)
-    row = Row("ä.test:8080", "/a b?c=*&é=[x]", Counts(1), "pinned", "http://ä.test/%0A")
+    row = Tally("ä.test:8080", "/a b?c=*&é=[x]", Counts(1), "pinned", "http://ä.test/%0A")
     store.add([row])
     assert store.changes()[0] == [row]
 
