@@ -29,7 +29,7 @@ from scrapy_simhash.commands.chosen import log_lines, log_paths
 from scrapy_simhash.commands.output import say, whole_file
 from scrapy_simhash.report.dedup_log import Line, LogLine, log_files
 from scrapy_simhash.report.figures import read_figures
-from scrapy_simhash.report.page import render
+from scrapy_simhash.report.html import render
 from scrapy_simhash.report.words import count, percent
 
 _COLUMNS = ("time", "url", "original", "distance", "reason", "action", "host", "bytes", "pattern")

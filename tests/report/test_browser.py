@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from scrapy_simhash.report.dedup_log import LogLine, SparedLine
-from scrapy_simhash.report.page import render
+from scrapy_simhash.report.html import render
 from tests.pages import article, edited
 from tests.report.lines import HOSTILE, copy, figures_of, line, write
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.report.dedup_log import CrawlStart, LogLine
 from scrapy_simhash.report.figures import Figures
-from scrapy_simhash.report.page import render
+from scrapy_simhash.report.html import render
 from scrapy_simhash.report.words import clipped, count, duration, percent, size
 from scrapy_simhash.rule.rule import REASONS
 from tests.pages import article
