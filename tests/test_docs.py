@@ -253,7 +253,7 @@ def test_options_of_commands_exist() -> None:
 
 
 def test_options_of_the_index_url_are_those_of_the_code() -> None:
-    path = ROOT / "scrapy_simhash" / "index" / "redis" / "address.py"
+    path = ROOT / "scrapy_simhash" / "index" / "redis" / "location.py"
     taken = {
         text_of(call.args[0])
         for call in ast.walk(TREES[path])

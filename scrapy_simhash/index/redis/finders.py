@@ -22,7 +22,7 @@ class AnotherLog(Exception):
 
 
 class InRedis:
-    """Lets scripts find entries through bucket pages in Redis; see ``lua/buckets.lua``.
+    """Lets scripts find entries through buckets in Redis; see ``lua/buckets.lua``.
 
     Attributes:
         seen: how much of the log is in RAM, in entries.

@@ -12,15 +12,15 @@ from scrapy_simhash.index.pages import KEY_BYTES, read_fingerprint
 from scrapy_simhash.index.redis.client import KEYS, Client
 from scrapy_simhash.index.redis.finders import AnotherLog
 from scrapy_simhash.index.redis.rows import NEVER, ROWS, read_lease, read_row, read_rows
-from scrapy_simhash.index.redis.scripts import LEAST_PAGES, Geometry
+from scrapy_simhash.index.redis.scripts import LEAST_LEAVES, Geometry
 from scrapy_simhash.index.values import Entry
 
 # Positions that are read at a time; and those whose block values are, which takes a look at all
 # buckets each time.
 _STEP = 16 * ROWS
 _WINDOW = 1 << 20
-# Bucket pages of a block that are read at a time.
-_PAGES = 32
+# Leaves of a block that are read at a time.
+_LEAVES = 32
 # Fields of a hash from which its size is told.
 _SAMPLES = 200
 
@@ -57,7 +57,7 @@ class Scan:
         (end,) = self.state("end")
         if not self._geometry.in_redis:
             return 0
-        known = sum(len(positions) for _, positions, _ in self._bucket_pages())
+        known = sum(len(positions) for _, positions, _ in self._leaves())
         return max(self._geometry.blocks * end - known, 0)
 
     def bytes_of_parts(self) -> dict[str, int]:
@@ -150,47 +150,47 @@ class Scan:
     def _read_blocks(self, first: int, end: int) -> Uint32s:
         """Return the block values of the entries between two positions, "<u4", shape (n, blocks).
 
-        Every bucket page is read. Values that are not there, because their bucket was flooded, are
+        Every leaf is read. Values that are not there, because their bucket was flooded, are
         made up: no other entry has them.
         """
         positions = np.arange(first, end, dtype=np.uint32)[:, None]
         blocks: Uint32s = np.arange(self._geometry.blocks, dtype=np.uint32)
         values: Uint32s = positions * SPREAD + blocks
-        for block, places, some in self._bucket_pages():
+        for block, places, some in self._leaves():
             inside = (places >= first) & (places < end)
             values[places[inside] - first, block] = some[inside] * GATHER
         return values.astype("<u4")
 
-    def _bucket_pages(self) -> Iterator[tuple[int, Uint32s, Uint32s]]:
-        """Yield block, positions and spread values of all bucket pages, some of them twice."""
+    def _leaves(self) -> Iterator[tuple[int, Uint32s, Uint32s]]:
+        """Yield block, positions and spread values of all leaves, some of them twice."""
         blocks = range(self._geometry.blocks)
         first = 0
         while True:
-            count, end = self.state("pages", "end")
-            if not LEAST_PAGES <= count <= LEAST_PAGES + end:
-                raise ValueError(f"there cannot be {count} bucket pages")
-            # A page that is split meanwhile comes again as two, which have higher numbers.
+            count, end = self.state("leaves", "end")
+            if not LEAST_LEAVES <= count <= LEAST_LEAVES + end:
+                raise ValueError(f"there cannot be {count} leaves")
+            # A leaf that is split meanwhile comes again as two, which have higher numbers.
             first = max(first, count)
-            numbers = range(first, min(first + _PAGES, 2 * count))
+            numbers = range(first, min(first + _LEAVES, 2 * count))
             if not numbers:
                 return
-            pages = [(block, number) for number in numbers for block in blocks]
-            names = [(block << 24 | number).to_bytes(4, "big") for block, number in pages]
+            leaves = [(block, number) for number in numbers for block in blocks]
+            names = [(block << 24 | number).to_bytes(4, "big") for block, number in leaves]
             contents = self._client.call("HMGET", self._client.key("buckets"), *names)
-            for (block, number), content in zip(pages, contents, strict=True):
+            for (block, number), content in zip(leaves, contents, strict=True):
                 if content:  # some entries may be newer than the end of the log was
                     yield block, *self._entries(number, content, end + (1 << 16))
             first = numbers.stop
 
     def _entries(self, number: int, content: bytes, end: int) -> tuple[Uint32s, Uint32s]:
-        """Return positions before an end, and spread values, of a bucket page's entries."""
+        """Return positions before an end, and spread values, of a leaf's entries."""
         octets = np.frombuffer(content, np.uint8).reshape(-1, self._geometry.entry)
         numbers = octets[:, :6].astype(np.uint32)
         top = number >> number.bit_length() - 9 & 0xFF
         values = np.uint32(top << 24) | numbers[:, 0] << np.uint32(16)
         values |= numbers[:, 1] << np.uint32(8) | numbers[:, 2]
         low = numbers[:, 3] << np.uint32(16) | numbers[:, 4] << np.uint32(8) | numbers[:, 5]
-        # Positions of a page grow; their last 24 bits begin anew now and then. They are told from
-        # the end, because a flooded page has lost its first entries.
+        # Positions of a leaf grow; their last 24 bits begin anew now and then. They are told from
+        # the end, because a flooded leaf has lost its first entries.
         steps = (np.append(low[1:], end) - low.astype(np.int64)) % (1 << 24)
         return (end - np.cumsum(steps[::-1])[::-1]).astype(np.uint32), values

@@ -12,10 +12,10 @@ from scrapy_simhash.index.values import BUCKET_LIMIT
 
 # Bytes of a segment of the log, so that it just fits a size class of the allocator.
 _SEGMENT_BYTES = 2042
-# Bytes of a bucket page on average: smaller ones cost more memory, larger ones more time.
-_PAGE_BYTES = 240
-#: Bucket pages of a block in a new index.
-LEAST_PAGES = 256
+# Bytes of a leaf on average: smaller ones cost more memory, larger ones more time.
+_LEAF_BYTES = 240
+#: Leaves of a block in a new index.
+LEAST_LEAVES = 256
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,10 @@ def script(name: str, geometry: Geometry) -> tuple[str, str]:
         "SEGMENT": geometry.segment,
         "ENTRY": geometry.entry,
         "ROWS": ROWS,
-        "LEAST_PAGES": LEAST_PAGES,
+        "LEAST_LEAVES": LEAST_LEAVES,
         # The name of a page has 3 bytes, the last 24 bits of a value the bit by which it is split.
-        "MOST_PAGES": 1 << 22,
-        "PAGE_ENTRIES": _PAGE_BYTES // geometry.entry,
+        "MOST_LEAVES": 1 << 22,
+        "LEAF_ENTRIES": _LEAF_BYTES // geometry.entry,
         "BUCKET_LIMIT": BUCKET_LIMIT,
         "FEW": 32,
         "RULINGS": RULINGS,

@@ -29,7 +29,7 @@ from scrapy_simhash.index.values import IndexSpec, spider_mark
 
 logger = logging.getLogger(__name__)
 
-FORMAT = 8
+FORMAT = 9
 # Requests for the same pages, while what others admit is too much to be compared with.
 _ATTEMPTS = 100
 

@@ -383,7 +383,7 @@ def test_a_command_that_an_acl_denies_is_named(opened, command):
 
 
 def test_a_page_whose_claim_ended_in_the_middle_is_not_taken_for_the_next_one(opened):
-    """Its entries in bucket pages have the position that the next page gets in the log."""
+    """Its entries in leaves have the position that the next page gets in the log."""
     with servers.redis_server() as own, own.client() as client:
         client.execute_command("ACL SETUSER", "crawler", "on", ">hunter2", "~*", "+@all", "-zadd")
         index = opened(f"redis://crawler:hunter2@127.0.0.1:{own.port}/0")

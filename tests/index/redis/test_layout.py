@@ -1,4 +1,4 @@
-"""How an index is laid out in Redis: bucket pages that are split, rows that are squeezed."""
+"""How an index is laid out in Redis: leaves that are split, rows that are squeezed."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server
 
 
 @pytest.fixture
-def small_pages(monkeypatch):
-    """Bucket pages of two entries on average, so that few pages split them often."""
-    monkeypatch.setattr(scripts, "_PAGE_BYTES", 12)
+def small_leaves(monkeypatch):
+    """Leaves of two entries on average, so that few pages split them often."""
+    monkeypatch.setattr(scripts, "_LEAF_BYTES", 12)
     scripts.script.cache_clear()
     yield
     scripts.script.cache_clear()
 
 
-@pytest.mark.usefixtures("small_pages")
-def test_crawlers_find_everything_while_bucket_pages_are_split(server, url, opened):
+@pytest.mark.usefixtures("small_leaves")
+def test_crawlers_find_everything_while_leaves_are_split(server, url, opened):
     """There is one block, so that nothing else finds."""
     crawlers = [opened(url, bits=256, distance=48, blocks=1) for _ in range(2)]
     made = [Fingerprint(value, 256, os.urandom(4)) for value in values(2500, bits=256)]
@@ -72,14 +72,14 @@ def test_rows_can_be_appended_to_squeezed_ones():
     assert read_row(rows[5]) == Row("k5", "s", rows[5][7:12], 1e9 + 5)
 
 
-@pytest.mark.usefixtures("small_pages")
-def test_an_entry_is_read_with_its_blocks_while_bucket_pages_are_split(url, opened, monkeypatch):
-    monkeypatch.setattr(scan, "_PAGES", 16)
+@pytest.mark.usefixtures("small_leaves")
+def test_an_entry_is_read_with_its_blocks_while_leaves_are_split(url, opened, monkeypatch):
+    monkeypatch.setattr(scan, "_LEAVES", 16)
     index, other = (opened(url, bits=256, distance=48, blocks=1) for _ in range(2))
     made = [Fingerprint(value, 256, os.urandom(4)) for value in values(2500, bits=256)]
     add = (Entry(f"{i}", own) for i, own in enumerate(made))
     index.put(itertools.islice(add, 1500))
-    read = scan.Scan._bucket_pages
+    read = scan.Scan._leaves
 
     def read_and_split(self):
         for number, found in enumerate(read(self)):
@@ -87,7 +87,7 @@ def test_an_entry_is_read_with_its_blocks_while_bucket_pages_are_split(url, open
                 other.put(add)
             yield found
 
-    monkeypatch.setattr(scan.Scan, "_bucket_pages", read_and_split)
+    monkeypatch.setattr(scan.Scan, "_leaves", read_and_split)
     assert [e.fingerprint.blocks for e in index.with_blocks()] == [
         own.blocks for own in made[:1500]
     ]

@@ -146,7 +146,7 @@ def test_a_lease_with_rubbish_is_told_as_damage(server, url, opened):
 
 @pytest.mark.parametrize("end", [b"1e300", b"nan", b"x"])
 def test_an_end_of_the_log_that_is_no_number_of_entries_is_told_as_damage(victim, end):
-    """A script would look for the bits that positions in bucket pages lack, without an end."""
+    """A script would look for the bits that positions in leaves lack, without an end."""
     victim.restore()
     index = victim.open()
     victim.client.hset(victim.keys(":meta")[0], "end", end)
@@ -154,13 +154,13 @@ def test_an_end_of_the_log_that_is_no_number_of_entries_is_told_as_damage(victim
         keep(index, values(70)[0] ^ 1, "near")
 
 
-@pytest.mark.parametrize("pages", [b"4294967296", b"0", b"-1", b"x"])
-def test_a_number_of_bucket_pages_that_cannot_be_is_told_as_damage(server, url, opened, pages):
+@pytest.mark.parametrize("leaves", [b"4294967296", b"0", b"-1", b"x"])
+def test_a_number_of_leaves_that_cannot_be_is_told_as_damage(server, url, opened, leaves):
     index = opened(url)
     keep(index, 0)
     with server.client() as client:
         (meta,) = client.scan_iter(f"*{url.partition('name=')[2]}*:meta")
-        client.hset(meta, "pages", pages)
+        client.hset(meta, "leaves", leaves)
     with pytest.raises(StoreDamaged):
         keep(index, values(1)[0])
 
@@ -183,7 +183,7 @@ def test_a_damaged_index_can_be_cleared(victim):
                 victim.client.append(key, b"xyz")
             else:
                 for field in victim.client.hkeys(key):
-                    if field in (b"end", b"pages") or part != ":meta":
+                    if field in (b"end", b"leaves") or part != ":meta":
                         victim.client.hset(key, field, b"\xff\xfe")
         index.clear()
         assert len(index) == 0

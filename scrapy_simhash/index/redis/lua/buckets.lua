@@ -1,32 +1,32 @@
 -- What is near a page, found through buckets in Redis.
 --
--- The entries whose block values begin with the same bits share a *bucket page*:
+-- The entries whose block values begin with the same bits share a *leaf*:
 --
 --   name     number of the block, 1 byte | 1 and the first bits of the value, as 3 bytes; after the
 --            blocks comes the one of the keys
 --   content  entry | entry | ..., the oldest first
 --   entry    last 24 bits of the value | last 24 bits of the position | of 64 bits the fingerprint
 --
--- So the pages of a block are the leaves of a binary tree, and their names its numbering from the
--- root on: the children of n are 2 n and 2 n + 1. Pages are split in the order of their names, one
--- whenever the log has grown by PAGE_ENTRIES, which is linear hashing (Litwin 1980): of the pages of
+-- The leaves of a block are those of a binary tree, and their names its numbering from the
+-- root on: the children of n are 2 n and 2 n + 1. Leaves are split in the order of their names, one
+-- whenever the log has grown by LEAF_ENTRIES, which is linear hashing (Litwin 1980): of the leaves of
 -- row `depth` the first `turn` ones are split.
 -- The finder's argument of a page is its block values, that of its key, and those of its other keys,
 -- 4 bytes each.
 local count = tonumber(state[3])
-if not (count >= LEAST_PAGES and count <= 2 * MOST_PAGES) then error('there are no such pages') end
+if not (count >= LEAST_LEAVES and count <= 2 * MOST_LEAVES) then error('there are no such leaves') end
 local depth = select(2, math.frexp(count)) - 1
 local first = 2 ^ depth
 local turn = count - first
--- The pages of row `depth`, and of the next one, have so many values each, and values below the last
--- number stand in pages of the next row.
+-- The leaves of row `depth`, and of the next one, have so many values each, and values below the last
+-- number stand in leaves of the next row.
 local ROW, NEXT = 2 ^ (32 - depth), 2 ^ (31 - depth)
 local SPLIT = turn * ROW
 local BLOCK = 16777216
--- Names and contents of the bucket pages of the page that was looked at last, and its tags.
+-- Names and contents of the leaves of the page that was looked at last, and its tags.
 local names, contents, tags
 
--- Read the bucket pages of a page with these block values.
+-- Read the leaves of a page with these block values.
 local function look_at(values)
   local size, block = #values / 4, 0
   local numbers = {struct.unpack('>' .. ('I4'):rep(size), values)}
@@ -100,7 +100,7 @@ local function note_entry(position, fingerprint)
   for j = 1, BLOCKS + 1 do
     local content, tag = contents[j] or '', tags[j]
     if #content >= BUCKET_LIMIT * ENTRY then
-      -- The oldest entry of the same bucket goes, or of the page.
+      -- The oldest entry of the same bucket goes, or of the leaf.
       local oldest = find(content, tag, 1, true) or 1
       oldest = oldest % ENTRY == 1 and oldest or 1
       content = sub(content, 1, oldest - 1) .. sub(content, oldest + ENTRY)
@@ -112,7 +112,7 @@ local function note_entry(position, fingerprint)
   call('HSET', buckets, unpack(written))
 end
 
--- Split the next page of every block: by the bit of the value after the first `depth` ones, of which
+-- Split the next leaf of every block: by the bit of the value after the first `depth` ones, of which
 -- 8 are not in the entries. Entries move in runs, because each text costs time.
 local function split()
   local before, half = floor(depth / 8) - 1, 2 ^ (7 - depth % 8)
@@ -135,11 +135,11 @@ local function split()
       struct.pack('>I4', child + 1), concat(ones))
   end
   count, turn = count + 1, turn + 1
-  call('HSET', meta, 'pages', count)
+  call('HSET', meta, 'leaves', count)
 end
 
--- Split as many pages as the log has grown for; few in one call, so that it ends soon.
+-- Split as many leaves as the log has grown for; few in one call, so that it ends soon.
 local function grow()
-  local most = math.min(count + 2, 2 * first, MOST_PAGES)
-  while count < most and finish + #records > PAGE_ENTRIES * count do split() end
+  local most = math.min(count + 2, 2 * first, MOST_LEAVES)
+  while count < most and finish + #records > LEAF_ENTRIES * count do split() end
 end

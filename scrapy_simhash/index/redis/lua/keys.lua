@@ -1,6 +1,6 @@
 -- The keys of an index, and the log; it stands before every script but open.lua.
 --
--- meta      hash: the header; "end": entries in the log; "dead": deleted ones; "pages": see buckets.lua;
+-- meta      hash: the header; "end": entries in the log; "dead": deleted ones; "leaves": see buckets.lua;
 --           "run": the last run's number
 -- log       hash: number of a segment -> the records of SEGMENT entries. A record is the fingerprint;
 --           where every crawler has the log in RAM, the block values and the key's value follow it
@@ -20,7 +20,7 @@ local meta, log, rows, buckets, leases, due, dead, seen_in, runs = unpack(KEYS)
 local call, sub, byte, char, find = redis.call, string.sub, string.byte, string.char, string.find
 local floor, concat = math.floor, table.concat
 
-local state = call('HMGET', meta, 'generation', 'end', 'pages', 'dead')
+local state = call('HMGET', meta, 'generation', 'end', 'leaves', 'dead')
 if state[1] ~= ARGV[1] then return false end
 local finish = tonumber(state[2])
 if not (finish >= 0 and finish < 4294967296) then error('the end of the log is none') end

@@ -5,7 +5,7 @@ local meta, call = KEYS[1], redis.call
 local _, log, rows, buckets, leases, _, _, _, runs = unpack(KEYS)
 if call('EXISTS', meta) == 0 then
   call('UNLINK', unpack(KEYS))
-  call('HSET', meta, 'end', 0, 'dead', 0, 'pages', LEAST_PAGES, unpack(ARGV))
+  call('HSET', meta, 'end', 0, 'dead', 0, 'leaves', LEAST_LEAVES, unpack(ARGV))
   -- As long as a hash has this field, it was not evicted.
   for _, key in ipairs({log, rows, buckets, leases, runs}) do call('HSET', key, '!', 1) end
 end
