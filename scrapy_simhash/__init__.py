@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from scrapy_simhash.extraction.extractor import Extraction
     from scrapy_simhash.fingerprint.features import FeatureSpec
     from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
-    from scrapy_simhash.index.contract import StoreError
+    from scrapy_simhash.index.contract import Index, StoreError
+    from scrapy_simhash.index.registry import Store
     from scrapy_simhash.offline.engines import spark_verdicts
     from scrapy_simhash.report.dedup_log import read_log
     from scrapy_simhash.signals import near_duplicate
@@ -37,11 +38,13 @@ __all__ = [
     "Document",
     "Extraction",
     "FeatureSpec",
+    "Index",
     "NearDuplicateItem",
     "NearDuplicatePage",
     "Recipe",
     "SettingError",
     "SparedPage",
+    "Store",
     "StoreError",
     "SyncDedup",
     "Verdict",
@@ -67,7 +70,9 @@ _MODULES = {
     "response_page": "adapters.http",
     "Recipe": "fingerprint.recipe",
     "named_recipe": "fingerprint.recipe",
+    "Index": "index.contract",
     "StoreError": "index.contract",
+    "Store": "index.registry",
     "near_duplicate": "signals",
     "read_log": "report.dedup_log",
     "spark_verdicts": "offline.engines",

@@ -361,8 +361,8 @@ def test_the_documentation_names_what_the_package_gives_and_no_deeper_path() -> 
     named = set(re.findall(rf"(?<![\w/])scrapy_simhash\.(?!(?:{doors})\.)([\w.]+)", ALL))
     for names in re.findall(r"from scrapy_simhash import ([\w, ]+)", ALL):
         named |= set(names.split(", "))
-    assert named <= {*scrapy_simhash.__all__, "stores"}  # a group of entry points
-    assert not re.search(r"from scrapy_simhash\.", ALL)
+    assert named <= {*scrapy_simhash.__all__, "stores", "testing"}  # entry points, tests
+    assert not re.search(r"from scrapy_simhash\.(?!testing)", ALL)
 
 
 def test_every_name_that_the_package_gives_is_there_without_the_other_engines() -> None:

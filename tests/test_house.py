@@ -18,6 +18,7 @@ ROOMS = {
     "fingerprint": set(),
     "rule": {"extraction", "fingerprint", "keys"},
     "index": {"fingerprint", "rule"},
+    "testing": {"fingerprint", "index", "rule"},
     "url_patterns": {"index", "rule"},
     "report": {"core", "extraction", "rule"},
     "core": {"extraction", "fingerprint", "index", "keys", "rule"},
@@ -66,8 +67,11 @@ def test_a_room_imports_from_the_rooms_that_stand_behind_it_only(path: Path) -> 
     here = room_of(path)
     if here != "__init__":
         assert rooms_imported(path) <= ROOMS.get(here, set())
+    roots = {name.partition(".")[0] for name in imports(path)}
     if here not in SCRAPY:
-        assert not {"scrapy", "twisted"} & {name.partition(".")[0] for name in imports(path)}
+        assert not {"scrapy", "twisted"} & roots
+    if here != "testing":
+        assert not {"pytest", "hypothesis"} & roots
 
 
 def test_each_import_that_a_room_may_make_is_made() -> None:

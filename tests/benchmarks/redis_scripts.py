@@ -25,6 +25,7 @@ from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Index
 from scrapy_simhash.index.values import Arrival, Entry
 from scrapy_simhash.rule.facts import FACTS_SIZE
+from scrapy_simhash.testing.made import Clock, at
 from tests.benchmarks.redis_measuring import (
     BANDS,
     CLASSIC,
@@ -38,7 +39,6 @@ from tests.benchmarks.redis_measuring import (
     spec_of,
 )
 from tests.benchmarks.redis_rivals import NaiveSets
-from tests.index.made import Clock, at
 from tests.servers import RedisServer, redis_server
 
 BATCH = 32

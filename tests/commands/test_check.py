@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_simhash.index import open_index
+from scrapy_simhash.testing.made import page, spec
 from tests.commands.running import simhash
-from tests.index.made import page, spec
 
 
 def test_check_tells_whether_an_index_is_whole(tmp_path: Path, capsys: Any) -> None:

@@ -22,8 +22,8 @@ from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Index
 from scrapy_simhash.index.values import Arrival
+from scrapy_simhash.testing.made import Clock, at
 from tests.crawl.spiders import Pages, answering, paths
-from tests.index.made import Clock, at
 from tests.pages import article, html
 
 Opened = Callable[..., Index]

@@ -13,31 +13,18 @@ import pytest
 
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Index
+from scrapy_simhash.testing.made import spec
+from scrapy_simhash.testing.store import Store
 from tests import servers
-from tests.index.made import Over, spec
+from tests.index.made import Over
 
 
-class Store:
-    """An empty store that can be opened by several crawlers, or by one where it is not shared."""
+class Outage(Store):
+    """A store in memory behind a breaker."""
 
-    def __init__(self, url: str, *, shared: bool, over: bool = False) -> None:
-        self.url = url
-        self.shared = shared
-        self._over = over
-        self._opened: list[Index] = []
-
-    def open(self, **changed: Any) -> Index:
+    def opened(self, **changed: Any) -> Index:
         asked = spec(**changed)
-        if self._over:
-            index: Index = Over(lambda: open_index(self.url, asked), asked, pages=100_000)
-        else:
-            index = open_index(self.url, asked)
-        self._opened.append(index)
-        return index
-
-    def close(self) -> None:
-        for index in self._opened:
-            index.close()
+        return Over(lambda: open_index(self.url, asked), asked, pages=100_000)
 
 
 class Servers:
@@ -114,44 +101,18 @@ def stores(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[
 
     def make(backend: str) -> Store:
         if backend in ("memory", "outage"):
-            store = Store("memory://", shared=False, over=backend == "outage")
+            store = (Outage if backend == "outage" else Store)("memory://")
         elif backend == "sqlite":
-            store = Store(f"sqlite:///{tmp_path}/{next(numbers)}.sqlite", shared=True)
+            store = Store(f"sqlite:///{tmp_path}/{next(numbers)}.sqlite")
         else:
             started = request.getfixturevalue("redis_servers")
-            store = Store(REDIS[backend](started) + started.new_name(), shared=True)
+            store = Store(REDIS[backend](started) + started.new_name())
         made.append(store)
         return store
 
     yield make
     for store in made:
         store.close()
-
-
-@pytest.fixture(params=THOROUGH)
-def new_store(
-    request: pytest.FixtureRequest, stores: Callable[[str], Store]
-) -> Callable[[], Store]:
-    """Makes as many empty stores as a long test asks for."""
-    return lambda: stores(request.param)
-
-
-@pytest.fixture(params=[*LOCAL, *REDIS])
-def store(request: pytest.FixtureRequest, stores: Callable[[str], Store]) -> Store:
-    return stores(request.param)
-
-
-@pytest.fixture
-def shared_store(store: Store) -> Store:
-    if not store.shared:
-        pytest.skip("one crawler has this store for itself")
-    return store
-
-
-@pytest.fixture(params=["sqlite", *REDIS])
-def run_store(request: pytest.FixtureRequest, stores: Callable[[str], Store]) -> Store:
-    """A store that a later run finds again."""
-    return stores(request.param)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from pathlib import Path
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Index, StoreUnavailable
 from scrapy_simhash.index.liveness import HERE, is_dead
-from tests.index.made import DUPLICATE, ORIGINAL, at, page, spec
+from scrapy_simhash.testing.made import DUPLICATE, ORIGINAL, at, page, spec
 
 CLUSTERS = 40
 
@@ -55,7 +55,7 @@ def test_of_near_duplicates_in_lock_step_exactly_one_is_the_original(tmp_path):
 WRITER = """
 import random, sys
 from scrapy_simhash.index import open_index
-from tests.index.made import page, spec
+from scrapy_simhash.testing.made import page, spec
 index = open_index(f"sqlite:///{sys.argv[1]}", spec())
 numbers = random.Random(0)
 for i in range(10**6):
@@ -100,7 +100,7 @@ def dies_with(path: Path) -> None:
         [
             "import os, sys",
             "from scrapy_simhash.index import open_index",
-            "from tests.index.made import page, spec",
+            "from scrapy_simhash.testing.made import page, spec",
             "index = open_index(f'sqlite:///{sys.argv[1]}', spec(lease=60))",
             "index.orphans() or index.claim(page('a', request='A'))",
             "os._exit(0)",

@@ -12,7 +12,7 @@ from scrapy_simhash.index import open_existing, open_index, registry
 from scrapy_simhash.index.contract import Index, StoreMissing
 from scrapy_simhash.index.local import LocalIndex, open_local
 from scrapy_simhash.index.values import IndexSpec
-from tests.index.made import DUPLICATE, ORIGINAL, page, spec
+from scrapy_simhash.testing.made import DUPLICATE, ORIGINAL, page, spec
 
 
 def open_elsewhere(url: str, asked: IndexSpec | None) -> LocalIndex:

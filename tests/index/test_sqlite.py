@@ -22,7 +22,7 @@ from scrapy_simhash.index.contract import (
     StoreUnavailable,
 )
 from scrapy_simhash.index.values import Arrival
-from tests.index.made import DUPLICATE, ORIGINAL, at, fp, page, spec
+from scrapy_simhash.testing.made import DUPLICATE, ORIGINAL, at, fp, page, spec
 
 
 def opened(path: Path) -> Index:

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from scrapy_simhash.index import open_index
+from scrapy_simhash.testing.made import spec
 from scrapy_simhash.url_patterns import open_patterns, table
 from scrapy_simhash.url_patterns.address import read_signature
 from scrapy_simhash.url_patterns.learner import Forecast, Learner
 from scrapy_simhash.url_patterns.store import Counts, PatternStore, Tally
 from scrapy_simhash.url_patterns.table import PatternTable
-from tests.index.made import spec
 
 SITE = "http://wiki.test"
 

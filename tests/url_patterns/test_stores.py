@@ -10,10 +10,10 @@ import redis
 
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import StoreDamaged, StoreMissing, StoreUnavailable
+from scrapy_simhash.testing.made import spec
 from scrapy_simhash.url_patterns import open_patterns, redis_store, sqlite_store
 from scrapy_simhash.url_patterns.store import Counts, PatternStore, Tally
 from tests.index.conftest import Store
-from tests.index.made import spec
 
 MakeStore = Callable[[int], PatternStore]
 

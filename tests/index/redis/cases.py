@@ -10,7 +10,7 @@ import pytest
 
 from scrapy_simhash.index.contract import Index, StoreUnavailable
 from scrapy_simhash.index.values import Outcome
-from tests.index.made import page
+from scrapy_simhash.testing.made import page
 
 PATIENCE = 1.5
 

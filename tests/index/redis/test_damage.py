@@ -10,8 +10,8 @@ from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import StoreDamaged
 from scrapy_simhash.index.values import Outcome
+from scrapy_simhash.testing.made import ORIGINAL, fp, page, spec, values
 from tests import servers
-from tests.index.made import ORIGINAL, fp, page, spec, values
 from tests.index.redis.cases import keep
 
 pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")

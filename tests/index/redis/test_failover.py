@@ -10,8 +10,8 @@ from redis.crc import key_slot
 
 from scrapy_simhash.index.contract import Index, StoreUnavailable
 from scrapy_simhash.index.values import Outcome
+from scrapy_simhash.testing.made import fp, page, values
 from tests import servers
-from tests.index.made import fp, page, values
 from tests.index.redis.cases import keep, notice_another_log
 
 pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")

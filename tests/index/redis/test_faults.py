@@ -23,8 +23,8 @@ from scrapy_simhash.index.contract import Index, StoreDamaged, StoreError, Store
 from scrapy_simhash.index.redis.client import Client
 from scrapy_simhash.index.redis.location import parse_location
 from scrapy_simhash.index.values import Arrival, Outcome
+from scrapy_simhash.testing.made import DUPLICATE, at, fp, page, spec, values
 from tests import servers
-from tests.index.made import DUPLICATE, at, fp, page, spec, values
 from tests.index.redis.cases import fails_soon, keep, notice_another_log
 
 pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")

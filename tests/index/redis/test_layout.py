@@ -11,8 +11,8 @@ from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.redis import scan, scripts
 from scrapy_simhash.index.redis.rows import Row, pack_row, read_row, read_rows, squeeze_rows
 from scrapy_simhash.index.values import Arrival, Entry, Outcome
+from scrapy_simhash.testing.made import fp, values
 from tests import servers
-from tests.index.made import fp, values
 
 pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Index, StoreDamaged, StoreMismatch
 from scrapy_simhash.index.values import Outcome
+from scrapy_simhash.testing.made import at, fp, page, spec, values
 from tests import servers
-from tests.index.made import at, fp, page, spec, values
 from tests.index.redis.cases import keep
 
 pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
