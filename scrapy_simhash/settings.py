@@ -27,6 +27,7 @@ from scrapy_simhash.redis_settings import scrapy_redis_url, uses_scrapy_redis
 
 if TYPE_CHECKING:
     from scrapy_simhash.fingerprint.recipe import Recipe
+    from scrapy_simhash.readers import OtherTypes
 
 Action = Literal["drop", "follow", "flag"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
@@ -202,6 +203,21 @@ _CHANGES: dict[str, Reader] = {
 }
 
 
+def _readers(settings: BaseSettings, name: str) -> dict[str, str | None]:
+    from scrapy_simhash.readers import HTML, READERS, load_reader
+
+    given = _get(settings, name)
+    try:
+        read = dict(json.loads(given) if isinstance(given, str) else given)
+        for reader in read.values():
+            if reader not in (None, HTML):
+                load_reader(reader)
+    except (AttributeError, TypeError, ValueError, RecursionError) as error:
+        said = f"{given!r:.80} has no content types with one of {HTML}, {', '.join(READERS)}, "
+        raise _error(name, f"{said}an import path or None: {error}") from None
+    return read
+
+
 def _log(settings: BaseSettings, name: str) -> Path | None:
     value = _get(settings, name)
     if not value:
@@ -290,6 +306,8 @@ class FilterSettings:
     lease: float = _setting(60.0, _number(float, 1, _LONGEST_WAIT))
     on_unavailable: OnUnavailable = _setting("continue", _choice(get_args(OnUnavailable)))
     outage_pages: int = _setting(100_000, _number(int, 0))
+    readers: dict[str, str | None] = _setting({}, _readers)
+    other_types: OtherTypes = _setting("pass", _choice(("pass", "bytes")))
     max_body_size: int = _setting(4 * 1024 * 1024, _number(int, 1))
     timeout: float = _setting(10.0, _number(float, 0.1, _LONGEST_WAIT))
     processes: int = _setting(None, _processes)

@@ -165,7 +165,7 @@ def _side(name: str, as_text: bool, recipe: Recipe, settings: BaseSettings) -> _
             f"{name}: no such file; an address has http:// before it, a text needs --text"
         )
     if len(body) > most or not issubclass(kind, HtmlResponse):
-        reason: SkipReason = "too_large" if len(body) > most else "not_html"
+        reason: SkipReason = "too_large" if len(body) > most else "other_type"
         return _Side(key, Extraction(""), PageAnalysis(None, reason=reason))
     extraction = extract(decode_html(body, charset), recipe.extractor)
     return _Side(key, extraction, analyse_text(extraction.text, recipe, 0, extraction))

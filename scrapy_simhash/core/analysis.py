@@ -12,6 +12,7 @@ from scrapy_simhash.fingerprint.features import heavier
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.readers import HTML, ITEM, read
 from scrapy_simhash.rule.facts import facts_of
 
 #: Why a page was not compared with any other.
@@ -22,9 +23,9 @@ SkipReason = Literal[
     # The request's meta asks for it, or a component fetched it for itself.
     "opted_out",
     "no_callback",
-    # It is no HTML page, or no good one.
+    # Nothing reads its content type, or it is no good answer.
     "status",
-    "not_html",
+    "other_type",
     "too_large",
     # It could not be compared, and is let through.
     "timeout",
@@ -61,17 +62,22 @@ class Body(NamedTuple):
     Attributes:
         data: the decompressed body of a response, or a text in UTF-8; the caller bounds its size.
         charset: that the Content-Type header declares, if it names one.
-        is_text: whether it is a text rather than HTML.
+        reader: the name of what reads it; see :mod:`scrapy_simhash.readers`.
     """
 
     data: bytes
     charset: str | None = None
-    is_text: bool = False
+    reader: str = HTML
+
+    @property
+    def is_text(self) -> bool:
+        """True if it is a text that stands for itself, as that of an item does."""
+        return self.reader == ITEM
 
 
 def text_body(text: str) -> Body:
     """Return the body of a text that stands for itself, as that of an item does."""
-    return Body(text.encode("utf-8", "surrogatepass"), is_text=True)
+    return Body(text.encode("utf-8", "surrogatepass"), reader=ITEM)
 
 
 def analyse_body(body: Body, recipe: Recipe, excerpt_length: int = 0) -> PageAnalysis:
@@ -83,6 +89,11 @@ def analyse_body(body: Body, recipe: Recipe, excerpt_length: int = 0) -> PageAna
         if body.is_text:
             text = body.data.decode("utf-8", "surrogatepass")
             return analyse_text(text, recipe, excerpt_length)
+        if body.reader != HTML:
+            extraction = read(body.reader, body.data, body.charset)
+            if extraction is None:
+                return PageAnalysis(None, reason="too_short")
+            return analyse_text(extraction.text, recipe, excerpt_length, extraction)
         html = utf8_html(body.data, body.charset)
         analysis = analyse_html(html, recipe, excerpt_length)
         return replace(analysis, canonical=canonical_address(html))

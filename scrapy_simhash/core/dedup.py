@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -39,6 +39,7 @@ from scrapy_simhash.index.contract import Index, StoreMismatch
 from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.index.values import DEFAULT_LEASE, Arrival, IndexSpec, Run
 from scrapy_simhash.keys import Scope, page_key, page_scope
+from scrapy_simhash.readers import HTML, ITEM, OtherTypes, kind_of, load_reader, reader_of
 from scrapy_simhash.rule.better import better
 
 logger = logging.getLogger(__name__)
@@ -46,7 +47,6 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _MOST_CANONICAL = 10_000
-_HTML = ("text/html", "application/xhtml+xml")
 
 
 class Dedup:
@@ -64,6 +64,8 @@ class Dedup:
         processes: worker processes; with 0 a thread does their work, where no page can be stopped.
         timeout: seconds that a worker process may take for a page.
         max_size: bytes of the largest page that is compared.
+        readers: readers by content types, by name or import path; with None the type passes.
+        other_types: documents that nothing reads pass, or are compared by all of their bytes.
         excerpt_length: characters of the main text that a verdict has with it.
         outage_pages: pages that are let through while the store is away.
         start_without: whether a remote store may be away at the start.
@@ -92,6 +94,8 @@ class Dedup:
         processes: int = 2,
         timeout: float = 10.0,
         max_size: int = 4 << 20,
+        readers: Mapping[str, str | None] | None = None,
+        other_types: OtherTypes = "pass",
         excerpt_length: int = 0,
         outage_pages: int = 100_000,
         start_without: bool = True,
@@ -108,6 +112,11 @@ class Dedup:
         self._scope: Scope = scope
         self._lease = lease
         self._max_size = max_size
+        self._readers = {kind_of(kind): name for kind, name in (readers or {}).items()}
+        for name in self._readers.values():
+            if name not in (None, HTML):
+                load_reader(name)
+        self._other_types = other_types
         self._slow_hosts = SlowHosts()
         store = store_of(url)
         self._breaker = Breaker(
@@ -210,7 +219,7 @@ class Dedup:
         ``failed`` for its key.
 
         Args:
-            document: of any content type; what is no HTML and no plain text is skipped.
+            document: of any content type; what nothing reads is skipped.
             wait: a copy of a page in progress waits for how that page fares, for two leases at
                 most, because the lease of a crawler that died has to run out; then it is skipped,
                 and so let through. Without it, the verdict is provisional, and the caller may
@@ -271,19 +280,22 @@ class Dedup:
 
     async def _analyse(self, document: Document, key: str) -> PageAnalysis:
         data, content_type = document.data, document.content_type
-        kind = content_type.partition(";")[0].strip().lower()
-        if kind != "text/plain" and kind not in _HTML:
-            return PageAnalysis(None, reason="not_html")
+        kind = kind_of(content_type)
+        reader = reader_of(kind, self._readers, self._other_types)
+        if isinstance(data, str) and kind == "text/plain":
+            reader = ITEM
+        if reader is None:
+            return PageAnalysis(None, reason="other_type")
         if len(data) > self._max_size:
             return PageAnalysis(None, reason="too_large")
         if self._slow_hosts.has(document.url):
             return PageAnalysis(None, reason="slow_host")
         if isinstance(data, bytes):
-            body = Body(data, http_content_type_encoding(content_type), kind == "text/plain")
-        elif kind == "text/plain":
+            body = Body(data, http_content_type_encoding(content_type), reader)
+        elif reader == ITEM:
             body = text_body(data)
         else:
-            body = Body(data.encode("utf-8", "replace"), "utf-8")
+            body = Body(data.encode("utf-8", "replace"), "utf-8", reader)
         analysis = await self._pool.analyse(body)
         if analysis.reason == "timeout":
             logger.warning("SIMHASH_TIMEOUT: %s: %s; let through unchecked", key, analysis.error)

@@ -12,8 +12,8 @@ class Document:
     Attributes:
         url: where it was found in the end; its host tells which pages are of one site.
         data: the decompressed body of a response, or its text.
-        content_type: the header, which may declare a charset: HTML, or plain text that stands for
-            itself as that of an item does. Anything else is skipped.
+        content_type: the header, which may declare a charset. It says what reads the data. A str
+            of plain text stands for itself, as that of an item does. What nothing reads is skipped.
         key: names it in the index, as text that every store takes; its canonical URL if empty.
         scope: documents of different scopes never match; None for the rule of the :class:`Dedup`.
         request: text by which its crawler, or another of the same spider, makes the request again

@@ -92,8 +92,8 @@ class WorkerPool:
         # It starts its thread with the first page.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash-analysis")
         self._closing = False
-        # By digest, charset and kind of a body.
-        self._seen: LRUCache[tuple[bytes, str | None, bool], PageAnalysis] = LRUCache(
+        # By digest, charset and reader of a body.
+        self._seen: LRUCache[tuple[bytes, str | None, str], PageAnalysis] = LRUCache(
             max(1, REMEMBERED_BYTES // (1000 + 4 * excerpt_length))
         )
         # A page that is made to be taken for another one would have to know it.
@@ -110,7 +110,7 @@ class WorkerPool:
         """Return the analysis of a page or text, which has an error if it failed."""
         loop = asyncio.get_running_loop()
         digest = xxhash.xxh3_128_digest(body.data, self._seed)
-        name = digest, body.charset, body.is_text
+        name = digest, body.charset, body.reader
         analysis = self._seen.get(name)
         if analysis is not None:
             self.repeats += 1

@@ -124,7 +124,7 @@ class WorkerProcess(asyncio.Protocol):
         self._pages += 1
         if len(self._jobs) == 1:
             self._begin_page()
-        header = {"charset": job.body.charset, "is_text": job.body.is_text}
+        header = {"charset": job.body.charset, "reader": job.body.reader}
         self._transport.write(pack_frame(header, job.body.data))
 
     def _begin_page(self) -> None:

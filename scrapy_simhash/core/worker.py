@@ -6,7 +6,7 @@ without a ``__main__`` guard, as Scrapy's documentation has it, must not start a
 Parent and child talk in frames over a socket that is the child's standard input and output::
 
     frame    u32 header length | u32 body length | header, JSON | body
-    page     header {"charset", "is_text"}; the body of a response, or a text in UTF-8
+    page     header {"charset", "reader"}; the body of a response, or a text in UTF-8
     answer   header {"reason", "facts" (hexadecimal), "excerpt", "canonical", "error"}; the body
              is empty, or the fingerprint's bytes and then its blocks
 

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DontCloseSpider
-from scrapy.http import HtmlResponse, Response
+from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 
@@ -34,7 +34,7 @@ from scrapy_simhash.crawl.requests import (
 )
 from scrapy_simhash.crawl.runs import CrawlRun, resumed_run
 from scrapy_simhash.crawl.sparing import Sparing
-from scrapy_simhash.crawl.summary import Judged, Summary
+from scrapy_simhash.crawl.summary import Judged, Summary, content_type
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index.contract import StoreError
 from scrapy_simhash.report.words import count
@@ -108,12 +108,10 @@ class CrawlFilter:
             # A page that is only flagged is delivered now and need not be crawled again.
             if action != "flag" and self.settings.survives:
                 stored = request_to_json(request, self._spider, self.settings.stored_names)
-            content_type = (response.headers.get("Content-Type") or b"").decode("latin-1")
-            _, _, charset = content_type.partition(";")
             document = Document(
                 response.url,
                 response.body,
-                f"text/html;{charset}",
+                content_type(response),
                 key,
                 request=stored,
                 aliases=request_aliases(request, response.url),
@@ -134,8 +132,6 @@ class CrawlFilter:
             return "opted_out"
         if response.status != 200:
             return "status"
-        if not isinstance(response, HtmlResponse):
-            return "not_html"
         return None
 
     def last_seen(self, verdict: Verdict) -> float | None:
@@ -315,6 +311,8 @@ def open_dedup(
             processes=settings.processes,
             timeout=settings.timeout,
             max_size=settings.max_body_size,
+            readers=settings.readers,
+            other_types=settings.other_types,
             excerpt_length=settings.log_text if settings.log else 0,
             outage_pages=settings.outage_pages,
             start_without=settings.on_unavailable == "continue",

@@ -5,16 +5,18 @@ the end.
 """
 
 import logging
+import re
 import shlex
 import time
 from collections import Counter
 from dataclasses import dataclass, replace
 
 from scrapy import Request
-from scrapy.http import Response
+from scrapy.http import HtmlResponse, Response, XmlResponse
 
 from scrapy_simhash.core.dedup import Dedup
 from scrapy_simhash.core.verdict import Verdict
+from scrapy_simhash.readers import kind_of
 from scrapy_simhash.report.dedup_log import (
     CrawlStart,
     DedupLog,
@@ -33,6 +35,9 @@ SECONDS_BETWEEN_LINES = 60.0
 _HOSTS = 10
 _MIDDLEWARE = "scrapy_simhash.downloadermiddlewares.NearDuplicateDownloaderMiddleware"
 # Stats of pages and of items in the words of the summary.
+# A server may write anything.
+_KIND = re.compile(r"[\w+.-]{1,60}/[\w+.-]{1,60}", re.ASCII)
+_SHOWN = 6  # content types
 _PAGES = {
     "unique": "kept",
     "revisit": "kept, seen before",
@@ -74,6 +79,8 @@ class Summary:
         if settings.log is not None:
             self._log = DedupLog(settings.log, size=settings.log_size)
         self._hosts: Totals[str] = Totals(4)
+        # Content types that nothing reads.
+        self._passed: Totals[str] = Totals(1, names=100)
         self._said = time.monotonic()
         self._pages_said = 0
         self._spider = ""
@@ -108,6 +115,9 @@ class Summary:
                 self._spider,
                 _MIDDLEWARE,
             )
+        if verdict.reason == "other_type":
+            kind = kind_of(content_type(response))
+            self._passed.add(kind if _KIND.fullmatch(kind) else "of no type that has a name", 1)
         length, is_copy = len(response.body), verdict.kind == "duplicate"
         # The number of pages stands first, because of very many hosts those with the fewest pages
         # are forgotten.
@@ -188,6 +198,9 @@ class Summary:
             kind, _, reason = name.partition("/")
             if kind == "skipped" and reason not in ("", "no_callback"):
                 lines += _counted(number, f"skipped: {reason}")
+            if name == "skipped/other_type":
+                for passed, (times,) in self._passed.largest(_SHOWN):
+                    lines += _counted(int(times), f"of those: {passed}")
         lines += _counted(
             self._counts["spared/skipped"], "more not sent, spared by their addresses"
         )
@@ -237,3 +250,11 @@ class Summary:
 
 def _counted(number: int, words: str) -> list[str]:
     return [f"{number:>12,} {words}"] if number else []
+
+
+def content_type(response: Response) -> str:
+    """Return the content type of a response, which is HTML where Scrapy takes it for that."""
+    given = (response.headers.get("Content-Type") or b"").decode("latin-1")
+    if isinstance(response, HtmlResponse):
+        return f"text/html;{given.partition(';')[2]}"
+    return given or ("application/xml" if isinstance(response, XmlResponse) else "")

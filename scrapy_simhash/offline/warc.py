@@ -13,6 +13,7 @@ from w3lib.encoding import http_content_type_encoding
 
 from scrapy_simhash.core.analysis import Body
 from scrapy_simhash.offline.files import LARGEST, FileError, whole
+from scrapy_simhash.readers import HTML, ITEM
 
 _HTML, _TEXT = ("text/html", "application/xhtml+xml"), "text/plain"
 _KINDS = ("response", "resource", "conversion")
@@ -92,7 +93,7 @@ def _page(kind: str, type_: str, content: bytes) -> Body | str:
     data = _body(headers, content) if kind == "response" else content
     if data is None:
         return f"page that does not unpack to {LARGEST:,} bytes"
-    return Body(data, http_content_type_encoding(type_), is_text)
+    return Body(data, http_content_type_encoding(type_), ITEM if is_text else HTML)
 
 
 def _body(headers: Mapping[str, str], data: bytes) -> bytes | None:

@@ -173,7 +173,7 @@ def test_a_page_that_is_no_html_is_not_compared(site: Any, tmp_path: Path, capsy
     assert (status, distance) == (1, None)
     assert "distance  not compared" in out
     for letter in "AB":
-        assert f"{letter} is not compared (not_html)" in out
+        assert f"{letter} is not compared (other_type)" in out
 
 
 def test_a_name_tells_what_is_no_html(tmp_path: Path, capsys: Any) -> None:

@@ -101,7 +101,7 @@ def test_content_type_tells_what_is_compared_and_its_charset(dedup: SyncDedup) -
     assert one.kind == "unique"
     assert dedup.check(other, wait=False).distance == 0
     image = dedup.check(Document("http://a.example/i", b"\x89PNG", "image/png"))
-    assert (image.kind, image.reason) == ("skipped", "not_html")
+    assert (image.kind, image.reason) == ("skipped", "other_type")
 
 
 def test_page_above_the_largest_size_is_let_through() -> None:

@@ -22,6 +22,7 @@ from scrapy_simhash.core.pool import WorkerPool, analyse_all
 from scrapy_simhash.core.worker import LENGTHS, pack_order, unpack_recipe
 from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
+from scrapy_simhash.readers import ITEM
 from tests.pages import article, edited, html
 
 RECIPE = named_recipe("default")
@@ -307,7 +308,7 @@ def test_equal_bytes_of_another_charset_or_kind_are_other_pages() -> None:
     data = b"<p>" + b" ".join(letters[at : at + 9] for at in range(20)) * 4
 
     async def work(pool: WorkerPool) -> list[PageAnalysis]:
-        kinds = Body(data, "cp1251"), Body(data, "cp1253"), Body(b"<p>" * 20, is_text=True)
+        kinds = Body(data, "cp1251"), Body(data, "cp1253"), Body(b"<p>" * 20, reader=ITEM)
         found = [await pool.analyse(body) for body in (*kinds, Body(b"<p>" * 20))]
         assert pool.repeats == 0
         return found

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import logging
+import re
 import subprocess
 import sys
 import threading
@@ -163,7 +165,7 @@ def test_retry_and_redirect_do_not_make_duplicates(crawl: Any, site: Any) -> Non
     assert crawled.dropped == []
 
 
-def test_what_is_not_a_page_is_skipped_and_counted(crawl: Any, site: Any) -> None:
+def test_what_is_not_a_page_is_skipped_and_counted(crawl: Any, site: Any, caplog: Any) -> None:
     page = html(article(1))
     site.pages = {
         "/image": (200, {"Content-Type": "image/png"}, b"\x89PNG\r\n\x1a\n" * 50),
@@ -182,7 +184,8 @@ def test_what_is_not_a_page_is_skipped_and_counted(crawl: Any, site: Any) -> Non
     )
     assert len(crawled.items) == 7
     assert crawled.stat("unique") == 2  # the page, and the short one, of which there is no other
-    assert crawled.stat("skipped/not_html") == 2
+    assert crawled.stat("skipped/other_type") == 1
+    assert re.search("1 +of those: image/png", caplog.text)
     assert crawled.stat("skipped/status") == 1
     assert crawled.stat("skipped/too_large") == 1
     check_sum(crawled)
@@ -666,3 +669,30 @@ def test_command_that_shows_pages_runs_no_filter(command: str, twins: Any, tmp_p
     assert shown[command] in ran.stdout
     assert "'simhash'" not in ran.stdout
     assert not index.exists()
+
+
+def test_each_type_that_is_read_has_its_copies_found_in_a_crawl(crawl: Any, site: Any) -> None:
+    record = {"id": 1, "name": "Lamp", "about": article(1)[:600]}
+    xml = f"<rss><item>{article(2)[:600]}</item></rss>".encode()
+    plain = "application/json; charset=utf-8", json.dumps(record).encode()
+    served = {
+        "json": [plain, (plain[0], json.dumps(record, indent=1).encode())],
+        "jsonld": [
+            ("application/ld+json", json.dumps(record | {"id": n}).encode()) for n in (3, 4)
+        ],
+        "feed": [("application/rss+xml", xml), ("text/xml", xml.replace(b"<rss>", b"<rss >"))],
+        "text": [("text/plain", article(3).encode())] * 2,
+        "zip": [("application/zip", b"PK\3\4" + bytes(range(256)) * 9)] * 2,
+    }
+    for name, answers in served.items():
+        for n, (kind, body) in enumerate(answers):
+            site.pages[f"/{name}/{n}"] = (200, {"Content-Type": kind}, body)
+    crawled = crawl(
+        Pages,
+        settings={"SIMHASH_OTHER_TYPES": "bytes", "CONCURRENT_REQUESTS": 1},
+        site=site,
+        paths=[*site.pages],
+    )
+    copies = sorted(url.split("/")[-2] for url, *_ in crawled.dropped)
+    assert copies == ["feed", "json", "text", "zip"]
+    assert crawled.stat("unique") == 6

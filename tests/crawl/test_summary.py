@@ -57,7 +57,7 @@ def test_every_judged_page_is_one_line(crawl: Any, twins: Any, log: Path) -> Non
     assert 0 < second.distance <= 48
     assert second.bytes == len(twins.pages["/second"])
     assert crawled.stat("bytes_dropped") == second.bytes
-    assert (image.verdict, image.reason, image.action) == ("skipped", "not_html", None)
+    assert (image.verdict, image.reason, image.action) == ("skipped", "other_type", None)
     assert twins.url == f"http://{second.host}"
     assert all(line.seconds is not None and line.seconds < 60 for line in found.values())
     assert sorted(line.time for line in found.values())
@@ -139,7 +139,7 @@ def test_summary_at_the_end_accounts_for_every_page(crawl: Any, twins: Any, capl
     size = len(twins.pages["/second"])
     dropped = f"1 dropped, {size / 1000:.1f} kB; their links were not followed"
     assert dropped.split() in rows
-    assert ["1", "skipped:", "not_html"] in rows
+    assert ["1", "skipped:", "other_type"] in rows
     [host] = [row for row in rows if re.match(r"127\.0\.0\.1:\d+$", row[0])]
     assert host[1:5] == ["4", "2", "1", "1"]
     assert summary.endswith("crawl with -s SIMHASH_LOG=dedup.jsonl")

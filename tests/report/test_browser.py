@@ -38,7 +38,7 @@ def log_lines() -> list[LogLine]:
             pattern = "a.example/item/*?v=*" if number == 80 else None
             lines.append(line(url=url, text=text, pattern=pattern, **times))
         elif number % 40 == 7:
-            lines.append(line(url=url, verdict="skipped", reason="not_html", **times))
+            lines.append(line(url=url, verdict="skipped", reason="other_type", **times))
         else:
             original = (
                 f"http://a.example/{'deep/' * (number % 20 // 4 * 4 % 30)}{number % 20 // 4 * 4}"

@@ -28,7 +28,7 @@ LINES = st.lists(
         st.builds(
             lambda url, reason: line(url=url, verdict="skipped", reason=reason),
             URLS,
-            st.sampled_from(["status", "not_html"]),
+            st.sampled_from(["status", "other_type"]),
         ),
         st.builds(
             lambda url, original, distance, time: copy(url, original, distance, time=time),

@@ -1,0 +1,31 @@
+"""Plain texts, and documents of which nothing is known but their bytes."""
+
+from hashlib import shake_128
+
+from scrapy_simhash.extraction.charset import decode_html
+from scrapy_simhash.extraction.extractor import Extraction
+
+# Letters, because a text is compared without its digits.
+_LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
+_DIGEST = 128  # bytes; short texts have no fingerprint
+
+
+def shown(text: str) -> Extraction:
+    """Return a text that is all that its document shows; its first line names it."""
+    first = next((line.strip() for line in text[:10_000].split("\n") if line.strip()), "")
+    return Extraction(text, thin=True, shown=text, labels=(first[:300],), said=text)
+
+
+def read_text(data: bytes, charset: str | None) -> Extraction:
+    """Return a plain text."""
+    return shown(decode_html(data, charset).replace("\r", "\n").replace("\0", " "))
+
+
+def in_letters(data: bytes, size: int = 16) -> str:
+    """Return a digest of so many bytes, two letters each."""
+    return shake_128(data).hexdigest(size).translate(_LETTERS)
+
+
+def read_bytes(data: bytes, _: str | None) -> Extraction | None:
+    """Return a digest, which only exact copies share."""
+    return Extraction(in_letters(data, _DIGEST), thin=True) if data else None

@@ -1,0 +1,208 @@
+"""Readers make of JSON, XML, feeds, texts and PDF what is compared; what they read is hostile."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_simhash import Document, SyncDedup
+from scrapy_simhash.core.analysis import Body, analyse_body
+from scrapy_simhash.fingerprint.recipe import named_recipe
+from scrapy_simhash.readers import READERS, TYPES, read, reader_of
+from tests.pages import article
+
+RECIPE = named_recipe("default")
+ABOUT = article(1)[:600]
+RECORD: dict[str, Any] = {
+    "id": 17,
+    "name": "Desk lamp",
+    "price": 9.5,
+    "stock": True,
+    "about": ABOUT,
+    "tags": ["lamp", "desk"],
+    "size": {"w": 1, "h": 2},
+}
+CHANGED: list[dict[str, Any]] = [
+    {"id": 18},
+    {"name": "Desk lamb"},
+    {"price": 9.51},
+    {"stock": False},
+    {"about": ABOUT.replace("a", "e", 1)},
+    {"tags": ["desk", "lamp"]},
+    {"size": {"w": 2, "h": 1}},
+    {"size": {"w": 1}, "h": 2},
+    {"tags": ["lamp", "desk", None]},
+]
+
+
+def pdf(text: str, pages: int = 1) -> bytes:
+    """Return a PDF file with a text on each of its pages."""
+    shown = "".join(f"({line}) Tj T* " for line in text.split("\n"))
+    stream = f"BT /F1 9 Tf 12 TL 20 800 Td {shown}ET".encode()
+    kids = " ".join(f"{4 + n} 0 R" for n in range(pages))
+    parts = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        f"<</Type/Pages/Kids[{kids}]/Count {pages}>>".encode(),
+        b"<</Length %d>>stream\n%s\nendstream" % (len(stream), stream),
+    ]
+    page = (
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 850]/Contents 3 0 R/Resources<</Font<</F1"
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>>>>>>>"
+    )
+    body, places = b"%PDF-1.4\n", list[int]()
+    for number, part in enumerate([*parts, *[page] * pages], 1):
+        places.append(len(body))
+        body += b"%d 0 obj%s endobj\n" % (number, part)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    head = b"xref\n0 %d\n0000000000 65535 f \n" % (len(places) + 1)
+    tail = b"trailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (len(places) + 1, len(body))
+    return body + head + table + tail
+
+
+def feed(item: str, about: str = ABOUT) -> bytes:
+    return (
+        f'<?xml version="1.0"?><rss><channel><title>News</title><item id="{item}"><description>'
+        f"{about}</description></item></channel></rss>"
+    ).encode()
+
+
+def kinds(*documents: tuple[str, bytes], other_types: Any = "pass") -> list[str]:
+    """Return verdicts on documents of one host, by their content types and bytes."""
+    with SyncDedup(processes=0, other_types=other_types) as dedup:
+        found = [
+            dedup.check(Document(f"http://a.example/{n}", data, kind), wait=False)
+            for n, (kind, data) in enumerate(documents)
+        ]
+    return [v.reason or "" if v.kind == "skipped" else v.kind for v in found]
+
+
+@pytest.mark.parametrize("changed", CHANGED, ids=str)
+def test_records_that_differ_in_one_value_are_both_kept(changed: dict[str, Any]) -> None:
+    both = (json.dumps(record).encode() for record in (RECORD, RECORD | changed))
+    assert kinds(*(("application/json", data) for data in both)) == ["unique", "unique"]
+
+
+def test_a_record_that_is_written_in_another_way_is_a_copy() -> None:
+    plain = json.dumps(RECORD).encode()
+    spaced = json.dumps(dict(reversed(RECORD.items())), indent=2).encode("utf-16")
+    told = kinds(("application/json", plain), ("application/ld+json; charset=utf-16", spaced))
+    assert told == ["unique", "duplicate"]
+
+
+@given(
+    st.recursive(
+        st.integers() | st.text() | st.none(), lambda s: st.lists(s) | st.dictionaries(st.text(), s)
+    )
+)
+def test_any_json_is_read_and_says_the_same_as_itself(value: Any) -> None:
+    data = json.dumps({"about": ABOUT, "value": value}).encode()
+    again = json.dumps({"value": value, "about": ABOUT}, indent=1).encode()
+    assert read("json", data, None) == read("json", again, None) is not None
+
+
+def test_items_of_feeds_that_differ_in_an_attribute_are_both_kept() -> None:
+    documents = [feed("1"), feed("2"), feed("1").replace(b"<rss>", b"<rss >")]
+    told = kinds(*(("application/rss+xml", data) for data in documents))
+    assert told == ["unique", "unique", "duplicate"]
+
+
+def test_answers_that_say_little_pass() -> None:
+    nothing = b'{"results": [], "message": "There are no results for this."}'
+    assert kinds(*[("application/json", nothing)] * 2) == ["too_short", "too_short"]
+
+
+def test_plain_texts_are_told_apart_by_numbers_and_their_first_line() -> None:
+    text = f"Invoice\n\n{article(3)}\n\nTotal 117.20"
+    other = text.replace("117.20", "117.30")
+    named = text.replace("Invoice", "Reminder")
+    told = kinds(*(("text/plain", each.encode()) for each in (text, other, named, text + "\n")))
+    assert told == ["unique", "unique", "unique", "duplicate"]
+
+
+def test_the_text_of_pdf_files_is_compared() -> None:
+    text = article(5).replace("(", "").replace(")", "").replace("\\", "").encode("ascii", "ignore")
+    words = text.decode().split()
+    lines = "\n".join(" ".join(words[at : at + 12]) for at in range(0, len(words), 12))
+    files = [pdf(lines), pdf(lines) + b"\n%rewritten", pdf(f"Part 2\n{lines}")]
+    told = kinds(*(("application/pdf", data) for data in files))
+    assert told == ["unique", "duplicate", "unique"]
+
+
+def test_other_types_pass_or_are_compared_by_their_bytes() -> None:
+    image = b"\x89PNG" + bytes(range(256)) * 9
+    documents = [
+        ("image/png", image),
+        ("image/png", image),
+        ("", image + b"\0"),
+        ("image/png", b""),
+    ]
+    assert kinds(*documents) == ["other_type"] * 4
+    told = kinds(*documents, other_types="bytes")
+    assert told == ["unique", "duplicate", "unique", "too_short"]
+
+
+def test_a_project_names_its_own_readers_and_types_that_pass() -> None:
+    own = {"text/csv": f"{__name__}.read_csv", "application/json": None, "text/x-log": "text"}
+    with SyncDedup(processes=1, readers=own) as dedup:
+        url, data = "http://a.example/", f"name;price\n{ABOUT}".encode()
+        csv = dedup.check(Document(url + "1", data, "text/csv; charset=utf-8"))
+        same = dedup.check(Document(url + "2", data + b"\n", "Text/CSV"), wait=False)
+        passed = dedup.check(Document(url + "3", b"{}", "application/json"))
+        log = dedup.check(Document(url + "4", b"another " + data, "text/x-log"))
+    assert [csv.kind, same.kind, passed.reason, log.kind] == [
+        *("unique", "duplicate", "other_type", "unique"),
+    ]
+    with pytest.raises(ValueError, match="cannot be imported"):
+        SyncDedup(readers={"text/csv": "no.such.reader"})
+
+
+def read_csv(data: bytes, charset: str | None) -> str:
+    return data.decode(charset or "utf-8").replace(";", "\n")
+
+
+BOMB = b'<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa">' + b"".join(
+    b'<!ENTITY %c "%s">' % (98 + n, b"&%c;" % (97 + n) * 10) for n in range(12)
+)
+HOSTILE = {
+    "deep JSON": ("json", b"[" * 2_000_000 + b"]" * 2_000_000),
+    "wide JSON": ("json", b"[" + b"[]," * 1_300_000 + b"1]"),
+    "JSON of long names": ("json", (b'{"%s":' % (b"n" * 4000)) * 900 + b"1" + b"}" * 900),
+    "long number": ("json", b"1" * 4_000_000),
+    "lone surrogate": ("json", b'["' + b"\\ud800" * 600_000 + b'"]'),
+    "half of JSON": ("json", b'{"a": ['),
+    "entity bomb": ("xml", BOMB + b"]><a>&m;</a>"),
+    "file of the machine": (
+        "xml",
+        b'<!DOCTYPE a [<!ENTITY f SYSTEM "file:///etc/passwd">]><a>&f;</a>',
+    ),
+    "deep XML": ("xml", b"<a>" * 1_300_000),
+    "attributes": ("xml", b"<a " + b"".join(b'a%d="" ' % n for n in range(300_000)) + b"/>"),
+    "attributes with tags": ("xml", b"<a " + b'a="<" b="" ' * 150_000 + b"/>"),
+    "no XML": ("xml", b"\0" * 100_000),
+    "no PDF": ("pdf", b"%PDF-1.4" + b"\xff" * 100_000),
+    "many pages": ("pdf", pdf("some words", 20_000)),
+    "binary text": ("text", bytes(range(256)) * 16_000),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_documents_are_read_in_bounded_time_and_tell_nothing_of_the_machine(
+    name: str,
+) -> None:
+    reader, data = HOSTILE[name]
+    begun = time.process_time()
+    analysis = analyse_body(Body(data, None, reader), RECIPE, 5000)
+    assert time.process_time() - begun < 30
+    assert analysis.reason != "extractor_error", analysis.error
+    assert "root:" not in analysis.excerpt
+
+
+def test_each_reader_has_a_content_type_but_that_of_bytes() -> None:
+    assert set(TYPES.values()) == {*READERS, "html"} - {"bytes"}
+    assert reader_of("application/atom+xml", {}) == "xml"
+    assert reader_of("image/svg+xml", {"image/svg+xml": None}) is None
