@@ -1,4 +1,4 @@
-"""List address patterns whose pages are copies; pin, forbid, forget or export them.
+"""List address patterns whose pages are copies; pin, forbid or forget them.
 
 Addresses whose pages were copies again and again make a pattern: a host, a path and
 parameters, with stars for values that differ. SIMHASH_SPARE says what a crawl does
@@ -10,9 +10,7 @@ with requests that fit one. The command lists patterns, and with --all every sig
 Signatures that are nearly patterns follow, each with what is in the way. A pinned
 signature is a pattern whatever the counts say, also before the first crawl; a forbidden
 one is none; crawls learn of that within seconds. --forget deletes a signature and its
-counts; a running crawl keeps what it knows. --export writes rules for
-duplicate-url-discarder. Patterns that its format cannot express are printed, as lines of
-a robots.txt.
+counts; a running crawl keeps what it knows.
 
 columns: copies and distinct, pages; at least, the lower end of the 95% interval of the
 share of copies, if that makes a pattern. "A = B" says that pages below A repeated those
@@ -20,8 +18,6 @@ below B.
 """
 
 import argparse
-import itertools
-import json
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
@@ -30,14 +26,13 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.chosen import add_shared_options, chosen_recipe, index_url
-from scrapy_simhash.commands.output import say, whole_file
+from scrapy_simhash.commands.output import say
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.index.contract import StoreMissing
 from scrapy_simhash.report.words import count, size
 from scrapy_simhash.url_patterns import open_patterns
 from scrapy_simhash.url_patterns.address import read_signature
-from scrapy_simhash.url_patterns.export import discarder_rules, robots_line
 from scrapy_simhash.url_patterns.learner import MOST_DISTINCT, Learner
 from scrapy_simhash.url_patterns.mirrors import is_mirror
 from scrapy_simhash.url_patterns.places import Places
@@ -54,7 +49,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pin", **signatures, help="make it a pattern (may be repeated)")
     parser.add_argument("--forbid", **signatures, help="never make it one (may be repeated)")
     parser.add_argument("--forget", **signatures, help="delete its counts (may be repeated)")
-    parser.add_argument("--export", metavar="FILE", help="write rules as JSON")
     add_shared_options(parser, "index")
 
 
@@ -84,17 +78,15 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
             )
             return 0 if done else 1
         found = _read(store)
-    patterns = [row for bound, row in found if bound]
-    if options.export:
-        say(_export(options.export, patterns))
-    elif listed := found if options.all else [(bound, row) for bound, row in found if bound]:
+    listed = found if options.all else [(bound, row) for bound, row in found if bound]
+    if listed:
         say(_listed(listed))
     else:
         learned = count(len(found), "signature")
         say([f"no pattern among {learned}{'; --all lists them' if found else ''}"])
-    if not options.all and not options.export:
+    if not options.all:
         say(_nearly(found))
-    return 0 if patterns or (options.all and found) else 1
+    return 0 if listed else 1
 
 
 def _parted(text: str) -> tuple[str, str]:
@@ -166,14 +158,3 @@ def _nearly(found: list[tuple[float, Tally]]) -> Iterator[str]:
             f"nearly a pattern: {copies:,} of {pages:,} {row.host}{row.signature} were copies; "
             f"{why}; pin it?"
         )
-
-
-def _export(file: str, patterns: list[Tally]) -> Iterator[str]:
-    """Write rules, and yield the lines for the patterns that they cannot express."""
-    rules, rest = discarder_rules(patterns)
-    with whole_file(file) as whole:
-        whole.write(json.dumps(rules, indent=2).encode() + b"\n")
-    rest.sort(key=lambda row: row.host)
-    for host, rows in itertools.groupby(rest, key=lambda row: row.host):
-        yield f"# {host}"
-        yield from map(robots_line, rows)

@@ -30,10 +30,9 @@ from scrapy_simhash.report.dedup_log import host_of
 from scrapy_simhash.report.words import clipped, count, size
 from scrapy_simhash.settings import FilterSettings
 from scrapy_simhash.url_patterns import open_patterns
-from scrapy_simhash.url_patterns.export import deny_expression
 from scrapy_simhash.url_patterns.learner import REMEMBERED, Forecast, Learner
 from scrapy_simhash.url_patterns.store import BATCH, PatternStore, Tally
-from scrapy_simhash.url_patterns.traps import PAGES, Traps
+from scrapy_simhash.url_patterns.traps import PAGES, Traps, deny_expression
 from scrapy_simhash.url_patterns.walls import Walls
 
 logger = logging.getLogger(__name__)

@@ -3,7 +3,11 @@
 A calendar without end is one: each month is near the others, and links the next.
 """
 
+import re
+
 from cachetools import LRUCache
+
+from scrapy_simhash.url_patterns.address import STARS
 
 #: Pages of a signature in a row that each brought a new link to another one, and nothing else.
 PAGES = 50
@@ -52,3 +56,13 @@ class Traps:
     def holds(self, signature: str) -> bool:
         """Tell whether a signature that was a trap is one still."""
         return bool(self._rows.get(signature, 0) >= PAGES)
+
+
+def deny_expression(signature: str) -> str:
+    """Return a regular expression for the addresses of a signature, which is without the host."""
+    path, _, query = signature.partition("?")
+    expression = re.escape(path)
+    for star in STARS.values():
+        expression = expression.replace(re.escape(star), "[^/?]+")
+    varied = [pair.partition("=")[0] for pair in query.split("&") if pair.endswith(("}", "=*"))]
+    return expression + (rf"\?(.*[&;])?{re.escape(varied[0])}=" if varied else "")

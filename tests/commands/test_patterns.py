@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -129,22 +128,6 @@ def test_what_is_in_the_way_of_a_pattern_is_said(
         f"nearly a pattern: {counts.duplicates} of {pages} a.test/item/* were copies; "
         f"{why}; pin it?"
     ]
-
-
-def test_rules_say_what_they_can_and_the_rest_is_printed(
-    url: str, tmp_path: Path, capsys: Any
-) -> None:
-    file = tmp_path / "rules.json"
-    assert simhash("patterns", "--index", url, "--export", file) == 0
-    assert json.loads(file.read_text()) == [
-        {
-            "args": ["sid"],
-            "order": 100,
-            "processor": "queryRemoval",
-            "urlPattern": {"include": ["a.test/item"]},
-        }
-    ]
-    assert capsys.readouterr().out == "# a.test\nDisallow: /item/*?view=print\n"
 
 
 def test_an_index_that_is_not_there_is_an_error(tmp_path: Path, capsys: Any) -> None:

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import re
 
-from scrapy_simhash.url_patterns.export import deny_expression
 from scrapy_simhash.url_patterns.learner import Learner
-from scrapy_simhash.url_patterns.traps import PAGES, Traps
+from scrapy_simhash.url_patterns.traps import PAGES, Traps, deny_expression
 
 MONTH = "a.test/calendar?month={number}"
 
