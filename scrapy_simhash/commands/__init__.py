@@ -38,13 +38,13 @@ class SimhashCommand(ScrapyCommand):
     requires_crawler_process = False
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
 
-    def syntax(self) -> str:  # noqa: D102
+    def syntax(self) -> str:
         return "SUBCOMMAND ..."
 
-    def short_desc(self) -> str:  # noqa: D102
+    def short_desc(self) -> str:
         return "See, move and undo what near-duplicate detection did, and measure it"
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:  # noqa: D102
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         # Scrapy's own options belong to each subcommand, behind whose name people write them.
         subparsers = parser.add_subparsers(
             title="subcommands",
@@ -65,7 +65,7 @@ class SimhashCommand(ScrapyCommand):
             module.add_options(subparser)
             super().add_options(subparser)
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:  # noqa: D102
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
         from scrapy_simhash.index.contract import StoreError
         from scrapy_simhash.settings import refuse_unknown
 

@@ -8,9 +8,6 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.offline.files import FileError
@@ -66,17 +63,9 @@ class DuckDB:
             raise FileError(f"DuckDB: {str(error).splitlines()[0]}") from None
 
     def keep(self, name: str, sql: str) -> None:
-        """Make a table of what a query gives."""
         self._run(self.database.execute, f"create or replace table {name} as {sql}")
 
-    def give(self, name: str, ids: npt.NDArray[np.int64]) -> None:
-        """Make a table of one column, ``id``."""
-        import pyarrow as pa
-
-        self.put(name, pa.table([pa.array(ids)], ["id"]))
-
     def put(self, name: str, table: Any) -> None:
-        """Make a table of an Arrow table."""
         self.database.register("given", table)
         self.keep(name, "select * from given")
         self.database.unregister("given")
@@ -86,7 +75,6 @@ class DuckDB:
         return self._run(self.database.sql, sql).to_arrow_reader(_PAIRS)
 
     def judge(self, sql: str, k: int) -> Iterator[Any]:
-        """Yield what is judged of the pairs that a query gives."""
         judge, batches = partial(judged, k=k), iter(self.rows(sql))
         first = next(batches, None)
         if first is None or not self._processes or first.num_rows < _PAIRS:
@@ -130,22 +118,12 @@ class Spark:
         prints.createOrReplaceTempView("prints")
 
     def keep(self, name: str, sql: str) -> None:
-        """Make a table of what a query gives."""
         self._session.sql(sql).localCheckpoint().createOrReplaceTempView(name)
 
-    def give(self, name: str, ids: npt.NDArray[np.int64]) -> None:
-        """Make a table of one column, ``id``."""
-        import pyarrow as pa
-
-        self.put(name, pa.table([pa.array(ids)], ["id"]))
-
     def put(self, name: str, table: Any) -> None:
-        """Make a table of an Arrow table."""
         self._session.createDataFrame(table).createOrReplaceTempView(name)
 
     def judge(self, sql: str, k: int) -> Iterable[Any]:
-        """Return what is judged of the pairs that a query gives."""
-
         def judge(batches: Iterable[Any]) -> Iterator[Any]:
             return (judged(batch, k) for batch in batches)
 

@@ -51,8 +51,8 @@ class Engine(Protocol):
     def keep(self, name: str, sql: str) -> None:
         """Make a table of what a query gives."""
 
-    def give(self, name: str, ids: npt.NDArray[np.int64]) -> None:
-        """Make a table of one column, ``id``."""
+    def put(self, name: str, table: Any) -> None:
+        """Make a table of an Arrow table."""
 
     def judge(self, sql: str, k: int) -> Iterable[Any]:
         """Yield what :func:`judged` makes of the answer to a query, as Arrow record batches."""
@@ -147,6 +147,8 @@ def find_copies(engine: Engine, spec: IndexSpec, order: str = "") -> Copies:
         order: a list of SQL expressions of columns of prints, by which pages come; by default they
             come in the order of the files. Pages for which it is the same do so, too.
     """
+    import pyarrow as pa
+
     words, blocks = columns(spec)
     place = f"row_number() over (order by {order}, id)" if order else "id"
     shown = ", ".join(["key", "scope", "facts", *words, *blocks])
@@ -158,7 +160,7 @@ def find_copies(engine: Engine, spec: IndexSpec, order: str = "") -> Copies:
     # By guesses, which are forgotten then, the first round begins with few originals.
     found = rounds.judge(copies, rounds.guesses(), guess=True) + 1
     while found:
-        engine.give("copies", np.array([*copies.dropped], np.int64))
+        engine.put("copies", pa.table([pa.array([*copies.dropped], pa.int64())], ["id"]))
         found = rounds.judge(copies, rounds.large())
     return copies
 

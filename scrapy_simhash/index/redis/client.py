@@ -60,7 +60,7 @@ class Client:
         """Return the key of a part of the index."""
         return f"{{{self._address.name}}}:{part}"
 
-    def close(self) -> None:  # noqa: D102
+    def close(self) -> None:
         self._redis.close()
 
     def run(self, script: tuple[str, str], *arguments: Any) -> Any:

@@ -192,7 +192,7 @@ class Session:
         ends = at + self._spec.lease
         return at, math.ceil(ends), HEAD.pack(ends, self.name, self._mark, 0, NEVER)
 
-    def close(self) -> None:  # noqa: D102
+    def close(self) -> None:
         with self._lock:  # what runs now may end
             self._closed = True
             self.client.close()
