@@ -15,7 +15,7 @@ from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.requests import ADOPTED, ORDERS, QUEUED, is_start, request_key
 from scrapy_simhash.exceptions import NearDuplicatePage, SettingError
 from scrapy_simhash.pipelines import NearDuplicatePipeline
-from scrapy_simhash.settings import ACTIONS, Action, one_of
+from scrapy_simhash.settings import ACTIONS, Action, OwnAction, one_of
 from scrapy_simhash.spidermiddlewares import NearDuplicateSpiderMiddleware
 
 if TYPE_CHECKING:
@@ -72,9 +72,10 @@ class NearDuplicateDownloaderMiddleware:
             NearDuplicatePage: it repeats another page and the action is ``drop``.
         """
         action, times = self._action_of(request), _times_dropped(request, response)
-        if action == "drop" and times >= MAX_DROPS:
+        if times >= MAX_DROPS and action != "follow":
             action = "flag"
-        verdict = await self._filter.judge(request, response, action)
+        judged = await self._filter.judge(request, response, action)
+        verdict, action = judged.verdict, judged.action
         # A fresh dict each time: requests that copy a response's meta share what is inside. A
         # middleware before this one may have given the response another request.
         page = _as_meta(verdict, times, self._filter.last_seen(verdict))
@@ -95,7 +96,7 @@ class NearDuplicateDownloaderMiddleware:
             self._act(verdict, action, request, response)
         return response
 
-    def _action_of(self, request: Request) -> Action:
+    def _action_of(self, request: Request) -> Action | OwnAction:
         """Return what becomes of a copy; what is misspelt in the meta gets one warning."""
         for name in request.meta:
             if str(name).startswith("simhash_") and name not in self._known_meta:

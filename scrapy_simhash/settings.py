@@ -20,6 +20,7 @@ from urllib.parse import quote
 
 from scrapy.settings import BaseSettings
 from scrapy.utils.job import job_dir
+from scrapy.utils.misc import load_object
 
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.keys import SCOPES, Scope
@@ -43,12 +44,28 @@ _LONGEST_WAIT = 1e9
 
 
 @dataclass(frozen=True, slots=True)
+class OwnAction:
+    """An action of the project's own, by its import path.
+
+    Attributes:
+        call: called with the verdict on a copy, the request and the response, it does what it
+            likes, and returns which of ``ACTIONS`` goes on.
+    """
+
+    path: str
+    call: Callable[..., Any]
+
+    def __str__(self) -> str:
+        return self.path
+
+
+@dataclass(frozen=True, slots=True)
 class Actions:
     """The action for a copy by its address: the first expression that finds something decides."""
 
-    pairs: tuple[tuple[re.Pattern[str], Action], ...]
+    pairs: tuple[tuple[re.Pattern[str], Action | OwnAction], ...]
 
-    def of(self, url: str) -> Action:
+    def of(self, url: str) -> Action | OwnAction:
         """Return the action on a copy at an address."""
         return next((action for pattern, action in self.pairs if pattern.search(url)), "drop")
 
@@ -141,15 +158,28 @@ def _names(settings: BaseSettings, name: str) -> frozenset[str]:
 
 def _actions(settings: BaseSettings, name: str) -> Actions:
     given = _get(settings, name)
-    pairs = [("", given)] if given in ACTIONS else _list(given)
+    is_path = isinstance(given, str) and re.fullmatch(r"[\w.]+", given)
+    pairs = [("", given)] if is_path else _list(given)
     try:
         read = ((re.compile(pattern), action) for pattern, action in pairs)
-        return Actions(tuple((each, one_of(action, ACTIONS, name)) for each, action in read))
+        return Actions(tuple((each, _action(action, name)) for each, action in read))
     except SettingError:
         raise
     except (TypeError, ValueError, re.error, RecursionError, OverflowError) as error:
         said = f"{given!r:.80} is neither one of {', '.join(ACTIONS)} nor a list of pairs of a "
         raise _error(name, f"{said}regular expression and one of them: {error}") from None
+
+
+def _action(given: Any, name: str) -> Action | OwnAction:
+    if not (isinstance(given, str) and "." in given):
+        return one_of(given, ACTIONS, name)
+    try:
+        if callable(call := load_object(given)):
+            return OwnAction(given, call)
+        said = "is not callable"
+    except (ImportError, AttributeError, NameError, ValueError) as error:
+        said = f"cannot be imported: {error}"
+    raise _error(name, f"{given!r:.80} {said}")
 
 
 def _processes(settings: BaseSettings, name: str) -> int:

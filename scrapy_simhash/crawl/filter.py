@@ -38,7 +38,7 @@ from scrapy_simhash.crawl.summary import Judged, Summary, content_type
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index.contract import StoreError
 from scrapy_simhash.report.words import count
-from scrapy_simhash.settings import Action, FilterSettings
+from scrapy_simhash.settings import ACTIONS, Action, FilterSettings, OwnAction, one_of
 
 logger = logging.getLogger(__name__)
 
@@ -98,8 +98,10 @@ class CrawlFilter:
 
     # Pages.
 
-    async def judge(self, request: Request, response: Response, action: Action) -> Verdict:
-        """Return the verdict on a response; everything in the crawl that must know is told."""
+    async def judge(
+        self, request: Request, response: Response, action: Action | OwnAction
+    ) -> Judged:
+        """Judge a response, and tell everything in the crawl that must know."""
         key = request_key(request, response.url)
         if (reason := self._reason_to_skip(request, response)) is not None:
             verdict = Verdict("skipped", key, reason)
@@ -117,10 +119,26 @@ class CrawlFilter:
                 aliases=request_aliases(request, response.url),
             )
             verdict = await self.dedup.check(document, wait=False)
+        if isinstance(action, OwnAction):
+            action = self._asked(action, verdict, request, response)
         judged = Judged(request, response, verdict, action)
         for listen in self._listeners:
             listen(judged)
-        return verdict
+        return judged
+
+    def _asked(
+        self, own: OwnAction, verdict: Verdict, request: Request, response: Response
+    ) -> Action:
+        """Return what the project's own action says; no page may be lost by its mistake."""
+        if verdict.kind != "duplicate":
+            return "drop"
+        try:
+            action = one_of(own.call(verdict, request, response), ACTIONS, own.path)
+        except Exception:
+            logger.exception("SIMHASH_ACTION: %s failed on %s, which is flagged", own, response.url)
+            return "flag"
+        # The links of such a page are the crawl.
+        return "follow" if action == "drop" and is_start(request) else action
 
     def _reason_to_skip(self, request: Request, response: Response) -> SkipReason | None:
         # robots.txt, images, and whatever else a component or a callback fetches for itself. A copy
