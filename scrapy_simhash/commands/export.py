@@ -11,6 +11,7 @@ Pages in progress are left out, because nobody knows yet whether they were deliv
 
 import argparse
 import gzip
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import IO, cast
@@ -22,6 +23,7 @@ from scrapy_simhash.commands.chosen import add_shared_options, index_url
 from scrapy_simhash.commands.output import progress, say, whole_file
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.registry import file_of
+from scrapy_simhash.index.values import Entry
 from scrapy_simhash.offline.transfer import is_parquet, write, write_parquet
 from scrapy_simhash.report.words import count
 
@@ -35,7 +37,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     url, suffix = index_url(options, settings), Path(options.file).suffix.lower()
     if suffix in (".xz", ".bz2"):
         raise UsageError(f"{options.file}: an index is packed as .gz only")
-    own = file_of(url)
+    own, left_out = file_of(url), list[str]()
     sources = [own] if own else []
     with whole_file(options.file, *sources) as whole, closing(open_existing(url)) as index:
         # The fastest level, because keys and fingerprints gain little by more.
@@ -44,7 +46,16 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         with closing(file):
             entries = progress("exporting", len(index), of=index.with_blocks())
             put = write_parquet if is_parquet(Path(options.file)) else write
-            pages, in_progress = put(cast("IO[bytes]", file), index.spec, entries)
+            delivered = _delivered(entries, left_out)
+            pages = put(cast("IO[bytes]", file), index.spec, delivered)
     say([f"{options.file}: {count(pages, 'page')}"])
-    if in_progress:
-        say([f"left out: {count(in_progress, 'page')} in progress"])
+    if left_out:
+        say([f"left out: {count(len(left_out), 'page')} in progress"])
+
+
+def _delivered(entries: Iterable[Entry], left_out: list[str]) -> Iterator[Entry]:
+    for entry in entries:
+        if entry.provisional:
+            left_out.append(entry.key)
+        else:
+            yield entry

@@ -30,9 +30,9 @@ from scrapy_simhash.commands.output import aligned, columns, has_colours, progre
 from scrapy_simhash.core.analysis import PageAnalysis
 from scrapy_simhash.core.pool import analyse_all
 from scrapy_simhash.fingerprint.recipe import Recipe
+from scrapy_simhash.index.neighbours import near_pairs
 from scrapy_simhash.offline import tuning
 from scrapy_simhash.offline.pages import SavedPage, read_pages
-from scrapy_simhash.offline.pairs import near_pairs
 from scrapy_simhash.report.difference import change_lines, paint
 
 _PAGES = 3000

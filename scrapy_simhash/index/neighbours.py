@@ -16,12 +16,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.values import BUCKET_LIMIT
 
 Uint64s = npt.NDArray[np.uint64]
 Uint32s = npt.NDArray[np.uint32]
 # Distance and position of the entries near a fingerprint, sorted.
 Near = list[tuple[int, int]]
+#: The numbers of two fingerprints, the lesser first.
+Numbers = tuple[int, int]
 # Numbers of fingerprints or of look-ups, and of entries.
 _Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.integer[Any]]]
 
@@ -270,3 +273,23 @@ def distances(left: Uint64s, right: Uint64s) -> npt.NDArray[np.uint16]:
     for i in range(1, left.shape[-1]):
         total += np.bitwise_count(left[..., i] ^ right[..., i])
     return total
+
+
+def near_pairs(
+    fingerprints: Sequence[Fingerprint | None], distance: int
+) -> list[tuple[Numbers, int]]:
+    """Compare all pairs; return those within the distance, in bits, the nearest first.
+
+    A document without a fingerprint is near to none.
+    """
+    known = {number: given for number, given in enumerate(fingerprints) if given is not None}
+    if not known:
+        return []
+    present, bits = list(known), next(iter(known.values())).bits
+    words, _ = unpacked(b"".join([given.to_bytes() for given in known.values()]), bits, 0)
+    near: list[tuple[Numbers, int]] = []
+    for row, number in enumerate(present[:-1]):
+        apart = distances(words[row + 1 :], words[row])
+        others = np.flatnonzero(apart <= distance).tolist()
+        near += [((number, present[row + 1 + other]), int(apart[other])) for other in others]
+    return sorted(near, key=lambda pair: pair[1])

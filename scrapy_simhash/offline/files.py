@@ -35,6 +35,16 @@ class FileError(ValueError):
     """A file cannot be read; the message is one line that names the file and the place."""
 
 
+def pyarrow() -> tuple[Any, Any]:
+    """Return the modules of Arrow and of Parquet, which come with an extra."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise FileError("Parquet needs pyarrow: pip install 'scrapy-simhash[corpus]'") from None
+    return pyarrow, parquet
+
+
 def _zstd(raw: IO[bytes]) -> Any:
     try:
         from compression import zstd  # Python 3.14

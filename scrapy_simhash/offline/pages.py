@@ -20,6 +20,7 @@ from scrapy_simhash.offline.files import (
     FileError,
     json_array,
     json_lines,
+    pyarrow,
     unpacked,
     unpacked_name,
     whole,
@@ -136,13 +137,7 @@ def _objects(
 
 
 def _parquet_rows(path: Path, file: IO[bytes]) -> Iterator[tuple[str, dict[str, Any]]]:
-    try:
-        import pyarrow as pa
-        from pyarrow import parquet
-    except ImportError:
-        raise FileError(
-            f"{path}: Parquet needs pyarrow: pip install 'scrapy-simhash[corpus]'"
-        ) from None
+    pa, parquet = pyarrow()
     number = 0
     try:
         table = parquet.ParquetFile(file)

@@ -15,7 +15,7 @@ import numpy as np
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.values import Entry, IndexSpec
-from scrapy_simhash.offline.files import FileError
+from scrapy_simhash.offline.files import FileError, pyarrow
 
 #: Pages of one file, and rows that are in memory together.
 PIECE = 1 << 16
@@ -44,7 +44,7 @@ def columns(spec: IndexSpec) -> tuple[list[str], list[str]]:
 
 def write_prints(file: IO[bytes], spec: IndexSpec, prints: Iterable[Print]) -> int:
     """Write pages, which have the width and blocks of an index; return how many there are."""
-    pa, parquet = _pyarrow()
+    pa, parquet = pyarrow()
     words, blocks = columns(spec)
     text, number = pa.string(), pa.int64()
     fields = [("key", text), ("url", text), ("scope", text), ("time", number), ("reason", text)]
@@ -60,7 +60,7 @@ def write_prints(file: IO[bytes], spec: IndexSpec, prints: Iterable[Print]) -> i
 
 def write_batches(file: IO[bytes], batches: Any, spec: IndexSpec | None = None) -> int:
     """Write what an Arrow reader gives, as prints if there is a spec; return the number of rows."""
-    _, parquet = _pyarrow()
+    _, parquet = pyarrow()
     schema = batches.schema.with_metadata(_about(spec)) if spec else batches.schema
     count = 0
     with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
@@ -76,7 +76,7 @@ def _about(spec: IndexSpec) -> dict[bytes, str]:
 
 
 def _arrays(some: Sequence[Print], spec: IndexSpec) -> list[Any]:
-    pa, _ = _pyarrow()
+    pa, _ = pyarrow()
     keys, urls, scopes, times, reasons, prints, facts = zip(*some, strict=True)
     absent = np.array([own is None for own in prints])
     size, nothing = spec.bits // 8, b"\0" * (spec.bits // 8 + 4 * spec.blocks)
@@ -103,7 +103,7 @@ def spec_of_prints(files: Sequence[Path]) -> tuple[IndexSpec, int]:
 
     A file that has no fingerprints, or those of another recipe, is a FileError.
     """
-    pa, parquet = _pyarrow()
+    pa, parquet = pyarrow()
     specs, count = [], 0
     for file in files:
         try:
@@ -124,7 +124,7 @@ def spec_of_prints(files: Sequence[Path]) -> tuple[IndexSpec, int]:
 
 def read_prints(files: Iterable[Path], spec: IndexSpec) -> Iterator[Entry]:
     """Yield the pages of some files that have fingerprints, as an index takes them."""
-    _, parquet = _pyarrow()
+    _, parquet = pyarrow()
     words, blocks = columns(spec)
     for file in files:
         for batch in parquet.ParquetFile(file).iter_batches(PIECE):
@@ -139,12 +139,3 @@ def read_prints(files: Iterable[Path], spec: IndexSpec) -> Iterator[Entry]:
                 yield Entry(
                     key, Fingerprint(value, spec.bits, values.tobytes()), scope, facts, time
                 )
-
-
-def _pyarrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        raise FileError("Parquet needs pyarrow: pip install 'scrapy-simhash[corpus]'") from None
-    return pyarrow, parquet

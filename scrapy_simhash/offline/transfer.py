@@ -28,9 +28,9 @@ _FORMAT = "scrapy-simhash index"
 _VERSION = 2
 
 
-def write(file: IO[bytes], spec: IndexSpec, entries: Iterable[Entry]) -> tuple[int, int]:
-    """Write JSON lines; return how many pages there are, and how many more were in progress."""
-    digest = blake2b(digest_size=16)
+def write(file: IO[bytes], spec: IndexSpec, entries: Iterable[Entry]) -> int:
+    """Write JSON lines; return how many pages there are."""
+    digest, count = blake2b(digest_size=16), 0
 
     def put(values: dict[str, Any]) -> None:
         # ASCII, because not every key is text that UTF-8 can hold.
@@ -40,11 +40,7 @@ def write(file: IO[bytes], spec: IndexSpec, entries: Iterable[Entry]) -> tuple[i
 
     numbers = {"bits": spec.bits, "distance": spec.distance, "blocks": spec.blocks}
     put({"format": _FORMAT, "version": _VERSION, "recipe": spec.recipe, **numbers})
-    count = in_progress = 0
     for entry in entries:
-        if entry.provisional:
-            in_progress += 1
-            continue
         about = {
             "key": entry.key,
             "fingerprint": str(entry.fingerprint),
@@ -56,23 +52,16 @@ def write(file: IO[bytes], spec: IndexSpec, entries: Iterable[Entry]) -> tuple[i
         put({name: value for name, value in about.items() if value != ""})
         count += 1
     put({"count": count, "checksum": f"blake2b:{digest.hexdigest()}"})
-    return count, in_progress
+    return count
 
 
-def write_parquet(file: IO[bytes], spec: IndexSpec, entries: Iterable[Entry]) -> tuple[int, int]:
-    """Write Parquet; return what :func:`write` does."""
-    in_progress = 0
-
-    def delivered() -> Iterator[Print]:
-        nonlocal in_progress
-        for entry in entries:
-            in_progress += entry.provisional
-            if not entry.provisional:
-                about = entry.key, None, entry.scope, int(entry.time), None
-                yield Print(*about, entry.fingerprint, entry.facts)
-
-    count = write_prints(file, spec, delivered())
-    return count, in_progress
+def write_parquet(file: IO[bytes], spec: IndexSpec, entries: Iterable[Entry]) -> int:
+    """Write Parquet; return how many pages there are."""
+    prints = (
+        Print(own.key, None, own.scope, int(own.time), None, own.fingerprint, own.facts)
+        for own in entries
+    )
+    return write_prints(file, spec, prints)
 
 
 def is_parquet(path: Path) -> bool:

@@ -14,8 +14,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from scrapy_simhash.core.analysis import PageAnalysis
+from scrapy_simhash.index.neighbours import Numbers
 from scrapy_simhash.offline.pages import SavedPage
-from scrapy_simhash.offline.pairs import Numbers
 from scrapy_simhash.rule.rule import Rule
 from scrapy_simhash.rule.ruling import Page
 

@@ -33,11 +33,11 @@ import numpy as np
 from scrapy_simhash.core.analysis import PageAnalysis
 from scrapy_simhash.core.pool import analyse_all
 from scrapy_simhash.core.verdict import spec_of
+from scrapy_simhash.index.neighbours import near_pairs
 from scrapy_simhash.index.values import Entry
 from scrapy_simhash.offline.engines import DuckDB
 from scrapy_simhash.offline.join import VERDICTS, find_copies
 from scrapy_simhash.offline.pages import SavedPage, read_pages
-from scrapy_simhash.offline.pairs import near_pairs
 from scrapy_simhash.offline.prints import (
     PIECE,
     Print,

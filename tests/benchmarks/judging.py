@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.index.neighbours import near_pairs
 from scrapy_simhash.offline.datasets import Dataset
 from scrapy_simhash.offline.evaluation import Score
-from scrapy_simhash.offline.pairs import near_pairs
 
 
 def curve(dataset: Dataset, prints: Sequence[Fingerprint | None], farthest: int) -> list[Score]:

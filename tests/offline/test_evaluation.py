@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scrapy_simhash.core.analysis import Body, text_body
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint, hamming_distance
+from scrapy_simhash.index.neighbours import near_pairs
 from scrapy_simhash.offline.datasets import Dataset, Pair, read_dataset
 from scrapy_simhash.offline.evaluation import (
     Score,
@@ -21,7 +22,6 @@ from scrapy_simhash.offline.evaluation import (
     wrong_drops,
 )
 from scrapy_simhash.offline.pages import SavedPage
-from scrapy_simhash.offline.pairs import near_pairs
 from tests.benchmarks.documents import DATA
 from tests.pages import article, edited, html
 
