@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -92,3 +93,15 @@ def test_core_needs_neither_scrapy_nor_the_slow_libraries() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_each_answer_of_contributing_names_what_stands_where_it_says() -> None:
+    root = PACKAGE.parent
+    text = (root / "CONTRIBUTING.md").read_text("utf-8")
+    answers = re.findall(r"^\| \d+ \| .* \| (.*) \|$", text, re.MULTILINE)
+    assert len(answers) == 26
+    for answer in answers:
+        for path, names in re.findall(r"`(scrapy_simhash/[^`]*)`((?:[:,] `\w+`)*)", answer):
+            assert (root / path).exists(), path
+            for name in re.findall(r"`(\w+)`", names):
+                assert re.search(rf"\b{name}\b", (root / path).read_text("utf-8")), (path, name)
