@@ -112,8 +112,8 @@ def _in_index(index: Index, own: Sequence[Entry]) -> Iterator[str]:
             yield f"    {other.distance:3} bits  {other.key}{beyond}"
             verdict = "a copy" if ruling.is_copy else "another page"
             yield f"              {verdict}: {sentence(ruling.reason)}"
-            if entry.facts and other.facts:
-                facts = about(entry.facts), about(other.facts)
+            facts = about(entry.facts), about(other.facts)
+            if all(facts):
                 for row in side_by_side(("this page", "that page"), *facts):
                     yield f"              {row}"
 

@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 from scrapy_simhash.report.difference import pad, width
 from scrapy_simhash.report.words import count
-from scrapy_simhash.rule.facts import Facts
+from scrapy_simhash.rule.facts import FACTS_SIZE, Facts
 from scrapy_simhash.rule.rule import REASONS
 
 # Control characters, those for the direction of writing, and escapes but for our own colours.
@@ -61,7 +61,7 @@ def aligned(rows: Sequence[Sequence[str]], left: int | None = None) -> list[str]
 
 def about(facts: bytes) -> dict[str, str]:
     """Return the facts of a page by name, headings as hashes; nothing for a text without a page."""
-    if not facts:
+    if len(facts) != FACTS_SIZE:
         return {}
     known = Facts.from_bytes(facts)
     return {

@@ -12,6 +12,7 @@ from importlib import import_module
 from itertools import count
 from typing import Any
 
+from scrapy_simhash.extraction.content import offers
 from scrapy_simhash.extraction.main_text import TAKEN, main_text, shown_text
 from scrapy_simhash.extraction.page import Page, encoded, read_page
 from scrapy_simhash.extraction.units import marks, said
@@ -46,6 +47,8 @@ class Extraction:
         weighed: the lines of the text among others that may be main text, too; empty where all of
             the text is equally sure.
         weights: of each of these lines, from 1; those of the text have more than half of the most.
+        content: the lines in which a change is one of the page, see :mod:`.content`; where it is
+            empty, these are the lines of the text.
         said: the lines of the page that are not mostly links, and the values of its fields.
         marks: what tells the page from others whose texts are the same, see :mod:`.units`.
     """
@@ -59,6 +62,7 @@ class Extraction:
     labels: tuple[str, ...] = ()
     weighed: str = ""
     weights: tuple[int, ...] = ()
+    content: str = ""
     said: str = ""
     marks: tuple[str, ...] = ()
 
@@ -162,12 +166,13 @@ def _main(html: str | bytes) -> Extraction:
     page = read_page(html)
     found = main_text(page)
     if found is None:
-        return _extraction(shown_text(page), page, thin=True)
-    lines, weights = found
+        extraction = _extraction(shown_text(page), page, thin=True)
+        return replace(extraction, content="\n".join([extraction.text, *offers(page)]))
+    lines, weights, changing = found
     pairs = zip(lines, weights, strict=True)
     extraction = _extraction("\n".join([line for line, weight in pairs if weight >= TAKEN]), page)
     weighed = "\n".join(lines)
-    return replace(extraction, weighed=weighed, weights=tuple(weights))
+    return replace(extraction, weighed=weighed, weights=tuple(weights), content=changing)
 
 
 def _shown(html: str | bytes) -> Extraction:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_simhash.extraction.content import content
 from scrapy_simhash.extraction.likelihood import Lines, likelihoods
 from scrapy_simhash.extraction.outline import Floats, Ints, Outline
 from scrapy_simhash.extraction.page import Page, single_spaced
@@ -66,8 +67,16 @@ def measures(text: str) -> Measures:
     return Measures(sums & 0xFFFFFFFF, sums >> 32, _ENDS[codes[breaks[1:] - 1]])
 
 
-def main_text(page: Page) -> tuple[list[str], list[int]] | None:
-    """Return the lines that may be a page's main text, with their weights; None if none stands out.
+class MainText(NamedTuple):
+    """The lines that may be a page's main text, their weights, and the page's content."""
+
+    lines: list[str]
+    weights: list[int]
+    content: str
+
+
+def main_text(page: Page) -> MainText | None:
+    """Return the lines that may be a page's main text; None if none stands out.
 
     The main text is made of the lines of the weight ``TAKEN`` or more. In another template the odds
     of a line are others, but few lines go from the least weight to the greatest.
@@ -86,18 +95,19 @@ def main_text(page: Page) -> tuple[list[str], list[int]] | None:
         return None
     may_be = weights > 0
     texts = [page.texts[line] for line in chosen[may_be].tolist()]
-    return texts, weights[may_be].tolist()
+    return MainText(texts, weights[may_be].tolist(), content(page, outline, chosen[taken]))
 
 
 def candidates(page: Page) -> tuple[Ints, Lines, Outline] | None:
-    """Return which lines may be main text, their measures and the elements around them."""
+    """Return which lines may be main text, their measures, and the elements around all."""
     if not page.texts:
         return None
     sizes, marks, ends = measures(page.shown)
     chosen = np.flatnonzero(sizes >= MIN_LINE)
-    outline = Outline(page, [page.holders[line] for line in chosen.tolist()])
-    may_be = outline.roles[outline.places] & (TITLE | FIELD) == 0
-    chosen, places = chosen[may_be], outline.places[may_be]
+    outline = Outline(page, page.holders)
+    places = outline.places[chosen]
+    may_be = outline.roles[places] & (TITLE | FIELD) == 0
+    chosen, places = chosen[may_be], places[may_be]
     if not len(chosen):
         return None
     shares = [page.linked[line] / len(page.texts[line]) for line in chosen.tolist()]

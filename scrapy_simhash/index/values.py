@@ -11,7 +11,7 @@ from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.rule.ruling import Judge, by_distance
 
 DEFAULT_LEASE = 60.0
-MAX_FACTS = 72
+MAX_FACTS = 76
 # Other keys of one page.
 MAX_ALIASES = 8
 # Bytes of a key, and of a scope: 64 rows of Redis are read together.
@@ -40,7 +40,7 @@ class Arrival(NamedTuple):
 
     Attributes:
         scope: pages of different scopes never match.
-        facts: at most 72 bytes, opaque to the store, for the judge.
+        facts: at most 76 bytes, opaque to the store, for the judge.
         request: text that makes the page's request again; None if nobody can repeat it.
         aliases: at most 8 other keys of the page: those of its redirects, of another scheme or
             with another ``www``.

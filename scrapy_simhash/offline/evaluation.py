@@ -20,7 +20,7 @@ from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.index.neighbours import Numbers, near_pairs
 from scrapy_simhash.offline.datasets import Dataset
 from scrapy_simhash.offline.pages import SavedPage
-from scrapy_simhash.rule.facts import Facts
+from scrapy_simhash.rule.facts import FACTS_SIZE, Facts
 from scrapy_simhash.rule.kinship import ONE_HOST, Kinship, kinship
 from scrapy_simhash.rule.rule import Rule, headings_alike
 from scrapy_simhash.rule.ruling import Page, Ruling
@@ -223,7 +223,7 @@ def wrong_drops(
 
 def _are_siblings(documents: Sequence[SavedPage], facts: Sequence[bytes], pair: Numbers) -> bool:
     """Return whether two pages of one host have other headings."""
-    if not all(facts[page] for page in pair):
+    if not all(len(facts[page]) == FACTS_SIZE for page in pair):
         return False
     a, b = (Facts.from_bytes(facts[page]) for page in pair)
     on_one_host = kinship(*(documents[page].key for page in pair)) in ONE_HOST

@@ -24,6 +24,7 @@ from scrapy_simhash.offline.prints import columns
 from scrapy_simhash.rule.facts import FACTS_SIZE
 from scrapy_simhash.rule.rule import Rule
 from scrapy_simhash.rule.ruling import Page
+from scrapy_simhash.rule.state import STATE_SIZE
 
 # All pairs of a bucket of so many pages are compared.
 _SMALL = 16
@@ -65,7 +66,7 @@ def judged(batch: Any, k: int) -> Any:
     rule, rulings = Rule(k), []
     rows = zip(*(batch.column(name).to_pylist() for name in ASKED[2:]), strict=True)
     for distance, key, facts, other, other_facts in rows:
-        if not {len(facts), len(other_facts)} <= {0, FACTS_SIZE}:
+        if not {len(facts), len(other_facts)} <= {0, STATE_SIZE, FACTS_SIZE}:
             raise FileError(f"{key}: its facts are of another version; make fingerprints anew")
         if key == other:
             rulings.append((True, "key"))

@@ -24,9 +24,10 @@ from scrapy_simhash.rule.sketch import (
     sketch,
     units_of,
 )
+from scrapy_simhash.rule.state import STATE_SIZE, state_of
 
-# The hashes, the sketches, how many units are in each, two lengths and the flags.
-_LAYOUT = struct.Struct("<IIIBIQQQQQQHBBBBB")
+# The hashes, the sketches, how many units are in each, two lengths, the flags and the state.
+_LAYOUT = struct.Struct(f"<IIIBIQQQQQQHBBBBB{STATE_SIZE}s")
 #: How many bytes the facts of a page take.
 FACTS_SIZE = _LAYOUT.size
 
@@ -76,7 +77,7 @@ _SHORTEST_WORD = 4  # letters and marks; shorter ones stand in any text
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Facts about a page beside its fingerprint, in 72 bytes.
+    """Facts about a page beside its fingerprint, in 76 bytes.
 
     A hash of a heading is keyed with the recipe's seed; 0 means that there is no such heading.
     Lengths are those of the normalised text in UTF-8 bytes, rounded to steps of an eighth of an
@@ -101,6 +102,7 @@ class Facts:
         thin: the page has no main text, and the fingerprint is of all that it shows.
         backed: the main text has at least half of the words of the title's own part or of the
             heading, so it is what the page is about.
+        state: hash of what the page says, see :mod:`.state`.
     """
 
     headings: int
@@ -116,6 +118,7 @@ class Facts:
     page_steps: int
     thin: bool
     backed: bool
+    state: bytes = bytes(STATE_SIZE)
 
     def to_bytes(self) -> bytes:
         """Return the facts as an index keeps them."""
@@ -124,7 +127,8 @@ class Facts:
         wide = [half for each in (self.numbers, bits[2]) for half in (each & _HALF, each >> 64)]
         flags = self.thin | self.backed << 1
         return _LAYOUT.pack(
-            *hashes, *wide, *bits[:2], *counts, self.text_steps, self.page_steps, flags
+            *(*hashes, *wide, *bits[:2], *counts, self.text_steps, self.page_steps, flags),
+            self.state,
         )
 
     @classmethod
@@ -143,7 +147,7 @@ class Facts:
         flags = fields[16]
         return cls(
             *(*fields[:5], numbers, sentences, text, others),
-            *(*fields[14:16], bool(flags & 1), bool(flags & 2)),
+            *(*fields[14:16], bool(flags & 1), bool(flags & 2), fields[17]),
         )
 
     @property
@@ -201,7 +205,13 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
         page_steps=_steps(max(_size(text), _size(shown))),
         thin=extraction.thin,
         backed=backed,
+        state=state_of(extraction.content or extraction.text, key),
     ).to_bytes()
+
+
+def facts_of_text(text: str, recipe: Recipe) -> bytes:
+    """Return the facts of a text that is no page, which are its state alone."""
+    return state_of(text, key_from_seed(recipe.seed) if recipe.seed else b"")
 
 
 def _parts(title: str) -> tuple[str, str]:

@@ -44,7 +44,10 @@ SETTINGS = {
     "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
     "SIMHASH_PROCESSES": 1,
 }
-AROUND = "header, footer, nav, aside, .navheader, .navfooter, .related, .printfooter, head"
+AROUND = (
+    "header, footer, nav, aside, .navheader, .navfooter, .docnav, .related, .printfooter"
+    ", head, script, style"
+)
 Pages = dict[str, bytes]
 
 
@@ -88,12 +91,7 @@ def content(body: str | bytes) -> str:
     mains = tree.cssselect("[role=main], main, #mw-content-text, div.body") or [tree]
     for node in mains[0].cssselect(AROUND):
         node.drop_tree()
-    text = []
-    for node in mains[0].iter():
-        if isinstance(node.tag, str) and node.tag not in ("script", "style"):
-            text.append(node.text or "")
-        text.append(node.tail or "")
-    return " ".join(" ".join(text).split())
+    return " ".join(" ".join(mains[0].itertext()).split())
 
 
 # The sites.

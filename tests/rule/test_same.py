@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_simhash.core.analysis import analyse_html
+from scrapy_simhash.core.analysis import analyse_html, analyse_text
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.rule.same import is_same
+from scrapy_simhash.rule.state import STATE_SIZE, state_of
 from tests.pages import article
 
 RECIPE = named_recipe("default")
 TEXT = f"<p>{article(3, 120)}</p>"
+BOX = "<ul><li>Price: 19.90 euro</li><li>In stock: 5</li><li>Rated 4.5 (120 reviews)</li></ul>"
 
 
 def is_as_before(before: str, now: str) -> bool:
@@ -21,8 +23,8 @@ def is_as_before(before: str, now: str) -> bool:
     return is_same(new.facts, old.facts, distance)
 
 
-def page(text: str = TEXT, beside: str = "<p>Read 7 times, 2 days ago</p>") -> str:
-    head = "<!doctype html><title>A lamp</title><nav><a href=/>Home</a></nav>"
+def page(text: str = TEXT, beside: str = "<p>Read 7 times, 2 days ago</p>", head: str = "") -> str:
+    head = f"<!doctype html><title>A lamp</title>{head}<body><nav><a href=/>Home</a></nav>"
     return f"{head}<main><h1>A lamp</h1>{text}</main><footer>{beside}</footer>"
 
 
@@ -32,44 +34,89 @@ def page(text: str = TEXT, beside: str = "<p>Read 7 times, 2 days ago</p>") -> s
         "<p>Read 7913 times, 31 days ago</p>",
         "<p data-token=9d3f>Read 7 times, 2 days ago</p><script>var token = 'c0ffee'</script>",
         "<p>Read 7 times, 2 days ago</p><a href=/advert>Lamps at half their price, today</a>",
+        "<p>The shop is closed from now on until the end of summer.</p>",
     ],
-    ids=["a counter", "a token", "an advertisement"],
+    ids=["a counter", "a token", "an advertisement", "a sentence"],
 )
 def test_noise_around_a_text_is_no_change(beside: str) -> None:
     assert is_as_before(page(), page(beside=beside))
 
 
 @pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ("3 days ago by Jane", "2 months ago by Jane"),
+        ("1,234 views", "1,240 views"),
+        ("Просмотров: 99", "Просмотров: 100"),
+        ("阅读 99 次", "阅读 100 次"),
+        ("vor 3 Tagen", "vor 12 Stunden"),
+        ("Ray ID: 166d5a830415012e", "Ray ID: 166d5a82362b1219"),
+    ],
+)
+def test_an_age_a_count_and_the_id_of_a_visit_in_a_text_are_no_change(
+    before: str, now: str
+) -> None:
+    assert is_as_before(page(f"<p>{before}</p>{TEXT}"), page(f"<p>{now}</p>{TEXT}"))
+
+
+@pytest.mark.parametrize(
     "text",
-    [TEXT + "<p>It is sold out, and will not come back.</p>", TEXT[:400] + "</p>"],
-    ids=["a sentence more", "half of the text"],
+    [
+        TEXT + "<p>It is sold out, and will not come back.</p>",
+        TEXT[:400] + "</p>",
+        TEXT.replace("</p>", " lamps</p>"),
+        f"<h2>Lamps</h2>{TEXT}",
+    ],
+    ids=["a sentence more", "half of the text", "a word more", "a short line more"],
 )
 def test_another_text_is_a_change(text: str) -> None:
     assert not is_as_before(page(), page(text))
 
 
-def test_another_price_on_a_short_page_is_a_change() -> None:
-    row = "<table><tr><td>Price</td><td>{} euro</td></tr></table><p>A lamp for the desk.</p>"
-    assert not is_as_before(page(row.format("19.90")), page(row.format("24.90")))
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [("19.90", "24.90"), ("euro", "dollar"), ("stock: 5", "stock: 0"), ("Rated 4.5", "Rated 4.4")],
+)
+@pytest.mark.parametrize("text", [BOX + TEXT, TEXT + BOX, BOX + "<p>A lamp for the desk.</p>"])
+def test_another_price_stock_or_rating_is_a_change(text: str, before: str, now: str) -> None:
+    assert before in text
+    assert not is_as_before(page(text), page(text.replace(before, now)))
 
 
-def test_another_fingerprint_is_a_change_though_the_facts_are_equal() -> None:
-    facts = analyse_html(page(), RECIPE).facts
-    assert is_same(facts, facts, 0)
-    assert not is_same(facts, facts, 1)
+@pytest.mark.parametrize(
+    "head",
+    [
+        '<script type="application/ld+json">{{"offers": {{"price": "{}"}}}}</script>',
+        '<meta property="product:price:amount" content="{}">',
+    ],
+)
+def test_a_price_that_stands_in_the_head_alone_is_a_change(head: str) -> None:
+    assert not is_as_before(page(head=head.format("19.90")), page(head=head.format("24.90")))
+    assert is_as_before(page(head=head.format("19.90")), page(head=head.format("19.90")))
 
 
-def test_one_sentence_more_is_a_change_though_the_fingerprint_is_equal() -> None:
-    old, new = (
-        analyse_html(page(beside=beside), RECIPE).facts
-        for beside in ("", "<p>The shop is closed from now on until the end of summer.</p>")
-    )
+def test_a_list_whose_links_are_others_is_a_change() -> None:
+    links = [f"<li><a href=/{n}>{article(n, 5)}</a>" for n in range(30)]
+    assert not is_as_before(page(f"<ul>{''.join(links[:29])}</ul>"), page(f"<ul>{links[1:]}</ul>"))
+
+
+def test_spaces_marks_and_lines_are_no_change() -> None:
+    assert state_of("One, two -  three\nfour.") == state_of("One two\nthree \u201cfour\u201d\u00b6")
+
+
+def test_signs_and_marks_beside_a_number_are_a_change() -> None:
+    assert len({state_of(text) for text in ("19.90", "1990", "-19.90", "$19.90", "€19.90")}) == 5
+
+
+def test_a_word_more_in_a_text_that_is_no_page_is_a_change() -> None:
+    text = article(3, 300)
+    old, new = (analyse_text(each, RECIPE).facts for each in (text, f"{text} 19.90"))
+    assert len(old) == STATE_SIZE
+    assert is_same(old, old, 0)
     assert not is_same(new, old, 0)
 
 
-@pytest.mark.parametrize("facts", [b"", b"of another kind"])
-def test_without_facts_of_a_page_the_fingerprint_alone_tells(facts: bytes) -> None:
-    other = analyse_html(page(), RECIPE).facts
-    assert is_same(facts, other, 0)
-    assert is_same(other, facts, 0)
-    assert not is_same(facts, other, 1)
+@pytest.mark.parametrize("facts", [b"", analyse_html(page(), RECIPE).facts])
+def test_without_facts_of_both_the_fingerprint_alone_tells(facts: bytes) -> None:
+    assert is_same(facts, b"", 0)
+    assert not is_same(b"", facts, 1)

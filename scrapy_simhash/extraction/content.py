@@ -1,0 +1,77 @@
+"""Finds the content of a page: the lines in which a change is one of the page, and of no other.
+
+The main text is a part of it. The short lines between its lines belong to it as well (a label, a
+price, a cell of a table), and lists of links beside it, but no menu, advertisement or sidebar.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import compress, islice
+
+import numpy as np
+
+from scrapy_simhash.extraction.outline import Ints, Outline
+from scrapy_simhash.extraction.page import Page
+from scrapy_simhash.extraction.roles import (
+    AGAINST,
+    ASIDE,
+    DIALOG,
+    FOOTER,
+    HEADER,
+    HIDDEN,
+    NAVIGATION,
+    NOTICE,
+)
+
+#: Tags and attributes say that a line is of the site, where names would only hint at it.
+_OF_THE_SITE = NAVIGATION | FOOTER | HEADER | ASIDE | DIALOG | HIDDEN | NOTICE
+_LONGEST_DATA = 100_000  # characters of a script that describes the page
+_MOST = 400  # scripts, names of a head, and offers
+_OFFER = re.compile(
+    r'"((?:price|lowPrice|highPrice|priceCurrency|availability)"\s{0,9}:\s{0,9}'
+    r'(?:"[^"]{0,99}"|[\d.]{1,20}))'
+)
+_OFFERED = re.compile(r"(?:price|availability|amount|currency)$", re.IGNORECASE)
+
+
+def content(page: Page, outline: Outline, taken: Ints) -> str:
+    """Return the lines of a page's content, and what it offers.
+
+    Beyond the main text, a line belongs to the content if nothing speaks against it, and it stands
+    in the smallest element that holds all of the main text. Where that has less than half of what
+    nothing speaks against, the page is a list, and all of this belongs to the content.
+
+    Args:
+        page: the page.
+        outline: of all its lines.
+        taken: the numbers of the lines of its main text, at least one.
+    """
+    roles = outline.roles[outline.places]
+    sure = taken[roles[taken] & _OF_THE_SITE == 0]
+    taken = sure if len(sure) else taken
+    first, last = taken[0], taken[-1]
+    if page.heading_line is not None and page.heading_line < last:
+        first = min(first, page.heading_line)
+    numbers = np.arange(len(roles))
+    near = (first <= numbers) & (numbers <= last) & (roles & _OF_THE_SITE == 0)
+    near[taken] = True
+    beyond = roles & AGAINST == 0
+    sizes = np.fromiter(map(len, page.texts), np.float64)
+    in_text = np.bincount(outline.places[taken], sizes[taken], len(outline.parents))
+    sums = outline.sums(in_text.astype(np.float64))
+    area = int(np.flatnonzero(sums == sums[0])[-1])
+    wide = near | (beyond & (first <= numbers))
+    near |= beyond & (outline.distances(area)[outline.places] == 0)
+    stays = near if 2 * sizes[near].sum() >= sizes[wide].sum() else wide
+    return "\n".join([*compress(page.texts, stays.tolist()), *offers(page)])
+
+
+def offers(page: Page) -> Iterator[str]:
+    """Yield the prices and stocks that a page names to search engines."""
+    for el in islice(page.scripts, _MOST):
+        if el.get("type", "") == "application/ld+json" and el.text:
+            yield from islice(_OFFER.findall(el.text[:_LONGEST_DATA]), _MOST)
+    for el in islice(page.body.getroottree().getroot().iter("meta"), _MOST):
+        name = el.get("itemprop") or el.get("property") or ""
+        if _OFFERED.search(name[-20:]):
+            yield f"{name[-20:]} {el.get('content', '')[:99]}"
