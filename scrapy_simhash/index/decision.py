@@ -90,7 +90,11 @@ class Claimant:
         owns = [one for one in found if one.match.key == page.key]
         own = max(owns, key=lambda one: one.match.entry, default=None)
         if own and self._is_as_before(own):
-            return self._keep(own)
+            step = self._keep(own)
+            if era.has_seen(own.match) or (page.facts, 0) == (own.match.facts, own.match.distance):
+                return step
+            # What stands around the text is not as it was, and copies are judged by that, too.
+            return step._replace(admits=True, replaces=(own,), keeps=None)
         copies, others = self._judged(one for one in found if one not in owns)
         living = [one for one in copies if not (one.expired or self._is_old(one))]
         matches = tuple(one.match for one in living)

@@ -99,6 +99,9 @@ class Model:
             return REVISIT, [page.key, *names], others, None, None
         if own and self.apart(own, page) == 0:
             change = Change.SAME if own.delivered else Change.NEW
+            if own.page.facts != page.facts:
+                self.admit(owner, page, now, [own])
+                return ORIGINAL, [], [], change, page.key if own.delivered else None
             own.back = own.run if own.owner is None else own.back
             own.run = crawler.run
             self.lease(own, owner, page, now)

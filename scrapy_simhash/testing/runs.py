@@ -165,7 +165,17 @@ class Runs(OverStore):
         _, claims = in_run(run_store, page("a", FAR, facts=b"2"), same=same)
         assert told(claims) == [(ORIGINAL, Change.SAME, ("a", 40))]
         assert given == [(b"2", b"1", 40)]
-        assert [(e.fingerprint.value, e.facts) for e in run_store.open()] == [(0, b"1")]
+
+    def test_a_page_that_is_the_same_is_known_from_then_on_as_it_is_now(
+        self, run_store: Store
+    ) -> None:
+        in_run(run_store, page("a", 0, facts=b"1"))
+        in_run(run_store, page("a", FAR, facts=b"2"), same=lambda *_: True)
+        found = [(e.fingerprint.value, e.facts, e.run, e.provisional) for e in run_store.open()]
+        assert found == [(FAR, b"2", 2, False)]
+        assert [run.pages for run in run_store.open().runs()] == [0, 1]
+        _, claims = in_run(run_store, page("copy", FAR, facts=b"2"))
+        assert told(claims) == [(ORIGINAL, Change.MOVED, ("a", 0))]
 
     def test_a_page_that_is_the_same_and_fails_is_what_it_was(self, run_store: Store) -> None:
         in_run(run_store, page("a", 0))
