@@ -26,7 +26,6 @@ KEYS = ("meta", "log", "rows", "buckets", "leases", "due", "dead", "seen", "runs
 
 # An error of a script is the fault of what it reads, unless Redis refuses to do what it asks.
 _IN_SCRIPT = re.compile("user_script|Error running script")
-_IN_LINE = re.compile(r"user_script:(\d{1,4})\b")
 _REFUSED = re.compile("OOM|MISCONF|NOREPLICAS|CLUSTERDOWN|TRYAGAIN|BUSY|memory|replica|killed")
 _GONE = re.compile(r"SIMHASH (\S+) is gone")
 _DENIED = re.compile(r"(?i)NOPERM|permission|ACL failure|can't run this command")
@@ -47,8 +46,6 @@ class Client:
     def __init__(self, address: Location, mark: int = 0) -> None:
         self._address = address
         self.keys = [self.key(f"due:{mark}" if part == "due" else part) for part in KEYS]
-        # The script that ran last.
-        self._source = ""
         self._redis: Any = self._translated(lambda: _connect(address))
 
     @property
@@ -65,13 +62,13 @@ class Client:
 
     def run(self, script: tuple[str, str], *arguments: Any) -> Any:
         """Run a script, given with its SHA-1, on the keys of the index."""
-        self._source, digest = script
+        source, digest = script
         rest = (len(self.keys), *self.keys, *arguments)
         try:
             return self.call("EVALSHA", digest, *rest)
         except errors.NoScriptError:
             # Never loaded, or gone with SCRIPT FLUSH or a failover.
-            return self.call("EVAL", self._source, *rest)
+            return self.call("EVAL", source, *rest)
 
     def call(self, *command: Any) -> Any:
         """Run a command; return its answer."""
@@ -102,13 +99,9 @@ class Client:
     def _refusal(self, text: str) -> StoreUnavailable | StoreDamaged:
         """Return the error that tells of an answer that is an error."""
         if _DENIED.search(text):
-            # In a script, Redis 7.0 tells the line only.
-            line = _IN_LINE.search(text)
-            source = self._source.splitlines()[int(line[1]) - 1] if line else ""
-            named = ", ".join(dict.fromkeys(re.findall(r"call\('(\w+)'", source))).lower()
             return StoreUnavailable(
-                f"cannot use {self.where}, because the user's ACL denies a command: "
-                f"{named + ': ' if named else ''}{text}"
+                f"cannot use {self.where}, because the user's ACL denies a command, which ACL LOG "
+                f"names: {text}"
             )
         if "WRONGTYPE" in text:
             return StoreDamaged(
