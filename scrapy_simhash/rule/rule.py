@@ -76,9 +76,11 @@ TABLE = {
 }
 SHORT_TEXT = 300  # bytes
 #: Edits come in pairs: the page with fewer sentences of its own has so many of the other's number.
-PAIRED = 0.7
-#: They are all over a text: so many pairs, within so much of k.
-EDITS, EDITED = 6, 0.8
+PAIRED = 1 / 2
+#: They are all over a text: so many sentences have changed, and of all sentences this share, times
+#: the square of the distance as a share of k. That square follows the share of the text that has
+#: changed (by the angle; Charikar 2002, section 3), and an edit leaves most of its sentence.
+EDITS, TOUCHED = 6, 1 / 4
 #: Within so much of k, two texts are the same but for a word or two.
 SAME = 1 / 6
 #: Beyond so much of k, two texts of two sites may have at most the next share of their own.
@@ -140,10 +142,12 @@ def _under_like_headings(a: Facts, b: Facts, kin: Kinship, near: float, limits: 
             less, more = sorted(a.sentences.own(b.sentences))
             if not more:
                 return Ruling(False, "own-values")
-            all_over = less >= EDITS and 0 < near <= EDITED
+            touched = less / max(min(a.sentences.size, b.sentences.size), 1)
+            is_edited = near <= SAME or (less >= EDITS and touched >= TOUCHED * near**2)
             # What is no part of the texts is no edit of them.
-            paired = less >= PAIRED * more and (all_over or 0 < near <= SAME)
-            return Ruling(True, "edits") if paired else Ruling(False, "own-text")
+            if near > 0 and less >= PAIRED * more and is_edited:
+                return Ruling(True, "edits")
+            return Ruling(False, "own-text")
     return Ruling(True, "thin-page") if a.thin else Ruling(True, "like-headings")
 
 
