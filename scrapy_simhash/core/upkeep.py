@@ -54,12 +54,7 @@ class Upkeep:
     """
 
     def __init__(
-        self,
-        index: Breaker,
-        claims: Claims,
-        lease: float,
-        adopt: Adopt | None,
-        keep_runs: int = 0,
+        self, index: Breaker, claims: Claims, lease: float, adopt: Adopt | None, keep_runs: int = 0
     ) -> None:
         #: How many entries of old runs were deleted.
         self.expired = 0

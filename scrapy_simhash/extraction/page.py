@@ -144,11 +144,7 @@ def _parse(data: bytes) -> Element:
     """Return the root of a page's tree; an empty one where there is no element at all."""
     # A parser of its own for each page: one that threads share would make them wait.
     parser = etree.HTMLParser(
-        encoding="utf-8",
-        remove_comments=True,
-        remove_pis=True,
-        huge_tree=True,
-        collect_ids=False,
+        encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True, collect_ids=False
     )
     try:
         root = etree.fromstring(data, parser)

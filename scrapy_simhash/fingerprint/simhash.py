@@ -16,13 +16,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_simhash.fingerprint.hashing import (
-    Uint64s,
-    hash_features,
-    hash_ngrams,
-    one_lane,
-    spread,
-)
+from scrapy_simhash.fingerprint.hashing import Uint64s, hash_features, hash_ngrams, one_lane, spread
 
 BITS = (32, 64, 128, 256)
 

@@ -49,11 +49,7 @@ _REDIS = Store(
     named="name",
 )
 _OURS = {
-    "memory": Store(
-        "scrapy_simhash.index.local:open_local",
-        remote=False,
-        lasting=False,
-    ),
+    "memory": Store("scrapy_simhash.index.local:open_local", remote=False, lasting=False),
     "sqlite": Store(
         "scrapy_simhash.index.local:open_local",
         "scrapy_simhash.url_patterns.sqlite_store:SqlitePatternStore",

@@ -17,9 +17,7 @@ _TOGETHER = 64
 
 
 def decide(
-    analysed: Iterable[tuple[SavedPage, PageAnalysis]],
-    index: Index,
-    scope: Scope,
+    analysed: Iterable[tuple[SavedPage, PageAnalysis]], index: Index, scope: Scope
 ) -> Iterator[tuple[SavedPage, Verdict, bool]]:
     """Yield each page, the verdict on it, in their order, and whether the page stays.
 

@@ -65,12 +65,7 @@ def _zstd(raw: IO[bytes]) -> Any:
     return zstd.open(raw, zstd_dict=known)
 
 
-_OPENERS: dict[str, Any] = {
-    ".gz": gzip.open,
-    ".xz": lzma.open,
-    ".bz2": bz2.open,
-    ".zst": _zstd,
-}
+_OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open, ".zst": _zstd}
 
 
 def unpacked_name(path: Path) -> str:

@@ -6,9 +6,7 @@ import random
 
 import pytest
 
-from scrapy_simhash.index.values import (
-    Arrival,
-)
+from scrapy_simhash.index.values import Arrival
 from scrapy_simhash.rule.ruling import Ruling
 from scrapy_simhash.testing.made import (
     BANDS,

@@ -5,24 +5,9 @@ from __future__ import annotations
 import pytest
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.contract import (
-    StoreMismatch,
-    StoreUnavailable,
-)
-from scrapy_simhash.index.values import (
-    MAX_FACTS,
-    Arrival,
-    Entry,
-)
-from scrapy_simhash.testing.made import (
-    FAR,
-    ORIGINAL,
-    at,
-    fp,
-    keys,
-    page,
-    values,
-)
+from scrapy_simhash.index.contract import StoreMismatch, StoreUnavailable
+from scrapy_simhash.index.values import MAX_FACTS, Arrival, Entry
+from scrapy_simhash.testing.made import FAR, ORIGINAL, at, fp, keys, page, values
 from scrapy_simhash.testing.store import OverStore, Store
 
 

@@ -10,19 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scrapy_simhash.index.values import (
-    Arrival,
-    Match,
-)
-from scrapy_simhash.testing.made import (
-    LEASE,
-    WIDTHS,
-    at,
-    flipped,
-    fp,
-    same_facts,
-    values,
-)
+from scrapy_simhash.index.values import Arrival, Match
+from scrapy_simhash.testing.made import LEASE, WIDTHS, at, flipped, fp, same_facts, values
 from scrapy_simhash.testing.model import Known, Model
 from scrapy_simhash.testing.store import NewStore, OverStore
 

@@ -6,14 +6,8 @@ import logging
 
 import pytest
 
-from scrapy_simhash.index.contract import (
-    MAX_ADOPTIONS,
-    MAX_ORPHANS,
-)
-from scrapy_simhash.index.values import (
-    Orphan,
-    Unsettled,
-)
+from scrapy_simhash.index.contract import MAX_ADOPTIONS, MAX_ORPHANS
+from scrapy_simhash.index.values import Orphan, Unsettled
 from scrapy_simhash.testing.made import (
     DUPLICATE,
     FAR,

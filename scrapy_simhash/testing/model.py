@@ -6,21 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scrapy_simhash.fingerprint.simhash import hamming_distance
-from scrapy_simhash.index.contract import (
-    MAX_ADOPTIONS,
-)
-from scrapy_simhash.index.values import (
-    Arrival,
-    Change,
-    Orphan,
-    Outcome,
-)
-from scrapy_simhash.testing.made import (
-    DUPLICATE,
-    LEASE,
-    ORIGINAL,
-    REVISIT,
-)
+from scrapy_simhash.index.contract import MAX_ADOPTIONS
+from scrapy_simhash.index.values import Arrival, Change, Orphan, Outcome
+from scrapy_simhash.testing.made import DUPLICATE, LEASE, ORIGINAL, REVISIT
 
 
 @dataclass

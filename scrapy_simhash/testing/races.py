@@ -5,19 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
-from scrapy_simhash.index.contract import (
-    Index,
-    StoreUnavailable,
-)
-from scrapy_simhash.index.values import (
-    Arrival,
-    Outcome,
-)
-from scrapy_simhash.testing.made import (
-    fp,
-    same_facts,
-    values,
-)
+from scrapy_simhash.index.contract import Index, StoreUnavailable
+from scrapy_simhash.index.values import Arrival, Outcome
+from scrapy_simhash.testing.made import fp, same_facts, values
 from scrapy_simhash.testing.store import OverStore, Store
 
 

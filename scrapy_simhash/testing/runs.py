@@ -5,24 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from scrapy_simhash.index.values import (
-    Arrival,
-    Change,
-    Claim,
-    Outcome,
-    Run,
-    Unsettled,
-)
-from scrapy_simhash.testing.made import (
-    DUPLICATE,
-    FAR,
-    ORIGINAL,
-    REVISIT,
-    at,
-    keys,
-    page,
-    values,
-)
+from scrapy_simhash.index.values import Arrival, Change, Claim, Outcome, Run, Unsettled
+from scrapy_simhash.testing.made import DUPLICATE, FAR, ORIGINAL, REVISIT, at, keys, page, values
 from scrapy_simhash.testing.store import OverStore, Store
 
 

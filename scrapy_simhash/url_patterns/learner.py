@@ -100,10 +100,7 @@ class Learner:
     """
 
     def __init__(
-        self,
-        share: float = 0.05,
-        table: PatternTable | None = None,
-        traps: Traps | None = None,
+        self, share: float = 0.05, table: PatternTable | None = None, traps: Traps | None = None
     ) -> None:
         self._share = share
         self._traps = traps or Traps()

@@ -16,11 +16,7 @@ from scrapy_simhash.index.redis.location import Location
 
 # A crawl does not wait for a store that is away. The client's own defaults are seconds, and ten
 # attempts, also of each sentinel.
-_PATIENCE = {
-    "socket_connect_timeout": 0.25,
-    "socket_timeout": 0.5,
-    "retry": Retry(NoBackoff(), 0),
-}
+_PATIENCE = {"socket_connect_timeout": 0.25, "socket_timeout": 0.5, "retry": Retry(NoBackoff(), 0)}
 # The keys of an index, in the order in which scripts are given them; see ``lua/keys.lua``.
 KEYS = ("meta", "log", "rows", "buckets", "leases", "due", "dead", "seen", "runs")
 

@@ -36,11 +36,7 @@ class Scan:
     """
 
     def __init__(
-        self,
-        client: Client,
-        generation: str,
-        geometry: Geometry,
-        pass_over: Callable[[str], None],
+        self, client: Client, generation: str, geometry: Geometry, pass_over: Callable[[str], None]
     ) -> None:
         self._pass_over = pass_over
         self._client = client
