@@ -16,14 +16,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, TypeVar
-from urllib.parse import urljoin
+from typing import Any, Literal, Protocol, TypeVar
 
-from cachetools import LRUCache
 from w3lib.encoding import http_content_type_encoding
 
 from scrapy_simhash.core.analysis import Body, PageAnalysis, text_body
@@ -40,13 +38,11 @@ from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.index.values import DEFAULT_LEASE, Arrival, IndexSpec, Run
 from scrapy_simhash.keys import Scope, page_key, page_scope
 from scrapy_simhash.readers import HTML, ITEM, OtherTypes, kind_of, load_reader, reader_of
-from scrapy_simhash.rule.better import better
+from scrapy_simhash.rule.better import Canonicals
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-_MOST_CANONICAL = 10_000
 
 
 class Dedup:
@@ -132,8 +128,7 @@ class Dedup:
         self._claims = Claims(self._breaker, self._pool, on_loop=not store.lasting)
         keep_runs = keep_runs if runs else 0
         self._upkeep = Upkeep(self._breaker, self._claims, lease, adopt, keep_runs)
-        # By key: what originals declare canonical, where it is another address.
-        self._canonical: LRUCache[str, str] = LRUCache(_MOST_CANONICAL)
+        self._canonicals = Canonicals()
         self._is_open = False
 
     def _opened(self, url: str, spec: IndexSpec, resumed: int | str | None) -> Index:
@@ -200,15 +195,8 @@ class Dedup:
 
         See :meth:`check`.
         """
-        verdict = await self.check(document, wait=wait)
-        try:
+        with settling(await self.check(document, wait=wait), self) as verdict:
             yield verdict
-        except BaseException:
-            if verdict.owned:
-                self.failed(verdict.key)
-            raise
-        if verdict.owned:
-            self.delivered(verdict.key)
 
     async def check(
         self, document: Document, *, wait: bool = True, original: str | None = None
@@ -236,13 +224,13 @@ class Dedup:
         scope = page_scope(document.url, self._scope) if scope is None else scope
         facts, aliases = analysis.facts, document.aliases
         arrival = Arrival(key, fingerprint, scope, facts, document.request, aliases)
-        canonical = _canonical_key(document.url, analysis.canonical)
         loop = asyncio.get_running_loop()
         patience = loop.time() + 2 * self._lease
         while (claim := await self._claims.claim(arrival)) is not None:
-            verdict = self._with_better(
-                verdict_of(arrival, claim, excerpt, self._breaker.spec.same), canonical
-            )
+            verdict = verdict_of(arrival, claim, excerpt, self._breaker.spec.same)
+            declared = analysis.canonical
+            better = self._canonicals.better(key, verdict.original, document.url, declared)
+            verdict = replace(verdict, better=better) if better else verdict
             if verdict.owned:
                 self._upkeep.progress.begin(key)
                 self._upkeep.adopted.discard(key)
@@ -257,16 +245,6 @@ class Dedup:
             if loop.time() >= patience:
                 return replace(verdict, kind="skipped", reason="timeout", matches=())
         return Verdict("skipped", key, "unavailable", fingerprint, excerpt=excerpt)
-
-    def _with_better(self, verdict: Verdict, canonical: str) -> Verdict:
-        """Return a verdict that says whether a copy has the better address, and why."""
-        key, original = verdict.key, verdict.original
-        if original is None:
-            if canonical not in ("", key):
-                self._canonical[key] = canonical
-            return verdict
-        reason = better(key, original, canonical, self._canonical.get(original, ""))
-        return replace(verdict, better=reason) if reason else verdict
 
     async def _wait(self, fate: asyncio.Future[bool], patience: float) -> bool:
         """Return whether an original was delivered before this time."""
@@ -376,14 +354,27 @@ class Dedup:
         }
 
 
+class Settler(Protocol):
+    """Is told how a page in progress fared."""
+
+    def delivered(self, key: str) -> None: ...
+
+    def failed(self, key: str) -> None: ...
+
+
+@contextmanager
+def settling(verdict: Verdict, settler: Settler) -> Iterator[Verdict]:
+    """Yield a verdict; a page that it owns is delivered at the end of the block, or has failed."""
+    try:
+        yield verdict
+    except BaseException:
+        if verdict.owned:
+            settler.failed(verdict.key)
+        raise
+    if verdict.owned:
+        settler.delivered(verdict.key)
+
+
 def _tell(fate: asyncio.Future[Any], delivered: bool) -> None:
     if not fate.done():
         fate.set_result(delivered)
-
-
-def _canonical_key(url: str, canonical: str) -> str:
-    """Return the key of the address that a page declares canonical; empty if it is none."""
-    try:
-        return page_key(urljoin(url, canonical)) if canonical else ""
-    except ValueError:  # such as http://[
-        return ""

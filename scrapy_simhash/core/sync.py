@@ -8,7 +8,7 @@ from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from scrapy_simhash.core.dedup import Dedup
+from scrapy_simhash.core.dedup import Dedup, settling
 from scrapy_simhash.core.document import Document
 from scrapy_simhash.core.verdict import Verdict
 
@@ -46,15 +46,8 @@ class SyncDedup:
     @contextmanager
     def page(self, document: Document, *, wait: bool = True) -> Iterator[Verdict]:
         """See :meth:`.Dedup.page`; a copy must not wait in the block of its own original."""
-        verdict = self.check(document, wait=wait)
-        try:
+        with settling(self.check(document, wait=wait), self) as verdict:
             yield verdict
-        except BaseException:
-            if verdict.owned:
-                self.failed(verdict.key)
-            raise
-        if verdict.owned:
-            self.delivered(verdict.key)
 
     def check(self, document: Document, *, wait: bool = True) -> Verdict:
         """See :meth:`.Dedup.check`."""

@@ -10,9 +10,13 @@ length, but what the pages and the addresses say of themselves stands before it.
 import re
 from functools import lru_cache
 from typing import NamedTuple
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, urljoin, urlsplit
 
-from scrapy_simhash.keys import registered_domain
+from cachetools import LRUCache
+
+from scrapy_simhash.keys import page_key, registered_domain
+
+_MOST_CANONICAL = 10_000  # keys that are remembered
 
 #: Every reason, in the order in which they count, with what it means.
 REASONS = {
@@ -86,3 +90,33 @@ def _rank(parts: SplitResult) -> _Rank:
     markers = len(_MARKER.findall(address)) + bool(_MOBILE_HOST.match(parts.netloc))
     pairs = frozenset(filter(None, parts.query.split("&")))
     return _Rank(markers, pairs, parts.scheme == "http", len(parts.path))
+
+
+class Canonicals:
+    """Remembers which addresses originals declare canonical, where those are other ones."""
+
+    def __init__(self) -> None:
+        self._declared: LRUCache[str, str] = LRUCache(_MOST_CANONICAL)
+
+    def better(self, key: str, original: str | None, url: str, declared: str) -> str:
+        """Return why a copy has the better address; empty if it has not, or is no copy.
+
+        Args:
+            key: of the page.
+            original: the key of the page that it repeats, if it repeats one.
+            url: where the page is.
+            declared: the address that it declares canonical, as it stands there; or nothing.
+        """
+        canonical = _canonical_key(url, declared)
+        if original is not None:
+            return better(key, original, canonical, self._declared.get(original, ""))
+        if canonical not in ("", key):
+            self._declared[key] = canonical
+        return ""
+
+
+def _canonical_key(url: str, canonical: str) -> str:
+    try:
+        return page_key(urljoin(url, canonical)) if canonical else ""
+    except ValueError:  # such as http://[
+        return ""
