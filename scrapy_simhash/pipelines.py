@@ -53,7 +53,6 @@ class NearDuplicatePipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NearDuplicatePipeline:
-        """Make the pipeline of a crawl."""
         return cls(crawler)
 
     def close_spider(self, spider: Spider | None = None) -> Awaitable[Any]:

@@ -26,7 +26,6 @@ class NearDuplicateSpiderMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NearDuplicateSpiderMiddleware:
-        """Make the middleware of a crawl."""
         return cls(crawler)
 
     async def process_spider_output(

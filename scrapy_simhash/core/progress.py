@@ -16,8 +16,6 @@ ASKED_AT_ONCE = 256
 
 
 class Progress:
-    """Follows pages to the last of their parts."""
-
     def __init__(self) -> None:
         # How many parts of a key are on their way, and the keys of which one failed.
         self._parts: dict[str, int] = {}
@@ -34,11 +32,9 @@ class Progress:
         return not (self._parts or self._failed or self._delivered)
 
     def keys(self) -> list[str]:
-        """Return the keys in progress."""
         return list(self._parts)
 
     def begin(self, key: str) -> None:
-        """Note that a part of this key is on its way."""
         self._parts[key] = self._parts.get(key, 0) + 1
 
     def end(self, key: str, *, failed: bool) -> None:

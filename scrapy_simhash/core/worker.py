@@ -63,7 +63,6 @@ def unpack_recipe(order: dict[str, Any]) -> Recipe:
 
 
 def pack_answer(analysis: PageAnalysis) -> bytes:
-    """Return the frame that answers a page."""
     known = analysis.fingerprint
     body = b"" if known is None else known.to_bytes() + known.blocks
     header = {name: getattr(analysis, name) for name in ("reason", "excerpt", "canonical", "error")}
@@ -71,7 +70,6 @@ def pack_answer(analysis: PageAnalysis) -> bytes:
 
 
 def unpack_answer(header: dict[str, Any], body: bytes, bits: int) -> PageAnalysis:
-    """Return the analysis in an answer."""
     fingerprint = None
     if body:
         value, blocks = body[: bits // 8], body[bits // 8 :]

@@ -42,7 +42,6 @@ class Arrivals:
         self._arriving: dict[Request, str] = {}
 
     def begin(self, key: str, request: Request) -> None:
-        """Note that a page is on its way."""
         self._arriving[request] = key
 
     def arrived(self, key: str, request: Request) -> None:
@@ -74,7 +73,6 @@ class PassingItems:
         self._held: Counter[Response] = Counter()
 
     def begin(self, item: object, response: Response) -> None:
-        """Note that a callback has yielded an item."""
         self._response_of[id(item)] = response
         self._numbers[response] += 1
 
@@ -86,7 +84,6 @@ class PassingItems:
         return response
 
     def leave(self, response: Response | None) -> None:
-        """Note that an item leaves our pipeline."""
         if response is not None:
             self._held[response] -= 1
 
@@ -125,7 +122,6 @@ class Again:
         return bool(self._refused)
 
     def retry(self) -> None:
-        """Try the refused requests again, if it is time to."""
         if time.monotonic() - self._tried >= min(PAUSE, self._patience / 3):
             self.put()
 

@@ -126,7 +126,6 @@ def _heading_around(el: Any) -> Any:
 
 
 def _texts(elements: Iterable[Element], most: int) -> tuple[str, ...]:
-    """Return the texts of the first so many elements that have any."""
     texts = (single_spaced("".join(el.itertext())) for el in elements)
     return tuple(islice(filter(None, texts), most))
 

@@ -20,7 +20,6 @@ def names_of(spider: str) -> str:
 
 
 def new_crawler(spider: str) -> str:
-    """Return the name of a new crawler of this process."""
     name = f"{names_of(spider)}{HERE}:{os.getpid()}:{secrets.token_hex(4)}"
     _open.add(name)
     return name

@@ -57,8 +57,6 @@ def open_local(url: str, spec: IndexSpec | None) -> "LocalIndex":
 
 
 class LocalIndex(Index):
-    """An index on this machine; see the contract for its methods."""
-
     def __init__(self, file: SqliteFile, spec: IndexSpec) -> None:
         self.spec = spec
         self._log = Log(file, spec, self.pass_over)
@@ -277,7 +275,6 @@ class LocalIndex(Index):
         return len(positions)
 
     def _of_keys(self, keys: Iterable[str]) -> list[int]:
-        """Return the positions of the entries of some keys, in any scope."""
         wanted, found = [*dict.fromkeys(keys)], set[int]()
         nothing = Fingerprint(0, self.spec.bits, bytes(4 * self.spec.blocks))
         self._follow()

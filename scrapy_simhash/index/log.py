@@ -42,11 +42,9 @@ class Record(NamedTuple):
 
     @property
     def delivered(self) -> bool:
-        """True if it is, or once was, confirmed."""
         return self.owner is None or self.back is not None
 
     def match(self, distance: int) -> Match:
-        """Return it as the answer to a query names it."""
         provisional = self.owner is not None
         return Match(
             self.position, self.key, distance, self.time, provisional, "", self.facts, self.run
@@ -149,7 +147,6 @@ class Log:
         return Record._make(row)
 
     def append(self, entries: Iterable[tuple[Record, bytes]]) -> None:
-        """Append entries, whose positions continue the log, with their fingerprints."""
         end = None if self.has_fingerprints else 0
         rows = [
             # As bytes a value would take SQLite's module longer than all others together.
@@ -174,18 +171,15 @@ class Log:
     # Leases.
 
     def lease(self, records: Iterable[Record]) -> None:
-        """Write the leases of provisional entries."""
         self._file.run_many(
             "INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?, ?)",
             [(record.position, *record[6:]) for record in records],
         )
 
     def settle(self, positions: Collection[int]) -> None:
-        """End the leases of entries, which become final."""
         self._run_for("DELETE FROM leases WHERE position IN", positions)
 
     def renew(self, positions: Collection[int], expires: float) -> None:
-        """Let the leases of this crawler's own entries run longer."""
         sql = "UPDATE leases SET expires = ? WHERE owner = ? AND position IN"
         self._run_for(sql, positions, expires, self.crawler)
 
@@ -207,7 +201,6 @@ class Log:
         self.delete(set(positions) - before)
 
     def see(self, positions: Collection[int], run: int) -> None:
-        """Let entries be seen in a run."""
         self._run_for("UPDATE entries SET run = ? WHERE position IN", positions, run)
 
     def is_expired(self, record: Record, now: float) -> bool:
@@ -230,7 +223,6 @@ class Log:
     # Counts.
 
     def check(self) -> list[str]:
-        """Return what is damaged; see the contract."""
         found = [f"SQLite: {text}" for (text,) in self._file.run("PRAGMA quick_check(20)")]
         found = [text for text in found if text != "SQLite: ok"]
         for row in self._file.run(_ENTRIES + "true"):

@@ -127,7 +127,6 @@ class Neighbours:
         return found
 
     def forget(self, positions: Sequence[int]) -> None:
-        """Never find these entries again."""
         self._living[self._numbers(positions)] = False
 
     def at(self, positions: Sequence[int]) -> list[tuple[int, bytes]]:
@@ -241,7 +240,6 @@ class _Run:
         return high
 
     def blocks(self) -> Uint32s:
-        """Return the block values of its entries."""
         values = np.empty((len(self), self._blocks), np.uint32)
         for block in range(self._blocks):
             keys = self._keys(block)

@@ -38,7 +38,6 @@ class Store:
     named: str = ""
 
     def call(self, part: str, *given: Any) -> Any:
-        """Call one of the parts that are named."""
         return resolve_name(getattr(self, part))(*given)
 
 
@@ -104,5 +103,4 @@ def _unknown(url: str) -> ValueError:
 
 @cache
 def _others() -> dict[str, Store]:
-    """Return the stores of other distributions by their schemes."""
     return {point.name: point.load() for point in entry_points(group=GROUP)}

@@ -22,7 +22,6 @@ class Runs:
         self._lease = lease
 
     def all(self) -> list[Run]:
-        """Return the runs, the oldest first."""
         sql = "SELECT number, spider, begun, ended, finished, pages FROM runs ORDER BY number"
         try:
             return [
@@ -33,7 +32,6 @@ class Runs:
             raise StoreDamaged(f"{self._file.name} is damaged: its runs: {error}") from error
 
     def begin(self, spider: str, resumed: int | None, now: float) -> Run:
-        """Take part in a run; see the contract."""
         own = [run for run in self.all() if run.spider == spider]
         joined = [run for run in own if run.number == resumed and not run.finished]
         joined += [run for run in own[-1:] if run.ended is None and self._others(run.number, now)]
@@ -57,7 +55,6 @@ class Runs:
             self._file.run(sql, (now, finished, number))
 
     def renew(self, now: float) -> None:
-        """Let this crawler live on."""
         sql = "UPDATE crawlers SET expires = ? WHERE owner = ?"
         self._file.run(sql, (now + self._lease, self._crawler))
 

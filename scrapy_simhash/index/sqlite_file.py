@@ -73,12 +73,10 @@ class SqliteFile:
             )
 
     def run(self, sql: str, parameters: Sequence[object] = ()) -> list[Any]:
-        """Return the rows of a statement."""
         with self._translated():
             return list(self._connection.execute(sql, parameters))
 
     def run_many(self, sql: str, parameters: Iterable[Sequence[object]]) -> None:
-        """Run a statement with each of some parameters."""
         with self._translated():
             self._connection.executemany(sql, parameters)
 

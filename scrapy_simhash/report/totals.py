@@ -24,7 +24,6 @@ class Totals(Generic[K]):
         self._forgotten_names = 0
 
     def add(self, name: K, *numbers: float) -> None:
-        """Add a row's worth of numbers to those of a name."""
         row = self._rows.get(name)
         if row is None:
             if len(self._rows) >= 2 * self._names:

@@ -121,7 +121,6 @@ class Facts:
     state: bytes = bytes(STATE_SIZE)
 
     def to_bytes(self) -> bytes:
-        """Return the facts as an index keeps them."""
         hashes = self.headings, self.title, self.heading, self.site, self.said
         bits, counts, _ = zip(self.sentences, self.text, self.rest, strict=True)
         wide = [half for each in (self.numbers, bits[2]) for half in (each & _HALF, each >> 64)]

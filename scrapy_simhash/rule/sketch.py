@@ -120,7 +120,6 @@ def _is_dateline(line: str) -> bool:
 
 
 def _sentences(text: str) -> str:
-    """Return a text with each sentence on a line."""
     for end in _ENDS:
         text = text.replace(end, "\n")
     return text
@@ -138,7 +137,6 @@ def _size(text: str) -> int:
 
 
 def hashes_of(units: Iterable[str], seed: int) -> Uint64s:
-    """Return a hash of each unit."""
     encoded = [unit.encode("utf-8", "surrogatepass") for unit in units]
     return np.fromiter(
         [xxhash.xxh3_64_intdigest(unit, seed) for unit in encoded], np.uint64, len(encoded)

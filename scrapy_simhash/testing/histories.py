@@ -32,8 +32,6 @@ def shown(matches: Iterable[Match]) -> set[tuple[str, int, bool, str]]:
 
 
 class Histories(OverStore):
-    """Acts in any order, drawn at random."""
-
     @given(seed=st.integers(0, 2**32))
     @few_examples
     def test_any_history_of_acts_goes_as_the_contract_says(

@@ -40,19 +40,16 @@ def fp(value: int, bits: int = 64, *, text: object = 0) -> Fingerprint:
 
 
 def blocked(value: int, blocks: Iterable[int]) -> Fingerprint:
-    """Return a fingerprint of 256 bits with these block values."""
     return Fingerprint(value, 256, np.array(list(blocks), "<u4").tobytes())
 
 
 def flipped(value: int, positions: Iterable[int]) -> int:
-    """Return a value with the bits at these positions flipped."""
     for position in positions:
         value ^= 1 << position
     return value
 
 
 def page(key: str, value: int = 0, **given: Any) -> Arrival:
-    """Return a page of 64 bits that claims."""
     return Arrival(key, fp(value), **given)
 
 
@@ -87,5 +84,4 @@ ORIGINAL, DUPLICATE, REVISIT = Outcome.ORIGINAL, Outcome.DUPLICATE, Outcome.REVI
 
 
 def keys(index: Index) -> list[str]:
-    """Return the keys of the entries, in the order of the log."""
     return [entry.key for entry in index]

@@ -36,7 +36,6 @@ class Store:
         return open_index(self.url, spec(**changed))
 
     def close(self) -> None:
-        """Close whatever was opened."""
         for index in self._opened:
             index.close()
 
@@ -67,7 +66,6 @@ class OverStore:
 
     @pytest.fixture
     def store(self, new_store: NewStore) -> Store:
-        """Return an empty store."""
         return new_store()
 
     @pytest.fixture

@@ -81,7 +81,6 @@ class Address(NamedTuple):
 
     @property
     def names(self) -> set[str]:
-        """The names of its parameters."""
         return {name for name, _ in self.parameters}
 
 

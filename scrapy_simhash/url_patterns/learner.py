@@ -62,7 +62,6 @@ class _Page(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The signature with the host."""
         return self.address.host + self.signature
 
 

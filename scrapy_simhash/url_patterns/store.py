@@ -32,7 +32,6 @@ class Counts(NamedTuple):
     bytes: int = 0
 
     def plus(self, other: Counts) -> Counts:
-        """Return the counts of both together."""
         return Counts(*map(int.__add__, self, other))
 
 

@@ -66,7 +66,6 @@ class HostTable:
         return row if is_mirror(row) else self.places.signature(read_signature(row))
 
     def add(self, signature: str, increment: Counts) -> None:
-        """Add to the counts of a row."""
         self._put(signature, self._stored(signature).plus(increment))
 
     def read(self, signature: str, counts: Counts) -> None:
@@ -134,7 +133,6 @@ class PatternTable:
                 yield Tally(host, signature, counts, self.marks.get((host, signature), ""))
 
     def get(self, host: str) -> HostTable | None:
-        """Return the rows of a host, if there are any."""
         return self._hosts.get(host)
 
     def of(self, host: str) -> HostTable:
@@ -149,7 +147,6 @@ class PatternTable:
         return table
 
     def add(self, row: Tally) -> None:
-        """Add the counts of a row to what is known of it."""
         table = self.of(row.host)
         before = len(table)
         table.add(row.signature, row.counts)

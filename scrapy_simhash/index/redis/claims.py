@@ -59,7 +59,6 @@ class Asking:
 
     @property
     def arrival(self) -> Arrival:
-        """The page."""
         return self._claimant.arrival
 
     @property
@@ -104,7 +103,6 @@ class Asking:
 
 
 def position_of(entry: int) -> int:
-    """Return the position of an entry of this log."""
     return entry >> _CHECK
 
 

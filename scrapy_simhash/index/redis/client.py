@@ -46,11 +46,9 @@ class Client:
 
     @property
     def where(self) -> str:
-        """The index's name and place, for messages."""
         return f"the index {self._address.name!r} at {self._address.shown}"
 
     def key(self, part: str) -> str:
-        """Return the key of a part of the index."""
         return f"{{{self._address.name}}}:{part}"
 
     def close(self) -> None:
@@ -67,7 +65,6 @@ class Client:
             return self.call("EVAL", source, *rest)
 
     def call(self, *command: Any) -> Any:
-        """Run a command; return its answer."""
         # Ctrl-C while hiredis writes a number ends the process (3.5.0, ``pack.c``), so all is text.
         parts = [part if isinstance(part, (str, bytes)) else str(part) for part in command]
         return self._translated(lambda: self._redis.execute_command(*parts))

@@ -33,7 +33,6 @@ class InRedis:
     flooded = 0
 
     def arguments(self, pages: Pages) -> list[bytes]:
-        """Return the argument of each page."""
         keys = [np.frombuffer(b"".join(names[1:]), "<u4") for names in pages.names]
         values = zip(pages.values, keys, strict=True)
         return [(np.append(own, more) * SPREAD).astype(">u4").tobytes() for own, more in values]

@@ -302,7 +302,6 @@ class RedisIndex(Index):
             return self._delete("print", [int.from_bytes(one, "big") for one in packed])
 
     def _of_keys(self, keys: Iterable[str]) -> list[tuple[Told, Row]]:
-        """Return the entries of some keys, in any scope."""
         wanted, found = [*dict.fromkeys(keys)], list[tuple[Told, Row]]()
         nothing = Fingerprint(0, self.spec.bits, bytes(4 * self.spec.blocks))
         for start in range(0, len(wanted), _PAGES):

@@ -51,7 +51,6 @@ class Location:
     secrets: frozenset[str] = field(repr=False)
 
     def without_secrets(self, message: str) -> str:
-        """Return a message without user and password."""
         for secret in sorted(self.secrets, key=len, reverse=True):
             message = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "…", message)
         return message.partition(", with args")[0]  # which a server repeats, cut off

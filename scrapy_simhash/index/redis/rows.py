@@ -40,7 +40,6 @@ class Row(NamedTuple):
 
 
 def pack_row(page: Arrival, time: float) -> bytes:
-    """Return the row of a page."""
     scope, key = page.scope.encode(), page.key.encode()
     return _ROW.pack(len(page.facts), len(scope), int(time)) + page.facts + scope + key
 
@@ -52,7 +51,6 @@ def pack_claim(page: Arrival, time: float) -> bytes:
 
 
 def read_row(packed: bytes) -> Row:
-    """Return a row."""
     facts, scope, time = _ROW.unpack_from(packed)
     end = _ROW.size + facts + scope
     if end > len(packed):

@@ -78,7 +78,6 @@ class Scan:
             yield from self._between(first, min(first + _STEP, end), window)
 
     def state(self, *names: str) -> list[int]:
-        """Return numbers of the header."""
         state = self._client.call("HMGET", self._client.key("meta"), "generation", *names)
         if state[0] != self._generation.encode():
             raise AnotherLog

@@ -28,12 +28,10 @@ class Geometry:
 
     @property
     def record(self) -> int:
-        """Bytes of a record of the log."""
         return self.bits // 8 + (0 if self.in_redis else 4 * self.blocks + KEY_BYTES)
 
     @property
     def segment(self) -> int:
-        """Records of a segment of the log."""
         return max(_SEGMENT_BYTES // self.record, 1)
 
     @property
