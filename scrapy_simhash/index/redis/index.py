@@ -22,8 +22,7 @@ from scrapy_simhash.index.contract import MAX_ADOPTIONS, MAX_ORPHANS, Index, war
 from scrapy_simhash.index.decision import Claimant, Era
 from scrapy_simhash.index.pages import Pages, read_fingerprint
 from scrapy_simhash.index.redis.claims import Asking, Told, packed_entry, position_of, read_told
-from scrapy_simhash.index.redis.rows import ROWS, Row, pack_row, squeeze_rows
-from scrapy_simhash.index.redis.runs import read_runs
+from scrapy_simhash.index.redis.rows import ROWS, Row, pack_row, read_runs, squeeze_rows
 from scrapy_simhash.index.redis.scan import Scan
 from scrapy_simhash.index.redis.session import Session, stored_spec
 from scrapy_simhash.index.values import (

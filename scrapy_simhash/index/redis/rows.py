@@ -1,4 +1,4 @@
-"""Rows: what is known of an entry beside its fingerprint and its block values.
+"""Rows and runs: what Redis has of an entry beside its fingerprint and its block values.
 
 ``lua/entries.lua`` tells what a row has, and a lease, in which the row of a provisional entry
 stands. Once the entry is confirmed, its row is appended to those of ``ROWS`` positions::
@@ -7,14 +7,14 @@ stands. Once the entry is confirmed, its row is appended to those of ``ROWS`` po
     zlib | offset:1 size:3 row | ...                   the first ones squeezed
 
 Numbers are big-endian. The first byte of zlib is larger than any offset. What cannot be read raises
-ValueError, ``struct.error`` or ``zlib.error``.
+ValueError, ``struct.error`` or ``zlib.error``. ``lua/runs.lua`` tells what a run has.
 """
 
 import struct
 import zlib
 from typing import NamedTuple
 
-from scrapy_simhash.index.values import Arrival
+from scrapy_simhash.index.values import Arrival, Run
 
 #: Positions whose rows stand together.
 ROWS = 64
@@ -25,6 +25,7 @@ HEAD = struct.Struct(">d8sIBI")
 NEVER = (1 << 32) - 1
 _ROW = struct.Struct(">BHI")
 _SIZE = struct.Struct(">I")
+_RUN = struct.Struct(">ddB")
 _ZLIB = b"x"
 # The most bytes that packed rows may have when they are unpacked.
 _MOST_BYTES = 1 << 24
@@ -93,3 +94,14 @@ def read_rows(content: bytes) -> dict[int, bytes]:
 def squeeze_rows(content: bytes) -> bytes:
     """Return rows in fewer bytes, those that are squeezed already as they are."""
     return content if content[:1] == _ZLIB else zlib.compress(content, 9)
+
+
+def read_runs(answer: dict[bytes, bytes]) -> list[Run]:
+    """Return the runs, the oldest first, of the fields and values of their hash."""
+    runs = []
+    for name, packed in answer.items():
+        if name.isdigit():
+            begun, ended, finished = _RUN.unpack_from(packed)
+            spider, pages = packed[_RUN.size :].decode(), int(answer.get(name + b":pages", 0))
+            runs.append(Run(int(name), spider, begun, ended or None, bool(finished), max(pages, 0)))
+    return sorted(runs)
