@@ -8,13 +8,11 @@ copies may be crawled once more; "scrapy simhash export" takes the others into a
 """
 
 import argparse
-from contextlib import closing
 
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.chosen import add_shared_options, index_url
+from scrapy_simhash.commands.chosen import add_shared_options, chosen_index
 from scrapy_simhash.commands.output import say
-from scrapy_simhash.index import open_existing
 from scrapy_simhash.report.words import count
 
 
@@ -23,7 +21,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
-    with closing(open_existing(index_url(options, settings))) as index:
+    with chosen_index(options, settings) as index:
         found, pages = index.check(), len(index)
     say([f"damaged: {text}" for text in found] or [f"whole: {count(pages, 'page')}"])
     return 1 if found else 0

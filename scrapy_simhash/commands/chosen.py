@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from scrapy_simhash.commands.output import progress
 from scrapy_simhash.fingerprint.recipe import Recipe
+from scrapy_simhash.index import open_existing
+from scrapy_simhash.index.contract import Index
 from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.keys import page_key
 from scrapy_simhash.report.dedup_log import Line, log_files, read_lines
@@ -59,6 +61,11 @@ def index_url(options: argparse.Namespace, settings: BaseSettings) -> str:
         # A crawl does not wait for a slow Redis; an operator does.
         url += f"{'&' if '?' in url else '?'}{store.patient}"
     return url
+
+
+def chosen_index(options: argparse.Namespace, settings: BaseSettings) -> closing[Index]:
+    """Open the index that is named, which must be there, until the end of a block."""
+    return closing(open_existing(index_url(options, settings)))
 
 
 def log_paths(given: Sequence[str] | None, settings: BaseSettings) -> list[str | Path]:

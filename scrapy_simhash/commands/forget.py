@@ -20,14 +20,12 @@ import re
 import sys
 import time
 from collections.abc import Iterable
-from contextlib import closing
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.chosen import add_shared_options, index_url, keys_of
+from scrapy_simhash.commands.chosen import add_shared_options, chosen_index, keys_of
 from scrapy_simhash.commands.output import progress, say
-from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.values import Entry
 from scrapy_simhash.report.dedup_log import host_of_key
 from scrapy_simhash.report.words import count
@@ -75,7 +73,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     if wrong := [host for host in options.host if not host or "/" in host]:
         raise UsageError(f"--host {wrong[0]}: it must be a host, such as www.example.com")
     before = time.time() - 86400 * (options.older_than or 0)
-    with closing(open_existing(index_url(options, settings))) as index:
+    with chosen_index(options, settings) as index:
         if options.all:
             removed = len(index)
             if options.yes or _agreed(removed):

@@ -10,13 +10,11 @@ last seen in it, so those of an old run are the pages that no later run has seen
 """
 
 import argparse
-from contextlib import closing
 
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.chosen import add_shared_options, index_url
+from scrapy_simhash.commands.chosen import add_shared_options, chosen_index
 from scrapy_simhash.commands.output import aligned, show
-from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.values import Run
 from scrapy_simhash.report.words import moment
 
@@ -26,7 +24,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
-    with closing(open_existing(index_url(options, settings))) as index:
+    with chosen_index(options, settings) as index:
         runs = index.runs()
     rows = [("run", "spider", "begun (UTC)", "ended (UTC)", "state", "pages")]
     for one in runs:

@@ -10,13 +10,11 @@ imported keep the times that they had.
 """
 
 import argparse
-from contextlib import closing
 
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.chosen import add_shared_options, index_url
+from scrapy_simhash.commands.chosen import add_shared_options, chosen_index
 from scrapy_simhash.commands.output import aligned, show
-from scrapy_simhash.index import open_existing
 from scrapy_simhash.report.words import moment, size
 
 
@@ -25,7 +23,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
-    with closing(open_existing(index_url(options, settings))) as index:
+    with chosen_index(options, settings) as index:
         census, spec = index.census(), index.spec
         first = next(iter(index), None)
     total = sum(census.sizes.values())
