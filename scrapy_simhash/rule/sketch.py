@@ -32,6 +32,7 @@ _SENTENCE = 20
 #: A shorter line with a date says when, and changes by itself; bytes.
 _DATELINE = 100
 _DATE = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}\u5e74")
+_DIGIT = re.compile(r"\d")
 _NUMBER = re.compile(r"\d[\d.,:/-]*\d|\d")
 _ENDS = (". ", "! ", "? ", "\u3002", "\uff01", "\uff1f")
 _DIGITS = "0123456789"
@@ -113,7 +114,10 @@ def units_of(said: str, text: str, marks: Iterable[str], thin: bool = False) -> 
 
 def _is_dateline(line: str) -> bool:
     """Return whether a short line says when, in each of its sentences."""
-    if len(line) >= _DATELINE or not _DATE.search(line) or _size(line) >= _DATELINE:
+    # Most lines have no digit, and a single one is found faster than a date.
+    if len(line) >= _DATELINE or not _DIGIT.search(line) or not _DATE.search(line):
+        return False
+    if _size(line) >= _DATELINE:
         return False
     sentences = _sentences(line).split("\n")
     return all(_DATE.search(each) for each in sentences if _size(each) >= _SENTENCE)

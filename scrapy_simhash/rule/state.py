@@ -60,19 +60,12 @@ _AGE = re.compile(
     r"(?:\u4e4b?\u524d|\uc804)|\u521a\u521a|\u6628\u5929"
 )
 # An id of 64 bits, or a UUID. Longer ones are the checksums of files.
-_VISIT = re.compile(r"\b(?:[0-9a-f]{16}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b")
-# Without a digit, a line with an age has one of these.
-_AGES = (
-    "ago",
-    "now",
-    "yesterday",
-    "gestern",
-    "hier",
-    "ayer",
-    "\u0447\u0435\u0440\u0430",
-    "\u521a",
-    "\u6628",
+# It begins with a letter of the id, because a search for a \b takes twice the time.
+_VISIT = re.compile(
+    r"[0-9a-f](?<!\w[0-9a-f])[0-9a-f]{7}(?:[0-9a-f]{8}|(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b"
 )
+# Without a digit, a line with an age has one of these.
+_AGES = re.compile("ago|now|yesterday|gestern|hier|ayer|\u0447\u0435\u0440\u0430|\u521a|\u6628")
 _SPACE, _MARK, _DIGIT_KIND = 1, 2, 3
 _SPACES = "\t\n\r \u00a0\u2000-\u200b\u202f\u3000"
 _MARKS = (
@@ -112,7 +105,7 @@ def _lasting(line: str) -> str:
         return line
     lower = line.lower()
     has_digit = _DIGIT.search(line)
-    if not has_digit and not any(word in lower for word in _AGES):
+    if not has_digit and not _AGES.search(lower):
         return line
     lasting = _AGE.sub(" ", lower)
     if has_digit:
