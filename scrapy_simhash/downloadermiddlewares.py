@@ -39,7 +39,6 @@ class NearDuplicateDownloaderMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NearDuplicateDownloaderMiddleware:
-        """Make the middleware of a crawl."""
         return cls(crawler)
 
     def _spider_opened(self, spider: Spider) -> None:

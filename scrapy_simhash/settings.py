@@ -66,7 +66,6 @@ class Actions:
     pairs: tuple[tuple[re.Pattern[str], Action | OwnAction], ...]
 
     def of(self, url: str) -> Action | OwnAction:
-        """Return the action on a copy at an address."""
         return next((action for pattern, action in self.pairs if pattern.search(url)), "drop")
 
     def __str__(self) -> str:
@@ -309,7 +308,6 @@ def _place(settings: BaseSettings, name: str) -> str:
 
 
 def url_of_file(path: Path) -> str:
-    """Return the URL of an index in a file."""
     return "sqlite:///" + quote(str(path.absolute()))
 
 
@@ -367,12 +365,10 @@ class FilterSettings:
 
     @property
     def has_items(self) -> bool:
-        """True if items are compared."""
         return bool(self.item_text_field or self.item_html_field)
 
     @property
     def survives(self) -> bool:
-        """True if the index outlives the crawl."""
         from scrapy_simhash.index.registry import store_of  # heavy
 
         return store_of(self.index_url).lasting

@@ -132,7 +132,6 @@ class Dedup:
         self._is_open = False
 
     def _opened(self, url: str, spec: IndexSpec, resumed: int | str | None) -> Index:
-        """Open the index, and take part in a run."""
         index = open_index(url, spec)
         try:
             if type(index).begin_run is Index.begin_run:
@@ -171,7 +170,6 @@ class Dedup:
             await self.ask(lambda store: store.end_run(finished=finished))
 
     def gone(self, keys: Sequence[str]) -> None:
-        """Forget pages that are not there any more."""
         self._claims.run(lambda: self._breaker.read(lambda store: store.gone(keys)))
 
     async def settle(self) -> None:

@@ -50,15 +50,12 @@ class SyncDedup:
             yield verdict
 
     def check(self, document: Document, *, wait: bool = True) -> Verdict:
-        """See :meth:`.Dedup.check`."""
         return self._run(self._dedup.check(document, wait=wait))
 
     def delivered(self, key: str) -> None:
-        """See :meth:`.Dedup.delivered`."""
         self._loop.call_soon_threadsafe(self._dedup.delivered, key)
 
     def failed(self, key: str) -> None:
-        """See :meth:`.Dedup.failed`."""
         self._loop.call_soon_threadsafe(self._dedup.failed, key)
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:

@@ -17,13 +17,7 @@ from scrapy.http import HtmlResponse, Response, XmlResponse
 from scrapy_simhash.core.dedup import Dedup
 from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.readers import kind_of
-from scrapy_simhash.report.dedup_log import (
-    CrawlStart,
-    DedupLog,
-    SparedLine,
-    host_of,
-    line_of,
-)
+from scrapy_simhash.report.dedup_log import CrawlStart, DedupLog, SparedLine, host_of, line_of
 from scrapy_simhash.report.totals import Totals
 from scrapy_simhash.report.words import count, size
 from scrapy_simhash.settings import Action, FilterSettings
@@ -88,7 +82,6 @@ class Summary:
         self.run: int | None = None
 
     def begin(self, spider: str) -> None:
-        """Note that a spider begins."""
         self._spider = spider
         if self._log is None:
             return
@@ -104,7 +97,6 @@ class Summary:
         self._log.write(CrawlStart(round(time.time(), 3), spider, settings))
 
     def judged(self, judged: Judged) -> None:
-        """Note the verdict on a page."""
         verdict, response = judged.verdict, judged.response
         if verdict.reason == "no_callback":
             return  # whatever a component fetches for itself is no page
@@ -132,7 +124,6 @@ class Summary:
             self._log.write(replace(line, run=self.run))
 
     def item(self, verdict: Verdict) -> None:
-        """Note the verdict on an item."""
         # An item that repeats another is dropped by either action that drops pages.
         action: Action = "flag" if self._settings.action.of(verdict.key) == "flag" else "drop"
         if self._log is not None:
@@ -140,12 +131,10 @@ class Summary:
             self._log.write(replace(line_of("item", verdict.key, verdict, action, k), run=self.run))
 
     def spared(self, url: str, host: str, signature: str) -> None:
-        """Note a request that was not sent."""
         if self._log is not None:
             self._log.write(SparedLine(round(time.time(), 3), url, host, signature))
 
     def close(self) -> None:
-        """Write the rest of the log."""
         if self._log is not None:
             self._log.close()
 

@@ -31,12 +31,10 @@ class Era(NamedTuple):
 
     @classmethod
     def of(cls, run: Run, runs: Iterable[Run]) -> "Era":
-        """Return the era of a run, given all runs."""
         earlier = (r.number for r in runs if r.spider == run.spider and r.number < run.number)
         return cls(run.number, frozenset(earlier))
 
     def has_seen(self, match: Match) -> bool:
-        """Return whether the page of an entry was seen in this run."""
         return self.run in (0, match.run)
 
 

@@ -16,7 +16,6 @@ class Extremes:
         self._lines: dict[str, tuple[float, LogLine]] = {}
 
     def add(self, name: str, score: float, line: LogLine) -> None:
-        """Keep a line if it scores higher than others, and than the one with the same name."""
         if name in self._lines and self._lines[name][0] >= score:
             return
         self._lines[name] = (score, line)
@@ -24,7 +23,6 @@ class Extremes:
             self._lines = dict(self._highest())
 
     def lines(self) -> list[tuple[str, LogLine]]:
-        """Return names and lines, the highest score first."""
         return [(name, line) for name, (_, line) in self._highest()]
 
     def _highest(self) -> list[tuple[str, tuple[float, LogLine]]]:
@@ -50,7 +48,6 @@ class Cluster:
     _by_text: Extremes = field(default_factory=Extremes)
 
     def add(self, line: LogLine) -> None:
-        """Add a copy."""
         distance = line.distance or 0
         self.copies += 1
         self.identical += distance == 0

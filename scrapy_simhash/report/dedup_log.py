@@ -132,7 +132,6 @@ def line_of(what: str, url: str, verdict: Verdict, action: str | None, k: int) -
 
 
 def to_json(line: Line) -> str:
-    """Return a line of the log, without its end."""
     values = {name: getattr(line, name) for name in _FIELDS[type(line)]}
     text = json.dumps(values, ensure_ascii=False)
     # A lone surrogate becomes \udXXX, which can be written, and which JSON reads as such.

@@ -134,7 +134,6 @@ def width(text: str) -> int:
 
 
 def pad(text: str, columns: int) -> str:
-    """Return the text with spaces up to that many columns."""
     return text + " " * (columns - width(text))
 
 

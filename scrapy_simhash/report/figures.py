@@ -139,7 +139,6 @@ class Figures:
 
     @property
     def judged(self) -> int:
-        """How many pages and items there are."""
         return self.counts.total()
 
 
