@@ -4,7 +4,8 @@
 as copies: they differ in counters, tokens, ads and dates. The others are pages of docs-html and the
 same pages a release later; their truth is the words of the content of both, without dates. The
 rivals are MD5 of the body, as Norconex, StormCrawler and Browsertrix have it, and the fingerprint
-alone. Needs ../shared/data; takes about a minute.
+alone. A third set, on which nothing was chosen, is made of marked pages of some 400 sites; see
+:mod:`.edits`. Needs ../shared/data; takes about two minutes.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.offline.datasets import read_dataset
 from scrapy_simhash.rule.same import is_same
 from tests.benchmarks.documents import DATA, html_of
+from tests.benchmarks.edits import made
 from tests.benchmarks.recrawl import content
 
 RECIPE = named_recipe("default")
@@ -100,6 +102,24 @@ def main() -> None:
         missed = sum(same(*pair) for pair in changed)
         print(f"| {name} | {called[0]} of {len(copies)} | {called[1]} of {len(unchanged)} | "
               f"{missed} of {len(changed)} |")  # fmt: skip
+    report_edits()
+
+
+def report_edits() -> None:
+    """Print what is called changed of pages that were edited, and of others."""
+    called: dict[tuple[bool, str, str], dict[str, list[bool]]] = {}
+    for name, what, is_change, *pages in made():
+        seen = [Seen(html, analyse_html(html, RECIPE)) for html in pages]
+        if all(page.analysis.fingerprint for page in seen):
+            row = called.setdefault((not is_change, what, name), {rule: [] for rule in RULES})
+            for rule, same in RULES.items():
+                row[rule].append(not same(*seen))
+    print(f"\n| Made | Is | Called changed by {' | by '.join(RULES)} |")
+    print("| --- | --- |" + " ---: |" * len(RULES))
+    for (is_noise, what, name), row in sorted(called.items()):
+        figures = [f"{sum(found)} of {len(found)}" for found in row.values()]
+        kind = "noise" if is_noise else "a change"
+        print(f"| {what}, {name} | {kind} | {' | '.join(figures)} |")
 
 
 if __name__ == "__main__":

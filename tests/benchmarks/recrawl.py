@@ -152,8 +152,20 @@ def _page(title: str, main: str, noise: str) -> bytes:
 
 def report(
     name: str, day: int, now: Pages, before: Pages, found: list[Any], fresh: list[Any]
-) -> None:
-    """Print a day on which all pages were wanted, and what a crawl on an empty index delivers."""
+) -> Pages:
+    """Print a day on which all pages were wanted, and what a crawl on an empty index delivers.
+
+    Args:
+        name: of the site.
+        day: from 1.
+        now: its pages on this day.
+        before: those that were delivered the day before.
+        found: the items of this day.
+        fresh: those of a crawl on an empty index.
+
+    Returns:
+        The pages that were delivered on this day.
+    """
     texts = {path: content(body) for path, body in now.items()}
     told = {item["path"]: item["change"] for item in found}
     delivered = {texts[path] for path in told}
@@ -163,19 +175,21 @@ def report(
     print(f"{name}, day {day}: {len(now)} pages without the filter, {len(told)} delivered; "
           f"{len(lost)} near copies are not, and {len(others)} of these are delivered on an "
           f"empty index, which delivers {len(anew)} {sorted(others)[:4]}")  # fmt: skip
+    out = {path: body for path, body in now.items() if path in told}
     if not before:
-        return
+        return out
     both = [path for path in told if path in before]
     true = {path for path in both if content(before[path]) != texts[path]}
     calls = {
-        "change": {path for path in both if told[path] == "changed"},
+        "change": {path for path in both if told[path] != "same"},
         "MD5 of the body": {path for path in both if _digest(before[path]) != _digest(now[path])},
     }
-    print(f"  told: {dict(Counter(told.values()))}; of {len(both)} pages of both days "
+    print(f"  told: {dict(Counter(told.values()))}; of {len(both)} pages that came on both days "
           f"{len(true)} have another text")  # fmt: skip
     for rule, called in calls.items():
         print(f"  {rule:<16} {len(called - true):4} of {len(both) - len(true)} called changed that "
               f"are not, {len(true - called):4} of {len(true)} missed")  # fmt: skip
+    return out
 
 
 def report_changed(name: str, day: int, now: Pages, before: Pages, items: list[Any]) -> None:
@@ -197,7 +211,7 @@ def _digest(body: bytes) -> bytes:
 
 def measure(name: str, days: Iterator[Pages]) -> None:
     """Crawl the days of a site that is served here."""
-    site, before = Site(), Pages()
+    site, before, out = Site(), Pages(), Pages()
     with tempfile.TemporaryDirectory() as folder:
         for day, pages in enumerate(days, 1):
             site.pages = dict(pages)
@@ -205,7 +219,7 @@ def measure(name: str, days: Iterator[Pages]) -> None:
                 index = f"sqlite:///{folder}/{mode}.sqlite"
                 items = crawl(site.url, list(pages), SIMHASH_INDEX_URL=index, SIMHASH_RECRAWL=mode)
                 if mode == "all":
-                    report(name, day, pages, before, items, crawl(site.url, list(pages)))
+                    out = report(name, day, pages, out, items, crawl(site.url, list(pages)))
                 elif before:
                     report_changed(name, day, pages, before, items)
             before = pages
@@ -214,7 +228,7 @@ def measure(name: str, days: Iterator[Pages]) -> None:
 
 def measure_wiki(base: str, edit: str) -> None:
     """Crawl a MediaWiki by its links on two days, with edits in between."""
-    before = Pages()
+    before, out = Pages(), Pages()
     start, follows = "/index.php/Main_Page", "/index.php/"
     with tempfile.TemporaryDirectory() as folder:
         for day in (1, 2):
@@ -228,7 +242,7 @@ def measure_wiki(base: str, edit: str) -> None:
                 items = [item for item in items if item["path"] in pages]
                 if mode == "all":
                     anew = crawl(base, [start], follows)
-                    report("wiki", day, pages, before, items, anew)
+                    out = report("wiki", day, pages, out, items, anew)
                 elif before:
                     report_changed("wiki", day, pages, before, items)
             before = pages
