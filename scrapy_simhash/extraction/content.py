@@ -31,6 +31,12 @@ _OFFER = re.compile(
     r'"((?:price|lowPrice|highPrice|priceCurrency|availability)"\s{0,9}:\s{0,9}'
     r'(?:"[^"]{0,99}"|[\d.]{1,20}))'
 )
+_PRICE = re.compile(
+    r"[$\u00a3\u00a5\u20a0-\u20cf\uffe5]\s?\d|\d\s?(?:[\u00a3\u20a0-\u20cf]|\u5143|\u5186|\uc6d0|EUR|USD|kr\b|z\u0142"
+    r"|\u0440\u0443\u0431)"
+)
+#: Characters of a line that is no label and no teaser; in Chinese, a sentence has some 40.
+_LONG = 100
 _OFFERED = re.compile(r"(?:price|availability|amount|currency)$", re.IGNORECASE)
 
 
@@ -38,8 +44,9 @@ def content(page: Page, outline: Outline, taken: Ints) -> str:
     """Return the lines of a page's content, and what it offers.
 
     Beyond the main text, a line belongs to the content if nothing speaks against it, and it stands
-    in the smallest element that holds all of the main text. Where that has less than half of what
-    nothing speaks against, the page is a list, and all of this belongs to the content.
+    in the smallest element that holds all of the main text, or names a price, or is as long as a
+    paragraph outside links. Where all of this has less than half of what nothing speaks against,
+    the page is a list, and the rest belongs to the content, too.
 
     Args:
         page: the page.
@@ -62,6 +69,11 @@ def content(page: Page, outline: Outline, taken: Ints) -> str:
     area = int(np.flatnonzero(sums == sums[0])[-1])
     wide = near | (beyond & (first <= numbers))
     near |= beyond & (outline.distances(area)[outline.places] == 0)
+    for line in np.flatnonzero(beyond & ~near).tolist():
+        text = page.texts[line]
+        near[line] = _PRICE.search(text) or (
+            len(text) >= _LONG and 2 * page.linked[line] < len(text)
+        )
     stays = near if 2 * sizes[near].sum() >= sizes[wide].sum() else wide
     return "\n".join([*compress(page.texts, stays.tolist()), *offers(page)])
 

@@ -21,6 +21,7 @@ import hashlib
 import json
 import lzma
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -91,7 +92,7 @@ def content(body: str | bytes) -> str:
     mains = tree.cssselect("[role=main], main, #mw-content-text, div.body") or [tree]
     for node in mains[0].cssselect(AROUND):
         node.drop_tree()
-    return " ".join(" ".join(mains[0].itertext()).split())
+    return " ".join(re.findall(r"\w+", " ".join(mains[0].itertext())))
 
 
 # The sites.

@@ -83,6 +83,12 @@ def test_another_price_stock_or_rating_is_a_change(text: str, before: str, now: 
     assert not is_as_before(page(text), page(text.replace(before, now)))
 
 
+@pytest.mark.parametrize("before", ["<div>Now {}</div>", "<div><p>{}</p></div>"])
+def test_a_price_that_stands_outside_the_text_is_a_change(before: str) -> None:
+    one, other = (before.format(price) + f"<div>{TEXT}</div>" for price in ("$19.90", "$24.90"))
+    assert not is_as_before(one, other)
+
+
 @pytest.mark.parametrize(
     "head",
     [
