@@ -97,24 +97,27 @@ class Claimant:
         living = [one for one in copies if not (one.expired or self._is_old(one))]
         matches = tuple(one.match for one in living)
         near = tuple(m.match for m in others if not m.expired)
+        # Places that are free, besides the page's own; an expired entry holds one until it is needed.
+        free = self.spec.copies - len(living) - 1
         lost = [one for one in copies if one not in living and not one.delivered]
+        lost = lost[: max(0, len(lost) - free)]
         if own and era.has_seen(own.match):
             claim = Claim(Outcome.REVISIT, (_as_own(own), *matches), near)
-            if living:
+            if free < 0:
                 return Step(claim, keeps=own if own.match.provisional else None)
             return Step(claim, admits=True, replaces=(*owns, *lost))
-        if living:
+        if free < 0:
             return Step(Claim(Outcome.DUPLICATE, matches, near), replaces=tuple(owns))
         change, before = Change.NEW, None
         named = [one for one in found if one.match.key in page.aliases and self._is_old(one)]
-        moved = named[:1] or [one for one in copies if one.delivered][:1]
+        moved = named[:1] or [one for one in copies if one.delivered and one not in living][:1]
         if own:
             moved = []
             if own.delivered:
                 change, before = Change.CHANGED, own.match
         elif moved and moved[0].delivered:
             change, before = Change.MOVED, moved[0].match
-        claim = Claim(Outcome.ORIGINAL, (), near, change, before)
+        claim = Claim(Outcome.ORIGINAL, matches, near, change, before)
         replaces = {one.match.entry: one for one in (*owns, *lost, *moved)}
         return Step(claim, admits=True, replaces=tuple(replaces.values()))
 

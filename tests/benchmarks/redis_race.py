@@ -1,9 +1,9 @@
 """Who becomes an original when six crawlers claim near-duplicates at the same moment.
 
-    python -m tests.benchmarks.redis_race [--clusters 4000] [--only "redis;naive"]
+    python -m tests.benchmarks.redis_race [--clusters 4000] [--copies 1] [--only "redis;naive"]
 
-Six processes wait for each other before each claim; their pages differ in two bits. Exactly one
-of each cluster should be admitted. Each scheme has servers of its own; `naive` is what most
+Six processes wait for each other before each claim; their pages differ in two bits. Exactly as many
+of each cluster should be admitted as are asked for. Each scheme has servers of its own; `naive` is what most
 projects do, a SET for each block value, read and then write. In batches, a process claims eight
 clusters in one call, each process in another order.
 """
@@ -76,8 +76,8 @@ def store(way: str) -> Iterator[str]:
             yield f"{server.url}?{local}".rstrip("?")
 
 
-def claimer(way: str, url: str, bits: int, distance: int) -> Claimer:
-    return NaiveSets(url) if way == "naive" else Ours(url, bits, distance)
+def claimer(way: str, url: str, bits: int, distance: int, copies: int) -> Claimer:
+    return NaiveSets(url) if way == "naive" else Ours(url, bits, distance, copies)
 
 
 def member(cluster: int, number: int, bits: int) -> Fingerprint:
@@ -89,12 +89,14 @@ def member(cluster: int, number: int, bits: int) -> Fingerprint:
     return Fingerprint(value, bits, SLICES.of(value) if bits == 64 else blocks)
 
 
-def race(way: str, url: str, clusters: int, number: int, start: Any, results: Any) -> None:
+def race(
+    way: str, url: str, clusters: int, copies: int, number: int, start: Any, results: Any
+) -> None:
     (bits, distance), size = RACES[way]
     order = random.Random(number)
     admitted = []
     try:
-        crawler = claimer(way, url, bits, distance)
+        crawler = claimer(way, url, bits, distance, copies)
         for batch in batches(range(clusters), size):
             order.shuffle(batch)
             pages = [(f"{i}/{number}", member(i, number, bits)) for i in batch]
@@ -110,12 +112,12 @@ def race(way: str, url: str, clusters: int, number: int, start: Any, results: An
         raise
 
 
-def run(way: str, url: str, clusters: int) -> tuple[Counter[int], float]:
+def run(way: str, url: str, clusters: int, copies: int) -> tuple[Counter[int], float]:
     """Return how often each cluster was admitted, and the seconds it took."""
     spawn = multiprocessing.get_context("spawn")
     start, results = spawn.Barrier(PROCESSES, timeout=60), spawn.Queue()
     crawlers = [
-        spawn.Process(target=race, args=(way, url, clusters, number, start, results))
+        spawn.Process(target=race, args=(way, url, clusters, copies, number, start, results))
         for number in range(PROCESSES)
     ]
     began = time.monotonic()
@@ -139,21 +141,23 @@ def run(way: str, url: str, clusters: int) -> tuple[Counter[int], float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--clusters", type=int, default=4000)
+    parser.add_argument("--copies", type=int, default=1, help="pages of a cluster that are kept")
     parser.add_argument("--only", help="some of: " + "; ".join(RACES) + " (separated by ;)")
     options = parser.parse_args()
     need_redis()
-    table = Table("", "clusters", "admitted once", "never", "more than once", "extra", "seconds")
+    table = Table("", "clusters", "as asked", "fewer", "more", "extra", "seconds")
     for way in options.only.split(";") if options.only else RACES:
         with store(way) as url:
-            found, seconds = run(way, url, options.clusters)
-        once = sum(times == 1 for times in found.values())
-        extra = found.total() - len(found)
+            found, seconds = run(way, url, options.clusters, options.copies)
+        asked = sum(times == options.copies for times in found.values())
+        more = sum(times > options.copies for times in found.values())
+        extra = sum(max(0, times - options.copies) for times in found.values())
         table.row(
             way,
             options.clusters,
-            once,
-            options.clusters - len(found),
-            len(found) - once,
+            asked,
+            options.clusters - asked - more,
+            more,
             f"{extra / options.clusters:.1%}",
             round(seconds),
         )

@@ -39,11 +39,11 @@ class Ours:
     Pages carry facts and requests, as those of a crawl.
     """
 
-    def __init__(self, url: str, bits: int, distance: int) -> None:
+    def __init__(self, url: str, bits: int, distance: int, copies: int = 1) -> None:
         # What is measured is the server, also where the machine is busy with other things.
         if not url.startswith("sqlite:"):
             url += f"{'&' if '?' in url else '?'}socket_timeout=30"
-        self.index = open_index(url, spec_of(bits, distance))
+        self.index = open_index(url, spec_of(bits, distance, copies=copies))
         self._provisional: list[str] = []
 
     def claim(self, pages: Sequence[Page]) -> list[bool]:

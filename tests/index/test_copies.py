@@ -1,0 +1,89 @@
+"""IndexSpec.copies over every back end: the first pages of a cluster become originals."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from scrapy_simhash.index.values import MAX_COPIES, Arrival, Orphan
+from tests.index.made import DUPLICATE, ORIGINAL, REVISIT, at, fp, page, spec
+from tests.index.test_histories import an_index, race
+
+
+def test_as_many_pages_of_a_cluster_as_are_asked_for_become_originals(store):
+    index = store.open(copies=3)
+    claims = [index.claim(page(key, 1 << n)) for n, key in enumerate("abcde")]
+    assert [claim.outcome for claim in claims] == [ORIGINAL] * 3 + [DUPLICATE] * 2
+    assert [{match.key for match in claim.matches} for claim in claims] == [
+        *(set(), {"a"}, {"a", "b"}),
+        *({"a", "b", "c"}, {"a", "b", "c"}),
+    ]
+    assert index.claim(page("b", 2)).outcome is REVISIT
+    assert len(index) == 3
+
+
+def test_pages_of_one_call_take_no_more_places_than_there_are(store):
+    index = store.open(copies=4)
+    claims = index.claim_all([page(f"{n}", 1 << n % 2) for n in range(20)])
+    assert [claim.outcome for claim in claims].count(ORIGINAL) == len(index) == 4
+
+
+def test_a_copy_that_failed_gives_its_place_to_the_next_one(store):
+    index = store.open(copies=2)
+    index.claim_all([page("a"), page("b")])
+    index.confirm(["a"])
+    index.release(["b"])
+    assert [index.claim(page(key)).outcome for key in "cd"] == [ORIGINAL, DUPLICATE]
+
+
+def test_expired_copies_lose_their_places_only_when_these_are_needed(shared_store):
+    dead, index = (at(shared_store.open(copies=3, spider="s"), 0) for _ in range(2))
+    dead.claim_all([page(key, request="again") for key in "ab"])
+    at(index, 1000)
+    claims = [index.claim(page(key)) for key in "cde"]
+    assert [claim.outcome for claim in claims] == [ORIGINAL] * 3
+    assert {entry.key for entry in index} == {"c", "d", "e"}
+    assert index.claim(page("f")).outcome is DUPLICATE
+
+
+def test_an_expired_copy_that_was_adopted_is_delivered_beside_the_others(shared_store):
+    dead, index = (at(shared_store.open(copies=2, spider="s"), 0) for _ in range(2))
+    dead.claim(page("a", request="again"))
+    at(index, 1000)
+    assert index.claim(page("c")).outcome is ORIGINAL
+    assert index.orphans() == [Orphan("a", "again")]
+    assert index.claim(page("a")).outcome is REVISIT
+    assert index.claim(page("d")).outcome is DUPLICATE
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_later_run_keeps_as_many_in_any_order(shared_store, seed):
+    keys = random.Random(seed).sample("abcd", 4)
+    for order in ("abcd", keys):
+        index = shared_store.open(copies=2)
+        index.begin_run()
+        claims = [index.claim(page(key)) for key in order]
+        assert [claim.outcome for claim in claims].count(ORIGINAL) == 2
+        index.confirm(order)
+        index.end_run(finished=True)
+        assert len(index) == 2
+
+
+@an_index
+def test_pages_that_claim_at_once_take_no_more_places_than_there_are(store):
+    opened = [store.open(copies=2) for _ in range(4 if store.shared else 1)]
+    for outcomes in race([*opened, *opened, *opened, *opened][:4], 40):
+        assert outcomes.count(ORIGINAL) == 2
+
+
+def test_a_page_among_as_many_others_as_are_judged_still_finds_its_copies(store):
+    index = store.open(copies=MAX_COPIES)
+    claims = [index.claim(Arrival(f"{n}", fp(0))) for n in range(2 * MAX_COPIES)]
+    assert [claim.outcome for claim in claims].count(ORIGINAL) == MAX_COPIES
+
+
+@pytest.mark.parametrize("copies", [0, -1, MAX_COPIES + 1])
+def test_a_number_of_copies_beyond_the_bound_is_refused(copies):
+    with pytest.raises(ValueError, match="1 to 16 pages of a cluster"):
+        spec(copies=copies)
