@@ -75,6 +75,7 @@ def test_processes_are_as_many_as_the_extractor_needs_and_the_cores_allow(
         ("SIMHASH_EXTRACTOR", "x." * 2000, ""),
         ("SIMHASH_ACTION", ["drop"] * 10_000, "drop, follow, flag"),
         ("SIMHASH_ITEM_TEXT_FIELD", ["text"], "list"),
+        ("SIMHASH_COPIES", 17, "at most 16"),
         ("SIMHASH_LEASE", "soon", "a number"),
         ("SIMHASH_LEASE", float("nan"), "a number"),
         ("SIMHASH_LEASE", "1e300", "at most 1,000,000,000"),

@@ -127,5 +127,7 @@ def _logged(line: LogLine | SparedLine) -> Iterator[str]:
     yield f"  {line.verdict}{action} at {moment(line.time)} UTC"
     if other := line.original or line.near:
         yield f"    {line.distance} bits (k = {line.k}) from {other}"
+    if line.copies:
+        yield f"    kept beside {count(line.copies, 'page')} that it repeats (SIMHASH_COPIES)"
     if line.reason:
         yield f"    {sentence(line.reason)}"

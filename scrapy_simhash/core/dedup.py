@@ -56,6 +56,7 @@ class Dedup:
         recipe: from page to fingerprint, or its name.
         spider: the name under which crawlers adopt each other's pages.
         scope: pages are compared within all sites, one registered domain or one host.
+        copies: how many pages of a cluster are kept, the first ones, 1 to 16.
         lease: seconds that a page in progress belongs to its crawler without a sign of life.
         processes: worker processes; with 0 a thread does their work, where no page can be stopped.
         timeout: seconds that a worker process may take for a page.
@@ -86,6 +87,7 @@ class Dedup:
         recipe: Recipe | str = "default",
         spider: str = "",
         scope: Scope = "global",
+        copies: int = 1,
         lease: float = DEFAULT_LEASE,
         processes: int = 2,
         timeout: float = 10.0,
@@ -104,7 +106,7 @@ class Dedup:
         self.run: Run | None = None
         self._needs_runs = needs_runs
         recipe = named_recipe(recipe) if isinstance(recipe, str) else recipe
-        spec = spec_of(recipe, lease=lease, spider=spider)
+        spec = spec_of(recipe, lease=lease, spider=spider, copies=copies)
         self._scope: Scope = scope
         self._lease = lease
         self._max_size = max_size

@@ -46,6 +46,8 @@ class Verdict:
         excerpt: of the page's main text; empty if none was asked for.
         better: for a duplicate, why its address is better than the original's, see
             :data:`scrapy_simhash.rule.better.REASONS`; empty if it is not.
+        copies: for a unique page, how many pages that it repeats were kept before it, because more
+            than one of a cluster is asked for.
     """
 
     kind: Kind
@@ -59,6 +61,7 @@ class Verdict:
     before: Match | None = None
     better: str = ""
     unchanged: bool = False
+    copies: int = 0
 
     @property
     def moved_from(self) -> str | None:
@@ -87,7 +90,9 @@ class Verdict:
         return bool(self.matches) and all(match.provisional for match in self.matches)
 
 
-def spec_of(recipe: Recipe, *, lease: float = DEFAULT_LEASE, spider: str = "") -> IndexSpec:
+def spec_of(
+    recipe: Recipe, *, lease: float = DEFAULT_LEASE, spider: str = "", copies: int = 1
+) -> IndexSpec:
     """Return how an index for a recipe is opened; see :class:`.IndexSpec`."""
     return IndexSpec(
         recipe=recipe.identity,
@@ -96,6 +101,7 @@ def spec_of(recipe: Recipe, *, lease: float = DEFAULT_LEASE, spider: str = "") -
         blocks=recipe.blocks.count,
         lease=lease,
         spider=spider,
+        copies=copies,
         judge=Rule(recipe.distance),
         reach=recipe.reach,
         same=is_same,
@@ -117,6 +123,9 @@ def verdict_of(
     before, unchanged = claim.before, claim.change is Change.SAME
     if before is not None and claim.change is Change.MOVED:
         unchanged = same(arrival.facts, before.facts, before.distance)
+    copies = len(claim.matches) if kind == "unique" else 0
     return Verdict(
-        kind, key, None, fingerprint, (), near, excerpt, change, before, unchanged=unchanged
+        *(kind, key, None, fingerprint, (), near, excerpt, change, before),
+        unchanged=unchanged,
+        copies=copies,
     )

@@ -178,6 +178,7 @@ class Summary:
             lines += _counted(self._counts[name], words)
             if name == "unique":
                 lines += _counted(self._near_kept, "of those: near another, told apart by the rule")
+                lines += _counted(self._counts["copies_kept"], "of those: copies (SIMHASH_COPIES)")
             elif name == "dropped":
                 lines += _counted(self._counts["dropped_starts"], "of those: start requests")
         if self._settings.survives:

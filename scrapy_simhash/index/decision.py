@@ -97,7 +97,7 @@ class Claimant:
         living = [one for one in copies if not (one.expired or self._is_old(one))]
         matches = tuple(one.match for one in living)
         near = tuple(m.match for m in others if not m.expired)
-        # Places that are free, besides the page's own; an expired entry holds one until it is needed.
+        # Places beside the page's own; an expired entry holds one until that is needed.
         free = self.spec.copies - len(living) - 1
         lost = [one for one in copies if one not in living and not one.delivered]
         lost = lost[: max(0, len(lost) - free)]

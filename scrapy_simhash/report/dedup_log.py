@@ -78,6 +78,7 @@ class LogLine:
     change: str | None
     moved_from: str | None
     better: str | None = None
+    copies: int = 0
 
 
 Line = LogLine | CrawlStart | SparedLine
@@ -128,6 +129,7 @@ def line_of(what: str, url: str, verdict: Verdict, action: str | None, k: int) -
         change=verdict.change,
         moved_from=verdict.moved_from,
         better=verdict.better or None,
+        copies=verdict.copies,
     )
 
 

@@ -33,6 +33,7 @@ class Figures:
             of those that were repeated, and the seconds of their downloads in the same way.
         originals: for each key the numbers of its copies, and of those on its own host.
         pairs: numbers of pages of the first host that repeat one of the second.
+        copies_kept: how many pages were kept though they repeat one that was kept before.
         near: how many pages were kept though they are near another one.
         far: near-duplicates that are farthest from their originals.
         unlike: near-duplicates whose headings differ from those of their originals.
@@ -57,6 +58,7 @@ class Figures:
     pairs: Totals[tuple[str, str]] = field(default_factory=lambda: Totals(1))
     patterns: dict[str, Pattern] = field(default_factory=dict)
     near: int = 0
+    copies_kept: int = 0
     far: Extremes = field(default_factory=Extremes)
     unlike: Extremes = field(default_factory=Extremes)
     doubtful: int = 0
@@ -83,6 +85,7 @@ class Figures:
     def _add_judged(self, line: LogLine) -> None:
         self.first, self.last = min(self.first, line.time), max(self.last, line.time)
         self.counts[line.verdict] += 1
+        self.copies_kept += line.copies > 0
         self.k = line.k
         kept, repeated, skipped = (_PARTS[line.verdict] == part for part in range(3))
         size, seconds = line.bytes or 0, line.seconds or 0

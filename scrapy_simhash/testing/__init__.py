@@ -16,18 +16,19 @@ the :class:`.IndexSpec`, so a store takes its time from there, unless it is :fun
 import pytest
 
 # Before the modules are imported, so that their asserts tell what they have found.
-for _name in ("claims", "entries", "histories", "leases", "races", "runs"):
+for _name in ("claims", "copies", "entries", "histories", "leases", "races", "runs"):
     pytest.register_assert_rewrite(f"{__name__}.{_name}")
 
 from scrapy_simhash.testing.claims import Claims  # noqa: E402
+from scrapy_simhash.testing.copies import Copies  # noqa: E402
 from scrapy_simhash.testing.entries import Entries  # noqa: E402
 from scrapy_simhash.testing.histories import Histories  # noqa: E402
 from scrapy_simhash.testing.leases import Leases  # noqa: E402
 from scrapy_simhash.testing.races import Races  # noqa: E402
 from scrapy_simhash.testing.runs import Runs  # noqa: E402
 
-__all__ = ["Claims", "Entries", "Histories", "IndexContract", "Leases", "Races", "Runs"]
+__all__ = ["Claims", "Copies", "Entries", "Histories", "IndexContract", "Leases", "Races", "Runs"]
 
 
-class IndexContract(Claims, Entries, Leases, Runs, Histories, Races):
+class IndexContract(Claims, Copies, Entries, Leases, Runs, Histories, Races):
     """Everything that an index promises; a subclass has the fixture ``new_url``."""

@@ -2,10 +2,10 @@
 
     python -m tests.benchmarks.redis_race [--clusters 4000] [--copies 1] [--only "redis;naive"]
 
-Six processes wait for each other before each claim; their pages differ in two bits. Exactly as many
-of each cluster should be admitted as are asked for. Each scheme has servers of its own; `naive` is what most
-projects do, a SET for each block value, read and then write. In batches, a process claims eight
-clusters in one call, each process in another order.
+Six processes wait for each other before each claim; their pages differ in two bits. As many of each
+cluster should be admitted as are asked for. Each scheme has servers of its own; `naive` is what
+most projects do, a SET for each block value, read and then write. In batches, a process claims
+eight clusters in one call, each process in another order.
 """
 
 from __future__ import annotations

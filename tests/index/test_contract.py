@@ -7,7 +7,7 @@ import pytest
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.decision import RULINGS
 from scrapy_simhash.index.values import BUCKET_LIMIT, Arrival, Entry, IndexSpec
-from scrapy_simhash.testing import Claims, Entries, Histories, Leases, Races, Runs
+from scrapy_simhash.testing import Claims, Copies, Entries, Histories, Leases, Races, Runs
 from scrapy_simhash.testing.made import (
     BANDS,
     DUPLICATE,
@@ -42,6 +42,16 @@ class TestRuns(Runs):
 
 class TestHistories(Histories):
     new_store = of_each(*THOROUGH)
+
+
+class TestCopies(Copies):
+    new_store = of_each(*LOCAL, *REDIS)
+
+
+@pytest.mark.parametrize("copies", [0, -1, 17])
+def test_a_number_of_copies_beyond_the_bound_is_refused(copies):
+    with pytest.raises(ValueError, match="1 to 16 pages of a cluster"):
+        spec(copies=copies)
 
 
 class TestRaces(Races):
