@@ -3,32 +3,41 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+import pytest
 
 from scrapy_simhash.index.contract import Index, StoreUnavailable
-from scrapy_simhash.index.values import Arrival, Outcome
+from scrapy_simhash.index.values import Arrival, Change, Claim
 from scrapy_simhash.testing.made import fp, same_facts, values
 from scrapy_simhash.testing.store import OverStore, Store
 
 
-def race(indexes: Sequence[Index], rounds: int) -> list[list[Outcome]]:
-    """Claim near pages at the same time; return each round's outcomes."""
-    outcomes: list[list[Outcome]] = [[] for _ in range(rounds)]
+def race(
+    indexes: Sequence[Index], rounds: int, page_of: Callable[[int, int, int], Arrival]
+) -> list[list[Claim]]:
+    """Claim pages at the same time; return each round's claims.
+
+    Args:
+        indexes: one for each crawler.
+        rounds: how many pages each claims.
+        page_of: returns a page by the number of the round, a value of its own, and the crawler.
+    """
+    claims: list[list[Claim]] = [[] for _ in range(rounds)]
     start = threading.Barrier(len(indexes))
     centres = values(rounds, 7)
 
     def crawl(number: int) -> None:
         for i, value in enumerate(centres):
             start.wait(60)
-            page = Arrival(f"{i}/{number}", fp(value ^ 1 << number))
-            outcomes[i].append(indexes[number].claim(page).outcome)
+            claims[i].append(indexes[number].claim(page_of(i, value, number)))
 
     threads = [threading.Thread(target=crawl, args=(n,)) for n in range(len(indexes))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(120)
-    return outcomes
+    return claims
 
 
 class Races(OverStore):
@@ -41,8 +50,36 @@ class Races(OverStore):
             indexes = [store.open(judge=same_facts) for _ in range(3)]
         else:
             indexes = [store.open(judge=same_facts)] * 3
-        for outcomes in race(indexes, 60):
-            assert sorted(outcome.value for outcome in outcomes) == ["duplicate"] * 2 + ["original"]
+
+        def near(i: int, value: int, number: int) -> Arrival:
+            return Arrival(f"{i}/{number}", fp(value ^ 1 << number))
+
+        for claims in race(indexes, 60, near):
+            outcomes = sorted(claim.outcome.value for claim in claims)
+            assert outcomes == ["duplicate"] * 2 + ["original"]
+
+    @pytest.mark.parametrize("apart", [0, 1, 40], ids=["one text", "near texts", "other texts"])
+    def test_a_changed_page_that_comes_to_crawlers_at_once_has_one_entry(
+        self, run_store: Store, apart: int
+    ) -> None:
+        first = run_store.open()
+        first.begin_run()
+        first.claim_all([Arrival(f"{i}", fp(value)) for i, value in enumerate(values(30, 3))])
+        first.confirm([f"{i}" for i in range(30)])
+        first.end_run(finished=True)
+        indexes = [run_store.open() for _ in range(3)] if run_store.shared else [first] * 3
+        assert len({index.begin_run().number for index in indexes}) == 1
+
+        def changed(i: int, value: int, number: int) -> Arrival:
+            return Arrival(f"{i}", fp(value ^ ((1 << apart) - 1) << 8 * number))
+
+        for claims in race(indexes, 30, changed):
+            told = sorted((claim.outcome.value, claim.change) for claim in claims)
+            assert told == [("original", Change.CHANGED), ("revisit", None), ("revisit", None)]
+        for index in indexes:
+            index.confirm([f"{i}" for i in range(30)])
+        entries = [(entry.key, entry.run, entry.provisional) for entry in run_store.open()]
+        assert sorted(entries) == sorted((f"{i}", 2, False) for i in range(30))
 
     def test_a_call_during_which_another_thread_closes_the_index_ends_or_says_so(
         self, store: Store
