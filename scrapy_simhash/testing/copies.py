@@ -72,8 +72,8 @@ class Copies(OverStore):
         self, store: Store
     ) -> None:
         opened = [store.open(copies=2) for _ in range(4 if store.shared else 1)]
-        for outcomes in race([*opened, *opened, *opened, *opened][:4], 40):
-            assert outcomes.count(ORIGINAL) == 2
+        for claims in race([*opened, *opened, *opened, *opened][:4], 40):
+            assert [claim.outcome for claim in claims].count(ORIGINAL) == 2
 
     def test_a_page_among_as_many_others_as_are_judged_still_finds_its_copies(
         self, store: Store

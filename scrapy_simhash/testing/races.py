@@ -13,8 +13,13 @@ from scrapy_simhash.testing.made import fp, same_facts, values
 from scrapy_simhash.testing.store import OverStore, Store
 
 
+def near(i: int, value: int, number: int) -> Arrival:
+    """Return a crawler's page of a round, which is near those of the others."""
+    return Arrival(f"{i}/{number}", fp(value ^ 1 << number))
+
+
 def race(
-    indexes: Sequence[Index], rounds: int, page_of: Callable[[int, int, int], Arrival]
+    indexes: Sequence[Index], rounds: int, page_of: Callable[[int, int, int], Arrival] = near
 ) -> list[list[Claim]]:
     """Claim pages at the same time; return each round's claims.
 
@@ -50,11 +55,7 @@ class Races(OverStore):
             indexes = [store.open(judge=same_facts) for _ in range(3)]
         else:
             indexes = [store.open(judge=same_facts)] * 3
-
-        def near(i: int, value: int, number: int) -> Arrival:
-            return Arrival(f"{i}/{number}", fp(value ^ 1 << number))
-
-        for claims in race(indexes, 60, near):
+        for claims in race(indexes, 60):
             outcomes = sorted(claim.outcome.value for claim in claims)
             assert outcomes == ["duplicate"] * 2 + ["original"]
 
