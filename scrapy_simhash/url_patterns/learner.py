@@ -15,10 +15,11 @@ from cachetools import LRUCache
 
 from scrapy_simhash.rule.better import better
 from scrapy_simhash.url_patterns.address import Address, digest, read_address
+from scrapy_simhash.url_patterns.clusters import AddressedPage, Cluster, pair_of, parameter_names
 from scrapy_simhash.url_patterns.estimate import Estimate, lower_bound
 from scrapy_simhash.url_patterns.evidence import Evidence
 from scrapy_simhash.url_patterns.mirrors import BETWEEN, is_mirror, pairs, prefixes
-from scrapy_simhash.url_patterns.store import NOTHING, Counts, Tally
+from scrapy_simhash.url_patterns.store import Counts, Tally
 from scrapy_simhash.url_patterns.table import HostTable, PatternTable
 from scrapy_simhash.url_patterns.traps import Traps
 
@@ -53,37 +54,6 @@ class Forecast(NamedTuple):
     digest: int = 0
 
 
-class _Page(NamedTuple):
-    url: str
-    address: Address
-    table: HostTable
-    signature: str
-    starred: list[str]
-
-    @property
-    def name(self) -> str:
-        return self.address.host + self.signature
-
-
-class _Cluster(NamedTuple):
-    """The addresses of one page.
-
-    Attributes:
-        standing: the address that counts as that of the page: the one by which the original came,
-            or a better one.
-        other: that of a copy with another signature; empty without one.
-        counts: those of the other.
-        names: a hash of the hosts and the names of the parameters of both.
-        repeats: whether the signature of the standing address is that of a copy, too.
-    """
-
-    standing: str
-    other: str = ""
-    counts: Counts = NOTHING
-    names: int = 0
-    repeats: bool = False
-
-
 class Learner:
     """Learns signatures and mirrors, and tells which addresses will be copies.
 
@@ -110,7 +80,7 @@ class Learner:
         # Forecasts of distinct pages whose addresses fitted a pattern, by the pages' keys.
         self._wrong: LRUCache[str, Forecast] = LRUCache(REMEMBERED)
         # The addresses of pages by the keys of their originals, where there are several.
-        self._clusters: LRUCache[str, _Cluster] = LRUCache(REMEMBERED)
+        self._clusters: LRUCache[str, Cluster] = LRUCache(REMEMBERED)
         # Pairs of signatures: the first has several addresses of one page, the second names it.
         self._yielding: LRUCache[tuple[str, str], None] = LRUCache(REMEMBERED)
         # By the keys of the pages.
@@ -208,7 +178,7 @@ class Learner:
         if original is None:
             self._count_distinct(page, 1)
             if forecast.url != key:
-                self._clusters[key] = _Cluster(forecast.url)
+                self._clusters[key] = Cluster(forecast.url)
         else:
             self._count_copy(page, original, size, is_canonical=is_canonical)
         return page.signature
@@ -218,13 +188,13 @@ class Learner:
         while self._withheld:
             self.table.add(self._withheld.popitem()[1])
 
-    def _page(self, url: str) -> _Page | None:
+    def _page(self, url: str) -> AddressedPage | None:
         address = read_address(url)
         if address is None:
             return None
         table = self.table.of(address.host)
         signature = table.places.signature(address, learn=True)
-        return _Page(url, address, table, signature, table.places.starred_values)
+        return AddressedPage(url, address, table, signature, table.places.starred_values)
 
     def _settle_wrong(self, forecast: Forecast, original: str | None) -> str | None:
         """Return the original that a page repeats, if sparing would have fetched that."""
@@ -237,18 +207,20 @@ class Learner:
             self.lost -= 1
             if row := self._withheld.get(original):
                 self._withheld[original] = row._replace(counts=Counts(1, 1))
-            self._clusters[original] = _Cluster(forecast.url)
+            self._clusters[original] = Cluster(forecast.url)
             return None
         # The original has another address, which was fetched in any case.
         self.estimate.take_back(wrong.chance)
         self._add(wrong.host, wrong.signature, Counts(wrong=-1))
         return original
 
-    def _count_copy(self, page: _Page, original: str, size: int, *, is_canonical: bool) -> None:
-        cluster = self._clusters.get(original) or _Cluster(original)
+    def _count_copy(
+        self, page: AddressedPage, original: str, size: int, *, is_canonical: bool
+    ) -> None:
+        cluster = self._clusters.get(original) or Cluster(original)
         source = self._page(cluster.standing)
         if source is not None and self._stands(page, source, is_canonical):
-            self._clusters[original] = _Cluster(page.url)
+            self._clusters[original] = Cluster(page.url)
             self._count_distinct(source, -1)
             self._count_distinct(page, 1)
             page, source = source, page
@@ -259,11 +231,11 @@ class Learner:
             self._count_mirror(page, source, size)
             self._compare_signatures(page, source, original, counts)
 
-    def _copy(self, page: _Page, size: int) -> Counts:
+    def _copy(self, page: AddressedPage, size: int) -> Counts:
         telling = self._evidence.is_telling(page.name, page.starred)
         return Counts(1, int(telling), bytes=size)
 
-    def _stands(self, copy: _Page, original: _Page, is_canonical: bool) -> bool:
+    def _stands(self, copy: AddressedPage, original: AddressedPage, is_canonical: bool) -> bool:
         """Tell whether the address of a copy has to stand for its cluster from now on.
 
         Of two hosts the same one has to be kept always, or each could be spared because of the
@@ -276,47 +248,47 @@ class Learner:
             return (len(mine.host), mine.host) < (len(theirs.host), theirs.host)
         if copy.name == original.name:
             return False
-        if _pair(original, copy) in self._yielding:
+        if pair_of(original, copy) in self._yielding:
             return not better(original.url, copy.url)
         is_better = is_canonical or better(copy.url, original.url)
         return bool(is_better and original.table.counts(original.signature).duplicates)
 
     def _compare_signatures(
-        self, page: _Page, source: _Page, original: str, counts: Counts
+        self, page: AddressedPage, source: AddressedPage, original: str, counts: Counts
     ) -> None:
         """Learn from a copy which of the signatures of a cluster names pages.
 
         A signature that has several addresses of one page names none, so it yields to another one
         that has a single address of the page. That holds for all clusters, also for earlier ones.
         """
-        cluster = self._clusters.get(original) or _Cluster(original)
+        cluster = self._clusters.get(original) or Cluster(original)
         if page.name == source.name:
             cluster = cluster._replace(repeats=True)
         elif not cluster.other or better(page.url, cluster.other):
-            names = _parameter_names(source, page)
+            names = parameter_names(source, page)
             cluster = cluster._replace(other=page.url, counts=counts, names=names)
         self._clusters[original] = cluster
         other = self._page(cluster.other)
         if other is None or not cluster.repeats:
             return
-        pair = _pair(source, other)
-        if pair in self._yielding or _pair(other, source) in self._yielding:
+        pair = pair_of(source, other)
+        if pair in self._yielding or pair_of(other, source) in self._yielding:
             return
         if other.address.names >= source.address.names or better(source.url, other.url):
             return
         self._yielding[pair] = None
-        names = _parameter_names(source, other)
+        names = parameter_names(source, other)
         # To take the addresses of all clusters apart would hold the event loop for 0.3 seconds.
         for key, one in [*self._clusters.items()]:
             if one.names == names:
                 self._yield(key, one, pair)
 
-    def _yield(self, key: str, cluster: _Cluster, pair: tuple[str, str]) -> None:
+    def _yield(self, key: str, cluster: Cluster, pair: tuple[str, str]) -> None:
         """Let the other address of a cluster stand for it."""
         source, other = self._page(cluster.standing), self._page(cluster.other)
-        if source is None or other is None or _pair(source, other) != pair:
+        if source is None or other is None or pair_of(source, other) != pair:
             return
-        self._clusters[key] = _Cluster(other.url)
+        self._clusters[key] = Cluster(other.url)
         was = cluster.counts
         self._count_distinct(other, 1)
         self._add(
@@ -329,11 +301,11 @@ class Learner:
         copy = self._copy(source, was.bytes)
         self.table.add(Tally(source.address.host, source.signature, copy, example=example))
 
-    def _count_distinct(self, page: _Page, number: int) -> None:
+    def _count_distinct(self, page: AddressedPage, number: int) -> None:
         for row in (page.signature, *_pairs_of(page.address, page.table)):
             self._add(page.address.host, row, Counts(distinct=number))
 
-    def _count_mirror(self, page: _Page, source: _Page, size: int) -> None:
+    def _count_mirror(self, page: AddressedPage, source: AddressedPage, size: int) -> None:
         host, path = page.address.host, page.address.path
         for pair in pairs(page.address, source.address):
             prefix = pair.partition(BETWEEN)[0]
@@ -351,12 +323,3 @@ def _pairs_of(address: Address, table: HostTable) -> Iterator[str]:
     """Yield the pairs that an address may belong to, the deepest first."""
     for prefix in prefixes(address) if table.mirrors else ():
         yield from table.mirrors.get(prefix, ())
-
-
-def _pair(source: _Page, other: _Page) -> tuple[str, str]:
-    """Return a signature, and what the signatures are like that it may yield to."""
-    return source.name, f"{other.address.host} {sorted(other.address.names)}"
-
-
-def _parameter_names(source: _Page, other: _Page) -> int:
-    return hash(tuple((one.address.host, *sorted(one.address.names)) for one in (source, other)))
