@@ -59,9 +59,10 @@ def better(one: str, other: str, canonical: str = "", other_canonical: str = "")
     mine, theirs = _split(one), _split(other)
     if mine is None or theirs is None or one == other:
         return ""
-    hosts = mine.hostname or "", theirs.hostname or ""
-    if hosts[0] != hosts[1] and registered_domain(hosts[0]) != registered_domain(hosts[1]):
-        return ""
+    if mine.netloc != theirs.netloc:
+        domains = {registered_domain(parts.hostname or "") for parts in (mine, theirs)}
+        if len(domains) > 1:
+            return ""
     is_declared, other_is_declared = other_canonical == one, canonical == other
     if is_declared != other_is_declared:
         return "canonical" if is_declared else ""

@@ -268,8 +268,7 @@ class Learner:
             names = parameter_names(source, page)
             cluster = cluster._replace(other=page.url, counts=counts, names=names)
         self._clusters[original] = cluster
-        other = self._page(cluster.other)
-        if other is None or not cluster.repeats:
+        if not cluster.repeats or (other := self._page(cluster.other)) is None:
             return
         pair = pair_of(source, other)
         if pair in self._yielding or pair_of(other, source) in self._yielding:
