@@ -45,12 +45,7 @@ _LONGEST_WAIT = 1e9
 
 @dataclass(frozen=True, slots=True)
 class OwnAction:
-    """An action of the project's own, by its import path.
-
-    Attributes:
-        call: called with the verdict on a copy, the request and the response, it does what it
-            likes, and returns which of ``ACTIONS`` goes on.
-    """
+    """An action of the project's own: called with verdict, request and response, it returns one."""
 
     path: str
     call: Callable[..., Any]
@@ -175,10 +170,9 @@ def _action(given: Any, name: str) -> Action | OwnAction:
     try:
         if callable(call := load_object(given)):
             return OwnAction(given, call)
-        said = "is not callable"
+        raise ValueError("it is no callable")
     except (ImportError, AttributeError, NameError, ValueError) as error:
-        said = f"cannot be imported: {error}"
-    raise _error(name, f"{given!r:.80} {said}")
+        raise _error(name, f"{given!r:.80} cannot be imported: {error}") from None
 
 
 def _processes(settings: BaseSettings, name: str) -> int:
@@ -233,18 +227,13 @@ _CHANGES: dict[str, Reader] = {
 
 
 def _readers(settings: BaseSettings, name: str) -> dict[str, str | None]:
-    from scrapy_simhash.readers import HTML, READERS, load_reader
+    from scrapy_simhash.readers import own_readers
 
     given = _get(settings, name)
     try:
-        read = dict(json.loads(given) if isinstance(given, str) else given)
-        for reader in read.values():
-            if reader not in (None, HTML):
-                load_reader(reader)
+        return own_readers(json.loads(given) if isinstance(given, str) else given)
     except (AttributeError, TypeError, ValueError, RecursionError) as error:
-        said = f"{given!r:.80} has no content types with one of {HTML}, {', '.join(READERS)}, "
-        raise _error(name, f"{said}an import path or None: {error}") from None
-    return read
+        raise _error(name, f"{given!r:.80} has no readers by content types: {error}") from None
 
 
 def _log(settings: BaseSettings, name: str) -> Path | None:

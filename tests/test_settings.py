@@ -266,3 +266,22 @@ def test_a_recipe_of_keywords_asks_for_jieba_at_the_start(monkeypatch: pytest.Mo
     with pytest.raises(SettingError, match="SIMHASH_RECIPE: install jieba, which finds the keyw"):
         read(SIMHASH_RECIPE="jieba-keywords")
     assert read(SIMHASH_RECIPE="fnv1").recipe.name == "fnv1"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SIMHASH_READERS", {"text/csv": "no.such.reader"}),
+        ("SIMHASH_READERS", {"text/csv": "jsno"}),
+        ("SIMHASH_READERS", ["text/csv"]),
+        ("SIMHASH_READERS", '{"text/csv"'),
+        ("SIMHASH_OTHER_TYPES", "byte"),
+        ("SIMHASH_ACTION", "no.such.action"),
+        ("SIMHASH_ACTION", [("x", "no.such.action")]),
+        ("SIMHASH_ACTION", "dorp"),
+        ("SIMHASH_ACTION", "scrapy.version_info"),
+    ],
+)
+def test_a_part_that_cannot_be_imported_is_refused_in_one_line(name: str, value: Any) -> None:
+    with pytest.raises(SettingError, match=rf"^{name}: [^\n]+$"):
+        FilterSettings.from_settings(Settings({name: value}))

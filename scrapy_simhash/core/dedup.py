@@ -37,7 +37,7 @@ from scrapy_simhash.index.contract import Index, StoreMismatch
 from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.index.values import DEFAULT_LEASE, Arrival, IndexSpec, Run
 from scrapy_simhash.keys import Scope, page_key, page_scope
-from scrapy_simhash.readers import HTML, ITEM, OtherTypes, kind_of, load_reader, reader_of
+from scrapy_simhash.readers import ITEM, OtherTypes, kind_of, own_readers, reader_of
 from scrapy_simhash.rule.better import Canonicals
 
 logger = logging.getLogger(__name__)
@@ -110,10 +110,7 @@ class Dedup:
         self._scope: Scope = scope
         self._lease = lease
         self._max_size = max_size
-        self._readers = {kind_of(kind): name for kind, name in (readers or {}).items()}
-        for name in self._readers.values():
-            if name not in (None, HTML):
-                load_reader(name)
+        self._readers = own_readers(readers or {})
         self._other_types = other_types
         self._slow_hosts = SlowHosts()
         store = store_of(url)

@@ -78,6 +78,18 @@ def load_reader(name: str) -> Reader:
     return found  # type: ignore[no-any-return]
 
 
+def own_readers(given: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Return readers by content types, as :func:`kind_of` writes these.
+
+    Raises:
+        ValueError: there is no such reader.
+    """
+    for name in given.values():
+        if name not in (None, HTML):
+            load_reader(name)
+    return {kind_of(kind): name for kind, name in given.items()}
+
+
 def read(name: str, data: bytes, charset: str | None) -> Extraction | None:
     """Read a document of another kind than HTML; None if it says too little to be compared.
 
