@@ -18,6 +18,7 @@ import xxhash
 
 from scrapy_simhash.fingerprint.hashing import Uint64s
 from scrapy_simhash.fingerprint.normalisation import normalise
+from scrapy_simhash.rule.state import lasting
 
 #: Bits of a sketch: where a few units count, and elsewhere.
 WIDE, SMALL = 128, 64
@@ -42,7 +43,7 @@ class Units(NamedTuple):
     """What a page has of each sort, without links and datelines.
 
     Attributes:
-        numbers: as they are written.
+        numbers: as they are written, without ages and what its own words call a count of visits.
         words: names, short lines and values, without digits; and what the page is known by.
         sentences: without digits.
         text: words and sentences of the main text.
@@ -107,7 +108,8 @@ def units_of(said: str, text: str, marks: Iterable[str], thin: bool = False) -> 
     text_units, rest = _pieces("\n".join(in_text)), _pieces("\n".join(others))
     pieces = text_units | rest
     words = {piece for piece in pieces if len(piece) < _SENTENCE and _size(piece) < _SENTENCE}
-    numbers = set(_NUMBER.findall("\n".join([*in_text, *others]))[:_MOST])
+    counted = [lasting(line) for line in chain(in_text, others) if _DIGIT.search(line)]
+    numbers = set(_NUMBER.findall("\n".join(counted))[:_MOST])
     known_by = {f"\0{mark}" for mark in chain(marks, numbers if thin else ())}
     return Units(numbers, words | known_by, pieces - words, text_units, rest)
 

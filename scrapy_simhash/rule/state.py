@@ -84,7 +84,7 @@ def state_of(content: str, key: bytes = b"") -> bytes:
         content: lines; the first 1,048,576 characters count.
         key: makes another hash of the same text.
     """
-    text = "\n".join(map(_lasting, content[:_LONGEST].split("\n")))
+    text = "\n".join(map(lasting, content[:_LONGEST].split("\n")))
     codes = code_points(_VISIT.sub(" ", text)).copy()
     kinds = _kinds().take(codes, mode="clip")
     is_digit = kinds == _DIGIT_KIND
@@ -99,18 +99,22 @@ def state_of(content: str, key: bytes = b"") -> bytes:
     return blake2b(said, digest_size=STATE_SIZE, key=key).digest()
 
 
+def lasting(line: str) -> str:
+    """Return a line without the counts and ages in it, which a longer one may keep."""
+    return line if len(line) >= _SHORT else _lasting(line)
+
+
+# A site has the same short lines on each of its pages, and a page has them twice.
+@functools.lru_cache(maxsize=4096)
 def _lasting(line: str) -> str:
-    """Return a line without the counts and ages in it."""
-    if len(line) >= _SHORT:
-        return line
     lower = line.lower()
     has_digit = _DIGIT.search(line)
     if not has_digit and not _AGES.search(lower):
         return line
-    lasting = _AGE.sub(" ", lower)
+    without = _AGE.sub(" ", lower)
     if has_digit:
-        lasting = _COUNT.sub(r"\g<before> \g<after>", lasting)
-    return line if lasting == lower else lasting
+        without = _COUNT.sub(r"\g<before> \g<after>", without)
+    return line if without == lower else without
 
 
 @functools.cache

@@ -68,16 +68,16 @@ def test_the_table_has_a_line_for_each_kinship() -> None:
 
 
 @pytest.mark.parametrize("kin", RECORDS)
-def test_two_records_that_differ_in_two_numbers_are_two_pages(kin: Kinship) -> None:
-    rooms, others = page(numbers=("3", "71")), page(numbers=("4", "56"))
+def test_two_records_that_differ_in_one_number_are_two_pages(kin: Kinship) -> None:
+    rooms, others = page(numbers=("3", "71")), page(numbers=("4", "71"))
     assert rule(rooms, others, kin, 0, 48) == (False, "own-values")
     for view in VIEWS:
         assert rule(rooms, others, view, 0, 48).is_copy
 
 
 @pytest.mark.parametrize("kin", RECORDS)
-def test_a_counter_tells_no_pages_apart(kin: Kinship) -> None:
-    assert rule(page(numbers=("1532",)), page(numbers=("1533",)), kin, 20, 48).is_copy
+def test_a_number_that_only_one_page_has_tells_no_pages_apart(kin: Kinship) -> None:
+    assert rule(page(numbers=("1532",)), page(), kin, 20, 48).is_copy
 
 
 @pytest.mark.parametrize("kin", RECORDS)

@@ -50,3 +50,8 @@ def test_units_of_megabytes_take_no_time() -> None:
         begun = time.process_time()
         units_of(unit * 2_000_000, "", ())
         assert time.process_time() - begun < 2
+
+
+def test_a_count_that_its_own_words_name_and_an_age_are_no_numbers_of_a_page() -> None:
+    lines = "Rooms: 3\nViews: 1,532\nPosted 4 days ago\n27 comments"
+    assert set(units_of(lines, "", ()).numbers) == {"3"}
