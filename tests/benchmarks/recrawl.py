@@ -189,7 +189,8 @@ def report(
           f"{len(true)} have another text")  # fmt: skip
     for rule, called in calls.items():
         print(f"  {rule:<16} {len(called - true):4} of {len(both) - len(true)} called changed that "
-              f"are not, {len(true - called):4} of {len(true)} missed")  # fmt: skip
+              f"are not, {len(true - called):4} of {len(true)} missed "
+              f"{sorted(true - called)[:4]}")  # fmt: skip
     return out
 
 
