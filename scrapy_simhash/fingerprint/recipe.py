@@ -31,7 +31,7 @@ _VERSIONS = {
     "fnv1": 2,
     "main": 8,
     "text": 4,
-    "facts": 11,
+    "facts": 12,
 }
 
 

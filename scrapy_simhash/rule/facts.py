@@ -92,7 +92,7 @@ class Facts:
         heading: 32-bit hash of the last of the first three ``h1``, without outline number: the
             first one is the name of the site in many themes.
         site: 8-bit hash of the rest of the title, without digits: the name of the site.
-        said: 32-bit hash of all words and sentences of the page, see :mod:`.sketch`.
+        said: 32-bit hash of all numbers, words and sentences of the page, see :mod:`.sketch`.
         numbers: odd sketch of 128 bits of the numbers of the page.
         sentences: sketch of its sentences.
         text: sketch of a sample of the words and sentences of its main text.
@@ -195,7 +195,7 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
         title=_hash([_without_number(own_part)], key),
         heading=_hash([_without_number(heading)], key),
         site=_hash([_DIGITS.sub("", site)], key) % 255 + 1 if site else 0,
-        said=digest(words) ^ digest(sentences),
+        said=digest(numbers) ^ digest(words) ^ digest(sentences),
         numbers=odd_bits(numbers, WIDE),
         sentences=sketch(sentences),
         text=sketch(of_text, SAMPLE),

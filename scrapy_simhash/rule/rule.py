@@ -45,8 +45,8 @@ class Limits(NamedTuple):
         short: bytes from which on a text is not short.
         length: the shorter text, as a share of the longer one.
         own: how many numbers only one of the pages has, beside edits; one that differs counts for
-            each page. Then the pages may have no words of their own, and sentences of their own
-            only as edits have them; None where nothing of this is asked.
+            each page. Without edits the pages may have no numbers, words or sentences of their
+            own; None where nothing of this is asked.
     """
 
     near: float
@@ -136,8 +136,7 @@ def _under_like_headings(a: Facts, b: Facts, kin: Kinship, near: float, limits: 
     if kin not in ONE_HOST and shorter < SHORT_TEXT and min(a.share, b.share) < PART:
         return Ruling(False, "part-of-page")
     if limits.own is not None:
-        # Edits change a number, too. One that differs where nothing else does is a value.
-        if units_apart(a.numbers, b.numbers, WIDE) > (1 if a.said == b.said else limits.own):
+        if units_apart(a.numbers, b.numbers, WIDE) > limits.own:
             return Ruling(False, "own-values")
         if a.said != b.said:
             less, more = sorted(a.sentences.own(b.sentences))
