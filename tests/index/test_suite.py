@@ -37,7 +37,7 @@ class TestMine(IndexContract):
 """
 
 
-def prove(folder: Path, verb: str) -> str:
+def prove(folder: Path, verb: str, some: str = "test") -> str:
     """Return what the suite says of a store that has a verb of its own."""
     info = folder / "mine-1.dist-info"
     info.mkdir()
@@ -45,7 +45,17 @@ def prove(folder: Path, verb: str) -> str:
     (info / "entry_points.txt").write_text("[scrapy_simhash.stores]\nmine = mine:STORE")
     (folder / "mine.py").write_text(STORE.format(verb=verb))
     (folder / "test_mine.py").write_text(TESTS)
-    asked = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_mine.py"]
+    asked = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "test_mine.py",
+        "-k",
+        some,
+    ]
     env = {**os.environ, "PYTHONPATH": str(folder)}
     done = subprocess.run(asked, capture_output=True, text=True, cwd=folder, env=env, check=False)
     return done.stdout
@@ -68,6 +78,6 @@ def test_a_store_that_keeps_the_contract_passes_all_of_it(tmp_path: Path) -> Non
 def test_a_store_that_breaks_a_promise_fails_and_is_told_which(
     tmp_path: Path, verb: str, broken: str
 ) -> None:
-    told = prove(tmp_path, verb)
+    told = prove(tmp_path, verb, broken)
     assert f"TestMine::{broken}" in told
     assert "assert " in told
