@@ -70,6 +70,8 @@ class Upkeep:
         self._adopt = adopt
         self._renewed = time.monotonic()
         self._adopts_at = 0.0
+        # Keys of adopted pages that have not settled; the index has no others for us meanwhile.
+        self._again: set[str] = set()
         self._keep_runs = keep_runs
         self._expires_at = 0.0
         # An idle engine asked the index this, and has no answer yet.
@@ -155,6 +157,10 @@ class Upkeep:
         if adopts:
             self._adopts_at = now + self._lease / 2
         failed, delivered = self.progress.take_settled()
+        if self._again:
+            self._again.difference_update(failed, delivered)
+            if not self._again:
+                self._adopts_at = 0.0  # there may be more
         entries = self.copies.entries()
 
         def talk() -> _News:
@@ -183,8 +189,7 @@ class Upkeep:
 
     def _act_on(self, news: _News) -> bool:
         """Have crawled again what must be; return whether there is anything."""
-        if news.orphans:
-            self._adopts_at = 0.0  # there may be more
+        self._again.update(orphan.key for orphan in news.orphans)
         adopted = [orphan for orphan in news.orphans if self._is_adopted(orphan)]
         return self.copies.settle(news.entries, news.unsettled) or bool(adopted)
 

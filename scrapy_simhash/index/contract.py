@@ -175,7 +175,9 @@ class Index(ABC):
 
         Those that this crawler itself has in progress are none, whatever its clock says. Each is
         leased anew to the caller. A second adoption comes only after the lease of the first has run
-        out. After ``MAX_ADOPTIONS`` the entry is taken back, as :meth:`release` does, with a
+        out. One page may have ended the crawler that had all of them in progress, so the next come
+        only once the caller has confirmed or released these, and one that was adopted before comes
+        alone. After ``MAX_ADOPTIONS`` the entry is taken back, as :meth:`release` does, with a
         warning, and at once if it has no request. At most ``MAX_ORPHANS`` are looked at; the next
         call may find more.
         """

@@ -68,6 +68,8 @@ class LocalIndex(Index):
         self._seen = 0
         # The positions of the entries that this crawler has in progress.
         self._open: dict[str, set[int]] = {}
+        # The keys of those that it adopted.
+        self._adopted: set[str] = set()
         # Up to which position it was looked whether entries expire.
         self._expired = 0
 
@@ -150,6 +152,7 @@ class LocalIndex(Index):
                 act(self._positions(keys))
             for key in keys:
                 self._open.pop(key, None)
+                self._adopted.discard(key)
 
     def renew(self, keys: Iterable[str]) -> None:
         expires = self.spec.clock() + self.spec.lease
@@ -167,18 +170,23 @@ class LocalIndex(Index):
     def orphans(self) -> list[Orphan]:
         now = self.spec.clock()
         owner, expires = self._log.crawler, now + self.spec.lease
-        adopted, given_up = [], []
+        adopted, given_up, again = list[Record](), list[Record](), list[Record]()
         with self._lock:
+            if self._adopted:
+                return []
             with self._log.transaction():
                 for record in self._log.expired(now, MAX_ORPHANS):
                     times = record.adoptions + 1
                     if record.request is None or times > MAX_ADOPTIONS:
                         given_up.append(record)
                         continue
-                    adopted.append(record._replace(owner=owner, expires=expires, adoptions=times))
+                    some = again if record.adoptions else adopted
+                    some.append(record._replace(owner=owner, expires=expires, adoptions=times))
+                adopted = adopted or again[:1]
                 self._log.lease(adopted)
                 self._log.take_back([record.position for record in given_up])
             self._hold(adopted)
+            self._adopted.update(record.key for record in adopted)
         for record in given_up:
             if record.request is not None:
                 warn_of(record.key)

@@ -211,14 +211,18 @@ class Log:
         return record.expires <= now or (record.adoptions == 0 and is_dead(record.owner))
 
     def expired(self, now: float, limit: int) -> list[Record]:
-        """Return some of the expired entries of the other crawlers of this crawler's spider."""
+        """Return some of the expired entries of the other crawlers of this crawler's spider.
+
+        Those that were adopted before come last.
+        """
         found: list[Record] = []
         for (owner,) in self._file.run("SELECT DISTINCT owner FROM leases"):
             if owner != self.crawler and str(owner).startswith(names_of(self._spec.spider)):
-                sql = f"{_ENTRIES} owner = ? AND (expires <= ? OR adoptions < ?) LIMIT ?"
-                rows = self._file.run(sql, (owner, now, is_dead(owner), limit - len(found)))
+                sql = f"{_ENTRIES} owner = ? AND (expires <= ? OR adoptions < ?)"
+                sql += " ORDER BY adoptions, expires LIMIT ?"
+                rows = self._file.run(sql, (owner, now, is_dead(owner), limit))
                 found += map(self._record, rows)
-        return found
+        return sorted(found, key=lambda record: (record.adoptions, record.expires))[:limit]
 
     # Counts.
 

@@ -77,7 +77,7 @@ class Histories(OverStore):
                 model.renew(number, key, now)
             elif act == "orphans":
                 found = sorted(at(index, now).orphans(), key=repr)
-                assert found == sorted(model.orphans(number, now), key=repr)
+                assert found == sorted(model.orphans(number, now, found), key=repr)
             elif act == "begin":
                 assert at(index, now).begin_run().number == model.begin(number, now)
             elif act == "end":

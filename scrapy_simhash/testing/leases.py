@@ -118,8 +118,9 @@ class Leases(OverStore):
         assert at(index, 160).orphans() == [Orphan("a", "A")]
         assert at(index, 160).orphans() == []
         assert at(index, 219).claim(page("copy", 1)).outcome is DUPLICATE
+        index.confirm(["a"])
         assert at(index, 220).orphans() == [Orphan("b", "B")]
-        index.confirm(["a", "b"])
+        index.confirm(["b"])
         assert at(shared_store.open(), 4e9).orphans() == []
 
     def test_a_crawler_never_adopts_what_it_has_in_progress_itself(self, store: Store) -> None:
@@ -181,7 +182,24 @@ class Leases(OverStore):
             some = at(index, 1000).orphans()
             assert len(some) <= MAX_ORPHANS
             found += [orphan.key for orphan in some]
+            assert index.orphans() == []
+            index.release([orphan.key for orphan in some])
         assert sorted(found) == sorted(str(v) for v in values(250))
+
+    def test_a_page_that_ends_its_crawlers_takes_no_other_along(self, shared_store: Store) -> None:
+        keys = [f"{v}" for v in values(120)]
+        first = at(shared_store.open(lease=60), 100)
+        first.claim_all([page(key, int(key), request="R") for key in keys])
+        poison, now, done = keys[50], 100, list[str]()
+        for _ in range(MAX_ADOPTIONS + 1):
+            index, now = at(shared_store.open(lease=60), now + 60), now + 60
+            while some := [orphan.key for orphan in index.orphans()]:
+                if poison in some:
+                    break  # the crawler dies of it
+                index.confirm(some)
+                done += some
+        assert sorted(done) == sorted(key for key in keys if key != poison)
+        assert poison not in {entry.key for entry in index}
 
     def test_only_a_crawler_of_the_same_spider_adopts_a_page(self, shared_store: Store) -> None:
         one, other = shared_store.open(spider="one"), shared_store.open(spider="other")

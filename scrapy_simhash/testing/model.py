@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.index.contract import MAX_ADOPTIONS
@@ -36,11 +36,12 @@ class Known:
 
 @dataclass
 class Crawler:
-    """A crawler of the model: its spider, its run, and until when it lives."""
+    """A crawler of the model: its spider, its run, until when it lives, and what it adopted."""
 
     spider: str
     run: int = 0
     expires: int = 0
+    adopted: set[str] = field(default_factory=set)
 
 
 class Model:
@@ -130,6 +131,7 @@ class Model:
         known.open.add(owner)
 
     def settle(self, owner: int, key: str, *, good: bool) -> None:
+        self.crawlers[owner].adopted.discard(key)
         for known in [k for k in self.log if k.page.key == key and owner in k.open]:
             known.open.discard(owner)
             if good:
@@ -151,8 +153,11 @@ class Model:
             if known.page.key == key and known.owner == owner:
                 known.expires = now + LEASE
 
-    def orphans(self, owner: int, now: int) -> list[Orphan]:
-        orphans = []
+    def orphans(self, owner: int, now: int, found: list[Orphan]) -> list[Orphan]:
+        """Return what is adopted; it is found which of those comes that were adopted before."""
+        first, again = list[Known](), list[Known]()
+        if self.crawlers[owner].adopted:
+            return []
         for known in list(self.log):
             if known.owner is None or known.owner == owner or known.lives(now):
                 continue
@@ -161,11 +166,18 @@ class Model:
             if known.request is None or known.adoptions == MAX_ADOPTIONS:
                 self.take_back(known)
                 continue
+            (again if known.adoptions else first).append(known)
+
+        def orphan_of(known: Known) -> Orphan:
+            return Orphan(known.page.key, known.request or "")
+
+        adopted = first or [known for known in again if orphan_of(known) in found][:1] or again[:1]
+        for known in adopted:
             known.owner, known.expires = owner, now + LEASE
             known.adoptions += 1
             known.open.add(owner)
-            orphans.append(Orphan(known.page.key, known.request))
-        return orphans
+            self.crawlers[owner].adopted.add(known.page.key)
+        return [orphan_of(known) for known in adopted]
 
     def begin(self, owner: int, now: int) -> int:
         own = self.crawlers[owner]

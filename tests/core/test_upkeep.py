@@ -150,6 +150,17 @@ def test_orphans_are_adopted_and_those_that_cannot_be_are_released(
     assert "two cannot be crawled again: no request" in caplog.text
 
 
+def test_the_next_orphans_are_asked_for_once_the_adopted_have_settled(crawl: Crawl) -> None:
+    asked: list[bool] = []
+    crawl.index.orphans = lambda: asked.append(True) or [Orphan("one", "text")]  # type: ignore
+    finished(crawl.rounds(3))
+    assert len(asked) == 1
+    crawl.upkeep.progress.begin("one")
+    crawl.upkeep.end_part("one", failed=False)
+    finished(crawl.rounds(3))
+    assert len(asked) == 2
+
+
 def test_adopted_page_that_does_not_come_is_released(crawl: Crawl) -> None:
     crawl.upkeep.adopted.add("page")
     crawl.upkeep.end_part("page", failed=True)

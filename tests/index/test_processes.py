@@ -89,6 +89,7 @@ def test_kill_9_loses_no_acknowledged_claim_and_leaves_orphans_at_once(tmp_path)
         adopted = set()
         while some := index.orphans():
             adopted |= {orphan.key for orphan in some}
+            index.confirm([orphan.key for orphan in some])
         assert adopted == provisional
     with contextlib.closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)

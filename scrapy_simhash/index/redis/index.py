@@ -147,6 +147,7 @@ class RedisIndex(Index):
                 self._session.run(script, *head, *(part for entry in some for part in entry))
             for key in wanted if settles else ():
                 own.pop(key, None)
+                self._session.adopted.discard(key)
 
     def confirm(self, keys: Iterable[str]) -> None:
         self._act("confirm", keys)
@@ -165,12 +166,15 @@ class RedisIndex(Index):
         at, ends, head = self._session.leases()
         asked = (repr(at), ends, head, MAX_ORPHANS, MAX_ADOPTIONS)
         with self._session.use():
+            if self._session.adopted:
+                return []
             adopted, given_up, clock = self._session.run("orphans", *asked)
             self._session.set_clock(*clock)
             for key in given_up:
                 warn_of(key.decode())
             for position, key, _ in adopted:
                 self._session.own[key.decode()].add(position)
+                self._session.adopted.add(key.decode())
             return [Orphan(key.decode(), request.decode()) for _, key, request in adopted]
 
     def unsettled(self, entries: Iterable[int]) -> Unsettled:

@@ -61,6 +61,7 @@ class Session:
         finder: finds what is near.
         name: the crawler's in the leases, 8 bytes.
         own: positions of the provisional entries that it claimed or adopted, by key.
+        adopted: the keys of those that it adopted.
     """
 
     def __init__(self, url: str, spec: IndexSpec) -> None:
@@ -73,6 +74,7 @@ class Session:
         self._lock, self._closed = threading.RLock(), False
         self.name = secrets.token_bytes(8)
         self.own: defaultdict[str, set[int]] = defaultdict(set)
+        self.adopted: set[str] = set()
         try:
             with self.use():
                 self.begin()
@@ -110,6 +112,7 @@ class Session:
             raise ValueError("its log has no generation")
         if stored["generation"] != self.generation:
             self.own.clear()
+            self.adopted.clear()
         self.generation = stored["generation"]
         is_far = self.geometry.in_redis
         self.finder: Finder = InRedis() if is_far else InRam(self.run, self.geometry, spec.reach)

@@ -1,11 +1,17 @@
--- Lease expired entries of a spider anew to a crawler of it.
+-- Lease expired entries of a spider anew to a crawler of it; one that was adopted before comes alone.
 -- ARGV: generation, now, end of the leases, heads of the leases, how many are looked at, adoptions
 --   of an entry at most
 -- Returns position, key and request of each that was adopted, the keys of what was given up, the time.
 --# keys
 --# entries
 local now, head, most = tonumber(ARGV[2]), ARGV[4], tonumber(ARGV[6])
-local adopted, given_up = {}, {}
+local adopted, given_up, again = {}, {}, nil
+local function adopt(position, lease, row, request)
+  call('HSET', leases, position,
+    sub(head, 1, ADOPTIONS - 1) .. char(byte(lease, ADOPTIONS) + 1) .. sub(lease, ADOPTIONS + 1))
+  call('ZADD', due, ARGV[3], position)
+  adopted[#adopted + 1] = {position, key_of(row), request}
+end
 for _, position in ipairs(call('ZRANGEBYSCORE', due, '-inf', math.ceil(now), 'LIMIT', 0, ARGV[5])) do
   local lease = call('HGET', leases, position)
   if not lease or sub(lease, 17, 20) ~= sub(head, 17, 20) then
@@ -17,12 +23,12 @@ for _, position in ipairs(call('ZRANGEBYSCORE', due, '-inf', math.ceil(now), 'LI
     if request == '' or adoptions >= most then
       take_back(tonumber(position), lease)
       if request ~= '' then given_up[#given_up + 1] = key_of(row) end
+    elseif adoptions == 0 then
+      adopt(tonumber(position), lease, row, request)
     else
-      call('HSET', leases, position,
-        sub(head, 1, ADOPTIONS - 1) .. char(adoptions + 1) .. sub(lease, ADOPTIONS + 1))
-      call('ZADD', due, ARGV[3], position)
-      adopted[#adopted + 1] = {tonumber(position), key_of(row), request}
+      again = again or {tonumber(position), lease, row, request}
     end
   end
 end
+if again and #adopted == 0 then adopt(unpack(again)) end
 return {adopted, given_up, call('TIME')}
