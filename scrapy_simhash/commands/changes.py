@@ -15,7 +15,7 @@ import io
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from scrapy.exceptions import UsageError
@@ -25,26 +25,8 @@ from scrapy_simhash.commands.chosen import add_shared_options, index_url, log_li
 from scrapy_simhash.commands.output import columns, has_colours, say, show
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.values import Run
-from scrapy_simhash.report.dedup_log import Line, LogLine
-from scrapy_simhash.report.difference import change_lines
+from scrapy_simhash.report.changes import CHANGES, PageChange, logged_changes
 from scrapy_simhash.report.words import moment
-
-CHANGES = ("new", "changed", "moved", "missing")
-# Lines that show what differs, of each page.
-_LINES = 3
-
-
-@dataclass(slots=True)
-class PageChange:
-    """A page that is not as it was; ``last_seen`` is in seconds since the Unix epoch."""
-
-    change: str
-    key: str
-    url: str
-    moved_from: str | None = None
-    distance: int | None = None
-    last_seen: float | None = None
-    differs: list[str] = field(default_factory=list)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -74,9 +56,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
                     seen = begun.get(entry.run)
                     found[entry.key] = PageChange("missing", entry.key, entry.key, last_seen=seen)
     if logs:
-        logged = _logged(log_lines(logs), wanted)
-        _compare(logged, log_lines(logs), wanted)
-        for key, change in logged.items():
+        for key, change in logged_changes(partial(log_lines, logs), wanted, columns()).items():
             # A page that came and went in between is neither new nor missing.
             if key not in found:
                 found[key] = change
@@ -104,42 +84,6 @@ def _chosen(runs: Sequence[Run], options: argparse.Namespace) -> Run:
     if not some:
         raise UsageError('there is no such run; "scrapy simhash runs" lists them')
     return some[-1]
-
-
-def _logged(lines: Iterable[Line | None], wanted: set[int]) -> dict[str, PageChange]:
-    """Return the pages that are new, changed or moved in some runs, by their keys."""
-    found: dict[str, PageChange] = {}
-    for line in lines:
-        if not (isinstance(line, LogLine) and line.run in wanted and line.change in CHANGES):
-            continue
-        earlier = found.get(line.key)
-        if earlier is None:
-            distance = None if line.change == "new" else line.distance
-            change = PageChange(line.change, line.key, line.url, line.moved_from, distance)
-            found[line.key] = change
-            change.differs = [line.text]
-        elif earlier.change != "moved":  # a new page that has changed is new
-            earlier.differs = [line.text]
-    return found
-
-
-def _compare(found: dict[str, PageChange], lines: Iterable[Line | None], wanted: set[int]) -> None:
-    """Fill in what differs from the texts that the pages had before these runs."""
-    known_as = {one.moved_from or key: one for key, one in found.items() if one.change != "new"}
-    before: dict[str, str] = {}
-    for line in lines:
-        if not isinstance(line, LogLine) or line.key not in known_as:
-            continue
-        if line.verdict == "unique" and line.text and (line.run or 0) < min(wanted):
-            before[line.key] = line.text
-            known_as[line.key].last_seen = line.time
-    for name, one in known_as.items():
-        text, one.differs = one.differs[0] if one.differs else "", []
-        if text and before.get(name) and text != before[name]:
-            one.differs = change_lines(before[name], text, columns(), _LINES, colour=False)
-    for one in found.values():
-        if one.change == "new":
-            one.differs = []
 
 
 def _lines(last: Run, changes: Sequence[PageChange]) -> Iterable[str]:

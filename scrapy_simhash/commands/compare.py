@@ -36,7 +36,6 @@ from scrapy.settings import BaseSettings
 from scrapy_simhash.commands.chosen import add_shared_options, chosen_recipe
 from scrapy_simhash.commands.output import (
     about,
-    aligned,
     columns,
     has_colours,
     say,
@@ -51,7 +50,7 @@ from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.segmentation import segment
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.keys import page_key
-from scrapy_simhash.report.difference import change_lines, own_lines, paint
+from scrapy_simhash.report.difference import Shown, difference_lines, paint
 from scrapy_simhash.report.words import clipped, count
 from scrapy_simhash.rule.rule import Rule
 from scrapy_simhash.rule.ruling import Page
@@ -103,13 +102,12 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     for letter, side in (("A", one), ("B", other)):
         if side.analysis.reason:
             lines.append(f"{letter} is not compared ({side.analysis.reason})")
-    if own := own_lines(one.extraction.details, other.extraction.details):
-        lines += ["", *aligned([("only A shows", "only B shows"), *own])]
-    if one.extraction.text.split() == other.extraction.text.split():
-        lines += ["", "The two texts are the same."] if all(prints) else []
-    else:
-        texts = one.extraction.text[:_LONGEST], other.extraction.text[:_LONGEST]
-        lines += ["", *change_lines(*texts, columns(), _CHANGES, colour)]
+    pages = [Shown(s.extraction.text[:_LONGEST], s.extraction.details) for s in (one, other)]
+    if differs := difference_lines(pages[0], pages[1], columns(), _CHANGES, colour):
+        lines += ["", "what differs: only A shows | only B shows", *differs]
+    elif all(prints) and one.extraction.text.split() == other.extraction.text.split():
+        what = "" if options.text else ", and so are the titles and fields"
+        lines += ["", f"The two texts are the same{what}."]
     if options.steps:
         lines += _steps_of_both(one, other, recipe)
     say(lines)

@@ -8,7 +8,7 @@ SIMHASH_LOG, names the pages that were dropped or not asked for, and why.
 
 For a page that was kept, the command shows the pages of the index that are near it,
 with the facts of both and what the rule says of them. It reads the whole index.
-"scrapy simhash compare" shows what differs.
+For a page that was dropped, it shows what differs, as far as the log has it.
 """
 
 import argparse
@@ -26,11 +26,12 @@ from scrapy_simhash.commands.chosen import (
     log_lines,
     log_paths,
 )
-from scrapy_simhash.commands.output import about, progress, say, sentence, side_by_side
+from scrapy_simhash.commands.output import about, columns, progress, say, sentence, side_by_side
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.contract import Index
 from scrapy_simhash.index.values import Entry
 from scrapy_simhash.report.dedup_log import LogLine, SparedLine
+from scrapy_simhash.report.difference import difference_lines
 from scrapy_simhash.report.words import count, moment
 from scrapy_simhash.rule.rule import Rule
 from scrapy_simhash.rule.ruling import Page
@@ -55,6 +56,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         )
     names = keys_of(options.page)
     last, repeating = _read(logs, names)
+    other = _other(logs, last) if isinstance(last, LogLine) else None
     lines = [options.page]
     own: list[Entry] = []
     if url is not None:
@@ -64,7 +66,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
             own = [entry for entry in entries if entry.key in names]
             lines += _in_index(index, own)
     if last is not None:
-        lines += _logged(last)
+        lines += _logged(last, other)
     elif logs:
         lines.append("  not in the log")
     if repeating:
@@ -118,16 +120,30 @@ def _in_index(index: Index, own: Sequence[Entry]) -> Iterator[str]:
                     yield f"              {row}"
 
 
-def _logged(line: LogLine | SparedLine) -> Iterator[str]:
+def _other(logs: Sequence[str | Path], last: LogLine) -> LogLine | None:
+    """Return what the log has of the page that another one was compared with."""
+    key, other = last.original or last.near, None
+    for line in log_lines(logs) if key else ():
+        if isinstance(line, LogLine) and line.key == key and line.text:
+            other = line
+    return other
+
+
+def _logged(line: LogLine | SparedLine, other: LogLine | None) -> Iterator[str]:
     if isinstance(line, SparedLine):
         yield f"  not sent at {moment(line.time)} UTC"
         yield f"    pages of {line.host}{line.signature} were copies"
         return
     action = f" ({line.action})" if line.action else ""
     yield f"  {line.verdict}{action} at {moment(line.time)} UTC"
-    if other := line.original or line.near:
-        yield f"    {line.distance} bits (k = {line.k}) from {other}"
+    if name := line.original or line.near:
+        yield f"    {line.distance} bits (k = {line.k}) from {name}"
     if line.copies:
         yield f"    kept beside {count(line.copies, 'page')} that it repeats (SIMHASH_COPIES)"
     if line.reason:
         yield f"    {sentence(line.reason)}"
+    if other is not None and line.text:
+        pair = line.shown, other.shown
+        if differs := difference_lines(*pair, columns() - 4, _SHOWN, colour=False):
+            yield "    what differs: only this page shows | only that page shows"
+            yield from (f"    {each}" for each in differs)

@@ -7,7 +7,6 @@ import contextlib
 import errno
 import json
 import os
-import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,14 +16,9 @@ from typing import IO, Any
 from tqdm import tqdm
 
 from scrapy_simhash.report.difference import pad, width
-from scrapy_simhash.report.words import count
+from scrapy_simhash.report.words import count, plain
 from scrapy_simhash.rule.facts import FACTS_SIZE, Facts
 from scrapy_simhash.rule.rule import REASONS
-
-# Control characters, those for the direction of writing, and escapes but for our own colours.
-_STEERING = re.compile(
-    "\x1b(?!\\[(?:0|1|32|31;9)m)|[\0-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
-)
 
 
 def progress(
@@ -101,13 +95,9 @@ def columns() -> int:
 
 
 def shown(text: str) -> str:
-    """Return a text with escapes for what steers a terminal or cannot be written there.
-
-    Strangers wrote most of what is printed.
-    """
+    """Return a text with escapes for what steers a terminal or cannot be written there."""
     encoding = sys.stdout.encoding or "utf-8"
-    plain = _STEERING.sub(lambda found: ascii(found[0])[1:-1], text)
-    return plain.encode(encoding, "backslashreplace").decode(encoding)
+    return plain(text, colours=True).encode(encoding, "backslashreplace").decode(encoding)
 
 
 def say(lines: Iterable[str]) -> None:

@@ -33,7 +33,7 @@ from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.index.neighbours import near_pairs
 from scrapy_simhash.offline import tuning
 from scrapy_simhash.offline.pages import SavedPage, read_pages
-from scrapy_simhash.report.difference import change_lines, paint
+from scrapy_simhash.report.difference import Shown, difference_lines, paint
 
 _PAGES = 3000
 _EXCERPT = 20_000  # characters of a text that are compared word by word
@@ -110,11 +110,11 @@ def _shown(both: tuning.Analysed) -> Iterator[str]:
     colour, width = has_colours(), columns() - 4
     for page, analysis in both:
         yield "  " + paint(page.name, "1", colour)
-        shown = textwrap.wrap(analysis.excerpt[: width * _LINES], width)[:_LINES]
+        shown = textwrap.wrap(Shown.of(analysis.excerpt).text[: width * _LINES], width)[:_LINES]
         yield from (f"    {line}" for line in shown)
     yield "  what differs"
-    before, after = (analysis.excerpt for _, analysis in both)
-    changes = change_lines(before, after, width, 8, colour)
+    before, after = (Shown.of(analysis.excerpt) for _, analysis in both)
+    changes = difference_lines(before, after, width, 8, colour)
     yield from (f"    {line}" for line in changes or ["nothing"])
 
 

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from scrapy_simhash.extraction.canonical import canonical_address
 from scrapy_simhash.extraction.charset import utf8_html
-from scrapy_simhash.extraction.excerpt import excerpt
+from scrapy_simhash.extraction.excerpt import excerpt, first_lines
 from scrapy_simhash.extraction.extractor import Extraction, extract
 from scrapy_simhash.fingerprint.features import heavier
 from scrapy_simhash.fingerprint.normalisation import normalise
@@ -43,7 +43,8 @@ class PageAnalysis:
         fingerprint: of the main text; of a page without main text, of all that it shows.
         facts: 76 bytes by which the rule tells the page from others; 4 of a text, its state.
         reason: why there is no fingerprint.
-        excerpt: of the main text, if it was asked for.
+        excerpt: a line of the main text, if it was asked for; below it, the first lines that tell
+            the page from others.
         canonical: the address that the page declares canonical, as it stands there; or nothing.
         error: what a log says of ``timeout`` and ``extractor_error``, such as a traceback.
     """
@@ -81,7 +82,7 @@ def text_body(text: str) -> Body:
 
 
 def analyse_body(body: Body, recipe: Recipe, excerpt_length: int = 0) -> PageAnalysis:
-    """Decode, extract and fingerprint; the excerpt has up to so many characters of the main text.
+    """Decode, extract and fingerprint; the excerpt has so many characters of the text at most.
 
     It never raises, because anything may come from an extractor given by import path.
     """
@@ -123,6 +124,8 @@ def analyse_text(
     counted = normalise(lines, by_line=bool(weights))
     normal = heavier(counted, weights).replace("\n", "") if weights else counted
     beginning = excerpt(text, excerpt_length)
+    if extraction and excerpt_length:
+        beginning = "\n".join([beginning, *first_lines(extraction.details, excerpt_length)])
     if len(normal) < recipe.min_length:
         return PageAnalysis(None, reason="too_short", excerpt=beginning)
     fingerprint = recipe.fingerprint(lines, weights, counted)

@@ -24,8 +24,8 @@ from scrapy_simhash.core.process import Job, WorkerProcess
 from scrapy_simhash.core.worker import pack_order
 from scrapy_simhash.fingerprint.recipe import Recipe
 
-# Bytes that the remembered analyses may take; one has up to a kilobyte, and its excerpt up to four
-# bytes a character.
+# Bytes that the remembered analyses may take; one has up to a kilobyte, and its excerpt up to five
+# bytes a character that is asked for.
 REMEMBERED_BYTES = 12_000_000
 # Pages that :func:`analyse_all` has analysed ahead, for each process.
 _AHEAD = 16
@@ -94,7 +94,7 @@ class WorkerPool:
         self._closing = False
         # By digest, charset and reader of a body.
         self._seen: LRUCache[tuple[bytes, str | None, str], PageAnalysis] = LRUCache(
-            max(1, REMEMBERED_BYTES // (1000 + 4 * excerpt_length))
+            max(1, REMEMBERED_BYTES // (1000 + 5 * excerpt_length))
         )
         # A page that is made to be taken for another one would have to know it.
         self._seed = secrets.randbits(64)

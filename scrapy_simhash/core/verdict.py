@@ -43,7 +43,7 @@ class Verdict:
             ``changed`` or ``moved``; None if the store was not asked.
         before: the entry of an earlier run that a page goes on with, which is not new.
         unchanged: whether an earlier run delivered the same text, at this address or another.
-        excerpt: of the page's main text; empty if none was asked for.
+        excerpt: of the page, see :class:`.PageAnalysis`; empty if none was asked for.
         better: for a duplicate, why its address is better than the original's, see
             :data:`scrapy_simhash.rule.better.REASONS`; empty if it is not.
         copies: for a unique page, how many pages that it repeats were kept before it, because more

@@ -1,8 +1,11 @@
-"""A short piece of a text, by which a reader knows it again."""
+"""A short piece of a page, by which a reader knows it again."""
+
+from collections.abc import Iterable
 
 #: Stands where the middle of a text is left out.
 CUT = " […] "
 _TOO_SHORT_TO_CUT = 50
+_LINE = 100
 
 
 def excerpt(text: str, length: int) -> str:
@@ -25,3 +28,17 @@ def excerpt(text: str, length: int) -> str:
     room = length - len(CUT)
     tail = room * 2 // 5
     return line[: room - tail].rstrip() + CUT + line[-tail:].lstrip()
+
+
+def first_lines(lines: Iterable[str], size: int) -> list[str]:
+    """Return the first lines, of 100 characters at most, that take so many bytes together.
+
+    If some are left out, the last line is the mark of a cut.
+    """
+    made: list[str] = []
+    for line in lines:
+        made.append(" ".join(line[: 2 * _LINE].split())[:_LINE])
+        size -= len(made[-1].encode("utf-8", "surrogatepass")) + 1
+        if size < 0:
+            return [*made[:-1], CUT.strip()]
+    return made

@@ -73,14 +73,16 @@ class Extraction:
 
     @property
     def details(self) -> list[str]:
-        """Lines that tell the page from others: those beside the text, short ones in it, marks.
+        """Lines that tell the page from others: title, ``h1``, short lines, those beside the text.
 
-        The title and the headings are not among them.
+        Its marks come last.
         """
         names, text = {self.title, *self.headings}, set(self.text.split("\n"))
+        heads = [f"title: {self.title}"] * bool(self.title)
+        heads += [f"h1: {heading}" for heading in self.headings]
         lines = [line for line in self.said.split("\n") if line not in names]
         short = [line for line in lines if line and (line not in text or len(line) < _SHORT)]
-        return [*short, *self.marks]
+        return [*heads, *short, *self.marks]
 
 
 def extract(html: str | bytes, extractor: str = "main") -> Extraction:

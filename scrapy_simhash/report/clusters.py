@@ -31,7 +31,7 @@ class Extremes:
 
 @dataclass
 class Cluster:
-    """An original, by its key and text, and the pages that repeat it.
+    """An original, by its key and line, and the pages that repeat it.
 
     Attributes:
         identical: the number of copies at distance 0.
@@ -44,7 +44,7 @@ class Cluster:
     identical: int = 0
     farthest: int = 0
     hosts: set[str] = field(default_factory=set)
-    text: str = ""
+    page: LogLine | None = None
     _by_text: Extremes = field(default_factory=Extremes)
 
     def add(self, line: LogLine) -> None:
@@ -53,7 +53,12 @@ class Cluster:
         self.identical += distance == 0
         self.farthest = max(self.farthest, distance)
         self.hosts.add(line.host)
-        self._by_text.add(line.text, distance, line)
+        self._by_text.add(line.text + line.details, distance, line)
+
+    @property
+    def text(self) -> str:
+        """The original's text, as far as the log has it."""
+        return self.page.text if self.page else ""
 
     @property
     def is_wall(self) -> bool:
@@ -62,5 +67,5 @@ class Cluster:
 
     def shown(self) -> list[LogLine]:
         """Return the few copies that are farthest from the original, one for each text."""
-        lines = self._by_text.lines()
-        return [line for text, line in lines if text not in ("", self.text)][:_SHOWN]
+        text = self.text
+        return [line for _, line in self._by_text.lines() if line.text not in ("", text)][:_SHOWN]

@@ -22,6 +22,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
 from scrapy_simhash.core.verdict import Verdict
+from scrapy_simhash.report.difference import Shown
 
 logger = logging.getLogger(__name__)
 
@@ -79,6 +80,12 @@ class LogLine:
     moved_from: str | None
     better: str | None = None
     copies: int = 0
+    details: str = ""
+
+    @property
+    def shown(self) -> Shown:
+        """What the log has of the page."""
+        return Shown(self.text, self.details.split("\n") if self.details else ())
 
 
 Line = LogLine | CrawlStart | SparedLine
@@ -108,6 +115,7 @@ def line_of(what: str, url: str, verdict: Verdict, action: str | None, k: int) -
     """Return the line of a page or item that was judged now; ``action`` counts for a copy only."""
     near = verdict.near[0] if verdict.near and verdict.kind == "unique" else None
     near = None if verdict.before else near
+    text, _, details = verdict.excerpt.partition("\n")
     return LogLine(
         time=round(time.time(), 3),
         what=what,
@@ -123,13 +131,14 @@ def line_of(what: str, url: str, verdict: Verdict, action: str | None, k: int) -
         k=k,
         bytes=None,
         seconds=None,
-        text=verdict.excerpt,
+        text=text,
         pattern=None,
         run=None,
         change=verdict.change,
         moved_from=verdict.moved_from,
         better=verdict.better or None,
         copies=verdict.copies,
+        details=details,
     )
 
 

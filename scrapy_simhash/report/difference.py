@@ -24,6 +24,19 @@ _LINES, _LINE, _FIELD = 400, 50, 20
 Piece: TypeAlias = tuple[str, bool]
 
 
+class Shown(NamedTuple):
+    """A page as people see it: its text, or an excerpt, and the lines that tell it from others."""
+
+    text: str
+    details: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, excerpt: str) -> "Shown":
+        """Return what an analysis or a verdict has of a page."""
+        text, *details = excerpt.split("\n")
+        return cls(text, details)
+
+
 class Stretch(NamedTuple):
     """A part of both texts; parts that are equal and parts that differ take turns."""
 
@@ -57,7 +70,7 @@ def change_lines(before: str, after: str, columns: int, lines: int, colour: bool
     ``lines``, the last line says how many there are.
     """
     most = max(10, (columns - 2 * _CONTEXT - 24) // 2)
-    parts = [_NOTHING, *stretches(before, after), _NOTHING]
+    parts = [_NOTHING, *_of_excerpts(before, after), _NOTHING]
     made = []
     for left, change, right in zip(parts, parts[1:], parts[2:], strict=False):
         if change.changed:
@@ -72,16 +85,31 @@ def change_lines(before: str, after: str, columns: int, lines: int, colour: bool
     return [*made[: lines - 1], f"{made[lines - 1]} (and {more} more)"] if more > 0 else made
 
 
+def difference_lines(
+    before: Shown, after: Shown, columns: int, lines: int, colour: bool
+) -> list[str]:
+    """Return what differs between two pages: their :func:`own_lines`, and then the changes.
+
+    There are up to ``lines`` of each kind.
+    """
+    own = [f"{a} | {b}" for a, b in own_lines(before.details, after.details, lines)]
+    return own + change_lines(before.text, after.text, columns, lines, colour)
+
+
 def own_lines(before: Sequence[str], after: Sequence[str], most: int = 10) -> list[tuple[str, str]]:
     """Return the first lines that only one of two pages has, side by side.
 
-    A value stands with the name of its field. The first 400 lines of each page are compared. Where
-    a side has no line, it is empty.
+    A value stands with the name of its field. The first 400 lines of each page are compared; where
+    a list is cut, what the other has beyond the cut does not count. Where a side has no line, it
+    is empty.
     """
-    a, b = list(before[:_LINES]), list(after[:_LINES])
+    mark = CUT.strip()
+    is_cut = mark in (*before[-1:], *after[-1:]) or max(len(before), len(after)) > _LINES
+    a, b = ([line for line in side[:_LINES] if line != mark] for side in (before, after))
     made: list[tuple[str, str]] = []
     for tag, i1, i2, j1, j2 in SequenceMatcher(None, a, b).get_opcodes():
-        if tag != "equal":
+        at_cut = is_cut and i2 == len(a) and j2 == len(b)
+        if tag != "equal" and not at_cut:
             pairs = zip_longest(_named(a, i1, i2), _named(b, j1, j2), fillvalue="")
             made += [(_cut(one, _LINE, 0), _cut(other, _LINE, 0)) for one, other in pairs]
     return made[:most]
@@ -92,7 +120,7 @@ def _named(lines: list[str], first: int, end: int) -> list[str]:
     found = lines[first:end]
     if found and first and ":" not in found[0]:
         name = lines[first - 1]
-        if max(width(name), width(found[0])) <= _FIELD:
+        if ": " not in name and max(width(name), width(found[0])) <= _FIELD:
             found[0] = f"{name.rstrip(':')}: {found[0]}"
     return found
 

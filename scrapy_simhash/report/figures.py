@@ -6,14 +6,18 @@ from dataclasses import dataclass, field, replace
 from math import ceil, inf
 from zlib import crc32
 
+from scrapy_simhash.report.changes import PageChange, logged_changes
 from scrapy_simhash.report.clusters import Cluster, Extremes
 from scrapy_simhash.report.dedup_log import CrawlStart, Line, LogLine, host_of_key
 from scrapy_simhash.report.patterns import Pattern, add_to
+from scrapy_simhash.report.records import Records
 from scrapy_simhash.report.totals import Totals
 
 #: The report shows so many of each.
 CLUSTERS, WALLS, HOSTS, MIRRORS, PATTERNS, STARTS, STRETCHES = 20, 10, 100, 20, 20, 10, 24
-SAMPLE, ROWS = 30, 5000
+SAMPLE, ROWS, CHANGED = 30, 5000, 30
+# Columns of a line that shows what has changed.
+COLUMNS = 120
 #: Copies on its own host from which on an original is likely to be a wall, or a bare template.
 WALL_COPIES = 10
 #: Reasons of the rule to drop a page whose headings differ from those of its original.
@@ -37,12 +41,17 @@ class Figures:
         near: how many pages were kept though they are near another one.
         far: near-duplicates that are farthest from their originals.
         unlike: near-duplicates whose headings differ from those of their originals.
-        doubtful: how many near-duplicates are far from their originals, or under other headings.
+        doubtful: how many near-duplicates are far from their originals, or under other headings, or
+            may be two records.
+        records: those that may be two records.
+        run: the last one.
+        changes: how many of its pages are new, changed, moved or the same.
+        changed: some of those that are new, changed or moved.
         sample: near-duplicates that were drawn at random.
         rows: near-duplicates without their texts, the farthest first.
         told_apart: pages that were kept though they are near another one, the nearest.
         stretches: numbers of kept, repeated and skipped, by the number of the ``stretch``.
-        texts: of the pages that others are compared with, by key.
+        pages: those that others are compared with, by key.
     """
 
     starts: list[CrawlStart] = field(default_factory=list)
@@ -69,7 +78,11 @@ class Figures:
     stretches: dict[int, list[int]] = field(default_factory=dict)
     clusters: list[Cluster] = field(default_factory=list)
     walls: list[Cluster] = field(default_factory=list)
-    texts: dict[str, str] = field(default_factory=dict)
+    pages: dict[str, LogLine] = field(default_factory=dict)
+    records: Records = field(default_factory=Records)
+    run: int = 0
+    changes: Counter[str] = field(default_factory=Counter)
+    changed: list[PageChange] = field(default_factory=list)
 
     def add(self, line: Line | None) -> None:
         """Count a line, or None for one that cannot be read."""
@@ -87,6 +100,10 @@ class Figures:
         self.counts[line.verdict] += 1
         self.copies_kept += line.copies > 0
         self.k = line.k
+        if (run := line.run or 0) >= self.run:
+            self.changes = self.changes if run == self.run else Counter()
+            self.run = run
+            self.changes[line.change or ""] += 1
         kept, repeated, skipped = (_PARTS[line.verdict] == part for part in range(3))
         size, seconds = line.bytes or 0, line.seconds or 0
         numbers = size, size * repeated, seconds, seconds * repeated
@@ -105,9 +122,8 @@ class Figures:
         self.originals.add(original, 1, line.host == host)
         self.pairs.add((line.host, host), 1)
         self.sample.add(line.url, crc32(line.url.encode("utf-8", "replace")), line)
-        self.rows.add(line.url, distance, replace(line, text=""))
-        is_far, is_unlike = 3 * distance > 2 * line.k, line.reason in OTHER_HEADINGS
-        self.doubtful += is_far or is_unlike
+        self.rows.add(line.url, distance, replace(line, text="", details=""))
+        is_far, is_unlike = _doubts(line)
         if is_far:
             self.far.add(original, distance, line)
         if is_unlike:
@@ -131,12 +147,16 @@ class Figures:
             number = int((line.time - self.first) // self.stretch)
             self.stretches.setdefault(number, [0, 0, 0])[_PARTS[line.verdict]] += 1
             if line.verdict == "duplicate":
+                self.doubtful += self.records.add(line) or any(_doubts(line))
                 if line.original in clusters:
                     clusters[line.original].add(line)
-            elif line.text and line.key in shown:
-                self.texts[line.key] = line.text
+            elif line.text:
+                if self.originals.of(line.key)[1]:
+                    self.records.remember(line)
+                if line.key in shown:
+                    self.pages[line.key] = line
         for cluster in clusters.values():
-            cluster.text = self.texts.get(cluster.key, "")
+            cluster.page = self.pages.get(cluster.key)
         self.clusters = [clusters[key] for key in largest]
         self.walls = [clusters[key] for key in walls]
 
@@ -145,10 +165,18 @@ class Figures:
         return self.counts.total()
 
 
+def _doubts(line: LogLine) -> tuple[bool, bool]:
+    """Return whether a drop is far from its original, and whether it has another heading."""
+    return 3 * (line.distance or 0) > 2 * line.k, line.reason in OTHER_HEADINGS
+
+
 def read_figures(read: Callable[[], Iterable[Line | None]]) -> Figures:
     """Return the figures of a log, whose lines are read twice."""
     figures = Figures()
     for line in read():
         figures.add(line)
     figures.add_again(read())
+    if figures.changes["changed"] or figures.changes["moved"]:
+        found = logged_changes(read, {figures.run}, COLUMNS, CHANGED)
+        figures.changed = [*found.values()]
     return figures

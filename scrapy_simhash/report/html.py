@@ -17,7 +17,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from scrapy_simhash.report import words
 from scrapy_simhash.report.dedup_log import LogLine
-from scrapy_simhash.report.difference import sides
+from scrapy_simhash.report.difference import own_lines, sides
 from scrapy_simhash.report.figures import HOSTS, MIRRORS, PATTERNS, Figures
 from scrapy_simhash.report.patterns import first_of
 from scrapy_simhash.rule.rule import REASONS
@@ -34,13 +34,13 @@ class Group(NamedTuple):
 
     Attributes:
         why: the sentence.
-        pairs: lines whose texts differ from those of the other pages, with these.
-        same: lines whose texts are those of the other pages, as far as the log has them.
+        pairs: lines of pages that differ from the other ones, with the lines of these.
+        same: lines of pages that differ in nothing that the log has.
         without: lines for which the log does not have both texts.
     """
 
     why: str
-    pairs: list[tuple[LogLine, str]]
+    pairs: list[tuple[LogLine, LogLine]]
     same: list[LogLine]
     without: list[LogLine]
 
@@ -53,6 +53,7 @@ def render(figures: Figures, *logs: str) -> str:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_plain,
     )
     for name in ("count", "size", "duration", "moment", "percent", "clipped"):
         environment.filters[name] = getattr(words, name)
@@ -70,12 +71,19 @@ def render(figures: Figures, *logs: str) -> str:
         mirrors=_mirrors(figures),
         patterns=first_of(figures.patterns, PATTERNS),
         failures=sum(figures.reasons[reason] for reason in _FAILURES),
-        groups=lambda lines: _groups(lines, figures.texts),
+        groups=lambda lines: _groups(lines, figures.pages),
         rows=_rows(figures),
         rule=REASONS,
         sides=sides,
+        own=lambda one, other: own_lines(one.shown.details, other.shown.details),
         script=script,
         script_hash=b64encode(sha256(script.encode()).digest()).decode(),
+    )
+
+
+def _plain(value: object) -> object:
+    return (
+        words.plain(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
     )
 
 
@@ -93,19 +101,19 @@ def _title(figures: Figures, log: str) -> str:
     return f"{spiders}, {first}" if first == last else f"{spiders}, {first} to {last}"
 
 
-def _groups(lines: Iterable[tuple[str, LogLine]], texts: dict[str, str]) -> list[Group]:
+def _groups(lines: Iterable[tuple[str, LogLine]], pages: dict[str, LogLine]) -> list[Group]:
     """Return lines by the sentence that decided, those whose texts are the same apart."""
     groups: dict[str, Group] = {}
     for _, line in lines:
         why = REASONS.get(line.reason or "", "")
         group = groups.setdefault(why, Group(why, [], [], []))
-        text = texts.get(line.original or line.near or "", "")
-        if not text or not line.text:
+        other = pages.get(line.original or line.near or "")
+        if not other or not line.text:
             group.without.append(line)
-        elif text == line.text:
+        elif (other.text, other.details) == (line.text, line.details):
             group.same.append(line)
         else:
-            group.pairs.append((line, text))
+            group.pairs.append((line, other))
     return [*groups.values()]
 
 

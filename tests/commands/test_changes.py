@@ -66,7 +66,8 @@ def test_changes_of_the_last_run_are_listed_with_what_differs(
     assert [(row["change"], row["key"].removeprefix(site.url)) for row in rows] == [
         ("new", "/7"), ("changed", "/1"),
     ]  # fmt: skip
-    assert "{+Unheard-of+}" in rows[1]["differs"][0]
+    assert rows[1]["differs"][0].startswith("title: ")
+    assert "{+Unheard-of+}" in rows[1]["differs"][-1]
     assert rows[1]["distance"] > 0
 
 

@@ -55,13 +55,13 @@ def test_near_duplicates_are_told_from_others(pages: dict[str, Path], capsys: An
 def test_what_differs_is_shown(pages: dict[str, Path], capsys: Any) -> None:
     pages["copy"].write_bytes(html("Today 15 visits. " + ONE, title="A page"))
     pages["one"].write_bytes(html("Today 14 visits. " + ONE, title="A page"))
-    assert simhash("compare", pages["one"], pages["copy"]) == 0
+    assert simhash("compare", pages["one"], pages["copy"]) == 1
     out = capsys.readouterr().out
     assert "Today [-14-]{+15+} visits" in out
     assert "near-duplicates" in out
     assert "\x1b[" not in out
     assert simhash("compare", pages["one"], pages["one"]) == 0
-    assert "The two texts are the same." in capsys.readouterr().out
+    assert "The two texts are the same, and so are" in capsys.readouterr().out
 
 
 def test_fields_that_only_one_of_two_pages_has_stand_side_by_side(
@@ -71,9 +71,7 @@ def test_fields_that_only_one_of_two_pages_has_stand_side_by_side(
     pages["one"].write_bytes(html(ONE, top=fields.format(3, "yes")))
     pages["copy"].write_bytes(html(ONE, top=fields.format(4, "no")))
     out = compared(capsys, pages["one"], pages["copy"])[2]
-    assert re.search(
-        r"^only A shows  only B shows\nRooms: 3      Rooms: 4\nLift: yes     Lift: no$", out, re.M
-    )
+    assert "only A shows | only B shows\nRooms: 3 | Rooms: 4\nLift: yes | Lift: no\n" in out
 
 
 def test_an_address_is_fetched(site: Any, pages: dict[str, Path], capsys: Any) -> None:

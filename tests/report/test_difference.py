@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.extraction.excerpt import CUT, excerpt
+from scrapy_simhash.extraction.excerpt import CUT, excerpt, first_lines
 from scrapy_simhash.report.difference import change_lines, own_lines, sides, stretches, width
 from tests.pages import article, edited
 
@@ -100,3 +100,10 @@ def test_own_lines_are_few_and_none_are_there_only_where_pages_are_the_same(
     found = own_lines([line * 90 for line in before], after * 300, most=4)
     assert len(found) <= 4
     assert all(width(side) <= 52 for pair in found for side in pair)
+
+
+def test_lines_beyond_the_cut_of_a_list_are_no_difference() -> None:
+    lines = [f"line {number}" for number in range(90)]
+    own, other = (first_lines(each, 200) for each in (lines, ["one more", *lines]))
+    assert own_lines(own, other) == [("", "one more")]
+    assert all(sum(len(line) + 1 for line in each[:-1]) <= 200 for each in (own, other))

@@ -117,7 +117,7 @@ def test_doubtful_drops_are_far_or_have_other_headings_or_are_drawn(tmp_path: Pa
     assert [each.url for _, each in figures.unlike.lines()] == ["http://b.example/other"]
     assert figures.doubtful == 3
     assert {url for url, _ in figures.sample.lines()} == {each.url for each in lines[1:]}
-    assert figures.texts == {first: "one"}
+    assert {key: page.text for key, page in figures.pages.items()} == {first: "one"}
 
 
 def test_each_drop_is_as_likely_as_any_other_to_be_in_the_sample(tmp_path: Path) -> None:

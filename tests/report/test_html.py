@@ -80,6 +80,7 @@ def test_nothing_of_the_log_becomes_markup() -> None:
     for _, attributes in elements:
         assert not [name for name in attributes if name.startswith("on")]
         assert re.match(r"(#|https?://)", attributes.get("href") or "#")
+    assert not re.search("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", html)
     html.encode("utf-8", "replace")
 
 
@@ -193,7 +194,7 @@ def test_a_sentence_of_the_rule_stands_once_and_identical_pairs_are_folded() -> 
     sample = html.split('<section id="sample"')[1].split("</section>")[0]
     assert sample.count(REASONS["long-text"].capitalize()) == 1
     assert sample.count("<article>") == 4
-    assert "4 pairs: the parts of both texts" in sample
+    assert "4 pairs: the parts of both pages" in sample
     assert sample.index("</article>") < sample.index("<details>")
 
 
