@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import math
+import re
 import secrets
 import struct
 import threading
@@ -30,6 +31,8 @@ from scrapy_simhash.index.values import IndexSpec, spider_mark
 logger = logging.getLogger(__name__)
 
 FORMAT = 9
+# The scripts need this version of Redis.
+_OLDEST = (6, 2)
 # Requests for the same pages, while what others admit is too much to be compared with.
 _ATTEMPTS = 100
 
@@ -77,6 +80,7 @@ class Session:
         self.adopted: set[str] = set()
         try:
             with self.use():
+                self._check_version()
                 self.begin()
                 self._warn_of_eviction()
         except BaseException:
@@ -116,6 +120,18 @@ class Session:
         self.generation = stored["generation"]
         is_far = self.geometry.in_redis
         self.finder: Finder = InRedis() if is_far else InRam(self.run, self.geometry, spec.reach)
+
+    def _check_version(self) -> None:
+        try:
+            version = self.client.call("INFO", "server").get("redis_version", "")
+        except StoreUnavailable:
+            # Not every user may ask, and then a script tells.
+            return
+        match = re.match(r"(\d{1,5})\.(\d{1,5})", version)
+        if match and (int(match[1]), int(match[2])) < _OLDEST:
+            raise StoreMismatch(
+                f"{self._address.shown} is Redis {version}: the index needs 6.2 or newer"
+            )
 
     def _warn_of_eviction(self) -> None:
         try:

@@ -19,7 +19,13 @@ import redis
 
 from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import Index, StoreDamaged, StoreError, StoreUnavailable
+from scrapy_simhash.index.contract import (
+    Index,
+    StoreDamaged,
+    StoreError,
+    StoreMismatch,
+    StoreUnavailable,
+)
 from scrapy_simhash.index.redis.client import Client
 from scrapy_simhash.index.redis.location import parse_location
 from scrapy_simhash.index.values import Arrival, Outcome
@@ -473,6 +479,19 @@ def test_an_eviction_policy_that_deletes_parts_of_the_index_is_warned_of(opened,
             client.config_set("maxmemory-policy", "noeviction")
         opened(own.url)
         assert caplog.text == ""
+
+
+@pytest.mark.parametrize(("version", "is_refused"), [("6.0.16", True), ("6.2.0", False)])
+def test_a_redis_that_is_too_old_is_refused(url, opened, monkeypatch, version, is_refused):
+    call = Client.call
+
+    def old(self: Client, *command: Any) -> Any:
+        return {"redis_version": version} if command[0] == "INFO" else call(self, *command)
+
+    monkeypatch.setattr(Client, "call", old)
+    refused = pytest.raises(StoreMismatch, match=rf"Redis {version}: the index needs 6\.2 or newer")
+    with refused if is_refused else contextlib.nullcontext():
+        opened(url)
 
 
 def test_a_query_sees_what_others_admitted_since(url, opened):
