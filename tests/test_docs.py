@@ -35,7 +35,8 @@ from scrapy_simhash.extraction.extractor import EXTRACTORS
 from scrapy_simhash.fingerprint.recipe import RECIPES
 from scrapy_simhash.index.values import Change
 from scrapy_simhash.report.dedup_log import LogLine, SparedLine
-from scrapy_simhash.rule.rule import FAR, REASONS
+from scrapy_simhash.rule.kinship import Kinship
+from scrapy_simhash.rule.rule import FAR, REASONS, TABLE
 from scrapy_simhash.settings import DEFAULTS, Spare
 from tests.commands.running import simhash
 
@@ -394,6 +395,30 @@ def test_the_metrics_of_two_spiders_are_on_loopback_with_their_names() -> None:
     assert len({metrics.server.server_address for metrics in names["running"]}) == 2
     for metrics in names["running"]:
         metrics.close()
+
+
+@pytest.mark.parametrize(
+    ("pair", "kin"),
+    [
+        ("are one address, or two views", (Kinship.ADDRESS, Kinship.QUERY)),
+        ("may be two records", (Kinship.VALUE, Kinship.HOST)),
+        ("are on two hosts of one site", (Kinship.VERSIONS, Kinship.DOMAIN)),
+        ("are on two sites", (Kinship.NONE,)),
+    ],
+)
+def test_how_it_decides_has_the_limits_of_the_rule(pair: str, kin: tuple[Kinship, ...]) -> None:
+    (limits,) = {TABLE[each] for each in kin}
+    (row,) = re.findall(rf"^\| {pair} \| (.*) \| (.*) \| (.*) \|$", PAGES["decides"], re.MULTILINE)
+    k = RECIPES["default"].distance
+    wanted = {int(limits.near * k)}
+    if limits.near > 1:  # only where texts speak of their headings
+        wanted |= {k}
+    if limits.near_if_short < limits.near:
+        wanted |= {int(limits.near_if_short * k), limits.short}
+    bits, shorter, own = row
+    assert {int(number) for number in re.findall(r"\d+", bits)} == wanted
+    assert shorter == {0: "any length", 0.75: "3/4 of the longer one"}[limits.length]
+    assert ("nothing" in own) == (limits.own is not None)
 
 
 def test_the_index_begins_as_the_readme_does() -> None:
