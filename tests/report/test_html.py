@@ -132,8 +132,14 @@ def test_report_of_little_is_whole_and_says_what_is_missing(name: str) -> None:
 
 
 def test_headings_tables_and_charts_are_named_for_who_cannot_see_them() -> None:
-    lines = [line(url="http://a.example/", text="One text"), line(verdict="skipped", reason="x")]
-    lines += [copy(f"http://b.example/{n}", "http://a.example/", n, text="Other") for n in range(9)]
+    lines = [
+        line(url="http://a.example/", text="One text", details="Rooms: 3"),
+        line(verdict="skipped", reason="x"),
+    ]
+    lines += [
+        copy(f"http://b.example/{n}", "http://a.example/", n, text="Other", details="4")
+        for n in range(9)
+    ]
     structure = Structure(page(lines))
     levels = [int(tag[1]) for tag, _ in structure.elements if re.fullmatch(r"h\d", tag)]
     assert levels[0] == 1
