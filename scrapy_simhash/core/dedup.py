@@ -113,6 +113,7 @@ class Dedup:
         self._readers = own_readers(readers or {})
         self._other_types = other_types
         self._slow_hosts = SlowHosts()
+        self._has_failed = False
         store = store_of(url)
         self._breaker = Breaker(
             partial(self._opened, url, spec, resumed) if runs else partial(open_index, url, spec),
@@ -276,9 +277,11 @@ class Dedup:
             logger.warning("SIMHASH_TIMEOUT: %s: %s; let through unchecked", key, analysis.error)
             self._slow_hosts.note_timeout(document.url)
         elif analysis.error:
-            logger.error(
-                "The extractor failed on %s; let through unchecked: %s", key, analysis.error
-            )
+            # A traceback a page would fill the disk.
+            lines = analysis.error.strip().split("\n")
+            said = "\n".join(lines[-1:] if self._has_failed else lines)
+            self._has_failed = True
+            logger.error("The extractor failed on %s; let through unchecked: %s", key, said)
         return analysis
 
     def follow(self, verdict: Verdict, told: Callable[[bool], None]) -> bool:

@@ -413,10 +413,12 @@ def test_extractor_that_fails_costs_no_page(crawl: Any, twins: Any, caplog: Any)
         Pages,
         settings={"SIMHASH_EXTRACTOR": "tests.crawl.test_crawl.failing_extractor"},
         site=twins,
-        paths=["/first"],
+        paths=["/first", "/second"],
     )
-    assert len(crawled.items) == crawled.stat("skipped/extractor_error") == 1
-    assert "no idea" in caplog.text
+    assert len(crawled.items) == crawled.stat("skipped/extractor_error") == 2
+    assert caplog.text.count("RuntimeError: no idea") == 2
+    # A traceback a page would fill the disk.
+    assert caplog.text.count("Traceback") == 1
 
 
 def failing_extractor(html: str) -> str:
