@@ -28,7 +28,6 @@ from scrapy_simhash.redis_settings import scrapy_redis_url, uses_scrapy_redis
 
 if TYPE_CHECKING:
     from scrapy_simhash.fingerprint.recipe import Recipe
-    from scrapy_simhash.readers import OtherTypes
 
 Action = Literal["drop", "follow", "flag"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
@@ -217,23 +216,27 @@ def _seed(settings: BaseSettings, name: str) -> str | None:
     return seed
 
 
+def _readers(settings: BaseSettings, name: str) -> dict[str, str | None] | None:
+    from scrapy_simhash.readers import own_readers
+
+    given = _get(settings, name)
+    if given is None:
+        return None
+    try:
+        return own_readers(json.loads(given) if isinstance(given, str) else given)
+    except (AttributeError, TypeError, ValueError, RecursionError) as error:
+        raise _error(name, f"{given!r:.80} has no readers by content types: {error}") from None
+
+
 # The settings that change a value of the recipe.
 _CHANGES: dict[str, Reader] = {
     "seed": _seed,
     "distance": _number(int, 0),
     "min_length": _number(int, 1),
     "extractor": _text,
+    "readers": _readers,
+    "other_types": _choice(("pass", "bytes", None)),
 }
-
-
-def _readers(settings: BaseSettings, name: str) -> dict[str, str | None]:
-    from scrapy_simhash.readers import own_readers
-
-    given = _get(settings, name)
-    try:
-        return own_readers(json.loads(given) if isinstance(given, str) else given)
-    except (AttributeError, TypeError, ValueError, RecursionError) as error:
-        raise _error(name, f"{given!r:.80} has no readers by content types: {error}") from None
 
 
 def _log(settings: BaseSettings, name: str) -> Path | None:
@@ -324,8 +327,6 @@ class FilterSettings:
     lease: float = _setting(60.0, _number(float, 1, _LONGEST_WAIT))
     on_unavailable: OnUnavailable = _setting("continue", _choice(get_args(OnUnavailable)))
     outage_pages: int = _setting(100_000, _number(int, 0))
-    readers: dict[str, str | None] = _setting({}, _readers)
-    other_types: OtherTypes = _setting("pass", _choice(("pass", "bytes")))
     max_body_size: int = _setting(4 * 1024 * 1024, _number(int, 1))
     timeout: float = _setting(10.0, _number(float, 0.1, _LONGEST_WAIT))
     processes: int = _setting(None, _processes)

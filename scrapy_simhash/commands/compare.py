@@ -1,7 +1,7 @@
 """Tell whether two pages are near-duplicates, and show what differs.
 
-A and B are addresses, HTML or .txt files. With --text, files are plain texts, and an
-argument that is no file is the text itself.
+A and B are addresses, or files of a type that a crawl compares. With --text, files are
+plain texts, and an argument that is no file is the text itself.
 
     scrapy simhash compare http://www.example.com/a http://mirror.example.org/a
     scrapy simhash compare saved.html http://www.example.com/a
@@ -17,6 +17,7 @@ import contextlib
 import gzip
 import http.client
 import math
+import mimetypes
 import os
 import urllib.error
 import urllib.request
@@ -42,9 +43,8 @@ from scrapy_simhash.commands.output import (
     sentence,
     side_by_side,
 )
-from scrapy_simhash.core.analysis import PageAnalysis, SkipReason, analyse_text
-from scrapy_simhash.extraction.charset import decode_html
-from scrapy_simhash.extraction.extractor import Extraction, extract
+from scrapy_simhash.core.analysis import PageAnalysis, SkipReason, analyse_text, body_of, read_page
+from scrapy_simhash.extraction.extractor import Extraction
 from scrapy_simhash.fingerprint.normalisation import fold
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.segmentation import segment
@@ -143,29 +143,37 @@ def _other_measures(one: _Side, other: _Side, as_text: bool) -> list[str]:
 
 def _side(name: str, as_text: bool, recipe: Recipe, settings: BaseSettings) -> _Side:
     """Analyse a text, or a page unless a crawl would not."""
-    key, charset, most = name, None, FilterSettings.from_settings(settings).max_body_size
+    key, most = name, FilterSettings.from_settings(settings).max_body_size
     if name.startswith(("http://", "https://")):
-        body, headers, url = _fetched(name, most, settings["USER_AGENT"])
-        key, charset = page_key(url), headers.get_content_charset()
-        kind = responsetypes.from_args(Headers(headers.items()), url, body=body[:5000])
+        data, given, url = _fetched(name, most, settings["USER_AGENT"])
+        key, headers = page_key(url), Headers(given.items())
+        kind = responsetypes.from_args(headers, url, body=data[:5000])
+        type_ = given["Content-Type"] or ""
+        if issubclass(kind, HtmlResponse):  # Scrapy takes it for that, whatever the server says
+            type_ = f"text/html;{type_.partition(';')[2]}"
     elif os.path.exists(name):  # noqa: PTH110 - a text may be longer than any path
-        body = Path(name).read_bytes()
+        data = Path(name).read_bytes()
         if as_text or name.endswith(".txt"):
-            return _text(name, body.decode(errors="replace"), recipe)
-        kind = responsetypes.from_args(filename=name, body=body[:5000])
-        if kind is TextResponse:
+            return _text(name, data.decode(errors="replace"), recipe)
+        type_ = mimetypes.guess_type(name)[0] or ""
+        kind = responsetypes.from_args(filename=name, body=data[:5000])
+        if issubclass(kind, HtmlResponse) or (
+            kind is TextResponse and not body_of(b"", type_, recipe)
+        ):
             # A saved page, such as index.php, says less of itself than a server does.
-            kind = HtmlResponse
+            type_ = "text/html"
     elif as_text:
         return _text(name, name, recipe)
     else:
         raise UsageError(
             f"{name}: no such file; an address has http:// before it, a text needs --text"
         )
-    if len(body) > most or not issubclass(kind, HtmlResponse):
-        reason: SkipReason = "too_large" if len(body) > most else "other_type"
+    body, extraction = body_of(data, type_, recipe), None
+    reason: SkipReason = "too_large" if len(data) > most else "too_short" if body else "other_type"
+    if body and reason != "too_large":
+        extraction, _ = read_page(body, recipe)
+    if extraction is None:
         return _Side(key, Extraction(""), PageAnalysis(None, reason=reason))
-    extraction = extract(decode_html(body, charset), recipe.extractor)
     return _Side(key, extraction, analyse_text(extraction.text, recipe, 0, extraction))
 
 

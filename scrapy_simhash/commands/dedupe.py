@@ -26,6 +26,7 @@ import contextlib
 import json
 from collections import Counter
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from scrapy.settings import BaseSettings
@@ -61,7 +62,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         verdicts = stack.enter_context(whole_file(path, *files)) if path else None
         index = stack.enter_context(contextlib.closing(open_index(url, spec_of(own.recipe))))
         bar = stack.enter_context(progress("reading", total, "B"))
-        pages = (page for path in options.pages for page in read_pages(path, bar.update, over))
+        read = partial(read_pages, passed=bar.update, over=over, recipe=own.recipe)
+        pages = (page for path in options.pages for page in read(path))
         analyses = analyse_all(
             ((page, page.body) for page in pages),
             own.recipe,

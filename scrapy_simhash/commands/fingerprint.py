@@ -61,7 +61,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         def pages() -> Iterator[tuple[tuple[Path, SavedPage], Body]]:
             nonlocal there
             for name, path in given.items():
-                for number, page in enumerate(read_pages(path, bar.update, over)):
+                read = read_pages(path, bar.update, over, own.recipe)
+                for number, page in enumerate(read):
                     if number % PIECE == 0:
                         target = folder / f"{name}.{number // PIECE:06}.parquet"
                         is_there = target.exists()

@@ -73,7 +73,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
 
 def _compared(path: str, recipe: Recipe) -> Iterator[tuple[SavedPage, PageAnalysis]]:
     """Yield the pages that have enough text, each with an excerpt of it."""
-    pages = ((page, page.body) for page in itertools.islice(read_pages(path), _PAGES))
+    saved = read_pages(path, recipe=recipe)
+    pages = ((page, page.body) for page in itertools.islice(saved, _PAGES))
     found = analyse_all(pages, recipe, excerpt_length=_EXCERPT)
     for page, analysis in progress("reading", _PAGES, of=found):
         if analysis.fingerprint is not None:

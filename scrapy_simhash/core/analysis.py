@@ -4,6 +4,8 @@ import traceback
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
+from w3lib.encoding import http_content_type_encoding
+
 from scrapy_simhash.extraction.canonical import canonical_address
 from scrapy_simhash.extraction.charset import utf8_html
 from scrapy_simhash.extraction.excerpt import excerpt, first_lines
@@ -12,7 +14,7 @@ from scrapy_simhash.fingerprint.features import heavier
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.readers import HTML, ITEM, read
+from scrapy_simhash.readers import HTML, ITEM, kind_of, read, reader_of
 from scrapy_simhash.rule.facts import facts_of, facts_of_text
 
 #: Why a page was not compared with any other.
@@ -81,6 +83,21 @@ def text_body(text: str) -> Body:
     return Body(text.encode("utf-8", "surrogatepass"), reader=ITEM)
 
 
+def body_of(data: bytes | str, content_type: str, recipe: Recipe) -> Body | None:
+    """Return the body of a document; None if nothing reads its content type.
+
+    A str of plain text stands for itself.
+    """
+    kind = kind_of(content_type)
+    if isinstance(data, str) and kind == "text/plain":
+        return text_body(data)
+    if (reader := reader_of(kind, recipe)) is None:
+        return None
+    if isinstance(data, str):
+        return Body(data.encode("utf-8", "replace"), "utf-8", reader)
+    return Body(data, http_content_type_encoding(content_type), reader)
+
+
 def analyse_body(body: Body, recipe: Recipe, excerpt_length: int = 0) -> PageAnalysis:
     """Decode, extract and fingerprint; the excerpt has so many characters of the text at most.
 
@@ -90,16 +107,27 @@ def analyse_body(body: Body, recipe: Recipe, excerpt_length: int = 0) -> PageAna
         if body.is_text:
             text = body.data.decode("utf-8", "surrogatepass")
             return analyse_text(text, recipe, excerpt_length)
-        if body.reader != HTML:
-            extraction = read(body.reader, body.data, body.charset)
-            if extraction is None:
-                return PageAnalysis(None, reason="too_short")
-            return analyse_text(extraction.text, recipe, excerpt_length, extraction)
-        html = utf8_html(body.data, body.charset)
-        analysis = analyse_html(html, recipe, excerpt_length)
-        return replace(analysis, canonical=canonical_address(html))
+        extraction, canonical = read_page(body, recipe)
+        if extraction is None:
+            return PageAnalysis(None, reason="too_short")
+        analysis = analyse_text(extraction.text, recipe, excerpt_length, extraction)
+        return replace(analysis, canonical=canonical) if canonical else analysis
     except Exception:  # noqa: BLE001 - it is reported
         return PageAnalysis(None, reason="extractor_error", error=traceback.format_exc())
+
+
+def read_page(body: Body, recipe: Recipe) -> tuple[Extraction | None, str]:
+    """Return what the reader of a page finds, and the address that the page declares canonical.
+
+    There is no extraction if the page says too little to be compared.
+
+    Raises:
+        Exception: whatever a reader or extractor given by import path raises.
+    """
+    if body.reader != HTML:
+        return read(body.reader, body.data, body.charset), ""
+    html = utf8_html(body.data, body.charset)
+    return extract(html, recipe.extractor), canonical_address(html)
 
 
 def analyse_html(html: str | bytes, recipe: Recipe, excerpt_length: int = 0) -> PageAnalysis:

@@ -16,15 +16,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Protocol, TypeVar
 
-from w3lib.encoding import http_content_type_encoding
-
-from scrapy_simhash.core.analysis import Body, PageAnalysis, text_body
+from scrapy_simhash.core.analysis import PageAnalysis, body_of
 from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.core.claims import Claims
 from scrapy_simhash.core.document import Document
@@ -37,7 +35,7 @@ from scrapy_simhash.index.contract import Index, StoreMismatch
 from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.index.values import DEFAULT_LEASE, Arrival, IndexSpec, Run
 from scrapy_simhash.keys import Scope, page_key, page_scope
-from scrapy_simhash.readers import ITEM, OtherTypes, kind_of, own_readers, reader_of
+from scrapy_simhash.readers import own_readers
 from scrapy_simhash.rule.better import Canonicals
 
 logger = logging.getLogger(__name__)
@@ -61,8 +59,6 @@ class Dedup:
         processes: worker processes; with 0 a thread does their work, where no page can be stopped.
         timeout: seconds that a worker process may take for a page.
         max_size: bytes of the largest page that is compared.
-        readers: readers by content types, by name or import path; with None the type passes.
-        other_types: documents that nothing reads pass, or are compared by all of their bytes.
         excerpt_length: characters of the main text that a verdict has with it.
         outage_pages: pages that are let through while the store is away.
         start_without: whether a remote store may be away at the start.
@@ -92,8 +88,6 @@ class Dedup:
         processes: int = 2,
         timeout: float = 10.0,
         max_size: int = 4 << 20,
-        readers: Mapping[str, str | None] | None = None,
-        other_types: OtherTypes = "pass",
         excerpt_length: int = 0,
         outage_pages: int = 100_000,
         start_without: bool = True,
@@ -106,12 +100,11 @@ class Dedup:
         self.run: Run | None = None
         self._needs_runs = needs_runs
         recipe = named_recipe(recipe) if isinstance(recipe, str) else recipe
+        self._recipe = recipe = replace(recipe, readers=own_readers(recipe.readers))
         spec = spec_of(recipe, lease=lease, spider=spider, copies=copies)
         self._scope: Scope = scope
         self._lease = lease
         self._max_size = max_size
-        self._readers = own_readers(readers or {})
-        self._other_types = other_types
         self._slow_hosts = SlowHosts()
         self._has_failed = False
         store = store_of(url)
@@ -255,23 +248,13 @@ class Dedup:
             self._upkeep.urgent -= 1
 
     async def _analyse(self, document: Document, key: str) -> PageAnalysis:
-        data, content_type = document.data, document.content_type
-        kind = kind_of(content_type)
-        reader = reader_of(kind, self._readers, self._other_types)
-        if isinstance(data, str) and kind == "text/plain":
-            reader = ITEM
-        if reader is None:
+        body = body_of(document.data, document.content_type, self._recipe)
+        if body is None:
             return PageAnalysis(None, reason="other_type")
-        if len(data) > self._max_size:
+        if len(document.data) > self._max_size:
             return PageAnalysis(None, reason="too_large")
         if self._slow_hosts.has(document.url):
             return PageAnalysis(None, reason="slow_host")
-        if isinstance(data, bytes):
-            body = Body(data, http_content_type_encoding(content_type), reader)
-        elif reader == ITEM:
-            body = text_body(data)
-        else:
-            body = Body(data.encode("utf-8", "replace"), "utf-8", reader)
         analysis = await self._pool.analyse(body)
         if analysis.reason == "timeout":
             logger.warning("SIMHASH_TIMEOUT: %s: %s; let through unchecked", key, analysis.error)

@@ -331,8 +331,6 @@ def open_dedup(
             processes=settings.processes,
             timeout=settings.timeout,
             max_size=settings.max_body_size,
-            readers=settings.readers,
-            other_types=settings.other_types,
             excerpt_length=settings.log_text if settings.log else 0,
             outage_pages=settings.outage_pages,
             start_without=settings.on_unavailable == "continue",

@@ -1,9 +1,10 @@
 """A recipe: every choice between a page and its fingerprint, under one name."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from typing import Literal
 
 from scrapy_simhash.fingerprint.blocks import VERSION as BLOCKS_VERSION
 from scrapy_simhash.fingerprint.blocks import Bands, Slices
@@ -20,6 +21,8 @@ from scrapy_simhash.fingerprint.simhash import (
     weighed_ngram_sums,
 )
 
+#: How documents of a type that has no reader are compared: not at all, or by all of their bytes.
+OtherTypes = Literal["pass", "bytes"]
 _NARROW_DISTANCE = 3  # what four slices find every pair within
 
 # Versions of this package's own algorithms, as they stand in the identity. Raise one when the
@@ -50,6 +53,9 @@ class Recipe:
         extractor: the name of the extractor of the main text.
         min_length: texts with fewer characters after normalisation have no fingerprint; at least 1.
         sign: ``>`` or ``>=``: a bit is 1 where the sum of its weights is so to 0.
+        readers: readers by content types in lower case, by name or import path, beside those of
+            :mod:`scrapy_simhash.readers`; with None the type passes.
+        other_types: documents that nothing reads pass, or are compared by all of their bytes.
     """
 
     name: str
@@ -61,6 +67,8 @@ class Recipe:
     extractor: str = "main"
     min_length: int = 10
     sign: str = ">"
+    readers: Mapping[str, str | None] = field(default_factory=dict, hash=False)
+    other_types: OtherTypes = "pass"
 
     def __post_init__(self) -> None:
         if not 0 <= self.distance <= self.bits // 4:
@@ -91,19 +99,22 @@ class Recipe:
         """One line that names every choice that changes a fingerprint, its blocks or the facts.
 
         Two recipes with the same identity give the same ones. The seed stands in it as a
-        keyed digest of 4 bytes, enough to tell two seeds apart.
+        keyed digest of 4 bytes, enough to tell two seeds apart. A project's own reader stands in
+        it if it has a version, so that one for another type may come without.
         """
         seed = "none"
         if self.seed:
             seed = blake2b(b"identity", digest_size=4, key=key_from_seed(self.seed)).hexdigest()
         kind, _, numbers = str(self.blocks).partition(":")
         sign = "" if self.sign == ">" else self.sign
+        own = {_versioned(name) for name in self.readers.values() if name and "." in name}
+        readers = ",".join(sorted(name for name in own if "/" in name))
         return (
             f"{_versioned('simhash')}{sign} bits={self.bits} "
             f"extractor={_versioned(self.extractor)} "
             f"features={_versioned(self.spec.kind)} n={self.spec.n} weights={self.spec.weights} "
             f"hash={_versioned(self.hash)} seed={seed} blocks={kind}/{BLOCKS_VERSION}:{numbers} "
-            f"{_versioned('facts')}"
+            f"{_versioned('facts')}{readers and ' readers='}{readers}"
         )
 
     def features(self, text: str, weights: Sequence[int] = ()) -> dict[str, float]:

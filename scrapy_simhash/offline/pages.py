@@ -14,6 +14,7 @@ from typing import IO, Any
 
 from scrapy_simhash.core.analysis import Body, text_body
 from scrapy_simhash.extraction.charset import decode_html
+from scrapy_simhash.fingerprint.recipe import RECIPES, Recipe
 from scrapy_simhash.keys import page_key, plain_key
 from scrapy_simhash.offline.files import (
     LARGEST,
@@ -54,12 +55,16 @@ def read_pages(
     path: str | Path,
     passed: Callable[[int], object] = lambda _: None,
     over: Counter[str] | None = None,
+    recipe: Recipe = RECIPES["default"],
 ) -> Iterator[SavedPage]:
     """Yield the pages of a file, or of all files of a folder in sorted order.
 
-    Of a WARC file, the answers with status 200 and HTML are taken, and resources and conversions
-    that are HTML or text. ``passed`` is called with the number of bytes on the disk that were read
-    since its last call. ``over`` counts what is passed over, by what it is.
+    Args:
+        path: a file or a folder.
+        passed: called with the number of bytes on the disk that were read since its last call.
+        over: counts what is passed over, by what it is.
+        recipe: has the readers of a WARC file, from which answers with status 200, resources and
+            conversions are taken.
 
     Raises:
         FileError: there is nothing that can be read. Lines are checked as they are reached.
@@ -69,7 +74,7 @@ def read_pages(
         name = file.relative_to(path).as_posix() if path.is_dir() else file.name
         begun = 0
         with unpacked(file) as (content, raw):
-            for page in _read(file, name, content, over):
+            for page in _read(file, name, content, over, recipe):
                 passed(raw.tell() - begun)
                 begun = raw.tell()
                 yield page
@@ -91,10 +96,12 @@ def page_files(path: Path, over: Counter[str] | None = None) -> list[Path]:
     return files
 
 
-def _read(path: Path, name: str, file: IO[bytes], over: Counter[str]) -> Iterator[SavedPage]:
+def _read(
+    path: Path, name: str, file: IO[bytes], over: Counter[str], recipe: Recipe
+) -> Iterator[SavedPage]:
     kind = unpacked_name(path)
     if kind.endswith(_WARC):
-        for url, body in read_records(path, file, over):
+        for url, body in read_records(path, file, over, recipe):
             yield _saved(url, url, body)
     elif kind.endswith((*_HTML, ".txt")):
         data = whole(file)

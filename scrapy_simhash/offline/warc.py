@@ -9,21 +9,21 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
-from w3lib.encoding import http_content_type_encoding
-
-from scrapy_simhash.core.analysis import Body
+from scrapy_simhash.core.analysis import Body, body_of, text_body
+from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.offline.files import LARGEST, FileError, whole
-from scrapy_simhash.readers import HTML, ITEM
+from scrapy_simhash.readers import kind_of
 
-_HTML, _TEXT = ("text/html", "application/xhtml+xml"), "text/plain"
 _KINDS = ("response", "resource", "conversion")
 _MOST_HEADERS, _LONGEST_HEADER = 1000, 1 << 16
 _AS_TOLD = 47  # zlib finds out itself whether gzip or zlib packed the bytes
 _RAW = -15  # some servers send "deflate" without the header of zlib
 
 
-def read_records(path: Path, file: IO[bytes], over: Counter[str]) -> Iterator[tuple[str, Body]]:
-    """Yield the pages of an archive, each behind its address.
+def read_records(
+    path: Path, file: IO[bytes], over: Counter[str], recipe: Recipe
+) -> Iterator[tuple[str, Body]]:
+    """Yield the pages of an archive that the recipe's readers read, each behind its address.
 
     What is passed over is counted in ``over``. A damaged archive is a FileError.
     """
@@ -43,7 +43,7 @@ def read_records(path: Path, file: IO[bytes], over: Counter[str]) -> Iterator[tu
         if content is None:
             over[f"record of more than {LARGEST:,} bytes"] += 1
             continue
-        found = _page(kind, headers.get("content-type", ""), content)
+        found = _page(kind, headers.get("content-type", ""), content, recipe)
         if isinstance(found, str):
             over[found] += 1
         else:
@@ -76,7 +76,7 @@ def _parsed(lines: list[bytes]) -> dict[str, str]:
     return {name.strip().lower(): value.strip() for name, _, value in pairs}
 
 
-def _page(kind: str, type_: str, content: bytes) -> Body | str:
+def _page(kind: str, type_: str, content: bytes, recipe: Recipe) -> Body | str:
     """Return the body of a page; of no page, what it is."""
     headers: dict[str, str] = {}
     if kind == "response":
@@ -86,14 +86,15 @@ def _page(kind: str, type_: str, content: bytes) -> Body | str:
         type_ = headers.get("content-type", "")
         if status.split()[1:2] != [b"200"]:
             return "answer with another status than 200"
-    name = type_.partition(";")[0].strip().lower()
-    is_text = kind != "response" and name == _TEXT
-    if name not in _HTML and not is_text:
-        return "record that is no page"
+    if kind == "conversion" and kind_of(type_) == "text/plain":
+        return text_body(content.decode("utf-8", "replace"))
+    body = body_of(content, type_, recipe)
+    if body is None:
+        return "record that nothing reads"
     data = _body(headers, content) if kind == "response" else content
     if data is None:
         return f"page that does not unpack to {LARGEST:,} bytes"
-    return Body(data, http_content_type_encoding(type_), ITEM if is_text else HTML)
+    return body._replace(data=data)
 
 
 def _body(headers: Mapping[str, str], data: bytes) -> bytes | None:

@@ -6,13 +6,12 @@ caller bounds its size, a worker process its time and memory, and the readers de
 
 from collections.abc import Callable, Mapping
 from pkgutil import resolve_name
-from typing import Any, Literal
+from typing import Any
 
 from scrapy_simhash.extraction.extractor import Extraction
 from scrapy_simhash.fingerprint.own import load
+from scrapy_simhash.fingerprint.recipe import Recipe
 
-#: How documents of other types are compared: not at all, or by all of their bytes.
-OtherTypes = Literal["pass", "bytes"]
 #: What a reader gets: the bytes, and the charset that the header declares. It returns a text, or an
 #: :class:`.Extraction`; None for what says too little to be compared.
 Reader = Callable[[bytes, str | None], Extraction | str | None]
@@ -42,21 +41,18 @@ def kind_of(content_type: str) -> str:
     return content_type.partition(";")[0].strip().lower()
 
 
-def reader_of(kind: str, own: Mapping[str, str | None], others: OtherTypes = "pass") -> str | None:
-    """Return the name of the reader of a content type, or None if it passes.
+def reader_of(kind: str, recipe: Recipe) -> str | None:
+    """Return the name of a recipe's reader of a content type, or None if it passes.
 
-    Args:
-        kind: as :func:`kind_of` returns it.
-        own: readers by content types, by name or import path; with None the type passes.
-        others: how types are compared that have no reader.
+    ``kind`` is what :func:`kind_of` returns.
     """
-    if kind in own:
-        return own[kind]
+    if kind in recipe.readers:
+        return recipe.readers[kind]
     suffix = kind.rpartition("+")[2]
     name = TYPES.get(kind) or (suffix if "+" in kind and suffix in ("json", "xml") else None)
     if name == "pdf" and not has_pdf():
         name = None
-    return name or ("bytes" if others == "bytes" else None)
+    return name or ("bytes" if recipe.other_types == "bytes" else None)
 
 
 def has_pdf() -> bool:

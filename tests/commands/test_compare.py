@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -163,21 +164,35 @@ def test_pages_under_other_headings_are_told_apart_by_the_rule(
     assert re.search(r"^title +A page +Another title$", out, re.MULTILINE)
 
 
-def test_a_page_that_is_no_html_is_not_compared(site: Any, tmp_path: Path, capsys: Any) -> None:
-    pdf = b"%PDF-1.7\n" + bytes(range(256)) * 20
-    (tmp_path / "a.pdf").write_bytes(pdf)
-    site.pages = {"/b": (200, {"Content-Type": "application/pdf"}, pdf)}
-    status, distance, out = compared(capsys, tmp_path / "a.pdf", f"{site.url}/b")
+def test_a_page_that_nothing_reads_is_not_compared(site: Any, tmp_path: Path, capsys: Any) -> None:
+    png = b"\x89PNG" + bytes(range(256)) * 20
+    (tmp_path / "a.png").write_bytes(png)
+    site.pages = {"/b": (200, {"Content-Type": "image/png"}, png)}
+    status, distance, out = compared(capsys, tmp_path / "a.png", f"{site.url}/b")
     assert (status, distance) == (1, None)
     assert "distance  not compared" in out
     for letter in "AB":
         assert f"{letter} is not compared (other_type)" in out
 
 
+def test_documents_are_compared_by_the_readers_of_a_crawl(
+    site: Any, tmp_path: Path, capsys: Any
+) -> None:
+    made = {"text": ONE, "price": 3}
+    (tmp_path / "a.json").write_text(json.dumps(made))
+    body = json.dumps(made, indent=2, sort_keys=True).encode()
+    site.pages = {
+        "/b": (200, {"Content-Type": "application/json"}, body),
+        "/c": (200, {"Content-Type": "application/json"}, body.replace(b"3", b"4")),
+    }
+    assert compared(capsys, tmp_path / "a.json", f"{site.url}/b")[1] == 0
+    assert compared(capsys, tmp_path / "a.json", f"{site.url}/c")[0] == 1
+
+
 def test_a_name_tells_what_is_no_html(tmp_path: Path, capsys: Any) -> None:
-    for name in ("a.pdf", "b.json", "page", "page.php"):
+    for name in ("a.pdf", "b.png", "page", "page.php"):
         (tmp_path / name).write_text(ONE)
-    status, distance, _ = compared(capsys, tmp_path / "a.pdf", tmp_path / "b.json")
+    status, distance, _ = compared(capsys, tmp_path / "a.pdf", tmp_path / "b.png")
     assert (status, distance) == (1, None)
     assert compared(capsys, tmp_path / "page", tmp_path / "page.php")[1] == 0
 

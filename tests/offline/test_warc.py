@@ -7,6 +7,7 @@ import io
 import sys
 import zlib
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from scrapy_simhash.core.analysis import Body, text_body
+from scrapy_simhash.fingerprint.recipe import RECIPES
 from scrapy_simhash.offline.files import LARGEST, FileError
 from scrapy_simhash.offline.pages import read_pages
 from scrapy_simhash.offline.warc import read_records
@@ -25,6 +27,7 @@ zstd = pytest.importorskip("compression.zstd" if sys.version_info >= (3, 14) els
 
 HTML = b"<title>t</title><p>" + b"words " * 50
 URL = "http://a.test/"
+RECIPE = replace(RECIPES["default"], readers={"text/csv": "text", "text/xml": None})
 
 
 def record(content: bytes, *, kind: str = "response", type_: str = "", url: str = URL) -> bytes:
@@ -45,7 +48,8 @@ def chunked(body: bytes) -> bytes:
 
 def read(*records: bytes) -> tuple[list[Any], Counter[str]]:
     over = Counter[str]()
-    return list(read_records(Path("a.warc"), io.BytesIO(b"".join(records)), over)), over
+    file = io.BytesIO(b"".join(records))
+    return list(read_records(Path("a.warc"), file, over, RECIPE)), over
 
 
 RAW_DEFLATE = zlib.compressobj(wbits=-15)
@@ -73,13 +77,26 @@ def test_resources_and_conversions_have_no_answer_around_them() -> None:
     found, over = read(
         record(HTML, kind="resource", type_="text/html"),
         record(b"a text", kind="conversion", type_="text/plain"),
-        record(b"{}", kind="resource", type_="application/json"),
+        record(b"png", kind="resource", type_="image/png"),
         record(b"", kind="warcinfo", url=""),
         record(answer(HTML), kind="request"),
         record(answer(HTML, status="404 Not Found")),
     )
     assert found == [(URL, Body(HTML)), (URL, text_body("a text"))]
-    assert over == {"record that is no page": 1, "answer with another status than 200": 1}
+    assert over == {"record that nothing reads": 1, "answer with another status than 200": 1}
+
+
+def test_a_record_has_the_reader_that_a_crawl_has_for_its_type() -> None:
+    types = {
+        "application/json": "json",
+        "Text/CSV; charset=utf-8": "text",
+        "text/plain": "text",
+        "application/pdf": "pdf",
+        "text/xml": None,
+    }
+    found, over = read(*(record(b"content", kind="resource", type_=type_) for type_ in types))
+    assert [body.reader for _, body in found] == [name for name in types.values() if name]
+    assert over == {"record that nothing reads": 1}
 
 
 def test_a_wet_file_has_texts(tmp_path: Path) -> None:

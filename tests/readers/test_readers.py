@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash import Document, SyncDedup
+from scrapy_simhash import Document, StoreError, SyncDedup
 from scrapy_simhash.core.analysis import Body, analyse_body
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.readers import READERS, TYPES, read, reader_of
@@ -73,7 +75,7 @@ def feed(item: str, about: str = ABOUT) -> bytes:
 
 def kinds(*documents: tuple[str, bytes], other_types: Any = "pass") -> list[str]:
     """Return verdicts on documents of one host, by their content types and bytes."""
-    with SyncDedup(processes=0, other_types=other_types) as dedup:
+    with SyncDedup(recipe=replace(RECIPE, other_types=other_types), processes=0) as dedup:
         found = [
             dedup.check(Document(f"http://a.example/{n}", data, kind), wait=False)
             for n, (kind, data) in enumerate(documents)
@@ -148,7 +150,7 @@ def test_other_types_pass_or_are_compared_by_their_bytes() -> None:
 
 def test_a_project_names_its_own_readers_and_types_that_pass() -> None:
     own = {"text/csv": f"{__name__}.read_csv", "application/json": None, "text/x-log": "text"}
-    with SyncDedup(processes=1, readers=own) as dedup:
+    with SyncDedup(recipe=replace(RECIPE, readers=own), processes=1) as dedup:
         url, data = "http://a.example/", f"name;price\n{ABOUT}".encode()
         csv = dedup.check(Document(url + "1", data, "text/csv; charset=utf-8"))
         same = dedup.check(Document(url + "2", data + b"\n", "Text/CSV"), wait=False)
@@ -158,7 +160,23 @@ def test_a_project_names_its_own_readers_and_types_that_pass() -> None:
         *("unique", "duplicate", "other_type", "unique"),
     ]
     with pytest.raises(ValueError, match="cannot be imported"):
-        SyncDedup(readers={"text/csv": "no.such.reader"})
+        SyncDedup(recipe=replace(RECIPE, readers={"text/csv": "no.such.reader"}))
+
+
+def test_another_version_of_an_own_reader_is_refused_by_an_index(tmp_path: Path) -> None:
+    own = replace(RECIPE, readers={"text/csv": f"{__name__}.read_csv", "text/x-log": "text"})
+    url = f"sqlite:///{tmp_path}/index"
+    with SyncDedup(url, recipe=RECIPE, processes=0):
+        pass
+    with SyncDedup(url, recipe=own, processes=0):  # a reader without a version is none to refuse
+        pass
+    read_csv.version = 2  # type: ignore[attr-defined]
+    try:
+        assert own.identity == f"{RECIPE.identity} readers={__name__}.read_csv/2"
+        with pytest.raises(StoreError, match="read_csv/2"), SyncDedup(url, recipe=own):
+            pass
+    finally:
+        del read_csv.version  # type: ignore[attr-defined]
 
 
 def read_csv(data: bytes, charset: str | None) -> str:
@@ -204,5 +222,6 @@ def test_hostile_documents_are_read_in_bounded_time_and_tell_nothing_of_the_mach
 
 def test_each_reader_has_a_content_type_but_that_of_bytes() -> None:
     assert set(TYPES.values()) == {*READERS, "html"} - {"bytes"}
-    assert reader_of("application/atom+xml", {}) == "xml"
-    assert reader_of("image/svg+xml", {"image/svg+xml": None}) is None
+    assert reader_of("application/atom+xml", RECIPE) == "xml"
+    own = replace(RECIPE, readers={"image/svg+xml": None})
+    assert reader_of("image/svg+xml", own) is None
