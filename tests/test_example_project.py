@@ -171,27 +171,20 @@ def test_a_wrong_crawl_is_told_from_a_right_one(site: Any) -> None:
     assert f"{alone} was lost" in judge(site, {}, whole - {alone}).mistakes
 
 
-def test_the_demo_prints_the_table_and_the_check(site: Any) -> None:
+def test_the_demo_prints_the_table_and_the_check(demo: str) -> None:
     """``make demo`` shows each drop with its original, distance and difference, and ends well."""
-    done = run("-m", "example.demo")
-
-    assert done.returncode == 0, done.stdout + done.stderr
-    rows = re.findall(
-        r"^(\w+ \w+) +(\S+\.test/\S*) +(\S+\.test/\S*) +(\d+) bits$", done.stdout, re.M
-    )
+    rows = re.findall(r"^(\w+ \w+) +(\S+\.test/\S*) +(\S+\.test/\S*) +(\d+) bits$", demo, re.M)
     assert len(rows) == 20
     assert {kind for kind, *_ in rows} == {
         "mirror site", "syndicated copy", "injected ads", "changed counters", "small edits"
     }  # fmt: skip
-    assert "{+" in done.stdout
-    told = re.search(
-        r"(\d+) print views were not .*?(\d+) print views were downloaded", done.stdout, re.S
-    )
+    assert "{+" in demo
+    told = re.search(r"(\d+) print views were not .*?(\d+) print views were downloaded", demo, re.S)
     assert told
     not_sent, dropped = map(int, told.groups())
     assert (not_sent > 20, not_sent + dropped) == (True, 60)
-    assert "60 articles were kept, 0 lost" in done.stdout
-    last = done.stdout.splitlines()[-1]
+    assert "60 articles were kept, 0 lost" in demo
+    last = demo.splitlines()[-1]
     assert last == "20 of 20 planted near-duplicates dropped, 0 other pages dropped"
 
 
@@ -411,12 +404,35 @@ def test_the_crawlers_of_the_compose_file_keep_one_copy_together(
     assert sum(line.get("verdict") == "duplicate" for line in log) >= 20
 
 
-def test_the_demo_tells_what_changed_in_the_archive_since_a_month_ago(example: None) -> None:
+@pytest.fixture(scope="module")
+def demo() -> str:
+    """What ``make demo`` prints."""
+    done = run("-m", "example.demo")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_demo_tells_what_changed_in_the_archive_since_a_month_ago(
+    example: None, demo: str
+) -> None:
     from example.site.archive import Archive
 
     site = Archive(later=True)
-    shown = run("-m", "example.demo").stdout
-    assert f"1 says something else: {site.changed.removeprefix('http://')}\n" in shown
-    moved = site.moved[1].removeprefix("http://")
-    assert f"1 stands under another address: {moved}\n" in shown
-    assert " 0 are new" in shown
+    assert f"1 says something else: {site.changed.removeprefix('http://')}\n    … " in demo
+    old, new = (url.removeprefix("http://") for url in site.moved)
+    assert f"1 stands under another address: {new}\n    it stood under {old}\n" in demo
+    assert " 0 are new" in demo
+
+
+def test_the_demo_keeps_all_records_of_one_template_and_shows_what_differs(demo: str) -> None:
+    assert "12 flats, under one title" in demo
+    assert "12 were kept, though" in demo
+    assert "Rooms: 2, floor: 1 | Rooms: 3, floor: 2" in demo
+
+
+def test_the_demo_fits_on_two_screens(demo: str) -> None:
+    from scrapy_simhash.report.difference import width
+
+    lines = demo.splitlines()
+    assert len(lines) <= 100
+    assert max(map(width, lines)) <= 100

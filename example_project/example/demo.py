@@ -23,7 +23,7 @@ from example.site.newsroom import NEAR_DUPLICATES, Newsroom
 from example.site.truth import judge
 from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.report.difference import change_lines, pad, paint
+from scrapy_simhash.report.difference import Shown, change_lines, difference_lines, pad, paint
 from scrapy_simhash.rule.rule import REASONS as RULE
 from scrapy_simhash.signals import near_duplicate
 
@@ -40,7 +40,7 @@ SKIPPED = {
 }
 # What became of a page, in words.
 CHANGES = {
-    "same": "pages say what they said, the six lists among them",
+    "same": "pages say what they said",
     "changed": "says something else",
     "moved": "stands under another address",
     "new": "are new",
@@ -113,13 +113,16 @@ def table(site: Newsroom, drops: list[tuple[str, str, int, str]], colour: bool) 
         "─" * COLUMNS,
     ]
     kinds = [*NEAR_DUPLICATES.values(), *sorted({page.kind for page in site.pages.values()})]
+    said = ""
     for dropped, original, distance, reason in sorted(
         drops, key=lambda drop: (kinds.index(_kind(site, *drop[:2])), drop)
     ):
         kind = _kind(site, dropped, original)
         row = pad(kind, 18) + pad(_short(dropped), 31) + pad(_short(original), 31)
         lines.append(paint(row + f"{distance:>3} bits", BOLD, colour))
-        lines.append(f"    {RULE[reason]}")
+        # One sentence decides most of them, and stands once.
+        lines += [f"    {RULE[reason]}"] * (reason != said)
+        said = reason
         before, after = main_text(site, original), main_text(site, dropped)
         if before == after:
             lines.append("    the text is the same, the template is another")
@@ -127,6 +130,12 @@ def table(site: Newsroom, drops: list[tuple[str, str, int, str]], colour: bool) 
             changes = change_lines(before, after, COLUMNS - 4, 2, colour)
             lines += [f"    {line}" for line in changes]
     return lines
+
+
+def difference(before: Shown, after: Shown, most: int, colour: bool) -> list[str]:
+    """Return what only one of two pages shows, a line for each difference."""
+    lines = difference_lines(before, after, COLUMNS - 4, most, colour)
+    return [f"    {line}" for line in lines]
 
 
 def summary(stats: dict[str, Any]) -> list[str]:
@@ -161,14 +170,40 @@ def spared(archive: Archive, done: Crawl) -> list[str]:
     ]
 
 
-def since(later: Crawl) -> list[str]:
+def records(archive: Archive, done: Crawl, colour: bool) -> list[str]:
+    """Return the lines that tell which small ads were kept, and what tells two of them apart."""
+    one, other, *_ = archive.flats
+    kept = len(archive.flats.keys() & set(done.delivered))
+    near = int(done.stats.get("simhash/near_kept/own-values", 0))
+    return [
+        f"Small ads: {len(archive.flats)} flats, under one title and in one template",
+        f"{kept:>5} were kept, though {near} of them are near another one:",
+        f"    {RULE['own-values']}",
+        f"    {_short(one)} and {_short(other)}",
+        *difference(shown(archive, one), shown(archive, other), 2, colour),
+    ]
+
+
+def since(archive: Archive, later: Crawl, colour: bool) -> list[str]:
     """Return the lines that tell what a second crawl found on the index of the first."""
-    lines = ["The archive a month later, on the same index"]
+    lines, now = ["The archive a month later, on the same index"], Archive(later=True)
     for change, words in CHANGES.items():
         urls = later.changes.get(change, [])
-        shown = f": {_short(urls[0])}" if len(urls) == 1 else ""
-        lines.append(f"{len(urls):>5} {words}{shown}")
+        name = f": {_short(urls[0])}" if len(urls) == 1 else ""
+        lines.append(f"{len(urls):>5} {words}{name}")
+        if urls == [now.changed]:
+            lines += difference(shown(archive, *urls), shown(now, *urls), 1, colour)
+        elif urls == [now.moved[1]]:
+            lines.append(f"    it stood under {_short(now.moved[0])}")
     return lines
+
+
+def shown(archive: Archive, url: str) -> Shown:
+    """Return the text of a page, and the lines that tell it from others."""
+    answer = archive.get(url)
+    assert answer is not None
+    extraction = extract(HtmlResponse(url, body=answer.body).text, EXTRACTOR)
+    return Shown(extraction.text, extraction.details)
 
 
 def main_text(site: Newsroom, url: str) -> str:
@@ -193,7 +228,9 @@ def main() -> int:
     old, new = ("red", "green") if colour else ("[-so-]", "{+so+}")
     print(f"Under each drop: why, and the text of the kept page {old}, of the dropped one {new}\n")
     print(*table(site, done.drops, colour), "", *summary(done.stats), "", sep="\n")
-    print(*spared(Archive(), of_archive), "", *since(later), "", sep="\n")
+    archive = Archive()
+    print(*spared(archive, of_archive), "", *records(archive, of_archive, colour), "", sep="\n")
+    print(*since(archive, later, colour), "", sep="\n")
     for mistake in verdict.mistakes[:20]:
         print(paint(f"wrong: {mistake}", BAD, colour))
     print(
