@@ -36,7 +36,7 @@ _DATE = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|
 _DIGIT = re.compile(r"\d")
 _NUMBER = re.compile(r"\d[\d.,:/-]*\d|\d")
 _ENDS = (". ", "! ", "? ", "\u3002", "\uff01", "\uff1f")
-_DIGITS = "0123456789"
+_DIGITS = b"0123456789"
 
 
 class Units(NamedTuple):
@@ -133,8 +133,8 @@ def _sentences(text: str) -> str:
 
 def _pieces(text: str) -> set[str]:
     text = _sentences(text)
-    for digit in _DIGITS:
-        text = text.replace(digit, "")
+    without = text.encode("utf-8", "surrogatepass").translate(None, _DIGITS)
+    text = without.decode("utf-8", "surrogatepass")
     return set(normalise(text, by_line=True).split("\n")[:_MOST]) - {""}
 
 

@@ -22,27 +22,31 @@ _LONGEST = 1 << 20  # characters
 _SHORT = 100
 _DIGIT = re.compile(r"\d")
 _NUMBER = r"\d{1,3}(?:[., \u00a0]\d{3}){1,4}(?!\d)|\d{1,15}(?:[.,]\d{1,2}(?=\s?[km万만천]))?"
+# English, German, French, Spanish, Portuguese, Italian, Dutch, Polish, Turkish
 _COUNTED = (
-    # English, German, French, Spanish, Portuguese, Italian, Dutch, Polish, Turkish, Russian,
-    # Vietnamese, Chinese, Japanese, Korean
-    r"(?:page)?views?|viewed|viewing|visits?|visitors?|hits|reads?|accessed|guests|clicks?"
-    r"|downloads?|likes|shares|followers|comments?|replies|votes|reviews|ratings"
-    r"|aufrufe|besucher|gelesen|klicks|kommentare?|antworten|bewertungen|stimmen"
-    r"|vues?|visites?|visiteurs|lectures|commentaires?|r\u00e9ponses|avis"
-    r"|vistas|visitas|visitantes|comentarios?|respuestas|votos|descargas"
-    r"|visualiza\u00e7\u00f5es|acessos|coment\u00e1rios?|respostas"
-    r"|visualizzazioni|visite|visitatori|commenti|risposte|voti|bekeken|bezoekers|reacties"
-    r"|wy\u015bwietle\u0144|ods\u0142on|komentarzy|g\u00f6r\u00fcnt\u00fclenme|okunma|yorum"
-    r"|\u043f\u0440\u043e\u0441\u043c\u043e\u0442\u0440\w{0,3}|\u043f\u043e\u0441\u0435\u0442"
+    "view views pageview pageviews viewed viewing visit visits visitor visitors hits read reads"
+    " accessed guests click clicks download downloads likes shares followers comment comments"
+    " replies votes reviews ratings"
+    " aufrufe besucher gelesen klicks kommentar kommentare antworten bewertungen stimmen"
+    " vue vues visite visites visiteurs lectures commentaire commentaires r\u00e9ponses avis"
+    " vistas visitas visitantes comentario comentarios respuestas votos descargas"
+    " visualiza\u00e7\u00f5es acessos coment\u00e1rio coment\u00e1rios respostas"
+    " visualizzazioni visitatori commenti risposte voti bekeken bezoekers reacties"
+    " wy\u015bwietle\u0144 ods\u0142on komentarzy g\u00f6r\u00fcnt\u00fclenme okunma yorum"
+).split()
+# Russian and Vietnamese
+_COUNTED_STEMS = (
+    r"\u043f\u0440\u043e\u0441\u043c\u043e\u0442\u0440\w{0,3}|\u043f\u043e\u0441\u0435\u0442"
     r"\u0438\u0442\u0435\u043b\w{0,3}|\u043a\u043e\u043c\u043c\u0435\u043d\u0442\u0430\u0440\w{0,3}"
     r"|l\u01b0\u1ee3t xem|b\u00ecnh lu\u1eadn"
 )
+# Chinese, Japanese, Korean
 _COUNTED_UNSPACED = (
     "\u6d4f\u89c8|\u9605\u8bfb|\u70b9\u51fb|\u67e5\u770b|\u8bbf\u95ee|\u4eba\u6c14|\u8bc4\u8bba"
     "|\u56de\u590d|\u70b9\u8d5e|\u5728\u7ebf|\u4e0b\u8f7d\u6b21|\u95b2\u89a7|\u30b3\u30e1\u30f3\u30c8"
     "|\uc870\ud68c|\ub313\uae00|\ucd94\ucc9c"
 )
-_WORDS = rf"(?:\b(?:{_COUNTED})\b|(?:{_COUNTED_UNSPACED}))"
+_WORDS = rf"(?:\b(?:{'|'.join(_COUNTED)}|{_COUNTED_STEMS})\b|(?:{_COUNTED_UNSPACED}))"
 _GAP = r"[\s:\uff1a()\uff08\uff09]{0,3}"
 #: A count after its words, or before them.
 _COUNT = re.compile(
@@ -60,13 +64,25 @@ _AGE = re.compile(
     r"(?:\u4e4b?\u524d|\uc804)|\u521a\u521a|\u6628\u5929"
 )
 # An id of 64 bits, or a UUID. Longer ones are the checksums of files.
+_RUN_OF_ID = 12  # letters and digits that stand together in each
 # It begins with a letter of the id, because a search for a \b takes twice the time.
 _VISIT = re.compile(
     r"[0-9a-f](?<!\w[0-9a-f])[0-9a-f]{7}(?:[0-9a-f]{8}|(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b"
 )
 # Without a digit, a line with an age has one of these.
 _AGES = re.compile("ago|now|yesterday|gestern|hier|ayer|\u0447\u0435\u0440\u0430|\u521a|\u6628")
-_SPACE, _MARK, _DIGIT_KIND = 1, 2, 3
+# Each line with a count or an age has one of these words or, beyond ASCII, of these parts. Words
+# are looked up, because the expressions above take ten times as long.
+_OF_AGES = (
+    "ago geleden temu \u043d\u0430\u0437\u0430\u0434 \u00f6nce tr\u01b0\u1edbc atr\u00e1s fa vor"
+    " hace h\u00e1 il just yesterday gestern hier ayer \u0432\u0447\u0435\u0440\u0430"
+).split()
+_TELLING = frozenset([*_COUNTED, *_OF_AGES])
+_LETTERS = re.compile(r"[^\W\d_]+")
+_TELLING_PARTS = re.compile(
+    rf"{_COUNTED_STEMS}|{_COUNTED_UNSPACED}|[\u524d\uc804]|\u521a\u521a|\u6628\u5929"
+)
+_SPACE, _MARK, _HEX_LETTER, _DIGIT_KIND = 1, 2, 3, 4
 _SPACES = "\t\n\r \u00a0\u2000-\u200b\u202f\u3000"
 _MARKS = (
     "!-#'-*,-/:;?@\\[-`{-~\u00a1\u00a7\u00ab\u00b4\u00b6-\u00b8\u00bb\u00bf\u2010-\u2027\u2032-\u205e"
@@ -85,17 +101,22 @@ def state_of(content: str, key: bytes = b"") -> bytes:
         key: makes another hash of the same text.
     """
     text = "\n".join(map(lasting, content[:_LONGEST].split("\n")))
-    codes = code_points(_VISIT.sub(" ", text)).copy()
+    codes = code_points(text)
     kinds = _kinds().take(codes, mode="clip")
+    ends = np.flatnonzero(kinds < _HEX_LETTER)
+    if np.diff(ends, prepend=-1, append=len(codes)).max(initial=0) > _RUN_OF_ID:
+        codes = code_points(_VISIT.sub(" ", text))
+        kinds = _kinds().take(codes, mode="clip")
+    codes = codes.copy()
     is_digit = kinds == _DIGIT_KIND
     is_beside = np.zeros(len(codes), np.bool_)
     is_beside[1:] |= is_digit[:-1]
     is_beside[:-1] |= is_digit[1:]
     is_gap = (kinds == _SPACE) | ((kinds == _MARK) & ~is_beside)
-    codes[is_gap] = ord(" ")
+    np.putmask(codes, is_gap, ord(" "))
     stays = ~is_gap
     stays[1:] |= ~is_gap[:-1]
-    said = codes[stays].tobytes().removesuffix(b" \0\0\0")
+    said = codes.compress(stays).tobytes().removesuffix(b" \0\0\0")
     return blake2b(said, digest_size=STATE_SIZE, key=key).digest()
 
 
@@ -111,6 +132,10 @@ def _lasting(line: str) -> str:
     has_digit = _DIGIT.search(line)
     if not has_digit and not _AGES.search(lower):
         return line
+    if _TELLING.isdisjoint(_LETTERS.findall(lower)) and (
+        lower.isascii() or not _TELLING_PARTS.search(lower)
+    ):
+        return line
     without = _AGE.sub(" ", lower)
     if has_digit:
         without = _COUNT.sub(r"\g<before> \g<after>", without)
@@ -119,8 +144,9 @@ def _lasting(line: str) -> str:
 
 @functools.cache
 def _kinds() -> npt.NDArray[np.uint8]:
-    """Return for each code point whether it is a space, a mark or a digit; 0 for all others."""
+    """Return for each code point what kind it is of; 0 for all others."""
     kinds = np.zeros(0x10001, np.uint8)
+    kinds[ord("a") : ord("g")] = _HEX_LETTER
     for kind, ranges in ((_SPACE, _SPACES), (_MARK, _MARKS), (_DIGIT_KIND, "0-9\uff10-\uff19")):
         for first, last in re.findall(r"(\\?.)(?:-(.))?", ranges, re.DOTALL):
             kinds[ord(first[-1]) : ord(last or first[-1]) + 1] = kind
