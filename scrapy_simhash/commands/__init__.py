@@ -20,8 +20,8 @@ from scrapy.exceptions import UsageError
 
 SUBCOMMANDS = (
     *("compare", "explain", "stats", "check", "dedupe", "export", "import", "forget", "requeue"),
-    *("runs", "changes", "patterns", "report", "evaluate", "tune"),
-    *("fingerprint", "join"),
+    *("runs", "changes", "patterns", "report", "evaluate", "fingerprint"),
+    "join",
 )
 
 _EXIT_STATUS = """\

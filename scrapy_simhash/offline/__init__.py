@@ -1,1 +1,1 @@
-"""The same way for saved pages: read, dedupe, transfer, tune, evaluate."""
+"""The same way for saved pages: read, dedupe, transfer, join, evaluate."""

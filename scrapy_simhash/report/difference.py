@@ -30,12 +30,6 @@ class Shown(NamedTuple):
     text: str
     details: Sequence[str] = ()
 
-    @classmethod
-    def of(cls, excerpt: str) -> "Shown":
-        """Return what an analysis or a verdict has of a page."""
-        text, *details = excerpt.split("\n")
-        return cls(text, details)
-
 
 class Stretch(NamedTuple):
     """A part of both texts; parts that are equal and parts that differ take turns."""
