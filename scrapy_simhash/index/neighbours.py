@@ -102,6 +102,10 @@ class Neighbours:
         close = close.ravel()
         # In an array of two dimensions numpy looks for the few that are true one by one.
         queries, numbers = np.divmod(close.nonzero()[0], len(tail))
+        # Older entries are found by shared values alone, so that is asked of these, too: what a
+        # page repeats does not hang on how long ago the other one came.
+        shared = (values[queries] == self._tail[numbers]).any(1)
+        queries, numbers = queries[shared], numbers[shared]
         # As if all were found by their keys, because they are near enough.
         by_key = queries * self._columns + self._columns - 1
         candidates: list[_Pairs] = [(by_key, numbers + self._in_runs)]

@@ -82,13 +82,16 @@ class Pages:
         return near
 
     def twins(self, distance: int) -> list[Near]:
-        """Return for each page (distance, index) of the earlier ones near it or of its key."""
+        """Return for each page (distance, index) of the earlier ones near it or of its key.
+
+        As in the log, near ones share a block with it.
+        """
         twins: list[Near] = [[] for _ in self.arrivals]
         keys = self.values[:, -1]
         between = distances(self.words[:, None], self.words)
         found = (between <= distance) | (keys[:, None] == keys)
         for at in found.ravel().nonzero()[0].tolist():
             i, j = divmod(at, len(twins))
-            if j < i:
+            if j < i and (self.values[i] == self.values[j]).any():
                 twins[i].append((int(between[i, j]), j))
         return twins

@@ -2,6 +2,7 @@
 
     python -m tests.benchmarks.corpus --pages 1000000
     python -m tests.benchmarks.corpus --cosine docs-html records-html
+    python -m tests.benchmarks.corpus --same docs-html records-html blog-html mails-html
 
 Each step is a process of its own; CPU is that of all its processes, in microseconds a page. All
 steps have the same pages: fingerprints, block values and facts of ``tests.offline.made``, of which
@@ -23,6 +24,7 @@ import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import islice
 from math import log, sqrt
 from pathlib import Path
@@ -33,8 +35,10 @@ import numpy as np
 from scrapy_simhash.core.analysis import PageAnalysis
 from scrapy_simhash.core.pool import analyse_all
 from scrapy_simhash.core.verdict import spec_of
+from scrapy_simhash.index import open_index
 from scrapy_simhash.index.neighbours import near_pairs
 from scrapy_simhash.index.values import Entry
+from scrapy_simhash.offline.dedupe import decide
 from scrapy_simhash.offline.engines import DuckDB
 from scrapy_simhash.offline.join import VERDICTS, find_copies
 from scrapy_simhash.offline.pages import SavedPage, read_pages
@@ -169,10 +173,37 @@ def cosine(name: str) -> None:
         print(f"  {8 * band:3} to {8 * band + 7:3} {len(values):9,} pairs {shares}")
 
 
+def same(name: str) -> None:
+    """Print on how many saved pages the verdict of the join is not that of ``dedupe``."""
+    pages = ((page, page.body) for page in read_pages(DATA / name))
+    analysed = list(analyse_all(pages, RECIPE))
+    prints = (
+        Print(page.key, page.url, "", 0, known.reason, known.fingerprint, known.facts)
+        for page, known in analysed
+    )
+    with closing(open_index("memory://", spec_of(RECIPE))) as index:
+        decided = decide(analysed, index, "global")
+        in_turn = [(v.kind, v.original if not stays else None) for _, v, stays in decided]
+    with tempfile.TemporaryDirectory() as scratch:
+        file = Path(scratch) / "prints.parquet"
+        with file.open("wb") as opened:
+            write_prints(opened, spec_of(RECIPE), prints)
+        engine = DuckDB([file], 0, Path(scratch))
+        engine.put("dropped", find_copies(engine, spec_of(RECIPE)).table())
+        joined = engine.rows(VERDICTS).read_all().to_pylist()
+    other = 0
+    for (page, _), (kind, original), row in zip(analysed, in_turn, joined, strict=True):
+        if original != row["original"]:
+            other += 1
+            print(f"  {page.key}: {kind} of {original}; by the join of {row['original']}")
+    print(f"{name}: {other} of {len(joined)} pages with another verdict", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pages", type=int, default=0)
     parser.add_argument("--cosine", nargs="*", default=[])
+    parser.add_argument("--same", nargs="*", default=[])
     parser.add_argument("--only", nargs="*", default=STEPS)
     parser.add_argument("--step", nargs=3)
     options = parser.parse_args()
@@ -199,6 +230,8 @@ def main() -> None:
                 print(f"other verdicts of the join: {len(dropped['join'] ^ dropped['in turn']):,}")
     for name in options.cosine:
         cosine(name)
+    for name in options.same:
+        same(name)
 
 
 if __name__ == "__main__":
