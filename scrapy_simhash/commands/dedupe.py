@@ -60,7 +60,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     with contextlib.ExitStack() as stack:
         path = options.verdicts
         verdicts = stack.enter_context(whole_file(path, *files)) if path else None
-        index = stack.enter_context(contextlib.closing(open_index(url, spec_of(own.recipe))))
+        spec = spec_of(own.recipe, scoped=own.scope != "global")
+        index = stack.enter_context(contextlib.closing(open_index(url, spec)))
         bar = stack.enter_context(progress("reading", total, "B"))
         read = partial(read_pages, passed=bar.update, over=over, recipe=own.recipe)
         pages = (page for path in options.pages for page in read(path))

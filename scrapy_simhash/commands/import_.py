@@ -21,6 +21,7 @@ is. Numbers below zero, as from Java, stand for their bits.
 import argparse
 import contextlib
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -32,6 +33,7 @@ from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_index
 from scrapy_simhash.offline.transfer import check, read_entries, read_foreign
 from scrapy_simhash.report.words import count
+from scrapy_simhash.settings import FilterSettings
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +62,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         read = partial(read_foreign, path, recipe, time.time(), *columns, base)
         # All of it is read once before anything is added.
         spec, entries, total = spec_of(recipe), read(), sum(1 for _ in read())
-    with contextlib.closing(open_index(url, spec)) as index:
+    scoped = FilterSettings.from_settings(settings).scope != "global"
+    with contextlib.closing(open_index(url, replace(spec, scoped=scoped))) as index:
         added = index.put(progress("importing", total, of=entries))
         pages = f"{count(added, 'page')} added, {total - added:,} were there"
         say([f"{pages}; the index has {len(index):,} now"])

@@ -101,7 +101,8 @@ class Dedup:
         self._needs_runs = needs_runs
         recipe = named_recipe(recipe) if isinstance(recipe, str) else recipe
         self._recipe = recipe = replace(recipe, readers=own_readers(recipe.readers))
-        spec = spec_of(recipe, lease=lease, spider=spider, copies=copies)
+        scoped = scope != "global"
+        spec = spec_of(recipe, lease=lease, spider=spider, copies=copies, scoped=scoped)
         self._scope: Scope = scope
         self._lease = lease
         self._max_size = max_size

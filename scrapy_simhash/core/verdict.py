@@ -91,7 +91,12 @@ class Verdict:
 
 
 def spec_of(
-    recipe: Recipe, *, lease: float = DEFAULT_LEASE, spider: str = "", copies: int = 1
+    recipe: Recipe,
+    *,
+    lease: float = DEFAULT_LEASE,
+    spider: str = "",
+    copies: int = 1,
+    scoped: bool = False,
 ) -> IndexSpec:
     """Return how an index for a recipe is opened; see :class:`.IndexSpec`."""
     return IndexSpec(
@@ -105,6 +110,7 @@ def spec_of(
         judge=Rule(recipe.distance),
         reach=recipe.reach,
         same=is_same,
+        scoped=scoped,
     )
 
 

@@ -243,7 +243,7 @@ class Index(ABC):
 
     @abstractmethod
     def entries_of(self, keys: Iterable[str]) -> list[Entry]:
-        """Return the entries of these keys, in any scope, in the order of the log.
+        """Return the entries of these keys, in any scope, each scope's in the order of the log.
 
         It reads no more than that. Fingerprints may lack their block values.
         """
@@ -279,7 +279,7 @@ class Index(ABC):
 
     @abstractmethod
     def __iter__(self) -> Iterator[Entry]:
-        """Yield the entries in the order of the log. The index may change meanwhile.
+        """Yield the entries, each scope's in the order of the log. The index may change meanwhile.
 
         Fingerprints may lack their block values, which are far apart in some stores.
         """

@@ -42,7 +42,7 @@ class Store:
 
 
 _REDIS = Store(
-    "scrapy_simhash.index.redis.index:open_redis",
+    "scrapy_simhash.index.redis.shards:open_redis",
     "scrapy_simhash.url_patterns.redis_store:RedisPatternStore",
     patient="socket_timeout=30",
     named="name",

@@ -71,6 +71,7 @@ class IndexSpec:
         copies: how many pages of a cluster become originals, the first ones, 1 to ``MAX_COPIES``.
         reach: the judge is asked about pages within so many bits, at least k; k by default.
         same: tells whether a page that comes again is as its entry of an earlier run has it.
+        scoped: pages have many scopes, over which a store may spread a new index.
         clock: seconds since the Unix epoch. A store that crawlers of many machines share has the
             time of its server in place of :func:`time.time`.
 
@@ -88,6 +89,7 @@ class IndexSpec:
     judge: Judge = field(default=by_distance, compare=False)
     reach: int = field(default=-1, compare=False)
     same: Sameness = field(default=same_text, compare=False)
+    scoped: bool = field(default=False, compare=False)
     clock: Callable[[], float] = field(default=time.time, compare=False)
 
     def __post_init__(self) -> None:

@@ -18,6 +18,7 @@ from scrapy_simhash.testing.made import (
     WIDTHS,
     at,
     blocked,
+    by_scope,
     flipped,
     fp,
     keys,
@@ -117,7 +118,7 @@ class Claims(OverStore):
         assert index.claim(page("a", scope="y")).outcome is ORIGINAL
         assert index.claim(page("c", scope="x")).matches[0].key == "a"
         assert index.query(fp(0)) == []
-        assert [entry.scope for entry in index] == ["x", "y"]
+        assert [entry.scope for entry in by_scope(index)] == ["x", "y"]
 
     def test_a_query_tells_what_is_near_nearest_first_then_oldest_and_writes_nothing(
         self, store: Store

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_simhash.index.values import Arrival, Match
-from scrapy_simhash.testing.made import LEASE, WIDTHS, at, flipped, fp, same_facts, values
+from scrapy_simhash.testing.made import LEASE, WIDTHS, at, by_scope, flipped, fp, same_facts, values
 from scrapy_simhash.testing.model import Known, Model
 from scrapy_simhash.testing.store import NewStore, OverStore
 
@@ -104,14 +104,15 @@ class Histories(OverStore):
                 assert unsettled.gone == positions.keys() - there
                 assert unsettled.provisional == open_ones
             entries = [
-                (e.key, e.fingerprint, e.scope, e.facts, e.provisional, e.run) for e in index
+                (e.key, e.fingerprint, e.scope, e.facts, e.provisional, e.run)
+                for e in by_scope(index)
             ]
             assert entries == [
                 (
                     *(k.page.key, k.page.fingerprint, k.page.scope, k.page.facts),
                     *(k.owner is not None, k.run),
                 )
-                for k in model.log
+                for k in sorted(model.log, key=lambda known: known.page.scope)
             ]
         counted = Counter(known.run for known in model.log)
         assert [(r.spider, r.ended is not None, r.finished, r.pages) for r in index.runs()] == [

@@ -12,7 +12,7 @@ import numpy as np
 from scrapy_simhash.fingerprint.blocks import Slices
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.contract import Index
-from scrapy_simhash.index.values import Arrival, IndexSpec, Outcome
+from scrapy_simhash.index.values import Arrival, Entry, IndexSpec, Outcome
 from scrapy_simhash.rule.ruling import Page, Ruling
 
 SLICES = Slices()
@@ -83,5 +83,10 @@ def at(index: Index, now: float | None) -> Index:
 ORIGINAL, DUPLICATE, REVISIT = Outcome.ORIGINAL, Outcome.DUPLICATE, Outcome.REVISIT
 
 
+def by_scope(entries: Iterable[Entry]) -> list[Entry]:
+    """Return entries, those of each scope in their order, which is all that an index promises."""
+    return sorted(entries, key=lambda entry: entry.scope)
+
+
 def keys(index: Index) -> list[str]:
-    return [entry.key for entry in index]
+    return [entry.key for entry in by_scope(index)]

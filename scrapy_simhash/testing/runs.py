@@ -127,7 +127,7 @@ class Runs(OverStore):
         index.claim(page("a", FAR))
         claim = index.claim(page("b", FAR << 9, aliases=("a", "old")))
         assert told([claim]) == [(ORIGINAL, Change.NEW, None)]
-        assert keys(index) == ["old", "a", "b"]
+        assert keys(index) == ["a", "b", "old"]
 
     def test_a_copy_of_another_spiders_page_is_a_duplicate_in_every_run(
         self, run_store: Store

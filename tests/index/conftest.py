@@ -85,12 +85,14 @@ REDIS: dict[str, Callable[[Servers], str]] = {
     "redis-unix": lambda started: started.single.unix_url + "&",
     "sentinel": lambda started: started.sentinel.url + "?",
     "cluster": lambda started: started.cluster.url + "?",
+    "redis-shards": lambda started: started.single.url + "?shards=3&",
+    "cluster-shards": lambda started: started.cluster.url + "?shards=6&",
     "cluster-local": lambda started: started.cluster.url + "?buckets=local&",
 }
 LOCAL = ["memory", "sqlite", "outage"]
 # Those that differ in what they do. The others differ in how they connect, or have the same parts
 # put together otherwise; they take part in all but the longest tests.
-THOROUGH = [*LOCAL, "redis", "redis-local", "cluster"]
+THOROUGH = [*LOCAL, "redis", "redis-local", "cluster", "cluster-shards"]
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from redis import Redis, Sentinel
@@ -37,19 +38,29 @@ class Client:
 
     Args:
         mark: of the spider whose leases are told by their end.
+        beside: another client, whose connections it uses.
     """
 
-    def __init__(self, address: Location, mark: int = 0) -> None:
-        self._address = address
+    def __init__(self, address: Location, mark: int = 0, beside: "Client | None" = None) -> None:
+        self.address = address
+        self._mark = mark
         self.keys = [self.key(f"due:{mark}" if part == "due" else part) for part in KEYS]
-        self._redis: Any = self._translated(lambda: _connect(address))
+        connect = beside._connection if beside else lambda: _connect(address)
+        self._redis: Any = self._translated(connect)
+
+    def of_shard(self, tag: str) -> "Client":
+        """Return the client of the index with another name in the same place."""
+        return Client(replace(self.address, name=tag), self._mark, self)
+
+    def _connection(self) -> Any:
+        return self._redis
 
     @property
     def where(self) -> str:
-        return f"the index {self._address.name!r} at {self._address.shown}"
+        return f"the index {self.address.name!r} at {self.address.shown}"
 
     def key(self, part: str) -> str:
-        return f"{{{self._address.name}}}:{part}"
+        return f"{{{self.address.name}}}:{part}"
 
     def close(self) -> None:
         self._redis.close()
@@ -70,7 +81,7 @@ class Client:
         return self._translated(lambda: self._redis.execute_command(*parts))
 
     def _translated(self, call: Callable[[], T]) -> T:
-        address = self._address
+        address = self.address
         try:
             return call()
         except errors.NoScriptError:

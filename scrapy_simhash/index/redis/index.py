@@ -8,12 +8,13 @@ near a living copy, costs one request, or with buckets in RAM another one that r
 the log. What is near comes back with its facts; where it is judged to be another page, the claim is
 repeated with its position.
 
-All keys of an index lie in one slot, so in a cluster it is on one node.
+All keys of such an index lie in one slot, so in a cluster it is on one node; ``shards.py`` puts
+several together.
 """
 
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -24,7 +25,7 @@ from scrapy_simhash.index.pages import Pages, read_fingerprint
 from scrapy_simhash.index.redis.claims import Asking, Told, packed_entry, position_of, read_told
 from scrapy_simhash.index.redis.rows import ROWS, Row, pack_row, read_runs, squeeze_rows
 from scrapy_simhash.index.redis.scan import Scan
-from scrapy_simhash.index.redis.session import Session, stored_spec
+from scrapy_simhash.index.redis.session import Session
 from scrapy_simhash.index.values import (
     Arrival,
     Census,
@@ -47,18 +48,17 @@ _LOOKED_AT = 1 << 13
 _SQUEEZED = 16 * ROWS
 
 
-def open_redis(url: str, spec: IndexSpec | None) -> "RedisIndex":
-    """Open the index in Redis; without a spec, one that is there."""
-    return RedisIndex(url, spec) if spec is not None else RedisIndex(*stored_spec(url))
-
-
 class RedisIndex(Index):
-    """An index in Redis, Sentinel or Cluster; see :func:`scrapy_simhash.index.open_index`."""
+    """An index in Redis, Sentinel or Cluster: the whole, or a shard of it.
 
-    def __init__(self, url: str, spec: IndexSpec) -> None:
+    Args:
+        session: it is closed with the index.
+    """
+
+    def __init__(self, session: Session, spec: IndexSpec) -> None:
         self.spec = spec
-        self._session = Session(url, spec)
-        self._client = self._session.client
+        self._session = session
+        self._client = session.client
         self._era = Era()
         # Up to which position it was looked whether entries expire.
         self._expired = 0
@@ -162,11 +162,21 @@ class RedisIndex(Index):
             self._session.run("renew", *given)
         self._act("renew", keys, *given, settles=False)
 
-    def orphans(self) -> list[Orphan]:
+    def has_in_progress(self, key: str) -> bool:
+        """Return whether this crawler has claimed or adopted an entry of a key."""
+        return key in self._session.own
+
+    @property
+    def has_adopted(self) -> bool:
+        """Whether an entry that this crawler adopted is in progress."""
+        return bool(self._session.adopted)
+
+    def orphans(self, *, again: bool = True) -> list[Orphan]:
+        """See the contract; without ``again``, entries that were adopted before are left."""
         at, ends, head = self._session.leases()
-        asked = (repr(at), ends, head, MAX_ORPHANS, MAX_ADOPTIONS)
+        asked = (repr(at), ends, head, MAX_ORPHANS, MAX_ADOPTIONS, int(again))
         with self._session.use():
-            if self._session.adopted:
+            if self.has_adopted:
                 return []
             adopted, given_up, clock = self._session.run("orphans", *asked)
             self._session.set_clock(*clock)
@@ -253,6 +263,10 @@ class RedisIndex(Index):
             self._era = Era.of(run, runs)
         return run
 
+    def take_part(self, era: Era) -> None:
+        """Let later claims belong to a run of another shard."""
+        self._era = era
+
     def end_run(self, *, finished: bool) -> None:
         at, _, _ = self._session.leases()
         with self._session.use():
@@ -261,12 +275,24 @@ class RedisIndex(Index):
 
     def runs(self) -> list[Run]:
         with self._session.use():
-            return read_runs(self._client.call("HGETALL", self._client.key("runs")))
+            return read_runs(self.stored_runs())
+
+    def stored_runs(self) -> dict[bytes, bytes]:
+        """Return what :func:`read_runs` reads."""
+        with self._session.use():
+            found: dict[bytes, bytes] = self._client.call("HGETALL", self._client.key("runs"))
+            return found
 
     def expire(self, keep: int, most: int) -> int:
         old = {run.number for run in self.old_runs(keep)}
         if not old:
             return 0
+        count = self.expire_runs(old, most)
+        self.forget_runs(run.number for run in self.runs() if run.number in old and not run.pages)
+        return count
+
+    def expire_runs(self, old: Container[int], most: int) -> int:
+        """Delete entries of some runs, as :meth:`expire` does."""
         with self._session.use():
             (end,) = self._scan().state("end")
             first = self._expired
@@ -277,11 +303,13 @@ class RedisIndex(Index):
             if len(some) == most:
                 last = some[-1][0] + 1
             self._expired = last if last < end else 0
-            for run in read_runs(self._client.call("HGETALL", self._client.key("runs"))):
-                if run.number in old and run.pages <= 0:
-                    names = (f"{run.number}{part}" for part in ("", ":pages", ":living"))
-                    self._client.call("HDEL", self._client.key("runs"), *names)
         return count
+
+    def forget_runs(self, numbers: Iterable[int]) -> None:
+        """Forget runs that have no entries."""
+        if names := [f"{n}{part}" for n in numbers for part in ("", ":pages", ":living")]:
+            with self._session.use():
+                self._client.call("HDEL", self._client.key("runs"), *names)
 
     # By keys.
 
@@ -358,6 +386,10 @@ class RedisIndex(Index):
     def census(self) -> Census:
         with self._session.use():
             return Census(*self._scan().size(), self._scan().bytes_of_parts())
+
+    def begin_anew(self) -> None:
+        """Go on with the log that is there now."""
+        self._session.begin_anew()
 
     def close(self) -> None:
         self._session.close()

@@ -12,8 +12,11 @@ from redis.connection import parse_url, to_bool
 
 _PLACE = re.compile(r"([\w.-]+|\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\])(?::(\d{1,5}))?")
 _PORTS = {"": 6379, "sentinel": 26379, "cluster": 6379}
+_COUNT = re.compile("[1-9][0-9]{0,3}")
 # Options of the index, and the values that each may have; the first is the default.
 _BUCKETS = ("redis", "local")
+#: An index is opened, and looked at as a whole, shard by shard.
+MOST_SHARDS = 1024
 # Answers are bytes here, and those of a master, whatever the user's other clients want.
 _UNHEEDED = ("decode_responses", "read_from_replicas", "load_balancing_strategy")
 # Options that are objects, which no text names.
@@ -37,6 +40,7 @@ class Location:
         sentinel: the options of redis-py for the sentinels themselves.
         name: the index's name, with which its keys begin.
         buckets: ``redis`` or ``local``.
+        shards: over how many shards its scopes are spread; 0 if nobody says so.
         secrets: texts that no message may contain.
     """
 
@@ -48,6 +52,7 @@ class Location:
     sentinel: dict[str, Any] = field(repr=False)
     name: str
     buckets: str
+    shards: int
     secrets: frozenset[str] = field(repr=False)
 
     def without_secrets(self, message: str) -> str:
@@ -82,6 +87,9 @@ def parse_location(url: str) -> Location:
         raise ValueError(f"{shown}: name={name!r} must be a name without braces")
     if buckets not in _BUCKETS:
         raise ValueError(f"{shown}: buckets={buckets!r} is none of {', '.join(_BUCKETS)}")
+    shards = query.pop("shards", "")
+    if shards and not (_COUNT.fullmatch(shards) and int(shards) <= MOST_SHARDS):
+        raise ValueError(f"{shown}: shards={shards!r} must be from 1 to {MOST_SHARDS}")
     query = {option: value for option, value in query.items() if option not in _UNHEEDED}
     own = {option: query.pop(option) for option in list(query) if option.startswith("sentinel_")}
     service, database = "", parts.path.strip("/")
@@ -122,7 +130,7 @@ def parse_location(url: str) -> Location:
         client["unix_socket_path"] = client.pop("path")
     return Location(
         shown, topology, [host for host in hosts if host], service, client, sentinel,
-        name, buckets, _secrets(user_info, client, sentinel),
+        name, buckets, int(shards or 0), _secrets(user_info, client, sentinel),
     )  # fmt: skip
 
 

@@ -96,12 +96,16 @@ def squeeze_rows(content: bytes) -> bytes:
     return content if content[:1] == _ZLIB else zlib.compress(content, 9)
 
 
-def read_runs(answer: dict[bytes, bytes]) -> list[Run]:
-    """Return the runs, the oldest first, of the fields and values of their hash."""
+def read_runs(answer: dict[bytes, bytes], *shards: dict[bytes, bytes]) -> list[Run]:
+    """Return the runs, the oldest first, of the fields and values of their hash.
+
+    The hashes of other shards tell only how many entries were last seen in a run there.
+    """
     runs = []
     for name, packed in answer.items():
         if name.isdigit():
             begun, ended, finished = _RUN.unpack_from(packed)
-            spider, pages = packed[_RUN.size :].decode(), int(answer.get(name + b":pages", 0))
+            spider = packed[_RUN.size :].decode()
+            pages = sum(int(one.get(name + b":pages", 0)) for one in (answer, *shards))
             runs.append(Run(int(name), spider, begun, ended or None, bool(finished), max(pages, 0)))
     return sorted(runs)

@@ -30,7 +30,9 @@ from scrapy_simhash.index.values import IndexSpec, spider_mark
 
 logger = logging.getLogger(__name__)
 
-FORMAT = 9
+FORMAT = 10
+# Shards of a new index of pages with scopes on a cluster: some twenty on each of three nodes.
+_SHARDS = 64
 # The scripts need this version of Redis.
 _OLDEST = (6, 2)
 # Requests for the same pages, while what others admit is too much to be compared with.
@@ -56,23 +58,33 @@ def stored_spec(url: str) -> tuple[str, IndexSpec]:
     return url, spec
 
 
+class LogReplaced(StoreUnavailable):
+    """The log is another one than before; the next call is about that one."""
+
+
 class Session:
     """A crawler's use of an index.
 
+    Args:
+        shard: which shard of another index it is, as "17 of 64"; empty if it is none.
+
     Attributes:
         generation: which of the logs under this name it is.
+        shards: over how many shards the scopes of the index are spread.
         finder: finds what is near.
         name: the crawler's in the leases, 8 bytes.
         own: positions of the provisional entries that it claimed or adopted, by key.
         adopted: the keys of those that it adopted.
     """
 
-    def __init__(self, url: str, spec: IndexSpec) -> None:
+    def __init__(self, client: Client, spec: IndexSpec, shard: str = "") -> None:
         self._spec = spec
-        self._address = parse_location(url)
+        self._shard = shard
+        self._address = client.address
         self._mark = spider_mark(spec.spider)
         self.geometry = Geometry(spec.bits, spec.blocks, self._address.buckets == "redis")
-        self.client = Client(self._address, self._mark)
+        self.client = client
+        self.shards = client.address.shards
         self.generation = ""
         self._lock, self._closed = threading.RLock(), False
         self.name = secrets.token_bytes(8)
@@ -80,9 +92,11 @@ class Session:
         self.adopted: set[str] = set()
         try:
             with self.use():
-                self._check_version()
+                if not shard:
+                    self._check_version()
                 self.begin()
-                self._warn_of_eviction()
+                if not shard:
+                    self._warn_of_eviction()
         except BaseException:
             self.client.close()
             raise
@@ -100,7 +114,11 @@ class Session:
             "blocks": str(spec.blocks),
             "buckets": self._address.buckets,
         }
-        header = {**asked, "distance": str(spec.distance), "generation": secrets.token_hex(4)}
+        if self._shard or self.shards:
+            asked["shards"] = self._shard or str(self.shards)
+        is_spread = spec.scoped and self._address.topology == "cluster"
+        header = {"shards": str(_SHARDS if is_spread else 1), "distance": str(spec.distance)}
+        header |= {**asked, "generation": secrets.token_hex(4)}
         *answers, seconds, microseconds = self.client.run(
             script("open", self.geometry), *(text for item in header.items() for text in item)
         )
@@ -111,6 +129,9 @@ class Session:
                     f"{where} was made with {name}={stored[name]}, not {value}: use the same or "
                     "another name with ?name=, or delete this index to start anew"
                 )
+        if not self._shard and " of " in stored["shards"]:
+            raise StoreMismatch(f"{where} is a part of another index: use another name")
+        self.shards = int(stored["shards"].rpartition(" of ")[2])
         self.set_clock(seconds, microseconds)
         if len(bytes.fromhex(stored["generation"])) != 4:
             raise ValueError("its log has no generation")
@@ -120,6 +141,11 @@ class Session:
         self.generation = stored["generation"]
         is_far = self.geometry.in_redis
         self.finder: Finder = InRedis() if is_far else InRam(self.run, self.geometry, spec.reach)
+
+    def begin_anew(self) -> None:
+        """Go on with the log that is there now."""
+        with self.use():
+            self.begin()
 
     def _check_version(self) -> None:
         try:
@@ -153,7 +179,7 @@ class Session:
         """Let one thread at a time through, if the index is open.
 
         Raises:
-            StoreUnavailable: the log is another one than before; the next call is about that one.
+            LogReplaced: the log is another one than before.
             StoreDamaged: what Redis holds cannot be read, which shows as a ValueError or the like.
         """
         with self._lock:
@@ -162,9 +188,8 @@ class Session:
             try:
                 yield
             except AnotherLog:
-                with self.use():
-                    self.begin()
-                raise StoreUnavailable(
+                self.begin_anew()
+                raise LogReplaced(
                     f"{self.client.where} was cleared just now, or a failover lost its end"
                 ) from None
             except (ValueError, struct.error, zlib.error) as error:

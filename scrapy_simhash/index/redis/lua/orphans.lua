@@ -1,6 +1,6 @@
 -- Lease expired entries of a spider anew to a crawler of it; one that was adopted before comes alone.
 -- ARGV: generation, now, end of the leases, heads of the leases, how many are looked at, adoptions
---   of an entry at most
+--   of an entry at most, 1 if one that was adopted before may come
 -- Returns position, key and request of each that was adopted, the keys of what was given up, the time.
 --# keys
 --# entries
@@ -30,5 +30,5 @@ for _, position in ipairs(call('ZRANGEBYSCORE', due, '-inf', math.ceil(now), 'LI
     end
   end
 end
-if again and #adopted == 0 then adopt(unpack(again)) end
+if again and #adopted == 0 and ARGV[7] == '1' then adopt(unpack(again)) end
 return {adopted, given_up, call('TIME')}

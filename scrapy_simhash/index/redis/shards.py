@@ -1,0 +1,280 @@
+"""An index in Redis whose scopes are spread over shards: each is an index in a slot of its own.
+
+Pages of different scopes never match, so a shard decides about its scopes as if it were alone, and
+a cluster has as many nodes at work as have shards. One of the shards has the name of the index
+itself: its header tells how many there are, and the runs of all begin and end there, while each
+counts its own entries of them.
+"""
+
+import itertools
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import methodcaller
+from typing import TypeVar
+
+import xxhash
+from redis.crc import key_slot
+
+from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.index.contract import Index
+from scrapy_simhash.index.decision import Era
+from scrapy_simhash.index.redis.client import Client
+from scrapy_simhash.index.redis.index import RedisIndex
+from scrapy_simhash.index.redis.location import parse_location
+from scrapy_simhash.index.redis.rows import read_runs
+from scrapy_simhash.index.redis.session import LogReplaced, Session, stored_spec
+from scrapy_simhash.index.values import (
+    Arrival,
+    Census,
+    Claim,
+    Entry,
+    IndexSpec,
+    Match,
+    Orphan,
+    Run,
+    Unsettled,
+    spider_mark,
+)
+
+T = TypeVar("T")
+
+_SLOTS = 1 << 14
+# Entries that one shard is given at once.
+_TOGETHER = 16
+
+
+def open_redis(url: str, spec: IndexSpec | None) -> Index:
+    """Open the index in Redis; without a spec, one that is there."""
+    if spec is None:
+        url, spec = stored_spec(url)
+    client = Client(parse_location(url), spider_mark(spec.spider))
+    session = Session(client, spec)
+    first = RedisIndex(session, spec)
+    if session.shards == 1:
+        return first
+    try:
+        return ShardedIndex(first, client, spec, session.shards)
+    except BaseException:
+        first.close()
+        raise
+
+
+def hash_tags(name: str, count: int) -> list[str]:
+    """Return the tags of an index's shards, one of them the name of the index.
+
+    Each has an equal stretch of the slots for itself, so that nodes with as many slots have as many
+    shards.
+    """
+    tags: dict[int, str] = {}
+    for number in itertools.count():
+        tag = f"{name}:{number}" if number else name
+        tags.setdefault(key_slot(tag.encode()) * count // _SLOTS, tag)
+        if len(tags) == count:
+            return [tags[stretch] for stretch in range(count)]
+    raise AssertionError
+
+
+class ShardedIndex(Index):
+    """An index that asks the shard of each scope; see :class:`.Index`.
+
+    The position of an entry is that in its shard, times the number of shards, and the number of its
+    shard.
+    """
+
+    def __init__(self, first: RedisIndex, client: Client, spec: IndexSpec, count: int) -> None:
+        self.spec = spec
+        self._first = first
+        self._shards: list[RedisIndex] = []
+        name = client.address.name
+        for number, tag in enumerate(hash_tags(name, count)):
+            if tag != name:
+                session = Session(client.of_shard(tag), spec, f"{number} of {count}")
+                self._shards.append(RedisIndex(session, spec))
+            else:
+                self._shards.append(first)
+        home = self._shards.index(first)
+        self._home_first = [home, *(n for n in range(count) if n != home)]
+        self._lock = threading.Lock()
+        # The shard whose entries of old runs are deleted next.
+        self._turn = 0
+
+    def _number(self, scope: str) -> int:
+        number: int = xxhash.xxh32_intdigest(scope.encode()) % len(self._shards)
+        return number
+
+    def _each(
+        self, call: Callable[[RedisIndex], T], numbers: Iterable[int] | None = None
+    ) -> Iterator[T]:
+        """Yield the answers of some shards, or of all."""
+        shards = self._shards if numbers is None else [self._shards[n] for n in numbers]
+        try:
+            for shard in shards:
+                yield call(shard)
+        except LogReplaced:
+            # Whoever cleared an index has cleared all of its shards; this is told once.
+            for shard in self._shards:
+                shard.begin_anew()
+            raise
+        finally:
+            self.flooded = sum(shard.flooded for shard in self._shards)
+            self.unjudged = sum(shard.unjudged for shard in self._shards)
+            self.damaged = sum(shard.damaged for shard in self._shards)
+
+    def _ask(self, number: int, call: Callable[[RedisIndex], T]) -> T:
+        (answer,) = self._each(call, [number])
+        return answer
+
+    # Claims.
+
+    def claim_all(self, arrivals: Sequence[Arrival]) -> list[Claim]:
+        self.spec.check(arrivals)
+        places = defaultdict[int, list[int]](list)
+        for place, arrival in enumerate(arrivals):
+            places[self._number(arrival.scope)].append(place)
+        claims: dict[int, Claim] = {}
+        for number, some in places.items():
+            pages = [arrivals[place] for place in some]
+            answers: list[Claim] = self._ask(number, methodcaller("claim_all", pages))
+            claims.update(zip(some, (self._claim(one, number) for one in answers), strict=True))
+        return [claims[place] for place in range(len(arrivals))]
+
+    def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:
+        number = self._number(scope)
+        found: list[Match] = self._ask(number, methodcaller("query", fingerprint, scope=scope))
+        return [self._match(match, number) for match in found]
+
+    def _claim(self, claim: Claim, number: int) -> Claim:
+        return claim._replace(
+            matches=tuple(self._match(match, number) for match in claim.matches),
+            near=tuple(self._match(match, number) for match in claim.near),
+            before=claim.before and self._match(claim.before, number),
+        )
+
+    def _match(self, match: Match, number: int) -> Match:
+        return match._replace(entry=match.entry * len(self._shards) + number)
+
+    # The life of an entry.
+
+    def _settle(self, act: Callable[[RedisIndex, list[str]], None], keys: Iterable[str]) -> None:
+        """Tell the shards of the entries of these keys that this crawler has in progress."""
+        wanted = list(keys)
+
+        def settle(shard: RedisIndex) -> None:
+            if own := [key for key in wanted if shard.has_in_progress(key)]:
+                act(shard, own)
+
+        list(self._each(settle))
+
+    def confirm(self, keys: Iterable[str]) -> None:
+        self._settle(RedisIndex.confirm, keys)
+
+    def release(self, keys: Iterable[str]) -> None:
+        self._settle(RedisIndex.release, keys)
+
+    def renew(self, keys: Iterable[str]) -> None:
+        # Also without an entry there, because a crawler lives in its run while it renews.
+        self._first.renew([])
+        self._settle(RedisIndex.renew, keys)
+
+    def orphans(self) -> list[Orphan]:
+        with self._lock:
+            if any(shard.has_adopted for shard in self._shards):
+                return []
+            some = self._each(methodcaller("orphans", again=False))
+            found = [orphan for part in some for orphan in part]
+            # One that was adopted before comes alone.
+            return found or next(filter(None, self._each(RedisIndex.orphans)), [])
+
+    def unsettled(self, entries: Iterable[int]) -> Unsettled:
+        asked = defaultdict[int, list[int]](list)
+        for entry in entries:
+            position, number = divmod(entry, len(self._shards))
+            asked[number].append(position)
+        provisional, gone = set[int](), set[int]()
+        for number, some in asked.items():
+            found: Unsettled = self._ask(number, methodcaller("unsettled", some))
+            provisional |= {one * len(self._shards) + number for one in found.provisional}
+            gone |= {one * len(self._shards) + number for one in found.gone}
+        return Unsettled(frozenset(provisional), frozenset(gone))
+
+    # Runs.
+
+    def begin_run(self, resumed: int | None = None) -> Run:
+        number = self._first.begin_run(resumed).number
+        runs = self.runs()
+        run = next(run for run in runs if run.number == number)
+        list(self._each(methodcaller("take_part", Era.of(run, runs))))
+        return run
+
+    def end_run(self, *, finished: bool) -> None:
+        self._first.end_run(finished=finished)
+
+    def runs(self) -> list[Run]:
+        own, *others = self._each(RedisIndex.stored_runs, self._home_first)
+        return read_runs(own, *others)
+
+    def expire(self, keep: int, most: int) -> int:
+        old = {run.number for run in self.old_runs(keep)}
+        count = 0
+        if old:
+            with self._lock:
+                for _ in self._shards:
+                    turn = self._turn
+                    count += self._ask(turn, methodcaller("expire_runs", old, most - count))
+                    if count >= most:
+                        break
+                    self._turn = (turn + 1) % len(self._shards)
+            empty = [run.number for run in self.runs() if run.number in old and not run.pages]
+            list(self._each(methodcaller("forget_runs", empty)))
+        return count
+
+    # By keys, whose scopes nobody knows.
+
+    def entries_of(self, keys: Iterable[str]) -> list[Entry]:
+        found = self._each(methodcaller("entries_of", list(keys)))
+        return [entry for some in found for entry in some]
+
+    def gone(self, keys: Iterable[str]) -> int:
+        return sum(self._each(methodcaller("gone", list(keys))))
+
+    # All entries.
+
+    def put(self, entries: Iterable[Entry]) -> int:
+        count, waiting = 0, defaultdict[int, list[Entry]](list)
+
+        for entry in entries:
+            number = self._number(entry.scope)
+            waiting[number].append(entry)
+            if len(waiting[number]) == _TOGETHER:
+                count += self._ask(number, methodcaller("put", waiting.pop(number)))
+        for number, some in waiting.items():
+            count += self._ask(number, methodcaller("put", some))
+        return count
+
+    def clear(self) -> None:
+        list(self._each(RedisIndex.clear))
+
+    def check(self) -> list[str]:
+        numbered = enumerate(self._each(RedisIndex.check))
+        return [f"shard {number}: {text}" for number, found in numbered for text in found]
+
+    def census(self) -> Census:
+        found = list(self._each(RedisIndex.census))
+        sizes = Counter[str]()
+        for one in found:
+            sizes.update(one.sizes)
+        return Census(sum(c.pages for c in found), sum(c.provisional for c in found), dict(sizes))
+
+    def __len__(self) -> int:
+        return sum(self._each(len))
+
+    def __iter__(self) -> Iterator[Entry]:
+        return itertools.chain.from_iterable(self._each(iter))
+
+    def with_blocks(self) -> Iterator[Entry]:
+        return itertools.chain.from_iterable(self._each(RedisIndex.with_blocks))
+
+    def close(self) -> None:
+        for shard in self._shards:
+            shard.close()

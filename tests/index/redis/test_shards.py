@@ -1,0 +1,157 @@
+"""Scopes are spread over shards, and together the shards are one index."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+
+import pytest
+from redis.crc import key_slot
+
+from scrapy_simhash.index import open_existing
+from scrapy_simhash.index.contract import StoreMismatch
+from scrapy_simhash.index.redis.shards import hash_tags
+from scrapy_simhash.testing.made import DUPLICATE, ORIGINAL, at, fp, page, values
+from tests import servers
+from tests.index.redis.cases import fails_soon
+from tests.servers.cluster import SLOTS
+
+pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
+
+
+@pytest.fixture
+def shared(redis_servers):
+    """The URL of an index on a cluster for this test alone."""
+    return f"{redis_servers.cluster.url}?{redis_servers.new_name()}"
+
+
+@pytest.mark.parametrize("count", [1, 3, 64, 1000])
+def test_each_shard_has_an_equal_stretch_of_the_slots(count):
+    tags = hash_tags("shop:simhash", count)
+    assert [key_slot(tag.encode()) * count // SLOTS for tag in tags] == [*range(count)]
+    assert "shop:simhash" in tags
+
+
+def test_scopes_are_spread_evenly_over_the_nodes_of_a_cluster(redis_servers, shared, opened):
+    index = opened(shared, scoped=True)
+    name = shared.partition("name=")[2]
+    sites = [page(f"{n}", value, scope=f"{n}.example") for n, value in enumerate(values(900))]
+    assert {claim.outcome for claim in index.claim_all(sites)} == {ORIGINAL}
+    found = Counter[int]()
+    for number, node in enumerate(redis_servers.cluster.masters):
+        with node.client() as client:
+            for key in client.scan_iter(f"{{{name}*}}:meta"):
+                found[number] += int(client.hget(key, "end"))
+    assert sum(found.values()) == 900
+    assert all(200 < found[number] < 400 for number in range(3)), found
+
+
+def test_only_pages_with_scopes_on_a_cluster_are_spread_unless_the_url_says_how(
+    redis_servers, shared, opened
+):
+    single = f"{redis_servers.single.url}?{redis_servers.new_name()}"
+    asked = [
+        (shared, False, b"1"),
+        (f"{shared}a", True, b"64"),
+        (single, True, b"1"),
+        (f"{single}b&shards=5", False, b"5"),
+    ]
+    for url, scoped, expected in asked:
+        opened(url, scoped=scoped)
+        server = redis_servers.cluster if "cluster" in url else redis_servers.single
+        with server.client() as client:
+            name = url.rpartition("name=")[2].partition("&")[0]
+            assert client.hget(f"{{{name}}}:meta", "shards") == expected
+
+
+def test_the_number_of_shards_is_the_one_with_which_the_index_was_made(shared, opened):
+    for number, value in enumerate(values(20)):
+        opened(f"{shared}&shards=7").claim(page(f"{number}", value, scope=f"{number}"))
+    assert len(opened(shared)) == len(opened(shared, scoped=True)) == 20
+    there = open_existing(shared)
+    assert len(there) == 20
+    there.close()
+    with pytest.raises(StoreMismatch, match="made with shards=7, not 8"):
+        opened(f"{shared}&shards=8")
+
+
+def test_a_shard_of_another_index_is_refused(shared, opened):
+    opened(f"{shared}&shards=4")
+    name = shared.partition("name=")[2]
+    other = next(tag for tag in hash_tags(name, 4) if tag != name)
+    with pytest.raises(StoreMismatch, match="a part of another index"):
+        opened(shared.replace(f"name={name}", f"name={other}"))
+
+
+def test_an_index_that_was_cleared_is_told_once_and_keeps_its_shards(shared, opened):
+    one, other = (opened(f"{shared}&shards=5") for _ in range(2))
+    sites = [page(f"{n}", value, scope=f"{n}") for n, value in enumerate(values(30))]
+    one.claim_all(sites)
+    one.clear()
+    fails_soon(lambda: other.claim_all(sites), "cleared")
+    assert [claim.outcome for claim in other.claim_all(sites)] == [ORIGINAL] * 30
+    assert len(opened(shared)) == 30
+
+
+def test_orphans_of_all_shards_come_and_those_that_were_adopted_before_one_by_one(shared, opened):
+    url = f"{shared}&shards=4"
+    first = opened(url)
+    sites = [page(f"{n}", v, scope=f"{n}", request="r") for n, v in enumerate(values(12))]
+    at(first, 1000).claim_all(sites)
+    second, third = opened(url), opened(url)
+    assert {orphan.key for orphan in at(second, 2000).orphans()} == {p.key for p in sites}
+    assert at(second, 2000).orphans() == []
+    for number in range(12):
+        (orphan,) = at(third, 3000).orphans()
+        assert at(third, 3000).orphans() == []
+        (third.confirm if number % 2 else third.release)([orphan.key])
+    assert at(third, 3000).orphans() == []
+    assert len(third) == 6
+
+
+def test_the_entries_of_a_run_are_counted_and_expire_in_all_shards(shared, opened):
+    url, made = f"{shared}&shards=4", values(40)
+    for turn in range(3):
+        index = opened(url, spider="s")
+        run = index.begin_run()
+        assert run.number == turn + 1
+        sites = [page(f"{n}", made[n], scope=f"{n}") for n in range(40 - 10 * turn)]
+        index.claim_all(sites)
+        index.confirm([p.key for p in sites])
+        index.end_run(finished=True)
+    assert [run.pages for run in index.runs()] == [10, 10, 20]
+    assert index.missing_count(3) == len(list(index.missing(3))) == 20
+    found = [index.expire(1, 7) for _ in range(4)]
+    assert (sum(found), max(found)) == (20, 7)
+    assert [(run.number, run.pages) for run in index.runs()] == [(3, 20)]
+
+
+def test_a_position_says_in_which_shard_an_entry_is(shared, opened):
+    index = opened(f"{shared}&shards=5")
+    sites = [page(f"{n}", value, scope=f"{n}") for n, value in enumerate(values(25))]
+    index.claim_all(sites)
+    index.confirm([f"{n}" for n in range(5)])
+    index.release([f"{n}" for n in range(5, 10)])
+    found = {p.key: index.query(p.fingerprint, scope=p.scope) for p in sites}
+    entries = {key: matches[0].entry for key, matches in found.items() if matches}
+    assert len(set(entries.values())) == 20
+    fared = index.unsettled([*entries.values(), -1, 1 << 90])
+    assert fared.provisional == {entries[f"{n}"] for n in range(10, 25)}
+    assert fared.gone == {-1, 1 << 90}
+    copy = index.claim(page("copy", values(25)[12], scope="12"))
+    assert (copy.outcome, copy.matches[0].entry) == (DUPLICATE, entries["12"])
+
+
+def test_a_damaged_shard_is_named(redis_servers, shared, opened, caplog):
+    index = opened(f"{shared}&shards=3")
+    caplog.set_level(logging.CRITICAL)
+    sites = [page(f"{n}", value, scope=f"{n}") for n, value in enumerate(values(9))]
+    index.claim_all(sites)
+    index.confirm([p.key for p in sites])
+    tag = hash_tags(shared.partition("name=")[2], 3)[2]
+    with redis_servers.cluster.client() as client:
+        client.hdel(f"{{{tag}}}:rows", 0)
+    found = index.check()
+    assert found
+    assert all(text.startswith("shard 2: entry") for text in found)
+    assert index.query(fp(values(9)[0]), scope="elsewhere") == []
