@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import re
 import subprocess
 import sys
+import threading
+from graphlib import TopologicalSorter
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
+from scrapy_simhash import Dedup, Document
+from tests.pages import article, html
+
 PACKAGE = Path(__file__).parent.parent / "scrapy_simhash"
 
-# A line for each room: the rooms that it may import from. A door is every module at the root that
-# Scrapy knows by its own word for it.
+# A line for each room: the rooms that it may import from, all of them further up. A door is every
+# module at the root that Scrapy knows by its own word for it.
 ROOMS = {
     "extraction": set(),
     "fingerprint": set(),
@@ -22,8 +29,8 @@ ROOMS = {
     "index": {"fingerprint", "rule"},
     "testing": {"fingerprint", "index", "rule"},
     "url_patterns": {"index", "rule"},
-    "report": {"core", "extraction", "rule"},
     "core": {"extraction", "fingerprint", "index", "keys", "readers", "rule"},
+    "report": {"core", "extraction", "rule"},
     "adapters": {"core", "keys"},
     "offline": {"core", "extraction", "fingerprint", "index", "keys", "readers", "rule"},
     "settings": {"exceptions", "extraction", "fingerprint", "index", "keys", "readers"},
@@ -61,6 +68,10 @@ def room_of(path: Path) -> str:
     return room(path.relative_to(PACKAGE).parts[0].removesuffix(".py"))
 
 
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+
+
 def rooms_imported(path: Path) -> set[str]:
     parts = (name.split(".") for name in imports(path))
     rooms = {room(rest[0]) for root, *rest in parts if root == "scrapy_simhash" and rest}
@@ -84,6 +95,55 @@ def test_each_import_that_a_room_may_make_is_made() -> None:
     for path in FILES:
         made.setdefault(room_of(path), set()).update(rooms_imported(path))
     assert {name: made[name] for name in ROOMS} == ROOMS
+
+
+def test_rooms_and_modules_import_in_one_direction() -> None:
+    before = {"exceptions", "keys", "signals"}
+    for name, rooms in ROOMS.items():
+        assert rooms <= before, name
+        before.add(name)
+    modules = {module_of(path): path for path in FILES if path.name != "__init__.py"}
+    graph = {
+        name: {
+            other
+            for one in imports(path)
+            if (other := one if one in modules else one.rpartition(".")[0]) in modules
+        }
+        for name, path in modules.items()
+    }
+    assert len([*TopologicalSorter(graph).static_order()]) == len(modules)  # CycleError if circular
+
+
+def test_a_page_moves_between_files_by_at_most_sixty_different_calls() -> None:
+    """A move is a file whose functions call those of another file; a reader follows each once."""
+    moves = set[tuple[str, str]]()
+
+    def file_of(frame: FrameType | None) -> str | None:
+        while frame is not None and not frame.f_code.co_filename.startswith(str(PACKAGE)):
+            frame = frame.f_back
+        return frame and frame.f_code.co_filename
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(str(PACKAGE)):
+            moves.add((file_of(frame.f_back) or "", frame.f_code.co_filename))
+
+    async def go() -> None:
+        async with Dedup(processes=0) as dedup:
+            moves.clear()
+            page = Document("http://a.example/", html(article(1)))
+            async with dedup.page(page) as verdict:
+                assert verdict.kind == "unique"
+
+    threading.setprofile(note)  # the thread of the analysis, which starts with the first page
+    sys.setprofile(note)
+    try:
+        asyncio.run(go())
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    different = {(one, other) for one, other in moves if one not in ("", other)}
+    print(len(different))
+    assert 40 < len(different) <= 60
 
 
 def test_core_needs_neither_scrapy_nor_the_slow_libraries() -> None:
