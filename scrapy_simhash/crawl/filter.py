@@ -37,6 +37,7 @@ from scrapy_simhash.crawl.sparing import Sparing
 from scrapy_simhash.crawl.summary import Judged, Summary, content_type
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index.contract import StoreError
+from scrapy_simhash.redis_settings import uses_scrapy_redis
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import ACTIONS, Action, FilterSettings, OwnAction, one_of
 
@@ -66,12 +67,14 @@ class CrawlFilter:
         self.counts: Counter[str] = Counter()
         self.deliveries: WeakKeyDictionary[Response, Delivery] = WeakKeyDictionary()
         spider = crawler.spider or crawler.spidercls
-        self.dedup = open_dedup(self.settings, spider.name or "", self._adopt, resumed_run(crawler))
+        resumed = resumed_run(crawler)
+        self.dedup = open_dedup(self.settings, spider.name or "", self._adopt, resumed)
         self._run_of_spider = CrawlRun(crawler, self.settings, self.dedup)
         self.passing = PassingItems()
         self._arrivals = Arrivals()
         self._again = Again(crawler, self.settings.lease)
-        self.summary = Summary(self.settings, self.counts)
+        own = resumed is None and not uses_scrapy_redis(crawler.settings)
+        self.summary = Summary(self.settings, self.counts, knows_requests=own)
         self.sparing = Sparing(
             crawler, self.settings, self.dedup, self.summary, self.counts, self._again.put
         )
@@ -216,6 +219,7 @@ class CrawlFilter:
 
     def _request_scheduled(self, request: Request) -> None:
         request.meta[QUEUED] = True
+        self.summary.asked(request.url)
 
     def _response_received(self, response: Response, request: Request) -> None:
         # A middleware may have made another response, and given it another request.

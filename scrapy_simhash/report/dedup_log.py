@@ -81,6 +81,7 @@ class LogLine:
     better: str | None = None
     copies: int = 0
     details: str = ""
+    hides: str = ""
 
     @property
     def shown(self) -> Shown:

@@ -55,7 +55,9 @@ def log_lines() -> list[LogLine]:
     lines.append(long)
     lines += [copy(f"http://{c * 90}.example/", long.url, text=c * 300) for c in "xy"]
     for number, text in enumerate(HOSTILE):
-        lines.append(copy(f"http://b/{text}", f"http://h{number}/{text}", text=text, host=text))
+        original = f"http://h{number}/{text}"
+        hides = f"http://b/{'deep/' * 40}{text}"
+        lines.append(copy(f"http://b/{text}", original, text=text, host=text, hides=hides))
         lines.append(line(url=f"http://h{number}/{text}", text=f"{text}!"))
     return lines
 
