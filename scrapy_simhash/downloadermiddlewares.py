@@ -12,7 +12,15 @@ from scrapy.http import Response
 
 from scrapy_simhash import signals
 from scrapy_simhash.crawl import filter_of
-from scrapy_simhash.crawl.requests import ADOPTED, ORDERS, QUEUED, is_start, request_key
+from scrapy_simhash.crawl.requests import (
+    ADOPTED,
+    ORDERS,
+    PREFERRED,
+    QUEUED,
+    WAITED,
+    is_start,
+    request_key,
+)
 from scrapy_simhash.exceptions import NearDuplicatePage, SettingError
 from scrapy_simhash.pipelines import NearDuplicatePipeline
 from scrapy_simhash.settings import ACTIONS, Action, OwnAction, one_of
@@ -34,7 +42,7 @@ class NearDuplicateDownloaderMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._filter = filter_of(crawler)
-        self._known_meta = {*ORDERS, ADOPTED, QUEUED}
+        self._known_meta = {*ORDERS, ADOPTED, QUEUED, PREFERRED, WAITED}
         crawler.signals.connect(self._spider_opened, signal=scrapy_signals.spider_opened)
 
     @classmethod
@@ -53,23 +61,37 @@ class NearDuplicateDownloaderMiddleware:
                 " copies that wait. Use ADDONS, which places all components."
             )
 
-    def process_request(self, request: Request, spider: Spider | None = None) -> None:
-        """Let a request pass, or spare it.
+    def process_request(self, request: Request, spider: Spider | None = None) -> Response | None:
+        """Let a request pass, or spare it; return the response of a page that has waited.
 
         Raises:
             SparedPage: its address tells that its page will be a copy; see SIMHASH_SPARE.
         """
+        preferred = self._filter.preferred
+        if preferred is not None and (response := preferred.before_download(request)) is not None:
+            return response
         if QUEUED in request.meta:
             self._filter.sparing.before_download(request)
+        return None
+
+    def process_exception(
+        self, request: Request, exception: Exception, spider: Spider | None = None
+    ) -> None:
+        """Take note of a page that failed, for those that wait for it."""
+        if self._filter.preferred is not None:
+            self._filter.preferred.ended(request)
 
     async def process_response(
         self, request: Request, response: Response, spider: Spider | None = None
-    ) -> Response:
-        """Return the response, with the verdict in its meta.
+    ) -> Response | Request:
+        """Return the response, with the verdict in its meta, or a request that goes before it.
 
         Raises:
             NearDuplicatePage: it repeats another page and the action is ``drop``.
         """
+        preferred = self._filter.preferred
+        if preferred is not None and (first := preferred.first(request, response)) is not None:
+            return first
         action, times = self._action_of(request), _times_dropped(request, response)
         if times >= MAX_DROPS and action != "follow":
             action = "flag"

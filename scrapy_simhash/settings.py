@@ -33,6 +33,7 @@ Action = Literal["drop", "follow", "flag"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 OnUnavailable = Literal["continue", "stop"]
 Recrawl = Literal["all", "changed"]
+Prefer = Literal["first", "canonical"]
 Spare = Literal["watch", "defer", "skip", "off"]
 
 _PREFIX = "SIMHASH_"
@@ -318,6 +319,7 @@ class FilterSettings:
     action: Actions = _setting("drop", _actions)
     scope: Scope = _setting("global", _choice(SCOPES))
     copies: int = _setting(1, _number(int, 1, 16))
+    prefer: Prefer = _setting("first", _choice(get_args(Prefer)))
     recrawl: Recrawl = _setting("all", _choice(get_args(Recrawl)))
     keep_runs: int = _setting(3, _number(int, 1))
     recipe: Recipe = _setting("default", _recipe)

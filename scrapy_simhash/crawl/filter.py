@@ -22,9 +22,11 @@ from scrapy_simhash.core.analysis import SkipReason
 from scrapy_simhash.core.dedup import Dedup
 from scrapy_simhash.core.document import Document
 from scrapy_simhash.core.verdict import Verdict
+from scrapy_simhash.crawl.preferred import Preferred
 from scrapy_simhash.crawl.progress import Again, Arrivals, Delivery, PassingItems, once_more
 from scrapy_simhash.crawl.requests import (
     ADOPTED,
+    PREFERRED,
     QUEUED,
     is_start,
     request_aliases,
@@ -85,6 +87,11 @@ class CrawlFilter:
             self._count,
             self._follow,
         )
+        self.preferred: Preferred | None = None
+        if self.settings.prefer == "canonical":
+            self.preferred = Preferred(self.counts, self._again.put)
+            self._listeners += (self.preferred.judged,)
+            crawler.signals.connect(self._request_dropped, signal=signals.request_dropped)
         self._rounds: asyncio.Task[None] | None = None
         self._stopping: asyncio.Future[None] | None = None
         connect = crawler.signals.connect
@@ -221,6 +228,11 @@ class CrawlFilter:
         request.meta[QUEUED] = True
         self.summary.asked(request.url)
 
+    def _request_dropped(self, request: Request) -> None:
+        # An address that redirects to one that was asked for already has no page of its own.
+        if self.preferred is not None and {PREFERRED, "redirect_urls"} <= request.meta.keys():
+            self.preferred.ended(request)
+
     def _response_received(self, response: Response, request: Request) -> None:
         # A middleware may have made another response, and given it another request.
         page = request.meta.get("simhash", {})
@@ -247,6 +259,8 @@ class CrawlFilter:
             self.dedup.failed(key)
         if self._again:
             self._again.retry()
+        if self.preferred is not None:
+            self.preferred.come_back()
         self._publish_counts()
         if self.summary.is_due():
             self.summary.say_progress(self.dedup)
@@ -286,6 +300,8 @@ class CrawlFilter:
 
     def _spider_idle(self, spider: Spider) -> None:
         is_late = self.sparing.send_late()
+        if self.preferred is not None:
+            is_late |= self.preferred.come_back(patience=0)
         if self._again:
             self._again.put()
         if self.dedup.has_work(IDLE_SECONDS) or self._again or is_late:
@@ -298,6 +314,8 @@ class CrawlFilter:
         """
         if self._rounds is not None:
             self._rounds.cancel()
+        if self.preferred is not None:
+            self.preferred.end()
         await self.dedup.settle()
         self._publish_counts()
 

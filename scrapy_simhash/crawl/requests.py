@@ -35,6 +35,11 @@ ADOPTED = "simhash_adopted"
 #: In the meta of a request that lies in the queue or comes from it. Code that asks the engine for a
 #: download by itself, as in the middle of a callback, passes the queue by.
 QUEUED = "simhash_queued"
+#: In the meta of a request that goes before a page, because the page declares its address
+#: canonical: the key of that address.
+PREFERRED = "simhash_preferred"
+#: In the meta of the request of a page that has waited for such an address: the page's key.
+WAITED = "simhash_waited"
 # The callback and errback of a CrawlSpider's rules, which calls no other of its private methods.
 _RULE_METHODS = ("_callback", "_errback")
 

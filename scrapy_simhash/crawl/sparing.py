@@ -22,7 +22,7 @@ from scrapy.http.request import NO_CALLBACK
 
 from scrapy_simhash.core.dedup import Dedup
 from scrapy_simhash.core.verdict import Verdict
-from scrapy_simhash.crawl.requests import is_start
+from scrapy_simhash.crawl.requests import PREFERRED, is_start
 from scrapy_simhash.crawl.summary import Judged, Summary
 from scrapy_simhash.exceptions import SparedPage
 from scrapy_simhash.keys import page_key
@@ -155,6 +155,7 @@ class Sparing:
             # Its spider wants copies, too.
             or meta.get("simhash_action", "drop") != "drop"
             or self.settings.action.of(request.url) != "drop"
+            or PREFERRED in meta
             or "redirect_times" in meta
             or "retry_times" in meta
             or self._is_never_spared(request.url)

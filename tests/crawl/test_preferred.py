@@ -1,0 +1,204 @@
+"""SIMHASH_PREFER: the address that a page declares canonical is delivered, and no page is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, ClassVar
+
+import pytest
+from scrapy import Request
+
+from scrapy_simhash.crawl import filter_of
+from tests.crawl.spiders import ONE_AT_A_TIME, Following, Pages, paths
+from tests.pages import article, html
+
+SETTINGS = {"SIMHASH_PREFER": "canonical"}
+
+
+def page(seed: int, canonical: str = "", links: tuple[str, ...] = ()) -> bytes:
+    head = f'<head><link rel="canonical" href="{canonical}">'.encode()
+    body = html(article(seed), links=links)
+    return body.replace(b"<head>", head, 1) if canonical else body
+
+
+@pytest.fixture
+def prints(site: Any) -> Any:
+    """Ten stories, of which a list links the print view before the story, or after it."""
+    links: list[str] = []
+    for n in range(10):
+        links += sorted((f"/print/{n}", f"/story/{n}"), reverse=n % 2 == 0)
+        site.pages[f"/print/{n}"] = site.pages[f"/story/{n}"] = page(n, f"/story/{n}")
+    site.pages["/"] = page(999, links=tuple(links))
+    return site
+
+
+@pytest.mark.parametrize("order", ["linked", "not linked"])
+@pytest.mark.parametrize("at_once", [1, 8])
+def test_the_canonical_address_is_delivered_and_each_address_is_downloaded_once(
+    crawl: Any, prints: Any, order: str, at_once: int
+) -> None:
+    if order == "not linked":
+        prints.pages["/"] = page(999, links=tuple(f"/print/{n}" for n in range(10)))
+    settings = SETTINGS | {"CONCURRENT_REQUESTS": at_once}
+    crawled = crawl(Following, settings=settings, site=prints, paths=["/"])
+    assert sorted(paths(crawled)) == sorted(["/", *(f"/story/{n}" for n in range(10))])
+    assert {*prints.hits.values()} == {1}
+    assert crawled.stat("dropped") == 10
+    assert crawled.stat("preferred/in_vain") == 0
+
+
+def test_with_first_the_page_that_came_first_is_delivered(crawl: Any, prints: Any) -> None:
+    crawled = crawl(Following, settings=ONE_AT_A_TIME, site=prints, paths=["/"])
+    assert len([path for path in paths(crawled) if "print" in path]) == 5
+    assert crawled.stat("preferred/waited") == 0
+
+
+def test_a_page_is_delivered_by_its_own_request_although_it_has_waited(
+    crawl: Any, site: Any
+) -> None:
+    class Noting(Pages):
+        asked: ClassVar[list[Request]] = []
+
+        def parse(self, response: Any) -> Any:
+            self.asked.append(response.request)
+            yield from super().parse(response)
+
+    site.pages["/print"] = page(1, "/gone")
+    crawled = crawl(Noting, settings=SETTINGS, site=site, paths=["/print"], meta={"mine": 1})
+    assert paths(crawled) == ["/print"]
+    (request,) = Noting.asked
+    assert request.meta["mine"] == request.meta["depth"] == 1
+    assert request.priority == 0
+    assert not [name for name in request.meta if name in ("simhash_waited", "simhash_preferred")]
+    assert site.hits == {"/print": 1, "/gone": 1}
+
+
+def redirects_back(site: Any) -> None:
+    site.pages["/other"] = 301, {"Location": "/print"}, b""
+
+
+def is_refused(site: Any) -> None:
+    site.pages["/robots.txt"] = b"User-agent: *\nDisallow: /other"
+
+
+def is_another_page(site: Any) -> None:
+    site.pages["/other"] = page(2, "/other")
+
+
+def declares_the_first(site: Any) -> None:
+    site.pages["/other"] = page(2, "/print")
+
+
+def has_failed_before(site: Any) -> None:
+    site.pages["/0"] = page(3, links=("/other",))
+
+
+def is_no_page(site: Any) -> None:
+    site.pages["/other"] = 200, {"Content-Type": "application/pdf"}, b"%PDF-1.7"
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        redirects_back,
+        is_refused,
+        is_another_page,
+        declares_the_first,
+        has_failed_before,
+        is_no_page,
+    ],
+)
+def test_a_page_is_delivered_if_the_address_that_it_declares_canonical(
+    crawl: Any, site: Any, made: Any
+) -> None:
+    site.pages["/print"] = page(1, "/other")
+    made(site)
+    crawled = crawl(
+        Following,
+        settings=SETTINGS | ONE_AT_A_TIME | {"ROBOTSTXT_OBEY": True},
+        site=site,
+        paths=["/0", "/print"] if "/0" in site.pages else ["/print"],
+    )
+    assert paths(crawled).count("/print") == 1
+    assert site.hits["/print"] == 1
+    assert site.hits["/other"] <= 1
+
+
+@pytest.mark.parametrize(
+    "canonical",
+    [
+        "http://elsewhere.test/page",
+        "http://name:word@127.0.0.1/page",
+        "ftp://127.0.0.1/page",
+        "http://[",
+        "http://127.0.0.1:99999/",
+        "javascript:alert(1)",
+        "",
+        "/print",
+        "/print#top",
+    ],
+)
+def test_what_a_page_declares_canonical_is_not_fetched(
+    crawl: Any, site: Any, canonical: str
+) -> None:
+    """Because it is elsewhere, is no address of the web, or is that of the page itself."""
+    site.pages["/print"] = page(1, canonical)
+    crawled = crawl(Pages, settings=SETTINGS, site=site, paths=["/print"])
+    assert paths(crawled) == ["/print"]
+    assert site.hits == {"/print": 1}
+    assert crawled.stat("preferred/waited") == 0
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_pages_that_declare_each_other_canonical_are_delivered_once(
+    crawl: Any, site: Any, number: int
+) -> None:
+    names = tuple(f"/{n}" for n in range(number))
+    for n, name in enumerate(names):
+        site.pages[name] = page(1, names[n - 1])
+    site.pages["/"] = page(2, links=names)
+    crawled = crawl(Following, settings=SETTINGS, site=site, paths=["/"])
+    assert len(crawled.items) == 2
+    assert {*site.hits.values()} == {1}
+
+
+def test_pages_wait_no_more_where_too_many_wait_in_vain(crawl: Any, site: Any) -> None:
+    names = [f"/old/{n}" for n in range(60)]
+    for n, name in enumerate(names):
+        site.pages[name] = page(n, f"/gone/{n}")
+    crawled = crawl(Pages, settings=SETTINGS | ONE_AT_A_TIME, site=site, paths=names)
+    assert sorted(paths(crawled)) == sorted(names)
+    assert sum(hits for path, hits in site.hits.items() if "gone" in path) <= 5
+
+
+def test_a_page_that_cannot_wait_any_longer_is_delivered(
+    crawl: Any, prints: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrapy_simhash.crawl.preferred.MOST_WAITING", 2)
+    monkeypatch.setattr("scrapy_simhash.crawl.preferred.PATIENCE", 0.3)
+    crawled = crawl(Following, settings=SETTINGS, site=prints, paths=["/"])
+    assert len(crawled.items) == 11
+    assert {*prints.hits.values()} == {1}
+
+
+# Scrapy 2.13 leaves a queue open that it finds empty at the start of a job.
+@pytest.mark.filterwarnings("ignore:unclosed file .*requests.queue:ResourceWarning")
+def test_a_job_that_is_stopped_delivers_the_pages_that_wait_when_it_goes_on(
+    crawl: Any, site: Any, tmp_path: Any
+) -> None:
+    site.pages["/print"] = page(1, "/held")
+    site.pages["/other"] = page(2)
+    site.pages["/held"] = 503, {}, b""
+
+    class Stopped(Pages):
+        async def parse(self, response: Any) -> Any:
+            while not self.counted("preferred/waited"):
+                await asyncio.sleep(0.02)
+            self.stopping = asyncio.ensure_future(filter_of(self.crawler)._stop())
+            yield {"path": response.url.removeprefix(self.base)}
+
+    settings = SETTINGS | {"JOBDIR": str(tmp_path / "job"), "DOWNLOAD_DELAY": 0.3}
+    given = {"site": site, "paths": ["/print", "/other"]}
+    first = paths(crawl(Stopped, settings=settings, **given))
+    second = paths(crawl(Pages, settings=settings, site=site, paths=[]))
+    assert sorted(first + second) == ["/other", "/print"]
