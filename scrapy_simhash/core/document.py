@@ -1,4 +1,4 @@
-"""What is compared."""
+"""The document: the filter compares it with those before it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What is compared.
+    """A page or a text that is compared with those before it.
 
     Attributes:
         url: where it was found in the end; its host tells which pages are of one site.
         data: the decompressed body of a response, or its text.
-        content_type: the header, which may declare a charset. It says what reads the data. A str
-            of plain text stands for itself, as that of an item does. What nothing reads is skipped.
-        key: names it in the index, as text that every store takes; its canonical URL if empty.
+        content_type: the header, which may declare a charset and names the reader. A str of plain
+            text stands for itself, as that of an item does. A type without a reader is skipped.
+        key: names it in the index; if empty, its canonical URL does.
         scope: documents of different scopes never match; None for the rule of the :class:`Dedup`.
         request: text by which its crawler, or another of the same spider, makes the request again
             if this one dies; None if nobody can repeat it.

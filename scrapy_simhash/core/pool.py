@@ -24,14 +24,14 @@ from scrapy_simhash.core.process import Job, WorkerProcess
 from scrapy_simhash.core.worker import pack_order
 from scrapy_simhash.fingerprint.recipe import Recipe
 
-# Bytes that the remembered analyses may take; one has up to a kilobyte, and its excerpt up to five
-# bytes a character that is asked for.
+# Bytes that the remembered analyses may take. One takes a kilobyte at most, and five bytes for each
+# character of its excerpt.
 REMEMBERED_BYTES = 12_000_000
 # Pages that :func:`analyse_all` has analysed ahead, for each process.
 _AHEAD = 16
 
-# Pages of a host that time out, each within the pause of the one before, until the host is let
-# through for the pause, in seconds.
+# After so many pages of a host that time out, each within PAUSE seconds of the one before, the host
+# is let through for PAUSE seconds.
 TIMEOUTS = 3
 PAUSE = 600.0
 # Hosts that are remembered.

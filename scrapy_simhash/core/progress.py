@@ -62,10 +62,10 @@ class Progress:
     def take_settled(self) -> tuple[list[str], list[str]]:
         """Return the keys that failed, and those that were delivered, since the last call.
 
-        The first are to be released before the others are confirmed, because a page may have failed
-        with one text and then have come with another. Confirming a text that fails would cost the
-        copies that wait on it, so a failed key is told even while it is in progress again, and a
-        delivered key is told once no part of it is in progress.
+        Release the failed keys before you confirm the others, because a page may have failed with
+        one text and then have come with another. A failed key is returned even while it is in
+        progress again. A delivered one is returned once no part of it is in progress, because the
+        copies that wait would be lost if its new text were confirmed and then failed.
         """
         again = [key for key in dict.fromkeys(self._delivered) if key in self._parts]
         settled = self._failed, [key for key in self._delivered if key not in self._parts]
@@ -94,7 +94,7 @@ class Copies:
         return True
 
     def entries(self) -> list[int]:
-        """Return originals that the index is to be asked about, those first that waited longest."""
+        """Return the originals to ask the index about, the one that waits longest first."""
         return [*islice(self._waiting, ASKED_AT_ONCE)]
 
     def settle(self, entries: Iterable[int], unsettled: Unsettled) -> bool:

@@ -42,7 +42,7 @@ class Verdict:
         change: for a unique page, what became of it since earlier runs: ``new``, ``same``,
             ``changed`` or ``moved``; None if the store was not asked.
         before: the entry of an earlier run that a page goes on with, which is not new.
-        unchanged: whether an earlier run delivered the same text, at this address or another.
+        unchanged: True if an earlier run delivered the same text, at this address or another.
         excerpt: of the page, see :class:`.PageAnalysis`; empty if none was asked for.
         better: for a duplicate, why its address is better than the original's, see
             :data:`scrapy_simhash.rule.better.REASONS`; empty if it is not.
@@ -70,7 +70,7 @@ class Verdict:
 
     @property
     def owned(self) -> bool:
-        """Whether the page is the caller's to deliver: it is unique, or a revisit."""
+        """True if the caller has to deliver the page, because it is unique or a revisit."""
         return self.kind in ("unique", "revisit")
 
     @property
@@ -86,7 +86,7 @@ class Verdict:
 
     @property
     def provisional(self) -> bool:
-        """For a duplicate, whether no original of it has been confirmed yet."""
+        """True for a duplicate of which no original has been confirmed yet."""
         return bool(self.matches) and all(match.provisional for match in self.matches)
 
 

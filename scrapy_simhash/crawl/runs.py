@@ -127,7 +127,7 @@ class CrawlRun:
             for one in runs.values()
             if one.finished and one.spider == own.spider and one.number < own.number
         ]
-        # Those that this run has seen have moved from there to here.
+        # A page that this run has seen counts for it now, and no more for the run before.
         before = earlier[-1].pages + own.pages if earlier else 0
         if own.pages < _LEAST_SHARE * before:
             self._say(

@@ -29,10 +29,10 @@ SECONDS_BETWEEN_LINES = 60.0
 
 _HOSTS = 10
 _MIDDLEWARE = "scrapy_simhash.downloadermiddlewares.NearDuplicateDownloaderMiddleware"
-# Stats of pages and of items in the words of the summary.
-# A server may write anything.
+# Content types that are named; a server may write anything.
 _KIND = re.compile(r"[\w+.-]{1,60}/[\w+.-]{1,60}", re.ASCII)
-_SHOWN = 6  # content types
+_SHOWN = 6
+# Stats of pages and of items in the words of the summary.
 _PAGES = {
     "unique": "kept",
     "revisit": "kept, seen before",

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 #: The extractors that have names; any other is given by import path.
 EXTRACTORS = ("main", "trafilatura", "text")
-#: Those that take a page about as long as Scrapy does.
+#: Extractors that take about as long for a page as Scrapy does.
 FAST_EXTRACTORS = ("main", "text")
 
 _PAGES_PER_CACHE_RESET = 1000

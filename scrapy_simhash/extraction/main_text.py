@@ -22,7 +22,8 @@ LIKELY = 0.0
 DOUBT = 2.0
 #: The weight of a line that surely is main text, and the least of one that is taken for it.
 SURE, TAKEN = 3, 2
-#: Less is no main text; nor is less than the second that is a small share of what the page shows.
+#: A text of fewer bytes is no main text. One of fewer than the second number is none, either, if it
+#: is less than this share of all that the page shows.
 THIN_BYTES = 150
 THIN_BYTES_OF_MUCH = 450
 THIN_SHARE = 0.1

@@ -40,7 +40,7 @@ AGAINST = LINK - 1
 #: The heading of a section, and an item of a list.
 SUBHEADING, ITEM = 1 << 12, 1 << 13
 OF_ITSELF = SUBHEADING | ITEM
-#: A field that a reader may write into. What it holds is shown, but never main text.
+#: A field that a reader may write into. Its content is shown, but is never main text.
 FIELD = 1 << 14
 
 _TAGS = {

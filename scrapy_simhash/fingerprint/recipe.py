@@ -195,7 +195,7 @@ _ALL = (
     Recipe("default", FeatureSpec("characters", 5), 256, 48, "karp-rabin"),
     # The same at 16 bytes a page: a little less recall, more false drops from 10M pages on.
     Recipe("compact", FeatureSpec("characters", 5), 128, 22, "karp-rabin"),
-    # Manku, Jain and Das Sarma (WWW 2007): 64 bits, k = 3. Of the word features, shingles of two
+    # Manku, Jain and Das Sarma (WWW 2007): 64 bits, k = 3. Among word features, shingles of two
     # have almost evenly filled buckets; single words drop unrelated pages of one vocabulary.
     Recipe("classic", FeatureSpec("words", 2, "sqrt"), 64, 3),
     # Simhash(text) of the package simhash, bit by bit.

@@ -1,4 +1,4 @@
-"""The names of crawlers: those of this machine can be looked for."""
+"""The names of crawlers, and whether one of this machine still runs."""
 
 import os
 import secrets
@@ -10,7 +10,7 @@ from scrapy_simhash.index.values import spider_mark
 # Containers may share a host's name, and have processes of their own.
 _SPACE = Path("/proc/self/ns/pid")
 HERE = f"{socket.gethostname()}{_SPACE.readlink() if _SPACE.exists() else ''}"
-# The crawlers of this process whose index is open: any other of this process is dead.
+# The crawlers of this process whose index is open. A name of this process that is not here is dead.
 _open: set[str] = set()
 
 
@@ -26,7 +26,7 @@ def new_crawler(spider: str) -> str:
 
 
 def leave(crawler: str) -> None:
-    """Be dead for the others."""
+    """Take the name of a crawler away, so that it counts as dead."""
     _open.discard(crawler)
 
 

@@ -201,9 +201,9 @@ class _Run:
     def find(self, values: Uint32s, left: npt.NDArray[np.int64], flooded: set[int]) -> _Pairs:
         """Look up the block values of some pages, shape (n, blocks).
 
-        Each look-up reads the newest entries, at most as many as are ``left``, of which it takes
-        them, and is put into ``flooded`` if there are more. The answer is pairs of a look-up,
-        counted page by page, and the number of an entry.
+        A look-up reads at most as many entries as ``left`` has for it, the newest ones, by which
+        ``left`` gets smaller. If there are more, it is put into ``flooded``. The answer is pairs:
+        the number of a look-up, counted page by page, and that of an entry.
         """
         places = ((values >> self._shift) + self._offsets).ravel()
         starts = self._starts.take(places).astype(np.int64)
@@ -254,8 +254,8 @@ class _Run:
 def _mapped(size: int, dtype: type) -> npt.NDArray[Any]:
     """Return zeros in memory of their own.
 
-    What malloc gives back after a merge stays with the process in part, which took a third of the
-    memory of a million entries.
+    Memory of malloc stays with the process in part after a merge, which took a third of the memory
+    of a million entries.
     """
     return np.frombuffer(mmap(-1, size * np.dtype(dtype).itemsize), dtype)
 

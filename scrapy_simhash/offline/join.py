@@ -4,8 +4,8 @@ A crawl compares a page with the originals that share a bucket with it, at most 
 each, and judges the nearest. Whether a page is an original depends on the pages before it, which no
 join knows. So pairs are looked for in rounds: first all pairs of small buckets, and in large ones
 each page with the first of its bucket; then, as long as there are new pairs, each page of a large
-bucket with what are originals by now. What the last round gives is what a crawl gives, one page
-after the other.
+bucket with the pages that are originals by now. After the last round the verdicts are those of a
+crawl that takes one page after the other.
 
 The SQL is the same for DuckDB and Spark.
 """
@@ -41,7 +41,7 @@ KEPT = """
     select p.* exclude (id) from prints p join pages g on g.place = p.id
     where g.id not in (select id from dropped) order by p.id
 """
-#: What a judge is asked, and what it answers: see :func:`judged`.
+#: The columns of a question to the judge, and those of its answer: see :func:`judged`.
 ASKED = ("p", "q", "d", "key", "facts", "other", "other_facts")
 ANSWERED = ("p", "q", "d", "is_copy", "reason")
 
@@ -236,7 +236,7 @@ class _Rounds:
             f"select m.*, c.id is null as is_original, cast(coalesce({rank}, 0) as bigint) r "
             "from members m left join copies c on m.id = c.id",
         )
-        # Those that count are in the stretch of ranks in which the page is, or in the one before.
+        # Originals that count stand in the page's own stretch of ranks, or in the one before.
         stretch = f"cast(floor(r / {BUCKET_LIMIT}) as bigint)"
         originals = " union all ".join(
             f"select *, {stretch} + {n} part from ranked where is_original" for n in range(2)

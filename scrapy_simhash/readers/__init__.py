@@ -12,8 +12,8 @@ from scrapy_simhash.extraction.extractor import Extraction
 from scrapy_simhash.fingerprint.own import load
 from scrapy_simhash.fingerprint.recipe import Recipe
 
-#: What a reader gets: the bytes, and the charset that the header declares. It returns a text, or an
-#: :class:`.Extraction`; None for what says too little to be compared.
+#: A reader gets the bytes, and the charset that the header declares. It returns a text, or an
+#: :class:`.Extraction`; None for a document that says too little to be compared.
 Reader = Callable[[bytes, str | None], Extraction | str | None]
 
 #: The name of what the recipe's extractor reads, and of a text that stands for itself.

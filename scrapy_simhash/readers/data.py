@@ -2,7 +2,8 @@
 
 A record differs from the next one in a value or two, and much data says the same of many things.
 So two documents repeat each other only if they have the same names and values, however they are
-written. What has hardly any text, as an answer without results, passes: it stands for the request.
+written. A document with hardly any text passes, because an answer without results, say, is the same
+to many requests.
 """
 
 import json
@@ -16,7 +17,7 @@ from scrapy_simhash.extraction.charset import decode_html
 from scrapy_simhash.extraction.extractor import Extraction
 from scrapy_simhash.readers.text import in_letters, read_text
 
-# Values that are looked at; of what has more, the bytes count, too.
+# Values that are looked at; if a document has more, its bytes count, too.
 _MOST = 50_000
 _LEAST = 300  # characters of text
 _MOST_TEXT = 1_000_000  # characters that are fingerprinted
@@ -26,7 +27,7 @@ Values = Iterator[tuple[str, str]]
 
 
 def read_json(data: bytes, charset: str | None) -> Extraction | None:
-    """Return the values of a JSON document; what is none, such as lines of JSON, is a text."""
+    """Return the values of a JSON document; anything else, as lines of JSON, is read as text."""
     try:
         # Numbers as they are written: some are too long, or not exact.
         root = json.loads(decode_html(data, charset), parse_int=str, parse_float=str)

@@ -85,7 +85,7 @@ class LogLine:
 
     @property
     def shown(self) -> Shown:
-        """What the log has of the page."""
+        """The page, as far as the log has it."""
         return Shown(self.text, self.details.split("\n") if self.details else ())
 
 

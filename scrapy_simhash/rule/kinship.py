@@ -7,9 +7,10 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from scrapy_simhash.keys import registered_domain
 
-# Parameters that name the link by which a visitor came; the visit, whose session has a long number;
-# the moment, so that no cache answers; and such without a value, which a form sends for the fields
-# that nobody filled in. Sessions stand in paths, too, and AMP is another form of a page.
+# Parameters that are no part of a page's name. They name the link by which a visitor came, the
+# session of the visit by a long number, or the moment, so that no cache answers; or they have no
+# value, because a form sends them for fields that nobody filled in. Sessions stand in paths, too.
+# AMP is another form of a page.
 _VISIT = re.compile(
     r"(?:(?<=[?&])(?:(?:(?:utm|mtm|hsa|vero|oly)_\w{1,20}|(?:pk|piwik|matomo)_(?:campaign|kwd|keyword"
     r"|source|medium|content|[cv]id)|fb_(?:action_\w{1,9}|source|ref)|_hs(?:mi|enc)|__hs\w{2,4}"

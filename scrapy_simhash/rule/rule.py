@@ -144,7 +144,7 @@ def _under_like_headings(a: Facts, b: Facts, kin: Kinship, near: float, limits: 
                 return Ruling(False, "own-values")
             touched = less / max(min(a.sentences.size, b.sentences.size), 1)
             is_edited = near <= SAME or (less >= EDITS and touched >= TOUCHED * near**2)
-            # What is no part of the texts is no edit of them.
+            # Sentences that are no part of the texts are no edits of them.
             if near > 0 and less >= PAIRED * more and is_edited:
                 return Ruling(True, "edits")
             return Ruling(False, "own-text")

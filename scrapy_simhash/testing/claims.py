@@ -30,7 +30,7 @@ from scrapy_simhash.testing.store import OverStore, Store
 
 
 class Claims(OverStore):
-    """What a claim finds, what is judged, and what becomes of the page."""
+    """Tests of what a claim finds, of what is judged, and of what becomes of the page."""
 
     @pytest.mark.parametrize(("bits", "distance"), WIDTHS)
     def test_a_page_within_the_distance_is_a_duplicate_and_one_beyond_is_not(

@@ -21,7 +21,7 @@ _PATIENCE = {"socket_connect_timeout": 0.25, "socket_timeout": 0.5, "retry": Ret
 # The keys of an index, in the order in which scripts are given them; see ``lua/keys.lua``.
 KEYS = ("meta", "log", "rows", "buckets", "leases", "due", "dead", "seen", "runs")
 
-# An error of a script is the fault of what it reads, unless Redis refuses to do what it asks.
+# If a script fails, the keys that it reads are damaged, unless Redis refused one of its commands.
 _IN_SCRIPT = re.compile("user_script|Error running script")
 _REFUSED = re.compile("OOM|MISCONF|NOREPLICAS|CLUSTERDOWN|TRYAGAIN|BUSY|memory|replica|killed")
 _GONE = re.compile(r"SIMHASH (\S+) is gone")

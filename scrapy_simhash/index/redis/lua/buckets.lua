@@ -7,12 +7,12 @@
 --   content  entry | entry | ..., the oldest first
 --   entry    last 24 bits of the value | last 24 bits of the position | of 64 bits the fingerprint
 --
--- The leaves of a block are those of a binary tree, and their names its numbering from the
--- root on: the children of n are 2 n and 2 n + 1. Leaves are split in the order of their names, one
--- whenever the log has grown by LEAF_ENTRIES, which is linear hashing (Litwin 1980): of the leaves of
--- row `depth` the first `turn` ones are split.
--- The finder's argument of a page is its block values, that of its key, and those of its other keys,
--- 4 bytes each.
+-- The leaves of a block are the leaves of a binary tree, whose nodes are numbered from the root on: the
+-- children of n are 2 n and 2 n + 1. Whenever the log has grown by LEAF_ENTRIES, one leaf is split, in
+-- the order of their numbers (linear hashing, Litwin 1980). So in row `depth` of the tree the first
+-- `turn` leaves are split.
+-- The finder's argument of a page has 4 bytes for each value: those of its blocks, of its key, and of
+-- its other keys.
 local count = tonumber(state[3])
 if not (count >= LEAST_LEAVES and count <= 2 * MOST_LEAVES) then error('there are no such leaves') end
 local depth = select(2, math.frexp(count)) - 1

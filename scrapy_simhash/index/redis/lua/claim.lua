@@ -1,15 +1,23 @@
--- Claim for pages, one after the other; each claim is as atomic as the script. Or look for what is
--- near them.
--- ARGV: see the finder up to 3; now, end of the leases, or "" to look only, their heads (see
---   entries.lua), the run; then for each page: record; size of the row with row and request; the
---   entries that the caller has heard of, see known_ones(); what the page does if nothing has changed
---   about them: "" it becomes an entry, "d" it only deletes, or the position of the own entry, 4 bytes,
---   which it leases; "1" if a page before it in this call is near it; the argument of the finder.
--- Returns {answers, rows, flooded look-ups}: the answer of a page is a number if it was done, the
--- position of a new entry or -1; -2 if the own entry has gone meanwhile; false if the page has to claim again, because the script has done
--- enough, or because a page before it may change its answer; else the entries that are near or of one
--- of its keys, and that the caller has not heard of, or that are not as it has heard; see tell(). If
--- none is, the page has to claim again once the one before it has its answer.
+-- Pages claim one after the other, each as atomically as the script; or only look for what is near.
+--
+-- ARGV   1 to 3 are those of the finder
+--   4 to 7  now | end of the leases, or "" to look only | head of a lease, see entries.lua | run
+--   then, for each page:
+--     record
+--     size of the row, row and request
+--     the entries that the caller has heard of, see known_ones()
+--     what the page does if these are as it has heard: "" it becomes an entry, "d" it only deletes, or
+--       it leases its own entry, whose position stands here in 4 bytes
+--     "1" if a page before it in this call is near it
+--     the argument of the finder
+-- Returns {answers, rows, flooded look-ups}. The answer of a page is
+--   a position   it became the entry there
+--   -1           it did what it was told, and became no entry
+--   -2           its own entry has gone meanwhile
+--   false        it claims again, because the script has done enough, or a page before it may change
+--                its answer
+--   entries      those near it, or of one of its keys, of which the caller has not heard, or has heard
+--                otherwise; see tell(). If there is none, it claims again after the page before it
 --# keys
 local FIRST, STRIDE = 8, 6
 --# compare
