@@ -80,10 +80,10 @@ def content(page: Page, outline: Outline, taken: Ints) -> str:
 
 def offers(page: Page) -> Iterator[str]:
     """Yield the prices and stocks that a page names to search engines."""
-    for el in islice(page.scripts, _MOST):
+    for el in page.scripts[:_MOST]:
         if el.get("type", "") == "application/ld+json" and el.text:
             yield from islice(_OFFER.findall(el.text[:_LONGEST_DATA]), _MOST)
-    for el in islice(page.body.getroottree().getroot().iter("meta"), _MOST):
+    for el in page.metas[:_MOST]:
         name = el.get("itemprop") or el.get("property") or ""
         if _OFFERED.search(name[-20:]):
             yield f"{name[-20:]} {el.get('content', '')[:99]}"

@@ -59,8 +59,7 @@ def marks(page: Page, said: str, few: bool) -> tuple[str, ...]:
 
 
 def _links(page: Page, rel: str) -> Iterator[Element]:
-    links = islice(page.body.getroottree().getroot().iter("link"), _MAX_MARKS)
-    return (el for el in links if el.get("rel", "").lower() == rel)
+    return (el for el in page.links[:_MAX_MARKS] if el.get("rel", "").lower() == rel)
 
 
 def _pictures(page: Page) -> Iterator[str]:
@@ -80,14 +79,14 @@ def _targets(page: Page) -> Iterator[str]:
 
 
 def _named(page: Page) -> Iterator[str]:
-    for el in islice(page.body.getroottree().getroot().iter("meta"), _MAX_MARKS):
+    for el in page.metas[:_MAX_MARKS]:
         name = (el.get("name") or el.get("property") or el.get("http-equiv") or "").lower()
         if name in _NAMING:
             yield f"{name} {el.get('content', '')[:_LONGEST]}"
 
 
 def _identified(page: Page) -> Iterator[str]:
-    for el in islice(page.scripts, _MAX_MARKS):
+    for el in page.scripts[:_MAX_MARKS]:
         if el.get("type", "") == "application/ld+json" and el.text:
             yield from _identifiers(el.text)
 
