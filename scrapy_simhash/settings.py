@@ -33,7 +33,6 @@ Action = Literal["drop", "follow", "flag"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 OnUnavailable = Literal["continue", "stop"]
 Recrawl = Literal["all", "changed"]
-Prefer = Literal["first", "canonical"]
 Spare = Literal["watch", "defer", "skip", "off"]
 
 _PREFIX = "SIMHASH_"
@@ -94,6 +93,13 @@ def one_of(value: Any, choices: tuple[T, ...], name: str) -> T:
     return cast("T", value)
 
 
+def _flag(settings: BaseSettings, name: str) -> bool:
+    try:
+        return settings.getbool(name, DEFAULTS[name])
+    except (TypeError, ValueError):
+        raise _error(name, f"{_get(settings, name)!r:.80} is neither true nor false") from None
+
+
 def _text(settings: BaseSettings, name: str) -> str | None:
     value = _get(settings, name)
     if not isinstance(value, str | None):
@@ -135,9 +141,8 @@ def _list(given: Any) -> Any:
 
 def _spare_never(settings: BaseSettings, name: str) -> tuple[re.Pattern[str], ...]:
     given = _get(settings, name)
-    expressions = _list(given)
     try:
-        return tuple(map(re.compile, expressions))
+        return tuple(map(re.compile, _list(given)))
     except (TypeError, re.error, RecursionError, OverflowError) as error:
         said = f"{given!r:.80} is no list of regular expressions: {error}"
         raise _error(name, said) from None
@@ -295,9 +300,7 @@ def _place(settings: BaseSettings, name: str) -> str:
         return scrapy_redis_url(settings)
     # As Scrapy's own dupefilter: what was seen lasts as long as the job does.
     folder = job_dir(settings)
-    if folder is None:
-        return "memory://"
-    return url_of_file(Path(folder) / INDEX_OF_JOB)
+    return "memory://" if folder is None else url_of_file(Path(folder) / INDEX_OF_JOB)
 
 
 def url_of_file(path: Path) -> str:
@@ -319,7 +322,7 @@ class FilterSettings:
     action: Actions = _setting("drop", _actions)
     scope: Scope = _setting("global", _choice(SCOPES))
     copies: int = _setting(1, _number(int, 1, 16))
-    prefer: Prefer = _setting("first", _choice(get_args(Prefer)))
+    prefer: str = _setting("first", _choice(("first", "canonical")))
     recrawl: Recrawl = _setting("all", _choice(get_args(Recrawl)))
     keep_runs: int = _setting(3, _number(int, 1))
     recipe: Recipe = _setting("default", _recipe)
@@ -335,6 +338,7 @@ class FilterSettings:
     spare: Spare = _setting("watch", _choice(get_args(Spare)))
     spare_share: float = _setting(0.05, _number(float, 0.01, 1))
     spare_never: tuple[re.Pattern[str], ...] = _setting([], _spare_never)
+    probe: bool = _setting(False, _flag)
     log: Path | None = _setting(None, _log)
     log_size: int = _setting(1_000_000_000, _number(int, 10_000))
     log_text: int = _setting(1000, _number(int, 0))
@@ -381,11 +385,7 @@ def is_enabled(settings: BaseSettings) -> bool:
     Raises:
         SettingError: SIMHASH_ENABLED is neither true nor false.
     """
-    try:
-        return settings.getbool("SIMHASH_ENABLED", DEFAULTS["SIMHASH_ENABLED"])
-    except (TypeError, ValueError):
-        value = _get(settings, "SIMHASH_ENABLED")
-        raise _error("SIMHASH_ENABLED", f"{value!r:.80} is neither true nor false") from None
+    return _flag(settings, "SIMHASH_ENABLED")
 
 
 def refuse_unknown(settings: BaseSettings) -> None:

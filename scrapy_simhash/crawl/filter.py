@@ -23,6 +23,7 @@ from scrapy_simhash.core.dedup import Dedup
 from scrapy_simhash.core.document import Document
 from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.crawl.preferred import Preferred
+from scrapy_simhash.crawl.probe import Probe
 from scrapy_simhash.crawl.progress import Again, Arrivals, Delivery, PassingItems, once_more
 from scrapy_simhash.crawl.requests import (
     ADOPTED,
@@ -87,6 +88,10 @@ class CrawlFilter:
             self._count,
             self._follow,
         )
+        self.probe: Probe | None = None
+        if self.settings.probe:
+            distance = self.settings.recipe.distance
+            self.probe = Probe(crawler, self.dedup, distance, self.counts)
         self.preferred: Preferred | None = None
         if self.settings.prefer == "canonical":
             self.preferred = Preferred(self.counts, self._again.put)
@@ -116,6 +121,8 @@ class CrawlFilter:
         if (reason := self._reason_to_skip(request, response)) is not None:
             verdict = Verdict("skipped", key, reason)
         else:
+            if self.probe is not None:
+                await self.probe.wait(response.url)
             stored = None
             # A page that is only flagged is delivered now and need not be crawled again.
             if action != "flag" and self.settings.survives:
@@ -132,6 +139,8 @@ class CrawlFilter:
         if isinstance(action, OwnAction):
             action = self._asked(action, verdict, request, response)
         judged = Judged(request, response, verdict, action)
+        if self.probe is not None:
+            judged.soft_404 = self.probe.finds(response.url, verdict.fingerprint)
         for listen in self._listeners:
             listen(judged)
         return judged
@@ -316,6 +325,8 @@ class CrawlFilter:
             self._rounds.cancel()
         if self.preferred is not None:
             self.preferred.end()
+        if self.probe is not None:
+            self.probe.close()
         await self.dedup.settle()
         self._publish_counts()
 

@@ -55,6 +55,7 @@ class Judged:
     Attributes:
         action: what becomes of the page if it is a duplicate.
         pattern: the address pattern that it fitted; sparing, which is told first, says it.
+        soft_404: whether it is like the answer of its host to an address that cannot exist.
     """
 
     request: Request
@@ -62,6 +63,7 @@ class Judged:
     verdict: Verdict
     action: Action
     pattern: str | None = None
+    soft_404: bool = False
 
 
 class Summary:
