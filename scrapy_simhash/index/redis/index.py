@@ -245,6 +245,9 @@ class RedisIndex(Index):
         with self._session.use():
             last = self._client.call("HGET", self._client.key("meta"), "run")
             self._client.call("UNLINK", *self._client.keys)
+            for part in itertools.count(1):  # a damaged header does not tell how many there are
+                if not self._client.call("UNLINK", self._client.key(f"seen:{part}")):
+                    break
             self._session.begin()
             # The numbers of runs go on.
             self._client.call("HSET", self._client.key("meta"), "run", last or 0)

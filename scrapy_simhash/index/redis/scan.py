@@ -2,9 +2,11 @@
 
 import struct
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from scrapy_simhash.index.contract import StoreUnavailable
 from scrapy_simhash.index.neighbours import GATHER, SPREAD, Uint32s
@@ -12,7 +14,7 @@ from scrapy_simhash.index.pages import KEY_BYTES, read_fingerprint
 from scrapy_simhash.index.redis.client import KEYS, Client
 from scrapy_simhash.index.redis.finders import AnotherLog
 from scrapy_simhash.index.redis.rows import NEVER, ROWS, read_lease, read_row, read_rows
-from scrapy_simhash.index.redis.scripts import LEAST_LEAVES, Geometry
+from scrapy_simhash.index.redis.scripts import LEAST_LEAVES, SEEN, Geometry
 from scrapy_simhash.index.values import Entry
 
 # Positions that are read at a time; and those whose block values are, which takes a look at all
@@ -58,12 +60,18 @@ class Scan:
 
     def bytes_of_parts(self) -> dict[str, int]:
         """Return the bytes of each part, from a sample; none where the server does not tell."""
-        call, keys = self._client.call, self._client.keys
+        sizes = Counter[str]()
+        (end,) = self.state("end")
+        keys = [*zip(KEYS, self._client.keys, strict=True)]
+        later = range(1, (end - 1) // SEEN + 1)
+        keys += [("seen", self._client.key(f"seen:{part}")) for part in later]
         try:
-            sizes = [call("MEMORY USAGE", key, "SAMPLES", _SAMPLES) for key in keys]
+            for part, key in keys:
+                size = self._client.call("MEMORY USAGE", key, "SAMPLES", _SAMPLES)
+                sizes[part] += size or 0
         except StoreUnavailable:
             return {}
-        return {part: size for part, size in zip(KEYS, sizes, strict=True) if size}
+        return +sizes
 
     def entries(self, *, with_blocks: bool = False) -> Iterator[tuple[int, Entry]]:
         """Yield position and entry in the order of the log.
@@ -136,10 +144,14 @@ class Scan:
 
     def runs_of(self, first: int, end: int) -> list[int]:
         """Return the runs in which the entries between two positions were last seen."""
-        key = self._client.key("seen")
-        octets = self._client.call("GETRANGE", key, 3 * first, 3 * end - 1)
-        # Entries that nobody has counted were seen in no run.
-        octets = octets.ljust(3 * (end - first), b"\0")
+        octets = b""
+        for part in range(first // SEEN, (end - 1) // SEEN + 1):
+            at, to = max(first - part * SEEN, 0), min(end - part * SEEN, SEEN)
+            key = self._client.key(f"seen:{part}" if part else "seen")
+            # Entries that nobody has counted were seen in no run.
+            octets += self._client.call("GETRANGE", key, 3 * at, 3 * to - 1).ljust(
+                3 * (to - at), b"\0"
+            )
         return [int.from_bytes(octets[at : at + 3], "big") for at in range(0, len(octets), 3)]
 
     def _read_blocks(self, first: int, end: int) -> Uint32s:
@@ -170,22 +182,22 @@ class Scan:
             if not numbers:
                 return
             leaves = [(block, number) for number in numbers for block in blocks]
-            names = [(block << 24 | number).to_bytes(4, "big") for block, number in leaves]
+            names = [(block << 32 | number).to_bytes(5, "big") for block, number in leaves]
             contents = self._client.call("HMGET", self._client.key("buckets"), *names)
             for (block, number), content in zip(leaves, contents, strict=True):
-                if content:  # some entries may be newer than the end of the log was
-                    yield block, *self._entries(number, content, end + (1 << 16))
+                if content:
+                    yield block, *self._entries(number, content)
             first = numbers.stop
 
-    def _entries(self, number: int, content: bytes, end: int) -> tuple[Uint32s, Uint32s]:
-        """Return positions before an end, and spread values, of a leaf's entries."""
+    def _entries(self, number: int, content: bytes) -> tuple[Uint32s, Uint32s]:
+        """Return positions, and spread values, of a leaf's entries."""
         octets = np.frombuffer(content, np.uint8).reshape(-1, self._geometry.entry)
-        numbers = octets[:, :6].astype(np.uint32)
-        top = number >> number.bit_length() - 9 & 0xFF
-        values = np.uint32(top << 24) | numbers[:, 0] << np.uint32(16)
-        values |= numbers[:, 1] << np.uint32(8) | numbers[:, 2]
-        low = numbers[:, 3] << np.uint32(16) | numbers[:, 4] << np.uint32(8) | numbers[:, 5]
-        # Positions of a leaf grow; their last 24 bits begin anew now and then. They are told from
-        # the end, because a flooded leaf has lost its first entries.
-        steps = (np.append(low[1:], end) - low.astype(np.int64)) % (1 << 24)
-        return (end - np.cumsum(steps[::-1])[::-1]).astype(np.uint32), values
+        own = octets[:, :6].astype(np.uint64) << np.arange(40, -8, -8, dtype=np.uint64)
+        packed: npt.NDArray[np.uint64] = own.sum(1)
+        row = number.bit_length() - 1
+        # Bits of the value that the name has in place of the entry; the position has as many more.
+        known = 16 if row >= 16 else 8
+        positions = packed & np.uint64((1 << known + 16) - 1)
+        top = np.uint64((number >> row - known & (1 << known) - 1) << 32 - known)
+        values = packed >> np.uint64(known + 16) | top
+        return positions.astype(np.uint32), values.astype(np.uint32)

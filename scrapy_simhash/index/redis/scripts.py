@@ -16,6 +16,8 @@ _SEGMENT_BYTES = 2042
 _LEAF_BYTES = 240
 #: Leaves of a block in a new index.
 LEAST_LEAVES = 256
+#: Positions whose runs stand in one string.
+SEEN = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,9 @@ def script(name: str, geometry: Geometry) -> tuple[str, str]:
         "ENTRY": geometry.entry,
         "ROWS": ROWS,
         "LEAST_LEAVES": LEAST_LEAVES,
-        # The name of a page has 3 bytes, the last 24 bits of a value the bit by which it is split.
-        "MOST_LEAVES": 1 << 22,
+        # So many leaves stay bounded with all positions of 32 bits.
+        "MOST_LEAVES": 1 << 28,
+        "SEEN": SEEN,
         "LEAF_ENTRIES": _LEAF_BYTES // geometry.entry,
         "BUCKET_LIMIT": BUCKET_LIMIT,
         "FEW": 32,

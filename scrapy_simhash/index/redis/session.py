@@ -30,7 +30,7 @@ from scrapy_simhash.index.values import IndexSpec, spider_mark
 
 logger = logging.getLogger(__name__)
 
-FORMAT = 10
+FORMAT = 11
 # Shards of a new index of pages with scopes on a cluster: some twenty on each of three nodes.
 _SHARDS = 64
 # The scripts need this version of Redis.

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import itertools
 import os
+from random import Random
 
 import pytest
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.index.neighbours import GATHER
 from scrapy_simhash.index.redis import scan, scripts
 from scrapy_simhash.index.redis.rows import Row, pack_row, read_row, read_rows, squeeze_rows
 from scrapy_simhash.index.values import Arrival, Entry, Outcome
-from scrapy_simhash.testing.made import fp, values
+from scrapy_simhash.testing.made import fp, page, values
 from tests import servers
 
 pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
@@ -93,15 +95,69 @@ def test_an_entry_is_read_with_its_blocks_while_leaves_are_split(url, opened, mo
     ]
 
 
-@pytest.mark.parametrize("first", [5, (1 << 24) - 3, 1 << 24, 3 << 24])
-def test_a_bucket_page_tells_positions_of_more_than_24_bits(first):
-    """Also one that was flooded, and has only entries of the end of a long log."""
-    positions = [first, first + 1, first + 7]
-    content = b"".join(b"tag" + (at % (1 << 24)).to_bytes(3, "big") for at in positions)
-    geometry = scripts.Geometry(256, 1, in_redis=True)
-    for end in (first + 8, first + (1 << 16), first + (1 << 23)):
-        places, _ = scan.Scan(None, "", geometry, print)._entries(256, content, end)
-        assert places.tolist() == positions
+def test_leaves_whose_entries_change_their_form_lose_none(url, opened, monkeypatch):
+    """The last leaves of row 15 are split, two in each call."""
+    for module in (scripts, scan):
+        monkeypatch.setattr(module, "LEAST_LEAVES", (1 << 16) - 50)
+    monkeypatch.setattr(scripts, "_LEAF_BYTES", 0)
+    scripts.script.cache_clear()
+    index = opened(url, bits=256, distance=48, blocks=1)
+    random, made = Random(5), list[Fingerprint]()
+    for value in values(300, bits=256):
+        spread = (1 << 32) - 1 - random.randrange(100 << 16)
+        block = spread * int(GATHER) % (1 << 32)
+        made.append(Fingerprint(value, 256, block.to_bytes(4, "little")))
+    for start in range(0, len(made), 5):
+        some = [Arrival(f"{start + n}", own) for n, own in enumerate(made[start : start + 5])]
+        assert {claim.outcome for claim in index.claim_all(some)} == {Outcome.ORIGINAL}
+        for number in range(0, start, 17) if start in (100, 295) else ():
+            near = Fingerprint(made[number].value ^ 7, 256, made[number].blocks)
+            assert [found.key for found in index.query(near)] == [f"{number}"]
+    assert [entry.fingerprint for entry in index.with_blocks()] == made
+    scripts.script.cache_clear()
+
+
+# Segments of the log have 63 entries here.
+@pytest.mark.parametrize("end", [63 * (n // 63) for n in (1 << 24, 1 << 27, (1 << 32) - 10_000)])
+def test_a_log_may_be_as_long_as_32_bits_tell(server, url, opened, end):
+    index = opened(url, bits=256, distance=48)
+    with server.client() as client:
+        name = url.partition("name=")[2]
+        client.hset(f"{{{name}}}:meta", mapping={"end": end, "leaves": end // 40})
+        part, place = divmod(end - 1, scripts.SEEN)
+        client.setrange(f"{{{name}}}:seen:{part}", 3 * place, b"\0" * 3)
+    run = index.begin_run()
+    made = [fp(value, 256, text=n) for n, value in enumerate(values(90, bits=256))]
+    for start in range(0, 90, 6):
+        pages = [Arrival(f"{start + n}", own) for n, own in enumerate(made[start : start + 6])]
+        assert {claim.outcome for claim in index.claim_all(pages)} == {Outcome.ORIGINAL}
+    index.confirm([f"{n}" for n in range(80)])
+    for n, own in enumerate(made):
+        (match,) = index.query(Fingerprint(own.value ^ 3, 256, own.blocks))
+        assert (match.key, match.entry >> 24, match.run) == (f"{n}", end + n, run.number)
+        assert match.provisional == (n >= 80)
+    assert [entry.key for entry in index.entries_of(["7", "89"])] == ["7", "89"]
+    assert index.runs()[0].pages == 90
+
+
+def test_the_runs_of_entries_stand_in_several_strings(server, url, opened, monkeypatch):
+    for module in (scripts, scan):
+        monkeypatch.setattr(module, "SEEN", 10)
+    scripts.script.cache_clear()
+    index = opened(url)
+    for number in (1, 2):
+        index.begin_run()
+        index.claim_all([page(f"{v}", v) for v in values(23 * number)[-23:]])
+        index.confirm([f"{v}" for v in values(46)])
+        index.end_run(finished=True)
+    assert [entry.run for entry in index] == [1] * 23 + [2] * 23
+    assert len(index.check()) == 0
+    assert index.expire(1, 100) == 23
+    assert [(run.number, run.pages) for run in index.runs()] == [(2, 23)]
+    index.clear()
+    with server.client() as client:
+        assert not list(client.scan_iter(f"*{url.partition('name=')[2]}*:seen*"))
+    scripts.script.cache_clear()
 
 
 def test_an_index_can_be_read_while_others_put_entries(url, opened, monkeypatch):

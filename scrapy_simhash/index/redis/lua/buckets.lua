@@ -2,10 +2,12 @@
 --
 -- The entries whose block values begin with the same bits share a *leaf*:
 --
---   name     number of the block, 1 byte | 1 and the first bits of the value, as 3 bytes; after the
+--   name     number of the block, 1 byte | 1 and the first bits of the value, as 4 bytes; after the
 --            blocks comes the one of the keys
 --   content  entry | entry | ..., the oldest first
---   entry    last 24 bits of the value | last 24 bits of the position | of 64 bits the fingerprint
+--   entry    last bits of the value | position | of 64 bits the fingerprint. Value and position have 3
+--            bytes each. From row 16 on, where a name has half of the value, they have 2 and 4; until
+--            then the log is shorter than 3 bytes can tell
 --
 -- The leaves of a block are the leaves of a binary tree, whose nodes are numbered from the root on: the
 -- children of n are 2 n and 2 n + 1. Whenever the log has grown by LEAF_ENTRIES, one leaf is split, in
@@ -22,7 +24,9 @@ local turn = count - first
 -- number stand in leaves of the next row.
 local ROW, NEXT = 2 ^ (32 - depth), 2 ^ (31 - depth)
 local SPLIT = turn * ROW
-local BLOCK = 16777216
+local BLOCK = 4294967296
+-- The first leaf of which the entries have 2 bytes of the value.
+local WIDE = 65536
 -- Names and contents of the leaves of the page that was looked at last, and its tags.
 local names, contents, tags
 
@@ -39,9 +43,17 @@ local function look_at(values)
     end
     if j <= BLOCKS then block = block + BLOCK end
   end
-  local packed = struct.pack('>' .. ('I4'):rep(size), unpack(numbers, 1, size))
-  names = {struct.unpack(('c4'):rep(size), packed)}
-  tags = {struct.unpack(('xc3'):rep(size), values)}
+  local packed = struct.pack('>' .. ('I5'):rep(size), unpack(numbers, 1, size))
+  names = {struct.unpack(('c5'):rep(size), packed)}
+  if first >= WIDE or count <= WIDE / 2 then
+    tags = {struct.unpack((first >= WIDE and 'xxc2' or 'xc3'):rep(size), values)}
+  else
+    tags = {}
+    for j = 1, size do
+      tags[j] = sub(values, numbers[j] % BLOCK >= WIDE and 4 * j - 1 or 4 * j - 2, 4 * j)
+    end
+    tags[size + 1] = 0
+  end
   contents = call('HMGET', buckets, unpack(names, 1, size))
 end
 
@@ -54,9 +66,10 @@ local function note(candidates, noted, content, tag)
   while at do
     if at % ENTRY == 1 then
       noted = noted + 1
-      local a, b, c = byte(content, at + 3, at + 5)
-      -- The bits of a position that an entry lacks may be any.
-      for position = a * 65536 + b * 256 + c, finish - 1, 16777216 do
+      local a, b, c, d = byte(content, at + 2, at + 5)
+      local position = (#tag == 2 and a * 16777216 or 0) + b * 65536 + c * 256 + d
+      -- A script that failed may have left an entry of a page that never came into the log.
+      if position < finish then
         candidates[position] = ENTRY > 6 and sub(content, at + 6, at + 5 + WIDTH)
       end
     end
@@ -86,7 +99,7 @@ local function near_ones(fingerprint, values)
     for position, inline in pairs(candidates) do
       effort = effort + 2
       local d = apart(own, inline or record_of(position), is_any)
-      -- A script that failed may have left an entry of a page that never came into the log.
+      -- Another page may have come to its place since.
       if d and (not inline or record_of(position) == inline) then near[position] = d end
     end
   end
@@ -95,7 +108,8 @@ end
 
 -- Put an entry into the buckets of the page that was looked at last.
 local function note_entry(position, fingerprint)
-  local suffix = struct.pack('>I3', position % 16777216) .. (ENTRY > 6 and fingerprint or '')
+  local suffix = struct.pack('>I4', position) .. (ENTRY > 6 and fingerprint or '')
+  local suffixes = {[2] = suffix, [3] = sub(suffix, 2)}
   local written, names, contents, tags, size = {}, names, contents, tags, 0
   for j = 1, BLOCKS + 1 do
     local content, tag = contents[j] or '', tags[j]
@@ -106,19 +120,28 @@ local function note_entry(position, fingerprint)
       content = sub(content, 1, oldest - 1) .. sub(content, oldest + ENTRY)
     end
     size = size + #content
-    written[2 * j - 1], written[2 * j] = names[j], content .. tag .. suffix
+    written[2 * j - 1], written[2 * j] = names[j], content .. tag .. suffixes[#tag]
   end
   effort = effort + size / 128
   call('HSET', buckets, unpack(written))
 end
 
+-- Return entries with 2 bytes of the value in place of 3.
+local function widened(entries)
+  local parts = {}
+  for at = 1, #entries, ENTRY do
+    parts[#parts + 1] = sub(entries, at + 1, at + 2) .. '\0' .. sub(entries, at + 3, at + ENTRY - 1)
+  end
+  return concat(parts)
+end
+
 -- Split the next leaf of every block: by the bit of the value after the first `depth` ones, of which
--- 8 are not in the entries. Entries move in runs, because each text costs time.
+-- 8 or 16 are not in the entries. Entries move in runs, because each text costs time.
 local function split()
-  local before, half = floor(depth / 8) - 1, 2 ^ (7 - depth % 8)
+  local before, half = floor(depth / 8) - (depth < 16 and 1 or 2), 2 ^ (7 - depth % 8)
   local full = 2 * half
   for block = 0, BLOCKS * BLOCK, BLOCK do
-    local parent, child = struct.pack('>I4', block + count), block + 2 * count
+    local parent, child = struct.pack('>I5', block + count), block + 2 * count
     local content = call('HGET', buckets, parent) or ''
     local zeros, ones, from, is_one = {}, {}, 1, false
     local run = zeros
@@ -130,9 +153,10 @@ local function split()
       end
     end
     run[#run + 1] = sub(content, from)
+    local left, right = concat(zeros), concat(ones)
+    if depth == 15 then left, right = widened(left), widened(right) end
     call('HDEL', buckets, parent)
-    call('HSET', buckets, struct.pack('>I4', child), concat(zeros),
-      struct.pack('>I4', child + 1), concat(ones))
+    call('HSET', buckets, struct.pack('>I5', child), left, struct.pack('>I5', child + 1), right)
   end
   count, turn = count + 1, turn + 1
   call('HSET', meta, 'leaves', count)

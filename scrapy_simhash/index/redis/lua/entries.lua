@@ -32,14 +32,15 @@ local function is_dead(position)
 end
 
 local function run_of(position)
-  local found = call('GETRANGE', seen_in, 3 * position, 3 * position + 2)
+  local key, at = place_of(position)
+  local found = call('GETRANGE', key, at, at + 2)
   return #found == 3 and struct.unpack('>I3', found) or 0
 end
 
 -- Let the page of an entry be seen in a run.
 local function see(position, run)
   count_in(run_of(position), -1)
-  call('SETRANGE', seen_in, 3 * position, struct.pack('>I3', run))
+  note_run(position, 1, run)
   count_in(run, 1)
 end
 

@@ -11,7 +11,9 @@
 --           seconds. The lease itself decides: a member whose lease has gone or was renewed is put
 --           right when met
 -- dead      string: a bit for each position, 1 where the entry was deleted
--- seen      string: 3 bytes for each position, the run that its page was last seen in, 0 for none
+-- seen      string: 3 bytes for each of the first SEEN positions, the run that its page was last seen
+--           in, 0 for none; "seen:1", "seen:2" ... for those that follow, because a long string takes
+--           long to grow, and none is longer than 512 MB
 -- runs      hash: see runs.lua; "<run>:pages": entries that were last seen in it
 --
 -- All keys have the same hash tag, because a script may only touch keys of one slot.
@@ -29,7 +31,17 @@ if not (finish >= 0 and finish < 4294967296) then error('the end of the log is n
 for _, key in ipairs({log, rows, buckets, leases, runs}) do
   if call('HEXISTS', key, '!') == 0 then error('SIMHASH ' .. key .. ' is gone') end
 end
-if call('STRLEN', seen_in) < 3 * finish then error('SIMHASH ' .. seen_in .. ' is gone') end
+
+-- Return the key, and the place in its text, where the run of a position stands.
+local function place_of(position)
+  local part = floor(position / SEEN)
+  return part > 0 and seen_in .. ':' .. part or seen_in, 3 * (position - part * SEEN)
+end
+
+local last_seen, last_at = place_of(math.max(finish - 1, 0))
+if finish > 0 and call('STRLEN', last_seen) < last_at + 3 then
+  error('SIMHASH ' .. last_seen .. ' is gone')
+end
 if state[4] ~= '0' and call('EXISTS', dead) == 0 then error('SIMHASH ' .. dead .. ' is gone') end
 
 local segments = {}
@@ -58,6 +70,14 @@ local function count_in(run, by)
   if run > 0 then call('HINCRBY', runs, run .. ':pages', by) end
 end
 
+-- Note the run in which some entries, one after the other, were last seen.
+local function note_run(position, count, run)
+  local key, at = place_of(position)
+  local some = math.min(count, SEEN - position % SEEN)
+  call('SETRANGE', key, at, struct.pack('>I3', run):rep(some))
+  if some < count then note_run(position + some, count - some, run) end
+end
+
 -- Append the records to the log, as entries that are seen in a run.
 local function append(run)
   local number, used = floor(finish / SEGMENT), finish % SEGMENT * RECORD
@@ -71,7 +91,7 @@ local function append(run)
     changed[#changed + 1] = sub(content, at, at + SEGMENT * RECORD - 1)
     number = number + 1
   end
-  call('SETRANGE', seen_in, 3 * finish, struct.pack('>I3', run):rep(#records))
+  note_run(finish, #records, run)
   call('HSET', log, unpack(changed))
   call('HINCRBY', meta, 'end', #records)
   count_in(run, #records)
