@@ -43,7 +43,7 @@ from scrapy_simhash.commands.output import (
     sentence,
     side_by_side,
 )
-from scrapy_simhash.core.analysis import PageAnalysis, SkipReason, analyse_text, body_of, read_page
+from scrapy_simhash.core.analysis import PageAnalysis, SkipReason, analyse_text, body_of, read_body
 from scrapy_simhash.extraction.extractor import Extraction
 from scrapy_simhash.fingerprint.normalisation import fold
 from scrapy_simhash.fingerprint.recipe import Recipe
@@ -171,7 +171,7 @@ def _side(name: str, as_text: bool, recipe: Recipe, settings: BaseSettings) -> _
     body, extraction = body_of(data, type_, recipe), None
     reason: SkipReason = "too_large" if len(data) > most else "too_short" if body else "other_type"
     if body and reason != "too_large":
-        extraction, _ = read_page(body, recipe)
+        extraction, _ = read_body(body, recipe)
     if extraction is None:
         return _Side(key, Extraction(""), PageAnalysis(None, reason=reason))
     return _Side(key, extraction, analyse_text(extraction.text, recipe, 0, extraction))

@@ -29,13 +29,13 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     rows = [("run", "spider", "begun (UTC)", "ended (UTC)", "state", "pages")]
     for one in runs:
         ended = moment(one.ended) if one.ended else "-"
-        row = (str(one.number), one.spider, moment(one.begun), ended, state_of(one))
+        row = (str(one.number), one.spider, moment(one.begun), ended, how_it_ended(one))
         rows.append((*row, f"{one.pages:,}"))
     show(options, aligned(rows), {"runs": [one._asdict() for one in runs]})
     return 0 if runs else 1
 
 
-def state_of(one: Run) -> str:
+def how_it_ended(one: Run) -> str:
     """Return how a run has ended, in one word; one that was killed may seem to run."""
     if one.ended is None:
         return "running"

@@ -107,7 +107,7 @@ def analyse_body(body: Body, recipe: Recipe, excerpt_length: int = 0) -> PageAna
         if body.is_text:
             text = body.data.decode("utf-8", "surrogatepass")
             return analyse_text(text, recipe, excerpt_length)
-        extraction, canonical = read_page(body, recipe)
+        extraction, canonical = read_body(body, recipe)
         if extraction is None:
             return PageAnalysis(None, reason="too_short")
         analysis = analyse_text(extraction.text, recipe, excerpt_length, extraction)
@@ -116,7 +116,7 @@ def analyse_body(body: Body, recipe: Recipe, excerpt_length: int = 0) -> PageAna
         return PageAnalysis(None, reason="extractor_error", error=traceback.format_exc())
 
 
-def read_page(body: Body, recipe: Recipe) -> tuple[Extraction | None, str]:
+def read_body(body: Body, recipe: Recipe) -> tuple[Extraction | None, str]:
     """Return what the reader of a page finds, and the address that the page declares canonical.
 
     There is no extraction if the page says too little to be compared.

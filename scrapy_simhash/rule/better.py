@@ -97,7 +97,9 @@ class Canonicals:
     """Remembers which addresses originals declare canonical, where those are other ones."""
 
     def __init__(self) -> None:
-        self._declared: LRUCache[str, str] = LRUCache(_MOST_CANONICAL)
+        # By keys of originals: where each is, and what it declares. The key of that is made when a
+        # copy comes, because most pages have none.
+        self._declared: LRUCache[str, tuple[str, str]] = LRUCache(_MOST_CANONICAL)
 
     def better(self, key: str, original: str | None, url: str, declared: str) -> str:
         """Return why a copy has the better address; empty if it has not, or is no copy.
@@ -108,11 +110,11 @@ class Canonicals:
             url: where the page is.
             declared: the address that it declares canonical, as it stands there; or nothing.
         """
-        canonical = _canonical_key(url, declared)
         if original is not None:
-            return better(key, original, canonical, self._declared.get(original, ""))
-        if canonical not in ("", key):
-            self._declared[key] = canonical
+            theirs = self._declared.get(original, ("", ""))
+            return better(key, original, _canonical_key(url, declared), _canonical_key(*theirs))
+        if declared not in ("", url, key):
+            self._declared[key] = url, declared
         return ""
 
 
