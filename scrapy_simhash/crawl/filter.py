@@ -67,6 +67,7 @@ class CrawlFilter:
         need_asyncio(crawler)
         self.settings = FilterSettings.from_settings(crawler.settings)
         self._crawler = crawler
+        self._stores_requests = self.settings.survives
         self.counts: Counter[str] = Counter()
         self.deliveries: WeakKeyDictionary[Response, Delivery] = WeakKeyDictionary()
         spider = crawler.spider or crawler.spidercls
@@ -125,7 +126,7 @@ class CrawlFilter:
                 await self.probe.wait(response.url)
             stored = None
             # A page that is only flagged is delivered now and need not be crawled again.
-            if action != "flag" and self.settings.survives:
+            if action != "flag" and self._stores_requests:
                 stored = request_to_json(request, self._spider, self.settings.stored_names)
             document = Document(
                 response.url,
