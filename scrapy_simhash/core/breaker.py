@@ -144,7 +144,8 @@ class Breaker:
             return []
         if len(self._memory) >= self._pages and not all(map(self._is_known, arrivals)):
             raise StoreUnavailable(f"the index is away, and let {self._pages} pages through")
-        claims = self._memory.claim_all(arrivals)
+        # Nobody adopts what is in memory.
+        claims = self._memory.claim_all([page._replace(request=None) for page in arrivals])
         for page, claim in zip(arrivals, claims, strict=True):
             if claim.outcome is Outcome.ORIGINAL:
                 self._open.setdefault(page.key, []).append(page._replace(request=None))
@@ -191,6 +192,10 @@ class Breaker:
             there.provisional | {-entry for entry in here.provisional},
             there.gone | {-entry for entry in here.gone},
         )
+
+    def withdraw(self, entries: Iterable[int]) -> None:
+        far = [entry for entry in entries if entry > 0]
+        self.read(lambda store: store.withdraw(far))
 
     def __len__(self) -> int:
         return len(self._opened())

@@ -93,9 +93,9 @@ class Copies:
         copies.append(told)
         return True
 
-    def entries(self) -> list[int]:
+    def entries(self, most: int | None = ASKED_AT_ONCE) -> list[int]:
         """Return the originals to ask the index about, the one that waits longest first."""
-        return [*islice(self._waiting, ASKED_AT_ONCE)]
+        return [*islice(self._waiting, most)]
 
     def settle(self, entries: Iterable[int], unsettled: Unsettled) -> bool:
         """Tell the copies of settled originals; return whether an original was lost."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
+from functools import partial
 from typing import NamedTuple
 
 from scrapy_simhash.core.breaker import Breaker
@@ -72,6 +73,8 @@ class Upkeep:
         self._adopts_at = 0.0
         # Keys of adopted pages that have not settled; the index has no others for us meanwhile.
         self._again: set[str] = set()
+        # Originals that failed while copies of this crawler waited on them.
+        self._copied: set[int] = set()
         self._keep_runs = keep_runs
         self._expires_at = 0.0
         # An idle engine asked the index this, and has no answer yet.
@@ -95,6 +98,11 @@ class Upkeep:
         self.progress.end_all()
         while (await self._do(at_once=True)).more:
             pass
+        if copied := {*self._copied, *self.copies.entries(None)}:
+            # They go into the engine's queue, which may outlive the crawl.
+            self._copied.clear()
+            withdraw = partial(self._index.withdraw, copied)
+            await asyncio.wrap_future(self._claims.run(withdraw))
         self.copies.end_all()
 
     def end_part(self, key: str, *, failed: bool) -> None:
@@ -190,6 +198,7 @@ class Upkeep:
     def _act_on(self, news: _News) -> bool:
         """Have crawled again what must be; return whether there is anything."""
         self._again.update(orphan.key for orphan in news.orphans)
+        self._copied |= news.unsettled.gone
         adopted = [orphan for orphan in news.orphans if self._is_adopted(orphan)]
         return self.copies.settle(news.entries, news.unsettled) or bool(adopted)
 

@@ -7,7 +7,7 @@ looked, so no race admits two near-duplicates, however stale a crawler's view is
 The life of an entry, each line one atomic act::
 
     claim ──▶ provisional (leased to its crawler) ── confirm ──▶ confirmed ── superseded, or gone()
-                  ├── release ──▶ gone, or confirmed as an earlier run left it
+                  ├── release ──▶ gone, or confirmed as an earlier run left it, or the copy's
                   └── lease runs out ──▶ a claim that repeats it takes its place,
                                          or a crawler of the same spider adopts it through
                                          orphans(): the page is crawled again
@@ -22,7 +22,10 @@ its page comes with another text, the old entry is *superseded*, which is to say
 same act that admits the new one.
 
 A crawler that drops a copy of a provisional original keeps the copy's request itself, and asks
-``unsettled`` how the original fared.
+``unsettled`` how the original fared. The request of one copy stands beside the original's lease,
+too, for the case that this crawler dies: when the original is taken back, its entry becomes *the
+copy's*, which is to say that it is expired, has the copy's request, and its owner is the crawler
+that dropped the copy. While that crawler lives in its run, it is no orphan.
 """
 
 import logging
@@ -127,6 +130,10 @@ class Index(ABC):
            the nearest.
         7. Original, ``NEW``.
 
+        The request of a duplicate whose matches are all provisional is kept beside the lease of the
+        nearest one, if none is there yet, and it has at most ``MAX_WAITING`` bytes. It goes to the
+        lease of whoever takes that entry's place, that of the oldest one if there are several.
+
         From 4 on, the page becomes a provisional original, leased to this crawler. It supersedes
         its own entry, and the one from which it has moved, and takes the place of expired entries
         that are judged to be copies. An own entry that never was confirmed makes no page ``SAME``
@@ -161,8 +168,9 @@ class Index(ABC):
     def release(self, keys: Iterable[str]) -> None:
         """Take back this crawler's provisional entries of these keys.
 
-        They are deleted, or confirmed as an earlier run has left them. Entries that are confirmed,
-        unknown or leased by another crawler are left alone.
+        They are the copy's, if one waits beside them; else they are deleted, or confirmed as an
+        earlier run has left them. Entries that are confirmed, unknown or leased by another crawler
+        are left alone.
         """
 
     @abstractmethod
@@ -187,6 +195,13 @@ class Index(ABC):
         """Return how these entries fared; those that are in neither set are confirmed.
 
         An entry that this run has seen again and that was taken back is gone for this run.
+        """
+
+    @abstractmethod
+    def withdraw(self, entries: Iterable[int]) -> None:
+        """Take away this crawler's copies that wait on these entries, because it ends with them.
+
+        Entries that are theirs by now go as :meth:`release` has them go.
         """
 
     # Runs.

@@ -7,7 +7,16 @@ from typing import NamedTuple
 from scrapy_simhash.index.log import Log, Record
 from scrapy_simhash.index.neighbours import Near
 from scrapy_simhash.index.pages import Pages
-from scrapy_simhash.index.values import Arrival, Change, Claim, IndexSpec, Match, Outcome, Run
+from scrapy_simhash.index.values import (
+    MAX_WAITING,
+    Arrival,
+    Change,
+    Claim,
+    IndexSpec,
+    Match,
+    Outcome,
+    Run,
+)
 from scrapy_simhash.rule.ruling import Judge, Page, Ruling
 
 OWN = Ruling(True, "key")
@@ -44,11 +53,13 @@ class Found(NamedTuple):
     Attributes:
         expired: its lease has run out.
         delivered: it is confirmed, or was before this or another run has seen it again.
+        has_copy: the request of a copy stands beside its lease.
     """
 
     match: Match
     expired: bool = False
     delivered: bool = True
+    has_copy: bool = False
 
 
 class Step(NamedTuple):
@@ -58,12 +69,14 @@ class Step(NamedTuple):
         admits: the page becomes an entry.
         replaces: entries that are deleted.
         keeps: the own entry, which is seen in this run and leased to this crawler.
+        waits_on: the entry beside whose lease the page's request is kept.
     """
 
     claim: Claim
     admits: bool = False
     replaces: tuple[Found, ...] = ()
     keeps: Found | None = None
+    waits_on: Found | None = None
 
 
 @dataclass(slots=True)
@@ -107,7 +120,8 @@ class Claimant:
                 return Step(claim, keeps=own if own.match.provisional else None)
             return Step(claim, admits=True, replaces=(*owns, *lost))
         if free < 0:
-            return Step(Claim(Outcome.DUPLICATE, matches, near), replaces=tuple(owns))
+            claim = Claim(Outcome.DUPLICATE, matches, near)
+            return Step(claim, replaces=tuple(owns), waits_on=self._original_in_progress(living))
         change, before = Change.NEW, None
         named = [one for one in found if one.match.key in page.aliases and self._is_old(one)]
         moved = named[:1] or [one for one in copies if one.delivered and one not in living][:1]
@@ -135,6 +149,13 @@ class Claimant:
         else:  # nobody has got the page
             claim = NEAR_NOTHING
         return Step(claim, keeps=own)
+
+    def _original_in_progress(self, living: list[Found]) -> Found | None:
+        """Return the entry beside which this copy's request is to be kept."""
+        request, nearest = self.arrival.request, living[0]
+        if request is None or len(request.encode()) > MAX_WAITING or nearest.has_copy:
+            return None
+        return nearest if all(one.match.provisional for one in living) else None
 
     def _is_old(self, one: Found) -> bool:
         return one.match.run in self.era.earlier
@@ -175,6 +196,7 @@ class Decision:
         records: these entries; deleted ones are missing.
         new: the entries of pages that become originals, by the page's index.
         leased: entries whose leases begin now, the new ones among them, by position.
+        waited_on: entries of other leases beside which a copy's request is kept now, by position.
         seen: positions of entries of other runs, which are seen in this run now.
         deleted: positions of entries whose place a page takes.
         unjudged: near entries that were too many to be judged.
@@ -189,6 +211,7 @@ class Decision:
     records: dict[int, Record]
     new: dict[int, Record]
     leased: dict[int, Record] = field(default_factory=dict)
+    waited_on: dict[int, Record] = field(default_factory=dict)
     seen: set[int] = field(default_factory=set)
     deleted: set[int] = field(default_factory=set)
     unjudged: int = 0
@@ -207,21 +230,29 @@ class Decision:
         claimant = Claimant(page, self.spec, self.era)
         step = claimant.decide(self._found(index, page))
         self.unjudged += claimant.unjudged
-        for one in step.replaces:
-            self._delete(one.match.entry)
+        lost = [self._delete(one.match.entry) for one in step.replaces]
         if step.admits:
-            self._admit(index, page)
+            self._admit(index, page, *self._copy(lost, page))
+        if step.waits_on:
+            self._wait(page, self.records[step.waits_on.match.entry])
         if step.keeps:
             self._keep(page, self.records[step.keeps.match.entry])
         return step.claim
 
-    def _admit(self, index: int, page: Arrival) -> None:
+    def _copy(self, lost: list[Record], page: Arrival) -> list[tuple[str | None, str | None]]:
+        """Return the copy of the oldest entry that has one; the page itself waits on nobody."""
+        copies = [copy for one in sorted(lost) if (copy := one.copy)][:1]
+        return [copy for copy in copies if copy[1] != page.request]
+
+    def _admit(
+        self, index: int, page: Arrival, copy: tuple[str | None, str | None] = (None, None)
+    ) -> None:
         position, now = self._next, self.now
         self._next += 1
         # Whole seconds take half the room in a file.
         time, run, expires = float(int(now)), self.era.run, now + self.spec.lease
         entry = (position, page.key, page.scope, page.facts, time, run)
-        record = Record(*entry, self.log.crawler, expires, 0, page.request)
+        record = Record(*entry, self.log.crawler, expires, 0, page.request, None, *copy)
         self.new[index] = self.leased[position] = self.records[position] = record
 
     def _keep(self, page: Arrival, own: Record) -> None:
@@ -230,17 +261,26 @@ class Decision:
         if own.run != self.era.run and self.era.run:
             self.seen.add(own.position)
             own = own._replace(run=self.era.run)
-        expires, request = self.now + self.spec.lease, page.request
-        own = own._replace(owner=self.log.crawler, expires=expires, request=request, back=back)
+        expires, (copier, waiting) = self.now + self.spec.lease, own.copy or (None, None)
+        own = own._replace(owner=self.log.crawler, expires=expires, request=page.request, back=back)
+        own = own._replace(copier=copier, waiting=waiting)
         self.leased[own.position] = self.records[own.position] = own
+        self.waited_on.pop(own.position, None)
 
-    def _delete(self, position: int) -> None:
-        self.records.pop(position)
+    def _wait(self, page: Arrival, original: Record) -> None:
+        original = original._replace(copier=self.log.crawler, waiting=page.request)
+        at = original.position
+        self.records[at] = (self.leased if at in self.leased else self.waited_on)[at] = original
+
+    def _delete(self, position: int) -> Record:
+        record = self.records.pop(position)
         self.leased.pop(position, None)
+        self.waited_on.pop(position, None)
         self.seen.discard(position)
         self.deleted.add(position)
-        for index in [n for n, record in self.new.items() if record.position == position]:
+        for index in [n for n, new in self.new.items() if new.position == position]:
             del self.new[index]
+        return record
 
     def _found(self, index: int, page: Arrival) -> Iterator[Found]:
         """Yield what has one of a page's keys in its scope, and the nearest ones of the others."""
@@ -257,4 +297,5 @@ class Decision:
                 self.unjudged += others > RULINGS
             if is_named or (distance <= self.spec.reach and others <= RULINGS):
                 is_expired = self.log.is_expired(record, self.now)
-                yield Found(record.match(distance), is_expired, record.delivered)
+                has_copy = record.waiting is not None
+                yield Found(record.match(distance), is_expired, record.delivered, has_copy)

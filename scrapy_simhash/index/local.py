@@ -89,7 +89,7 @@ class LocalIndex(Index):
                 decision = Decision(pages, self.spec, log, self._era, now, near, records, new)
                 log.delete(decision.deleted)
                 log.see(decision.seen, self._era.run)
-                log.lease(decision.leased.values())
+                log.lease([*decision.leased.values(), *decision.waited_on.values()])
             self._hold(decision.leased.values())
             self.unjudged += decision.unjudged
         return decision.claims
@@ -175,7 +175,10 @@ class LocalIndex(Index):
             if self._adopted:
                 return []
             with self._log.transaction():
+                living = self._runs.living(self._era.run, now)
                 for record in self._log.expired(now, MAX_ORPHANS):
+                    if record.is_copys and record.owner in living:
+                        continue  # the copy's crawler has its request
                     times = record.adoptions + 1
                     if record.request is None or times > MAX_ADOPTIONS:
                         given_up.append(record)
@@ -201,6 +204,10 @@ class LocalIndex(Index):
         provisional = {at for at, r in records.items() if r.owner is not None} - expired
         taken_back = {at for at, r in records.items() if r.run in self._era.earlier} - provisional
         return Unsettled(frozenset(provisional), asked - records.keys() | expired | taken_back)
+
+    def withdraw(self, entries: Iterable[int]) -> None:
+        with self._lock, self._log.transaction():
+            self._log.withdraw([*entries])
 
     # Acts of an operator.
 

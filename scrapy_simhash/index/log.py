@@ -11,7 +11,8 @@ from scrapy_simhash.index.values import MAX_FACTS, Census, IndexSpec, Match
 
 _ENTRIES = (
     "SELECT position, key, scope, facts, time, run, owner, ifnull(expires, 0.0), "
-    "ifnull(adoptions, 0), request, back FROM entries LEFT JOIN leases USING (position) WHERE "
+    "ifnull(adoptions, 0), request, back, copier, waiting "
+    "FROM entries LEFT JOIN leases USING (position) WHERE "
 )
 
 
@@ -26,6 +27,8 @@ class Record(NamedTuple):
         expires: when its lease runs out, in seconds since the Unix epoch.
         adoptions: how often a crawler has adopted it.
         back: of an entry in progress that was confirmed already, the run that it was seen in then.
+        copier: name of the crawler that dropped the copy that waits on it.
+        waiting: the request of that copy; None if there is none.
     """
 
     position: int
@@ -39,10 +42,23 @@ class Record(NamedTuple):
     adoptions: int = 0
     request: str | None = None
     back: int | None = None
+    copier: str | None = None
+    waiting: str | None = None
 
     @property
     def delivered(self) -> bool:
         return self.owner is None or self.back is not None
+
+    @property
+    def is_copys(self) -> bool:
+        """True if it was taken back, and is adopted once the crawler of its copy is dead."""
+        return self.owner is not None and self.expires == 0.0
+
+    @property
+    def copy(self) -> tuple[str | None, str | None] | None:
+        """The crawler and the request of the copy that waits on it."""
+        own = (self.owner, self.request) if self.is_copys else (self.copier, self.waiting)
+        return own if own[1] is not None else None
 
     def match(self, distance: int) -> Match:
         provisional = self.owner is not None
@@ -55,7 +71,7 @@ _TEXT_OR_NONE = (str, type(None))
 _NUMBER_OR_NONE = (int, type(None))
 _TYPES: Any = (
     *(int, str, str, bytes, float, int),
-    *(_TEXT_OR_NONE, float, int, _TEXT_OR_NONE, _NUMBER_OR_NONE),
+    *(_TEXT_OR_NONE, float, int, _TEXT_OR_NONE, _NUMBER_OR_NONE, _TEXT_OR_NONE, _TEXT_OR_NONE),
 )
 # Position, and the bytes of the fingerprint and of the block values within the scope, and of the
 # key's value.
@@ -172,7 +188,7 @@ class Log:
 
     def lease(self, records: Iterable[Record]) -> None:
         self._file.run_many(
-            "INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             [(record.position, *record[6:]) for record in records],
         )
 
@@ -180,16 +196,27 @@ class Log:
         self._run_for("DELETE FROM leases WHERE position IN", positions)
 
     def renew(self, positions: Collection[int], expires: float) -> None:
-        sql = "UPDATE leases SET expires = ? WHERE owner = ? AND position IN"
+        sql = "UPDATE leases SET expires = ? WHERE owner = ? AND expires != 0.0 AND position IN"
         self._run_for(sql, positions, expires, self.crawler)
 
     def release(self, positions: Collection[int]) -> None:
         """Take back this crawler's own entries."""
-        sql = "SELECT position FROM leases WHERE owner = ? AND position IN"
+        sql = "SELECT position FROM leases WHERE owner = ? AND expires != 0.0 AND position IN"
         self.take_back([at for (at,) in self._run_for(sql, positions, self.crawler)])
 
     def take_back(self, positions: Collection[int]) -> None:
-        """Delete entries in progress; those that were confirmed before are as they were then."""
+        """Delete entries in progress, or give them to their copies.
+
+        Those that were confirmed before are as they were then.
+        """
+        waited = "SELECT position FROM leases WHERE waiting IS NOT NULL AND position IN"
+        if copied := {at for (at,) in self._run_for(waited, positions)}:
+            self._run_for(
+                "UPDATE leases SET owner = copier, expires = 0.0, adoptions = 0, request = waiting,"
+                " copier = NULL, waiting = NULL WHERE position IN",
+                copied,
+            )
+        positions = set(positions) - copied
         confirmed = "SELECT position FROM leases WHERE back IS NOT NULL AND position IN"
         before = {at for (at,) in self._run_for(confirmed, positions)}
         self._run_for(
@@ -198,7 +225,14 @@ class Log:
             before,
         )
         self.settle(before)
-        self.delete(set(positions) - before)
+        self.delete(positions - before)
+
+    def withdraw(self, positions: Collection[int]) -> None:
+        """Take away this crawler's copies that wait on entries, or that have them by now."""
+        sql = "UPDATE leases SET copier = NULL, waiting = NULL WHERE copier = ? AND position IN"
+        self._run_for(sql, positions, self.crawler)
+        sql = "SELECT position FROM leases WHERE owner = ? AND expires = 0.0 AND position IN"
+        self.take_back([at for (at,) in self._run_for(sql, positions, self.crawler)])
 
     def see(self, positions: Collection[int], run: int) -> None:
         self._run_for("UPDATE entries SET run = ? WHERE position IN", positions, run)

@@ -14,7 +14,7 @@ from scrapy_simhash.index.values import IndexSpec
 
 # "simh", so that a file of this package is told from other SQLite files.
 APPLICATION_ID = 0x73696D68
-FORMAT = 6
+FORMAT = 7
 # Seconds to wait for another process's write lock.
 BUSY_TIMEOUT = 5.0
 
@@ -30,7 +30,7 @@ SCHEMA = (
         time REAL NOT NULL, run INTEGER NOT NULL, fingerprint BLOB NOT NULL)""",
     """CREATE TABLE leases (
         position INTEGER PRIMARY KEY, owner TEXT NOT NULL, expires REAL NOT NULL,
-        adoptions INTEGER NOT NULL, request TEXT, back INTEGER)""",
+        adoptions INTEGER NOT NULL, request TEXT, back INTEGER, copier TEXT, waiting TEXT)""",
     """CREATE TABLE runs (
         number INTEGER PRIMARY KEY AUTOINCREMENT, spider TEXT NOT NULL, begun REAL NOT NULL,
         ended REAL, finished INTEGER NOT NULL, pages INTEGER NOT NULL)""",

@@ -16,6 +16,8 @@ MAX_FACTS = 76
 MAX_ALIASES = 8
 # Pages of a cluster that become originals; a claim looks at all of them each time.
 MAX_COPIES = 16
+# Bytes of the request of a copy that is kept beside its original's lease; a larger one is not.
+MAX_WAITING = 1 << 12
 # Bytes of a key, and of a scope: 64 rows of Redis are read together.
 MAX_TEXT = (1 << 16) - 1
 # Entries that are read of a bucket at most, the newest ones.

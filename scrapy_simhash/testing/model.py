@@ -25,6 +25,12 @@ class Known:
     adoptions: int = 0
     # The run that it goes back to, if it was confirmed there.
     back: int | None = None
+    # The crawler that dropped a copy of it, and the copy's request.
+    copy: tuple[int, str] | None = None
+
+    @property
+    def is_copys(self) -> bool:
+        return self.owner is not None and self.expires == 0
 
     def lives(self, now: int) -> bool:
         return self.owner is None or now < self.expires
@@ -103,6 +109,8 @@ class Model:
             )
         if living:
             self.log = [known for known in self.log if known is not own]
+            if page.request and all(k.owner is not None for k in living):
+                living[0].copy = living[0].copy or (owner, page.request)
             return DUPLICATE, names, others, None, None
         change, before = Change.NEW, None
         named = [k for k in found if k.page.key in page.aliases and self.is_old(k, crawler)]
@@ -122,11 +130,22 @@ class Model:
         return is_earlier and self.runs[known.run - 1][0] == crawler.spider
 
     def admit(self, owner: int, page: Arrival, now: int, replaced: list[Known]) -> None:
+        oldest_first = [known for known in self.log if known in replaced]
         self.log = [known for known in self.log if known not in replaced]
         run = self.crawlers[owner].run
-        self.log.append(Known(page, owner, now + LEASE, page.request, {owner}, run))
+        copies = [copy for k in oldest_first if (copy := self.copy_of(k))]
+        known = Known(page, owner, now + LEASE, page.request, {owner}, run)
+        if copies and copies[0][1] != page.request:
+            known.copy = copies[0]
+        self.log.append(known)
+
+    def copy_of(self, known: Known) -> tuple[int, str] | None:
+        if known.is_copys and known.owner is not None and known.request is not None:
+            return known.owner, known.request
+        return known.copy
 
     def lease(self, known: Known, owner: int, page: Arrival, now: int) -> None:
+        known.copy = self.copy_of(known)
         known.owner, known.expires, known.request = owner, now + LEASE, page.request
         known.open.add(owner)
 
@@ -135,13 +154,16 @@ class Model:
         for known in [k for k in self.log if k.page.key == key and owner in k.open]:
             known.open.discard(owner)
             if good:
-                known.owner = known.back = None
+                known.owner = known.back = known.copy = None
                 known.adoptions = 0
-            elif known.owner == owner:
+            elif known.owner == owner and not known.is_copys:
                 self.take_back(known)
 
     def take_back(self, known: Known) -> None:
-        if known.back is None:
+        if known.copy is not None:
+            known.owner, known.request = known.copy
+            known.expires, known.adoptions, known.copy = 0, 0, None
+        elif known.back is None:
             self.log.remove(known)
         else:
             known.owner, known.run, known.back, known.adoptions = None, known.back, None, 0
@@ -150,7 +172,7 @@ class Model:
         if self.crawlers[owner].expires:
             self.crawlers[owner].expires = now + LEASE
         for known in self.log:
-            if known.page.key == key and known.owner == owner:
+            if known.page.key == key and known.owner == owner and not known.is_copys:
                 known.expires = now + LEASE
 
     def orphans(self, owner: int, now: int, found: list[Orphan]) -> list[Orphan]:
@@ -161,7 +183,10 @@ class Model:
         for known in list(self.log):
             if known.owner is None or known.owner == owner or known.lives(now):
                 continue
-            if self.crawlers[known.owner].spider != self.crawlers[owner].spider:
+            other, own = self.crawlers[known.owner], self.crawlers[owner]
+            if other.spider != own.spider:
+                continue
+            if known.is_copys and own.run == other.run > 0 and other.expires > now:
                 continue
             if known.request is None or known.adoptions == MAX_ADOPTIONS:
                 self.take_back(known)

@@ -41,6 +41,9 @@ class Calls:
             self.note("unsettled", entries)
         return self.answer
 
+    def withdraw(self, entries: Any) -> None:
+        self.note("withdraw", set(entries))
+
     def orphans(self) -> list[Any]:
         return []
 
@@ -188,6 +191,16 @@ def test_round_that_has_begun_is_finished_when_the_upkeep_ends(crawl: Crawl) -> 
 
     finished(end_in_the_middle())
     assert crawl.told == [False]
+
+
+def test_crawl_that_ends_takes_its_copies_out_of_the_index(crawl: Crawl) -> None:
+    """Those of which it was told, too: they may lie in its queue."""
+    crawl.wait(5)
+    crawl.wait(6)
+    crawl.index.answer = Unsettled(frozenset({6}), frozenset({5}))
+    finished(crawl.upkeep.end())
+    assert crawl.index.told[-1] == ("withdraw", {5, 6})
+    assert crawl.told == [False, False]
 
 
 def test_crawl_stays_while_pages_of_an_outage_are_taken_to_the_store(crawl: Crawl) -> None:

@@ -51,15 +51,15 @@ def opened(url: str) -> Iterator[Opened]:
         index.close()
 
 
-def claim(index: Index, site: Any, number: int, request: str | None) -> None:
+def claim(index: Index, site: Any, number: int, request: str | None, of: str = "") -> None:
     analysis = analyse_body(Body(html(article(number))), RECIPE)
     assert analysis.fingerprint is not None
-    key = f"{site.url}/{number}"
+    key = f"{site.url}/{number}{of}"
     index.claim(Arrival(key, analysis.fingerprint, "", analysis.facts, request))
 
 
-def stored(site: Any, number: int) -> str:
-    text = request_to_json(Request(f"{site.url}/{number}"), Pages(site=site, paths=[]))
+def stored(site: Any, number: int, of: str = "") -> str:
+    text = request_to_json(Request(f"{site.url}/{number}{of}"), Pages(site=site, paths=[]))
     assert text is not None
     return text
 
@@ -83,6 +83,22 @@ def test_a_dead_spiders_pages_are_crawled_by_the_next_of_its_name(
     crawled = crawl(Pages, settings=settings, site=articles, paths=["/2"])
     assert sorted(paths(crawled)) == ["/0", "/2"]
     assert paths(crawl(Shop, settings=settings, site=articles, paths=["/0/copy"])) == []
+
+
+def test_a_copy_that_a_dead_crawler_dropped_is_crawled_when_its_original_fails(
+    crawl: Any, articles: Any, url: str, opened: Opened
+) -> None:
+    living, dead = opened(), opened()
+    claim(living, articles, 0, stored(articles, 0))
+    claim(dead, articles, 0, stored(articles, 0, "/copy"), "/copy")
+    dead.close()
+    settings = {"SIMHASH_INDEX_URL": url}
+    assert paths(crawl(Pages, settings=settings, site=articles, paths=[])) == []
+    living.release([f"{articles.url}/0"])
+    assert paths(crawl(Pages, settings=settings, site=articles, paths=[])) == ["/0/copy"]
+    assert [(entry.key, entry.provisional) for entry in living] == [
+        (f"{articles.url}/0/copy", False)
+    ]
 
 
 def changed(site: Any, **parts: Any) -> str:

@@ -78,10 +78,11 @@ class Asking:
             if row
             and (found.match.distance <= reach or (row.key in names and row.scope == page.scope))
         )
-        return not (self.step.admits or self.step.replaces or self.step.keeps)
+        step = self.step
+        return not (step.admits or step.replaces or step.keeps or step.waits_on)
 
     def arguments(self, now: float) -> tuple[bytes, bytes, bytes]:
-        """Return row with request, what was told, and what the claim does."""
+        """Return row and request, what was told, and what the claim does; see ``lua/claim.lua``."""
         step, act = self.step, b"" if self.step.admits else b"d"
         claim = pack_claim(self.arrival, now)
         if step.keeps:
@@ -90,6 +91,9 @@ class Asking:
             assert row is not None
             own = self.arrival._replace(key=row.key, scope=row.scope, facts=row.facts)
             claim = pack_claim(own, row.time)
+        if step.waits_on:
+            position = position_of(step.waits_on.match.entry)
+            claim, act = (self.arrival.request or "").encode(), b"w" + position.to_bytes(4, "big")
         replaced = {one.match.entry for one in step.replaces}
         return claim, b"".join(self._known(one, replaced) for one in self._told.values()), act
 
@@ -141,7 +145,7 @@ def read_told(
             raise ValueError("it has no row")
         return float("inf"), NEVER, read_row(packed)
 
-    def read(position: int, distance: int, run: int, own: bytes, lease: bytes) -> Told:
+    def read(position: int, distance: int, run: int, own: bytes, lease: bytes, copy: int) -> Told:
         entry = position << _CHECK | int.from_bytes(own[-3:], "big") ^ _mask(generation)
         try:
             ends, back, row = known(position, lease)
@@ -149,7 +153,8 @@ def read_told(
             pass_over(f"entry {position}: {error}")
             return Told(Found(Match(entry, "", distance, 0, bool(lease), run=run)), None, own)
         match = Match(entry, row.key, distance, row.time, bool(lease), "", row.facts, run)
-        return Told(Found(match, ends <= now, not lease or back != NEVER), row, own)
+        found = Found(match, ends <= now, not lease or back != NEVER, bool(copy))
+        return Told(found, row, own)
 
     found = [[read(*entry) for entry in answer] for answer in answers]
     return [sorted(some, key=lambda one: nearest(one.found.match)) for some in found]

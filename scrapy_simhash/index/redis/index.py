@@ -63,6 +63,11 @@ class RedisIndex(Index):
         # Up to which position it was looked whether entries expire.
         self._expired = 0
 
+    @property
+    def crawler(self) -> bytes:
+        """The name of this crawler in the leases."""
+        return self._session.name
+
     # Claims.
 
     def claim_all(self, arrivals: Sequence[Arrival]) -> list[Claim]:
@@ -171,14 +176,19 @@ class RedisIndex(Index):
         """Whether an entry that this crawler adopted is in progress."""
         return bool(self._session.adopted)
 
-    def orphans(self, *, again: bool = True) -> list[Orphan]:
-        """See the contract; without ``again``, entries that were adopted before are left."""
+    def orphans(self, *, again: bool = True, living: bytes = b"") -> list[Orphan]:
+        """See the contract.
+
+        Args:
+            again: whether entries may come that were adopted before.
+            living: the crawlers of this run, if another shard knows them.
+        """
         at, ends, head = self._session.leases()
-        asked = (repr(at), ends, head, MAX_ORPHANS, MAX_ADOPTIONS, int(again))
+        asked = (repr(at), ends, head, MAX_ORPHANS, MAX_ADOPTIONS, int(again), self._era.run)
         with self._session.use():
             if self.has_adopted:
                 return []
-            adopted, given_up, clock = self._session.run("orphans", *asked)
+            adopted, given_up, clock = self._session.run("orphans", *asked, living)
             self._session.set_clock(*clock)
             for key in given_up:
                 warn_of(key.decode())
@@ -191,9 +201,7 @@ class RedisIndex(Index):
         asked, fared = list(entries), list[bytes | int]()
         at, _, _ = self._session.leases()
         with self._session.use():
-            for start in range(0, len(asked), _ENTRIES):
-                some = asked[start : start + _ENTRIES]
-                packed = b"".join(packed_entry(entry, self._session.generation) for entry in some)
+            for packed in self._packed(asked):
                 fared += self._session.run("unsettled", repr(at), packed)
         # A page that was taken back is as an earlier run has left it.
         gone = {b"g", *self._era.earlier}
@@ -202,6 +210,18 @@ class RedisIndex(Index):
             frozenset(entry for entry, state in known if state == b"p"),
             frozenset(entry for entry, state in known if state in gone),
         )
+
+    def withdraw(self, entries: Iterable[int]) -> None:
+        with self._session.use():
+            for packed in self._packed(list(entries)):
+                self._session.run("withdraw", self._session.name, packed)
+
+    def _packed(self, entries: Sequence[int]) -> Iterator[bytes]:
+        """Yield entries as scripts take them, some at a time."""
+        generation = self._session.generation
+        for start in range(0, len(entries), _ENTRIES):
+            some = entries[start : start + _ENTRIES]
+            yield b"".join(packed_entry(entry, generation) for entry in some)
 
     # All entries.
 
@@ -265,6 +285,12 @@ class RedisIndex(Index):
                 raise ValueError(f"run {number} is not there")
             self._era = Era.of(run, runs)
         return run
+
+    def living(self) -> bytes:
+        """Return the crawlers of this run as ``lua/runs.lua`` has them."""
+        with self._session.use():
+            key = self._client.key("runs")
+            return self._client.call("HGET", key, f"{self._era.run}:living") or b""
 
     def take_part(self, era: Era) -> None:
         """Let later claims belong to a run of another shard."""

@@ -47,8 +47,8 @@ def pack_row(page: Arrival, time: float) -> bytes:
 
 def pack_claim(page: Arrival, time: float) -> bytes:
     """Return what a lease has behind its head: row and request."""
-    packed = pack_row(page, time)
-    return _SIZE.pack(len(packed)) + packed + (page.request or "").encode()
+    packed, request = pack_row(page, time), (page.request or "").encode()
+    return _SIZE.pack(len(packed)) + packed + _SIZE.pack(len(request)) + request
 
 
 def read_row(packed: bytes) -> Row:

@@ -67,6 +67,7 @@ class Session:
 
     Args:
         shard: which shard of another index it is, as "17 of 64"; empty if it is none.
+        name: the crawler's in the shards of an index; a new one without.
 
     Attributes:
         generation: which of the logs under this name it is.
@@ -77,7 +78,9 @@ class Session:
         adopted: the keys of those that it adopted.
     """
 
-    def __init__(self, client: Client, spec: IndexSpec, shard: str = "") -> None:
+    def __init__(
+        self, client: Client, spec: IndexSpec, shard: str = "", name: bytes | None = None
+    ) -> None:
         self._spec = spec
         self._shard = shard
         self._address = client.address
@@ -87,7 +90,7 @@ class Session:
         self.shards = client.address.shards
         self.generation = ""
         self._lock, self._closed = threading.RLock(), False
-        self.name = secrets.token_bytes(8)
+        self.name = name or secrets.token_bytes(8)
         self.own: defaultdict[str, set[int]] = defaultdict(set)
         self.adopted: set[str] = set()
         try:

@@ -89,7 +89,8 @@ class ShardedIndex(Index):
         name = client.address.name
         for number, tag in enumerate(hash_tags(name, count)):
             if tag != name:
-                session = Session(client.of_shard(tag), spec, f"{number} of {count}")
+                shard = f"{number} of {count}"
+                session = Session(client.of_shard(tag), spec, shard, first.crawler)
                 self._shards.append(RedisIndex(session, spec))
             else:
                 self._shards.append(first)
@@ -181,22 +182,31 @@ class ShardedIndex(Index):
         with self._lock:
             if any(shard.has_adopted for shard in self._shards):
                 return []
-            some = self._each(methodcaller("orphans", again=False))
+            living = self._first.living()
+            some = self._each(methodcaller("orphans", again=False, living=living))
             found = [orphan for part in some for orphan in part]
             # One that was adopted before comes alone.
-            return found or next(filter(None, self._each(RedisIndex.orphans)), [])
+            again = self._each(methodcaller("orphans", living=living))
+            return found or next(filter(None, again), [])
 
     def unsettled(self, entries: Iterable[int]) -> Unsettled:
-        asked = defaultdict[int, list[int]](list)
-        for entry in entries:
-            position, number = divmod(entry, len(self._shards))
-            asked[number].append(position)
         provisional, gone = set[int](), set[int]()
-        for number, some in asked.items():
+        for number, some in self._by_shard(entries).items():
             found: Unsettled = self._ask(number, methodcaller("unsettled", some))
             provisional |= {one * len(self._shards) + number for one in found.provisional}
             gone |= {one * len(self._shards) + number for one in found.gone}
         return Unsettled(frozenset(provisional), frozenset(gone))
+
+    def withdraw(self, entries: Iterable[int]) -> None:
+        for number, some in self._by_shard(entries).items():
+            self._ask(number, methodcaller("withdraw", some))
+
+    def _by_shard(self, entries: Iterable[int]) -> dict[int, list[int]]:
+        asked = defaultdict[int, list[int]](list)
+        for entry in entries:
+            position, number = divmod(entry, len(self._shards))
+            asked[number].append(position)
+        return asked
 
     # Runs.
 

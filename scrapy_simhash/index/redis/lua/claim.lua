@@ -7,13 +7,14 @@
 --     size of the row, row and request
 --     the entries that the caller has heard of, see known_ones()
 --     what the page does if these are as it has heard: "" it becomes an entry, "d" it only deletes, or
---       it leases its own entry, whose position stands here in 4 bytes
+--       it leases its own entry, whose position stands here in 4 bytes, or "w" and the position of the
+--       entry beside whose lease the request is kept, which then comes without a row
 --     "1" if a page before it in this call is near it
 --     the argument of the finder
 -- Returns {answers, rows, flooded look-ups}. The answer of a page is
 --   a position   it became the entry there
 --   -1           it did what it was told, and became no entry
---   -2           its own entry has gone meanwhile
+--   -2           its own entry, or the one on which it waits, has gone meanwhile
 --   false        it claims again, because the script has done enough, or a page before it may change
 --                its answer
 --   entries      those near it, or of one of its keys, of which the caller has not heard, or has heard
@@ -29,11 +30,18 @@ local leased, answers = {}, {}
 -- content.
 local told, is_told = {}, {}
 
--- Add an entry to an answer: position, distance, run, fingerprint, lease without what repeats the
--- request, or ''.
+-- Entries of other leases beside which a request is kept now.
+local waited_on = {}
+
+-- Add an entry to an answer: position, distance, run, fingerprint, lease up to the row, or '', and 1 if
+-- a copy's request stands beside it, else 0.
 local function tell(answer, position, d, run, lease)
-  local known = lease and sub(lease, 1, HEAD + 4 + #row_at(lease, HEAD + 1)) or ''
-  answer[#answer + 1] = {position, d, run, fingerprint_of(position), known}
+  local known, has_copy = '', 0
+  if lease then
+    local _, last = part_at(lease, HEAD + 1)
+    known, has_copy = sub(lease, 1, last - 1), copy_of(lease) ~= '' and 1 or 0
+  end
+  answer[#answer + 1] = {position, d, run, fingerprint_of(position), known, has_copy}
   local number = floor(position / ROWS)
   if not lease and not is_told[number] then
     is_told[number] = true
@@ -60,7 +68,9 @@ local function keep(position, lease, run, claim)
   if not lease and run == current then return end
   local adoptions, back = 0, run
   if lease then adoptions, back = byte(lease, ADOPTIONS), back_of(lease) or NEVER end
-  leased[position] = sub(head, 1, ADOPTIONS - 1) .. struct.pack('>BI4', adoptions, back) .. claim
+  leased[position] = sub(head, 1, ADOPTIONS - 1) .. struct.pack('>BI4', adoptions, back) .. claim ..
+    (lease and copy_of(lease) or '')
+  waited_on[position] = nil
   if run ~= current and current > 0 then see(position, current) end
 end
 
@@ -81,7 +91,8 @@ end
 local function claim(at, near, named)
   local known, act = known_ones(ARGV[at + 2]), ARGV[at + 3]
   local own = #act == 4 and struct.unpack('>I4', act)
-  local replaced, answer, unheard, kept = {}, {}, {}, nil
+  local other = #act == 5 and struct.unpack('>I4', act, 2)
+  local replaced, answer, unheard, kept, waited = {}, {}, {}, nil, nil
   for position in pairs(near) do
     if contested[position] then
       -- Whoever waits may do so, too.
@@ -102,8 +113,10 @@ local function claim(at, near, named)
           unheard[#unheard + 1] = {position, d, run, lease, named[position] ~= nil}
         elseif position == own then
           kept = {lease, run}
+        elseif position == other then
+          waited = lease or ''
         elseif one.is_replaced then
-          replaced[#replaced + 1] = position
+          replaced[#replaced + 1] = {position, lease}
         end
       end
     end
@@ -111,18 +124,28 @@ local function claim(at, near, named)
   -- All are told of to who looks only.
   tell_some(answer, unheard, ends == '' and #unheard or RULINGS - #ARGV[at + 2] / 8)
   if #answer > 0 or ends == '' or (act == '' and ARGV[at + 4] ~= '') then return answer end
-  if own and not kept then return -2 end
-  for _, position in ipairs(replaced) do
+  if (own and not kept) or (other and not waited) then return -2 end
+  local oldest, copy = finish, ''
+  for _, one in ipairs(replaced) do
+    local position, carried = one[1], one[2] and copy_of(one[2]) or ''
+    if carried ~= '' and position < oldest then oldest, copy = position, carried end
     bury(position)
-    leased[position] = nil
+    leased[position], waited_on[position] = nil, nil
   end
   if kept then
     keep(own, kept[1], kept[2], ARGV[at + 1])
+  elseif waited then
+    -- It may have been confirmed, or have got another copy.
+    if waited ~= '' and copy_of(waited) == '' then
+      waited_on[other] = not leased[other] or waited_on[other]
+      leased[other] = waited .. sub(head, 9, 20) .. ARGV[at + 1]
+    end
   elseif act == '' then
     local position = finish + #records
+    if sub(copy, 13) == select(2, parts_at(ARGV[at + 1], 1)) then copy = '' end
     records[#records + 1] = ARGV[at]
     note_entry(position, ARGV[at])
-    leased[position] = head .. ARGV[at + 1]
+    leased[position] = head .. ARGV[at + 1] .. copy
     return position
   end
   return -1
@@ -139,11 +162,13 @@ local fields, scores = {}, {}
 for position, lease in pairs(leased) do
   local size, name = #fields, tostring(position)
   fields[size + 1], fields[size + 2] = name, lease
-  scores[size + 1], scores[size + 2] = ends, name
+  if waited_on[position] then
+    call('ZADD', due, 'NX', ends, name)
+  else
+    scores[#scores + 1], scores[#scores + 2] = ends, name
+  end
 end
-if #fields > 0 then
-  call('HSET', leases, unpack(fields))
-  call('ZADD', due, unpack(scores))
-end
+if #fields > 0 then call('HSET', leases, unpack(fields)) end
+if #scores > 0 then call('ZADD', due, unpack(scores)) end
 if #records > 0 then append(current) end
 return {answers, told, flooded}
