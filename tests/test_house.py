@@ -155,6 +155,31 @@ def test_core_needs_neither_scrapy_nor_the_slow_libraries() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.parametrize(
+    ("recipe", "extractor", "imported"),
+    [
+        ("default", "main", []),
+        ("fnv1", "main", ["words"]),
+        ("default", "trafilatura", ["trafilatura"]),
+    ],
+)
+def test_jieba_and_trafilatura_are_imported_when_a_recipe_or_an_extractor_needs_them(
+    recipe: str, extractor: str, imported: list[str]
+) -> None:
+    """All public names and commands are there, and a Chinese page has been analysed."""
+    code = (
+        "import sys, scrapy_simhash; from scrapy_simhash import *; "
+        "from scrapy_simhash.commands import SUBCOMMANDS, _load; list(map(_load, SUBCOMMANDS)); "
+        "from scrapy_simhash.core.analysis import analyse_html; from dataclasses import replace; "
+        "page = '<p>' + '中文网页的正文内容很多，' * 30; "
+        f"recipe = replace(named_recipe({recipe!r}), extractor={extractor!r}); "
+        "analyse_html(page, recipe); words = {'jieba', 'rjieba'} & sys.modules.keys(); "
+        "print(*['words'] * bool(words), *{'trafilatura'} & sys.modules.keys())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == imported
+
+
 def test_each_answer_of_contributing_names_what_stands_where_it_says() -> None:
     root = PACKAGE.parent
     text = (root / "CONTRIBUTING.md").read_text("utf-8")

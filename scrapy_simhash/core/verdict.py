@@ -98,7 +98,16 @@ def spec_of(
     copies: int = 1,
     scoped: bool = False,
 ) -> IndexSpec:
-    """Return how an index for a recipe is opened; see :class:`.IndexSpec`."""
+    """Return how an index for a recipe is opened; see :class:`.IndexSpec`.
+
+    Raises:
+        ValueError: the recipe has 32 bits.
+    """
+    if recipe.bits == 32:
+        raise ValueError(
+            f"the recipe {recipe.name!r} has 32 bits, which are for worked examples with compare: "
+            "an index takes 64, 128 or 256"
+        )
     return IndexSpec(
         recipe=recipe.identity,
         bits=recipe.bits,

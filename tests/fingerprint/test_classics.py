@@ -218,3 +218,9 @@ def test_the_same_three_sentences_stand_in_the_order_of_the_article_in_32_bits()
     )
     assert hamming_distance(cat, other_cat) < hamming_distance(cat, cream)
     assert hamming_distance(cat, other_cat) < hamming_distance(other_cat, cream)
+
+
+def test_no_index_takes_a_recipe_of_32_bits_and_one_line_says_so() -> None:
+    recipe = Recipe("cat", FeatureSpec("characters", 2), 32, 3, "multiply-xor")
+    with pytest.raises(ValueError, match=r"'cat' has 32 bits, .* an index takes 64, 128 or 256"):
+        spec_of(recipe)
