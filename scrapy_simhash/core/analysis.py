@@ -37,6 +37,11 @@ SkipReason = Literal[
 ]
 
 
+#: Bytes of the lines that tell a page from others, as a multiple of the characters of its text:
+#: on many templates, half of them come before the first value of a record.
+DETAILS = 4
+
+
 @dataclass(frozen=True, slots=True)
 class PageAnalysis:
     """The fingerprint of a page and its facts, or the reason why it has none.
@@ -153,7 +158,8 @@ def analyse_text(
     normal = heavier(counted, weights).replace("\n", "") if weights else counted
     beginning = excerpt(text, excerpt_length)
     if extraction and excerpt_length:
-        beginning = "\n".join([beginning, *first_lines(extraction.details, excerpt_length)])
+        details = first_lines(extraction.details, DETAILS * excerpt_length)
+        beginning = "\n".join([beginning, *details])
     if len(normal) < recipe.min_length:
         return PageAnalysis(None, reason="too_short", excerpt=beginning)
     fingerprint = recipe.fingerprint(lines, weights, counted)

@@ -33,12 +33,16 @@ def excerpt(text: str, length: int) -> str:
 def first_lines(lines: Iterable[str], size: int) -> list[str]:
     """Return the first lines, of 100 characters at most, that take so many bytes together.
 
-    If some are left out, the last line is the mark of a cut.
+    A line without a digit, such as that of a button, stands once. If some do not fit, the last line
+    is the mark of a cut.
     """
-    made: list[str] = []
-    for line in lines:
-        made.append(" ".join(line[: 2 * _LINE].split())[:_LINE])
-        size -= len(made[-1].encode("utf-8", "surrogatepass")) + 1
-        if size < 0:
-            return [*made[:-1], CUT.strip()]
-    return made
+    made: dict[tuple[str, int], str] = {}
+    for number, line in enumerate(lines):
+        short = " ".join(line[: 2 * _LINE].split())[:_LINE]
+        name = short, number * any(map(str.isdigit, short))
+        if name not in made:
+            size -= len(short.encode("utf-8", "surrogatepass")) + 1
+            if size < 0:
+                return [*made.values(), CUT.strip()]
+            made[name] = short
+    return [*made.values()]

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from difflib import SequenceMatcher
-from itertools import accumulate, groupby, takewhile, zip_longest
+from itertools import accumulate, groupby, starmap, takewhile, zip_longest
 from typing import NamedTuple, TypeAlias
 
 from scrapy_simhash.extraction.excerpt import CUT
@@ -20,6 +20,8 @@ _PAGE_CONTEXT, _PAGE_LONGEST = 70, 600
 # Lines of a page that are compared, and columns of one that is shown; columns of a field's name or
 # value, which stand in two lines of a table.
 _LINES, _LINE, _FIELD = 400, 50, 20
+# Characters at the beginning of a line that stay where its middle is left out.
+_HEAD = 10
 
 Piece: TypeAlias = tuple[str, bool]
 
@@ -93,26 +95,37 @@ def difference_lines(
 def own_lines(before: Sequence[str], after: Sequence[str], most: int = 10) -> list[tuple[str, str]]:
     """Return the first lines that only one of two pages has, side by side.
 
-    A value stands with the name of its field. The first 400 lines of each page are compared; where
-    a list is cut, what the other has beyond the cut does not count. Where a side has no line, it
-    is empty.
+    A value stands with the name of its field, and of a long line the part that differs. The first
+    400 lines of each page are compared; where a list is cut, what the other has beyond the cut does
+    not count. A line without a digit that stands at another place of the other page is no
+    difference. Where a side has no line, it is empty.
     """
     mark = CUT.strip()
     is_cut = mark in (*before[-1:], *after[-1:]) or max(len(before), len(after)) > _LINES
     a, b = ([line for line in side[:_LINES] if line != mark] for side in (before, after))
+    both = {line for line in {*a} & {*b} if not any(map(str.isdigit, line))}
     made: list[tuple[str, str]] = []
     for tag, i1, i2, j1, j2 in SequenceMatcher(None, a, b).get_opcodes():
         at_cut = is_cut and i2 == len(a) and j2 == len(b)
         if tag != "equal" and not at_cut:
-            pairs = zip_longest(_named(a, i1, i2), _named(b, j1, j2), fillvalue="")
-            made += [(_cut(one, _LINE, 0), _cut(other, _LINE, 0)) for one, other in pairs]
+            own = _named(a, i1, i2, both), _named(b, j1, j2, both)
+            made += starmap(_apart, zip_longest(*own, fillvalue=""))
     return made[:most]
 
 
-def _named(lines: list[str], first: int, end: int) -> list[str]:
-    """Return lines, the first one with the name of the field if it is a value."""
-    found = lines[first:end]
-    if found and first and ":" not in found[0]:
+def _apart(one: str, other: str) -> tuple[str, str]:
+    """Return two lines in 50 columns each, the part that differs among them."""
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    first = same - _LINE // 3
+    if first > _HEAD and max(width(one), width(other)) > _LINE:
+        one, other = (f"{line[:_HEAD].rstrip()} … {line[first:]}" for line in (one, other))
+    return _cut(one, _LINE, 0), _cut(other, _LINE, 0)
+
+
+def _named(lines: list[str], first: int, end: int, both: set[str]) -> list[str]:
+    """Return lines but those of both pages, the first with its field's name."""
+    found = [line for line in lines[first:end] if line not in both]
+    if found and first and found[0] == lines[first] and ":" not in found[0]:
         name = lines[first - 1]
         if ": " not in name and max(width(name), width(found[0])) <= _FIELD:
             found[0] = f"{name.rstrip(':')}: {found[0]}"

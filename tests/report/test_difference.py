@@ -93,13 +93,35 @@ def test_lines_of_one_page_alone_stand_beside_those_of_the_other() -> None:
 
 
 @given(st.lists(st.text("ab 1:\n")), st.lists(st.text("ab 1:\n")))
-def test_own_lines_are_few_and_none_are_there_only_where_pages_are_the_same(
+def test_own_lines_are_few_and_none_are_there_only_where_pages_have_the_same_lines(
     before: list[str], after: list[str]
 ) -> None:
-    assert bool(own_lines(before, after)) == (before != after)
+    if before == after:
+        assert own_lines(before, after) == []
+    elif {*before} != {*after}:
+        assert own_lines(before, after)
     found = own_lines([line * 90 for line in before], after * 300, most=4)
     assert len(found) <= 4
     assert all(width(side) <= 52 for pair in found for side in pair)
+
+
+def test_a_line_at_another_place_is_no_difference_but_a_value_is() -> None:
+    left = ["Our other stories", "A flat", "Rooms", "3", "Floor", "4", "All rights reserved"]
+    right = ["A flat", "Rooms", "5", "Floor", "6", "All rights reserved", "Our other stories"]
+    assert own_lines(left, right) == [("Rooms: 3", "Rooms: 5"), ("Floor: 4", "Floor: 6")]
+
+
+def test_of_long_lines_the_part_that_differs_is_shown() -> None:
+    title = "title: What the falcons of the old tower do at night - "
+    [(one, other)] = own_lines([f"{title}Weekly"], [f"{title}Harbour Post"])
+    assert one == "title: Wha … r do at night - Weekly"
+    assert other == "title: Wha … r do at night - Harbour Post"
+
+
+def test_a_line_that_comes_again_takes_no_room_unless_it_is_a_value() -> None:
+    assert first_lines(["Rooms", "3", "Buy", "Baths", "3", "Buy"], 99) == [
+        *("Rooms", "3", "Buy", "Baths", "3")
+    ]
 
 
 def test_lines_beyond_the_cut_of_a_list_are_no_difference() -> None:
