@@ -146,6 +146,11 @@ def test_a_page_moves_between_files_by_at_most_sixty_different_calls() -> None:
     assert 40 < len(different) <= 60
 
 
+def test_an_adapter_has_at_most_ninety_lines() -> None:
+    for path in (PACKAGE / "adapters").iterdir():
+        assert path.suffix != ".py" or len(path.read_text("utf-8").splitlines()) <= 90, path
+
+
 def test_core_needs_neither_scrapy_nor_the_slow_libraries() -> None:
     code = (
         "import sys, scrapy_simhash.core.sync, scrapy_simhash.core.worker; "

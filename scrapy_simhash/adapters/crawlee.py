@@ -38,8 +38,7 @@ class CrawleeDedup:
         spider: str = "crawlee",
         **options: Any,
     ) -> None:
-        self._crawler = crawler
-        self._duplicate = duplicate
+        self._crawler, self._duplicate = crawler, duplicate
         self._adopted: list[asyncio.Task[None]] = []
         self.dedup = Dedup(url, spider=f"crawlee:{spider}", adopt=self._adopt, **options)
 
@@ -55,10 +54,7 @@ class CrawleeDedup:
                 await asyncio.sleep(0.05)
 
     def keeps(self, handler: Handler) -> Handler:
-        """Return a handler that is called for pages that repeat no other.
-
-        A page is delivered when its handler has returned, and failed if the handler raised.
-        """
+        """Return a handler that is called for pages that repeat no other, and fail if it raises."""
 
         @wraps(handler)
         async def handle(context: Any) -> None:
@@ -85,9 +81,8 @@ async def _document(context: Any) -> Document:
     request, response = context.request, getattr(context, "http_response", None)
     url = request.loaded_url or request.url
     key = page_key(url, request.method, request.payload or b"")
-    stored = None
-    if request.method == "GET":
-        stored = json.dumps({"url": request.url, "label": request.label})
+    kept = {"url": request.url, "label": request.label}
+    stored = json.dumps(kept) if request.method == "GET" else None
     if response is None:  # a browser's
         return Document(url, await context.page.content(), key=key, request=stored)
     content_type = response.headers.get("content-type", "")
