@@ -14,6 +14,12 @@ _MAX_MARKS = 400
 _LONGEST = 300  # characters of a mark
 _LONGEST_DATA = 100_000  # characters of a script that describes the page
 _DEEPEST = 6
+_DIGIT = re.compile(r"\d")
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_TERMS = frozenset(("th", "td", "dt"))
+#: A longer line is no name of a field, and no value that is a link; characters.
+_LONGEST_FIELD = 40
+_APART = frozenset(("nav", "header", "footer", "aside"))
 #: Bytes of text outside links: few, and hardly any.
 _FEW, _SHELL = 500, 200
 _SOURCES = ("data-src", "data-original", "data-lazy-src", "data-srcset", "src", "srcset")
@@ -26,10 +32,34 @@ _ADDRESS_WITHIN = re.compile(r"[?&][^=&]*=[^&]*(?:/|%2F)", re.IGNORECASE)
 
 
 def said(page: Page) -> str:
-    """Return the lines of a page that are not mostly links, and the values of its fields."""
-    pairs = zip(page.texts, page.linked, strict=True)
-    lines = [text for text, linked in pairs if 2 * linked <= len(text)]
+    """Return the lines of a page that are not mostly links, and the values of its fields.
+
+    The value of a field may be a link, such as the author of a book; teasers and menus are links
+    as well, and are another list on each visit.
+    """
+    pairs = enumerate(zip(page.texts, page.linked, strict=True))
+    lines = [text for at, (text, linked) in pairs if 2 * linked <= len(text) or _is_value(page, at)]
     return "\n".join([*lines, *page.fields])
+
+
+def _is_value(page: Page, at: int) -> bool:
+    """Return whether a short line of links has a label: before a colon, or alone before the link.
+
+    A heading is none, because teasers stand under it, and nor is a line with a number, which may
+    be the date of the teaser before.
+    """
+    text, holder = page.texts[at], page.holders[at]
+    if len(text) >= _LONGEST_FIELD or not at:
+        return False
+    if holder.tag == "a" or (":" not in text and "\uff1a" not in text):
+        label, above = page.texts[at - 1], page.holders[at - 1].tag
+        if page.linked[at - 1] or len(label) >= _LONGEST_FIELD or _DIGIT.search(label):
+            return False
+        # A value may be several links in a table, or in a list of terms.
+        after = at + 1 < len(page.texts) and 2 * page.linked[at + 1] > len(page.texts[at + 1])
+        if above in _HEADINGS or (after and above not in _TERMS):
+            return False
+    return next(holder.iterancestors(*_APART), None) is None
 
 
 def marks(page: Page, said: str, few: bool) -> tuple[str, ...]:

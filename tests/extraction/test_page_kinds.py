@@ -207,6 +207,33 @@ def test_pages_are_told_apart_by_what_their_fields_hold(
         assert checked(page(field), f"http://a.test/{number}")[0] == "unique"
 
 
+FIELDS = (
+    *("<table><tr><th>Author</th><td>{}</td></tr></table>", "<p>Author: {}</p>"),
+    *("<dl><dt>Author</dt><dd>{}</dd></dl>", "<div><span>Author</span><div>{}</div></div>"),
+)
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_records_are_told_apart_by_values_that_are_links(
+    checked: Callable[..., object], field: str
+) -> None:
+    """The author of a book, the team of a player: most sites link such a value to its own page."""
+    for author in ("Ann Lee", "Ben Orr", "Cleo Finch"):
+        value = field.format(f"<a href='/by/{author[0]}'>{author}</a>")
+        book = page(f"<h1>Book</h1>{value}<p>{article(99, 60)}</p>")
+        assert checked(book, f"http://a.test/{author[0]}")[0] == "unique"
+
+
+@pytest.mark.parametrize(
+    "teasers", ["<h3>Read more</h3><p><a href=/{0}>{1}</a></p>", "<p>4 May</p><a href=/{0}>{1}</a>"]
+)
+def test_teasers_are_no_values(checked: Callable[..., tuple[str, str]], teasers: str) -> None:
+    for number, name in enumerate(("A walk", "The mill"), 1):
+        body = f"<h1>Book</h1><p>{article(99, 60)}</p>{teasers.format(number, name)}"
+        kind, _ = checked(page(body), f"http://a.test/{number}")
+        assert kind == ("unique" if number == 1 else "duplicate")
+
+
 def test_page_without_any_text_repeats_none(checked: Callable[..., object]) -> None:
     for number in range(2):
         assert checked("<html><body></body></html>", f"http://a.test/{number}")[0] == "skipped"
