@@ -168,19 +168,16 @@ def ruled(pair: Pair) -> tuple[int, Ruling]:
 
 
 def table() -> str:
-    lines = [
-        "| The row | Kept, and new | What differs | Bits | The new one is |",
-        f"|{' --- |' * 5}",
-    ]
+    lines = ["| Kept, and new | The row of the rule | What differs | Distance | The new one is |"]
+    lines.append("| --- | --- | --- | --- | --- |")
     for row, pairs in PAIRS.items():
         for pair in pairs:
             distance, (is_copy, reason) = ruled(pair)
             shown = (f"`{url.removeprefix('http://')}`" for url in (pair.one, pair.other))
             verdict = f"{'dropped' if is_copy else 'kept'}: `{reason}`"
-            cells = row, "<br>".join(shown), pair.differs, str(distance), verdict
+            cells = "<br>".join(shown), row, pair.differs, f"{distance} bits", verdict
             lines.append(f"| {' | '.join(cells)} |")
-            row = ""
-    return "\n".join(lines).replace("|  |", "| |")
+    return "\n".join(lines)
 
 
 def test_how_it_decides_has_the_pairs_as_the_rule_judges_them() -> None:
