@@ -74,7 +74,8 @@ class Breaker:
         # When a store that is away may be asked again.
         self._due = 0.0
         self._store: Index | None = None
-        self._memory = LocalIndex(open_file(None, spec), spec)
+        # It is made when the store fails for the first time.
+        self._memory: LocalIndex | None = None
         # Pages that are in the memory index and not in the store: in progress, and confirmed.
         self._open: dict[str, list[Arrival]] = {}
         self._confirmed: list[Arrival] = []
@@ -134,14 +135,16 @@ class Breaker:
 
     def _is_known(self, arrival: Arrival) -> bool:
         """Return whether a page repeats one that the store may not know yet."""
-        return self.left > 0 and any(
-            ruling(self.spec.judge, arrival, near).is_copy
-            for near in self._memory.query(arrival.fingerprint, scope=arrival.scope)
-        )
+        if self._memory is None or not self.left:
+            return False
+        near = self._memory.query(arrival.fingerprint, scope=arrival.scope)
+        return any(ruling(self.spec.judge, arrival, match).is_copy for match in near)
 
     def _claim_here(self, arrivals: list[Arrival]) -> list[Claim]:
         if not arrivals:
             return []
+        if self._memory is None:
+            self._memory = LocalIndex(open_file(None, self.spec), self.spec)
         if len(self._memory) >= self._pages and not all(map(self._is_known, arrivals)):
             raise StoreUnavailable(f"the index is away, and let {self._pages} pages through")
         # Nobody adopts what is in memory.
@@ -161,7 +164,8 @@ class Breaker:
     def _settle(self, keys: Iterable[str], *, failed: bool) -> None:
         """Note how pages fared; the store is told of its own, now or once it is back."""
         keys = [*dict.fromkeys(keys)]
-        (self._memory.release if failed else self._memory.confirm)(keys)
+        if self._memory is not None:
+            (self._memory.release if failed else self._memory.confirm)(keys)
         for key in keys:
             pages = self._open.pop(key, None)
             if pages is None:
@@ -172,7 +176,8 @@ class Breaker:
 
     def renew(self, keys: Iterable[str]) -> None:
         keys = list(keys)
-        self._memory.renew(keys)
+        if self._memory is not None:
+            self._memory.renew(keys)
         self.read(lambda store: store.renew(keys))
 
     def orphans(self) -> list[Orphan]:
@@ -182,7 +187,9 @@ class Breaker:
         """See the contract; an absent store's entries are provisional for as long as a lease."""
         asked = frozenset(entries)
         far = frozenset(entry for entry in asked if entry > 0)
-        here = self._memory.unsettled([-entry for entry in asked - far])
+        here = Unsettled(frozenset(), frozenset())
+        if self._memory is not None:
+            here = self._memory.unsettled([-entry for entry in asked - far])
         there = self.read(lambda store: store.unsettled(far)) if far else None
         if there is None:
             # Nobody could renew a lease meanwhile.
@@ -201,9 +208,9 @@ class Breaker:
         return len(self._opened())
 
     def close(self) -> None:
-        self._memory.close()
-        if self._store is not None:
-            self._store.close()
+        for index in (self._memory, self._store):
+            if index is not None:
+                index.close()
 
     # After an outage.
 
@@ -251,7 +258,7 @@ class Breaker:
         except Exception as error:  # no fault of the store may cost a page
             if self._store is None and isinstance(error, StoreMismatch | StoreDamaged | ValueError):
                 self.refused = error
-            if not self.away and not self.left:
+            if self._memory is not None and not self.away and not self.left:
                 # Until now, somebody might have asked how its pages fared.
                 self._memory.clear()
             self._failed(error, time.monotonic() - started)
