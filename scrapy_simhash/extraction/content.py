@@ -19,12 +19,13 @@ from scrapy_simhash.extraction.roles import (
     FOOTER,
     HEADER,
     HIDDEN,
+    NAMED_FOOTER,
     NAVIGATION,
     NOTICE,
 )
 
 #: Tags and attributes say that a line is of the site, where names would only hint at it.
-_OF_THE_SITE = NAVIGATION | FOOTER | HEADER | ASIDE | DIALOG | HIDDEN | NOTICE
+_OF_THE_SITE = NAVIGATION | FOOTER | NAMED_FOOTER | HEADER | ASIDE | DIALOG | HIDDEN | NOTICE
 _LONGEST_DATA = 100_000  # characters of a script that describes the page
 _MOST = 400  # scripts, names of a head, and offers
 _OFFER = re.compile(
@@ -54,15 +55,15 @@ def content(page: Page, outline: Outline, taken: Ints) -> str:
         taken: the numbers of the lines of its main text, at least one.
     """
     roles = outline.roles[outline.places]
-    sure = taken[roles[taken] & _OF_THE_SITE == 0]
-    taken = sure if len(sure) else taken
+    numbers, beyond = np.arange(len(roles)), roles & AGAINST == 0
+    # A page of links has its longest lines in the footer.
+    below = numbers[beyond & (numbers >= (page.heading_line or 0))]
+    taken = next(filter(len, (taken[roles[taken] & _OF_THE_SITE == 0], below)), taken)
     first, last = taken[0], taken[-1]
     if page.heading_line is not None and page.heading_line < last:
         first = min(first, page.heading_line)
-    numbers = np.arange(len(roles))
     near = (first <= numbers) & (numbers <= last) & (roles & _OF_THE_SITE == 0)
     near[taken] = True
-    beyond = roles & AGAINST == 0
     sizes = np.fromiter(map(len, page.texts), np.float64)
     in_text = np.bincount(outline.places[taken], sizes[taken], len(outline.parents))
     sums = outline.sums(in_text.astype(np.float64))

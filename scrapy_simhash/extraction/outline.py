@@ -11,6 +11,7 @@ from scrapy_simhash.extraction.roles import (
     FLOW_TAGS,
     INLINE_TAGS,
     ITEM,
+    NAMED_FOOTER,
     OF_ITSELF,
     Element,
     role_and_class,
@@ -63,7 +64,7 @@ class Outline:
                 role, name = role_and_class(tag, el.items())
                 # Names such as "with-sidebar" stand on wrappers of all that there is.
                 if role & AGAINST and el in around_heading:
-                    role &= ~AGAINST
+                    role &= ~(AGAINST | NAMED_FOOTER)
                 shapes = tag in FLOW_TAGS or (tag == "div" and name.startswith("sect"))
                 own_make = tag, name
                 parents.append(parent)

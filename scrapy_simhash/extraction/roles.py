@@ -42,6 +42,9 @@ SUBHEADING, ITEM = 1 << 12, 1 << 13
 OF_ITSELF = SUBHEADING | ITEM
 #: A field that a reader may write into. Its content is shown, but is never main text.
 FIELD = 1 << 14
+#: A footer by its very name, as pages had it before there was a tag. It plays no part in what is
+#: main text, which knows names by their parts.
+NAMED_FOOTER = 1 << 15
 
 _TAGS = {
     **dict.fromkeys(("h2", "h3", "h4", "h5", "h6"), SUBHEADING),
@@ -107,4 +110,6 @@ def _role_of_names(names: str) -> int:
     role = NOTICE if _NOTICE.search(names) else 0
     if _UNLIKELY.search(names):
         role |= UNLIKELY
+    if "footer" in names.split():
+        role |= NAMED_FOOTER
     return role | DOUBTFUL if _DOUBTFUL.search(names) else role

@@ -47,7 +47,7 @@ SETTINGS = {
 }
 AROUND = (
     "header, footer, nav, aside, .navheader, .navfooter, .docnav, .related, .printfooter"
-    ", head, script, style"
+    ", head, script, style, datalist"
 )
 Pages = dict[str, bytes]
 
