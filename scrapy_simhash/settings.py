@@ -67,7 +67,7 @@ class Actions:
 
 
 T = TypeVar("T")
-Reader = Callable[[BaseSettings, str], Any]
+Read = Callable[[BaseSettings, str], Any]
 
 
 def _error(name: str, said: str) -> SettingError:
@@ -82,7 +82,7 @@ def _get(settings: BaseSettings, name: str) -> Any:
     return settings.get(name, DEFAULTS[name])
 
 
-def _choice(choices: tuple[T, ...]) -> Reader:
+def _choice(choices: tuple[T, ...]) -> Read:
     return lambda settings, name: one_of(_get(settings, name), choices, name)
 
 
@@ -107,7 +107,7 @@ def _text(settings: BaseSettings, name: str) -> str | None:
     return value
 
 
-def _number(kind: Callable[[Any], Any], least: float, most: float = inf) -> Reader:
+def _number(kind: Callable[[Any], Any], least: float, most: float = inf) -> Read:
     def read(settings: BaseSettings, name: str) -> Any:
         # Values given on the command line arrive as text.
         value = _get(settings, name)
@@ -235,7 +235,7 @@ def _readers(settings: BaseSettings, name: str) -> dict[str, str | None] | None:
 
 
 # The settings that change a value of the recipe.
-_CHANGES: dict[str, Reader] = {
+_CHANGES: dict[str, Read] = {
     "seed": _seed,
     "distance": _number(int, 0),
     "min_length": _number(int, 1),
@@ -308,7 +308,7 @@ def url_of_file(path: Path) -> str:
 
 
 # ruff: noqa: RUF009 - as dataclasses.field, which it wraps, _setting declares a field anew
-def _setting(default: Any, read: Reader) -> Any:
+def _setting(default: Any, read: Read) -> Any:
     return field(metadata={"default": default, "read": read})
 
 

@@ -75,7 +75,7 @@ def unpacked_name(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def unpacked(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+def opened(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
     """Open a file; yield it, and the file on the disk, whose ``tell()`` says how far it was read.
 
     What cannot be read is a FileError.
@@ -186,7 +186,7 @@ def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     if unpacked_name(path).endswith((".csv", ".tsv")):
         yield from table(path)
     else:
-        with unpacked(path) as (file, _):
+        with opened(path) as (file, _):
             yield from json_lines(file, path)
 
 
@@ -195,7 +195,7 @@ def table(path: Path, *columns: str) -> Iterator[tuple[str, dict[str, str]]]:
 
     A column that is missing, and a line that is no row, are a FileError.
     """
-    with unpacked(path) as (file, _):
+    with opened(path) as (file, _):
         # A line that is too long is none in UTF-8.
         text = codecs.iterdecode((line or b"\xff" for line in lines(file)), "utf-8-sig")
         if unpacked_name(path).endswith(".tsv"):

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from scrapy_simhash.index.decision import RULINGS
 from scrapy_simhash.index.values import BUCKET_LIMIT, IndexSpec
 from scrapy_simhash.offline.files import FileError
-from scrapy_simhash.offline.prints import columns
+from scrapy_simhash.offline.prints import column_names
 from scrapy_simhash.rule.facts import FACTS_SIZE
 from scrapy_simhash.rule.rule import Rule
 from scrapy_simhash.rule.ruling import Page
@@ -28,7 +28,7 @@ from scrapy_simhash.rule.state import STATE_SIZE
 
 # All pairs of a bucket of so many pages are compared.
 _SMALL = 16
-#: The verdict on each page, given the table ``dropped`` that :meth:`Copies.table` returns.
+#: The verdict on each page, given the table ``dropped`` that :meth:`Drops.table` returns.
 VERDICTS = """
     select p.key, p.url, d.id is null as kept, case when d.id is not null then 'duplicate'
         when p.f0 is null then 'skipped' else 'unique' end verdict, o.key original,
@@ -80,7 +80,7 @@ def judged(batch: Any, k: int) -> Any:
 
 
 @dataclass
-class Copies:
+class Drops:
     """The pages that are dropped, by what is known of the pairs so far.
 
     Attributes:
@@ -139,7 +139,7 @@ class Copies:
         return pa.table(columns, ["id", "original", "distance", "reason"])
 
 
-def find_copies(engine: Engine, spec: IndexSpec, order: str = "") -> Copies:
+def find_copies(engine: Engine, spec: IndexSpec, order: str = "") -> Drops:
     """Return the pages that a crawl of all prints, in their order, would drop.
 
     Args:
@@ -150,11 +150,11 @@ def find_copies(engine: Engine, spec: IndexSpec, order: str = "") -> Copies:
     """
     import pyarrow as pa
 
-    words, blocks = columns(spec)
+    words, blocks = column_names(spec)
     place = f"row_number() over (order by {order}, id)" if order else "id"
     shown = ", ".join(["key", "scope", "facts", *words, *blocks])
     engine.keep("pages", f"select {place} id, id place, {shown} from prints where f0 is not null")
-    copies, rounds = Copies(), _Rounds(engine, spec)
+    copies, rounds = Drops(), _Rounds(engine, spec)
     for block in blocks:
         rounds.divide(block)
     rounds.judge(copies, rounds.small())
@@ -169,7 +169,7 @@ def find_copies(engine: Engine, spec: IndexSpec, order: str = "") -> Copies:
 class _Rounds:
     def __init__(self, engine: Engine, spec: IndexSpec) -> None:
         self._engine, self._spec = engine, spec
-        self._words, self._blocks = columns(spec)
+        self._words, self._blocks = column_names(spec)
         self.near: list[str] = []
         # Exclusive or in the words that all dialects have.
         bits = (f"cast(bit_count((x.{w} | y.{w}) - (x.{w} & y.{w})) as int)" for w in self._words)
@@ -255,7 +255,7 @@ class _Rounds:
             f"and not exists (select 1 from ({known}) k where k.p = n.p and k.q = n.q)"
         )
 
-    def judge(self, copies: Copies, sql: str, *, guess: bool = False) -> int:
+    def judge(self, copies: Drops, sql: str, *, guess: bool = False) -> int:
         """Judge the pairs of a query, which become a table; return how many there are."""
         name = "guesses" if guess else f"near{len(self.near)}"
         self._engine.keep(name, sql)

@@ -21,8 +21,8 @@ from scrapy_simhash.offline.files import (
     FileError,
     json_array,
     json_lines,
+    opened,
     pyarrow,
-    unpacked,
     unpacked_name,
     whole,
 )
@@ -73,7 +73,7 @@ def read_pages(
     for file in page_files(path, over):
         name = file.relative_to(path).as_posix() if path.is_dir() else file.name
         begun = 0
-        with unpacked(file) as (content, raw):
+        with opened(file) as (content, raw):
             for page in _read(file, name, content, over, recipe):
                 passed(raw.tell() - begun)
                 begun = raw.tell()

@@ -36,7 +36,7 @@ class Print(NamedTuple):
     facts: bytes
 
 
-def columns(spec: IndexSpec) -> tuple[list[str], list[str]]:
+def column_names(spec: IndexSpec) -> tuple[list[str], list[str]]:
     """Return the names of the columns of words and of block values."""
     words, blocks = range(spec.bits // 64), range(spec.blocks)
     return [f"f{n}" for n in words], [f"b{n}" for n in blocks]
@@ -45,7 +45,7 @@ def columns(spec: IndexSpec) -> tuple[list[str], list[str]]:
 def write_prints(file: IO[bytes], spec: IndexSpec, prints: Iterable[Print]) -> int:
     """Write pages, which have the width and blocks of an index; return how many there are."""
     pa, parquet = pyarrow()
-    words, blocks = columns(spec)
+    words, blocks = column_names(spec)
     text, number = pa.string(), pa.int64()
     fields = [("key", text), ("url", text), ("scope", text), ("time", number), ("reason", text)]
     fields += [(name, number) for name in words] + [(name, pa.int32()) for name in blocks]
@@ -116,7 +116,7 @@ def spec_of_prints(files: Sequence[Path]) -> tuple[IndexSpec, int]:
             raise FileError(f"{file}: no fingerprints of this program ({error!r:.200})") from None
         if about["version"] != _VERSION or specs[-1] != specs[0]:
             raise FileError(f"{file}: its fingerprints are of another recipe than {files[0]}")
-        if not names.issuperset(sum(columns(specs[0]), ["key", "url", "scope", "facts"])):
+        if not names.issuperset(sum(column_names(specs[0]), ["key", "url", "scope", "facts"])):
             raise FileError(f"{file}: a column is missing")
         count += len(own) - own.null_count
     return specs[0], count
@@ -125,7 +125,7 @@ def spec_of_prints(files: Sequence[Path]) -> tuple[IndexSpec, int]:
 def read_prints(files: Iterable[Path], spec: IndexSpec) -> Iterator[Entry]:
     """Yield the pages of some files that have fingerprints, as an index takes them."""
     _, parquet = pyarrow()
-    words, blocks = columns(spec)
+    words, blocks = column_names(spec)
     for file in files:
         for batch in parquet.ParquetFile(file).iter_batches(PIECE):
             rows = batch.filter(batch.column("f0").is_valid())

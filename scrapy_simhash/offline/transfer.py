@@ -15,7 +15,7 @@ from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.values import Entry, IndexSpec
 from scrapy_simhash.keys import key_of
-from scrapy_simhash.offline.files import FileError, json_lines, json_object, lines, rows, unpacked
+from scrapy_simhash.offline.files import FileError, json_lines, json_object, lines, opened, rows
 from scrapy_simhash.offline.prints import (
     Print,
     print_files,
@@ -76,7 +76,7 @@ def check(path: Path) -> tuple[IndexSpec, int] | None:
     """
     if is_parquet(path):
         return spec_of_prints(print_files([path]))
-    with unpacked(path) as (file, _):
+    with opened(path) as (file, _):
         # A line that is too long is none of an index, and damages the checksum.
         given = (line or b"" for line in lines(file))
         last = next(given, b"")
@@ -111,7 +111,7 @@ def read_entries(path: Path, spec: IndexSpec) -> Iterator[Entry]:
     if is_parquet(path):
         yield from read_prints(print_files([path]), spec)
         return
-    with unpacked(path) as (file, _):
+    with opened(path) as (file, _):
         for where, about in islice(json_lines(file, path), 1, None):
             if "checksum" in about:
                 return

@@ -93,11 +93,11 @@ def read(name: str, data: bytes, charset: str | None) -> Extraction | None:
         TypeError: a reader of the project's own returned something else.
         Exception: whatever it raises.
     """
-    from scrapy_simhash.readers.text import shown
+    from scrapy_simhash.readers.text import text_alone
 
     found = load_reader(name)(data, charset)
     if isinstance(found, str):
-        return shown(found)
+        return text_alone(found)
     if found is None or isinstance(found, Extraction):
         return found
     raise TypeError(f"the reader {name} returned {type(found).__name__}, not a text")

@@ -1,7 +1,7 @@
 """The text of PDF files, by pdfium: ``pip install "scrapy-simhash[pdf]"``."""
 
 from scrapy_simhash.extraction.extractor import Extraction
-from scrapy_simhash.readers.text import shown
+from scrapy_simhash.readers.text import text_alone
 
 _MOST_PAGES = 300
 _MOST_TEXT = 1_000_000  # characters
@@ -33,4 +33,4 @@ def read_pdf(data: bytes, _: str | None) -> Extraction | None:
     finally:
         document.close()
     text = "\n".join(texts)[:_MOST_TEXT].replace("\r", "\n")
-    return shown(text) if text.strip() else None
+    return text_alone(text) if text.strip() else None

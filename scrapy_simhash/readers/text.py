@@ -10,7 +10,7 @@ _LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
 _DIGEST = 128  # bytes; short texts have no fingerprint
 
 
-def shown(text: str) -> Extraction:
+def text_alone(text: str) -> Extraction:
     """Return a text that is all that its document shows; its first line names it."""
     first = next((line.strip() for line in text[:10_000].split("\n") if line.strip()), "")
     return Extraction(text, thin=True, shown=text, labels=(first[:300],), said=text)
@@ -18,7 +18,7 @@ def shown(text: str) -> Extraction:
 
 def read_text(data: bytes, charset: str | None) -> Extraction:
     """Return a plain text."""
-    return shown(decode_html(data, charset).replace("\r", "\n").replace("\0", " "))
+    return text_alone(decode_html(data, charset).replace("\r", "\n").replace("\0", " "))
 
 
 def in_letters(data: bytes, size: int = 16) -> str:

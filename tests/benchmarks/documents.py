@@ -11,7 +11,7 @@ from typing import Any
 
 from scrapy_simhash.extraction.charset import decode_html
 from scrapy_simhash.offline.datasets import Dataset, read_dataset
-from scrapy_simhash.offline.files import json_lines, unpacked
+from scrapy_simhash.offline.files import json_lines, opened
 from scrapy_simhash.offline.pages import SavedPage
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -34,7 +34,7 @@ def read_marked(folder: Path) -> Dataset:
     """Read a set whose lines say more of each page."""
     dataset = read_dataset(folder)
     (path,) = folder.glob("docs.jsonl*")
-    with unpacked(path) as (file, _):
+    with opened(path) as (file, _):
         documents = [
             MarkedPage(page.name, page.key, page.body, page.url, line)
             for page, (_, line) in zip(dataset.documents, json_lines(file, path), strict=True)
