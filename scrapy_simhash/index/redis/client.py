@@ -1,8 +1,9 @@
 """Talking to Redis, Sentinel or Cluster: connections, commands, scripts, errors."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from redis import Redis, Sentinel
@@ -75,10 +76,29 @@ class Client:
             # Never loaded, or gone with SCRIPT FLUSH or a failover.
             return self.call("EVAL", source, *rest)
 
+    def run_all(self, asked: "Sequence[tuple[Client, tuple[str, str], list[Any]]]") -> list[Any]:
+        """Run scripts of clients that share connections; return the answers, or their errors."""
+        answers: list[Any] = []
+        if len(asked) > 1:
+            pipeline = self._redis.pipeline(transaction=False)
+            for client, (_, digest), arguments in asked:
+                keys = (len(client.keys), *client.keys)
+                pipeline.execute_command("EVALSHA", digest, *_texts((*keys, *arguments)))
+            answers = self._translated(lambda: pipeline.execute(raise_on_error=False))
+        for number, (client, script, arguments) in enumerate(asked):
+            try:
+                if number == len(answers):
+                    answers.append(client.run(script, *arguments))
+                elif isinstance(answers[number], errors.NoScriptError):
+                    answers[number] = client.run(script, *arguments)
+                elif isinstance(answers[number], Exception):
+                    client._translated(partial(_raise, answers[number]))
+            except (StoreUnavailable, StoreDamaged) as error:
+                answers[number:] = [error, *answers[number + 1 :]]
+        return answers
+
     def call(self, *command: Any) -> Any:
-        # Ctrl-C while hiredis writes a number ends the process (3.5.0, ``pack.c``), so all is text.
-        parts = [part if isinstance(part, (str, bytes)) else str(part) for part in command]
-        return self._translated(lambda: self._redis.execute_command(*parts))
+        return self._translated(lambda: self._redis.execute_command(*_texts(command)))
 
     def _translated(self, call: Callable[[], T]) -> T:
         address = self.address
@@ -120,6 +140,15 @@ class Client:
         if _IN_SCRIPT.search(text) and not _REFUSED.search(text):
             return StoreDamaged(f"{self.where} is damaged: {text}")
         return StoreUnavailable(f"cannot use {self.where}: {text}")
+
+
+def _texts(parts: Sequence[Any]) -> list[str | bytes]:
+    # Ctrl-C while hiredis writes a number ends the process (3.5.0, ``pack.c``), so all is text.
+    return [part if isinstance(part, (str, bytes)) else str(part) for part in parts]
+
+
+def _raise(error: Exception) -> None:
+    raise error
 
 
 def _connect(address: Location) -> Any:

@@ -26,6 +26,7 @@ from scrapy_simhash.index.redis.claims import Asking, Told, packed_entry, positi
 from scrapy_simhash.index.redis.rows import ROWS, Row, pack_row, read_runs, squeeze_rows
 from scrapy_simhash.index.redis.scan import Scan
 from scrapy_simhash.index.redis.session import Session
+from scrapy_simhash.index.redis.steps import Steps, done
 from scrapy_simhash.index.values import (
     Arrival,
     Census,
@@ -71,6 +72,10 @@ class RedisIndex(Index):
     # Claims.
 
     def claim_all(self, arrivals: Sequence[Arrival]) -> list[Claim]:
+        return done(self._client, self.claiming(arrivals))
+
+    def claiming(self, arrivals: Sequence[Arrival]) -> Steps[list[Claim]]:
+        """Claim in steps."""
         self.spec.check(arrivals)
         asking = [Asking(Claimant(arrival, self.spec, self._era)) for arrival in arrivals]
         answers: dict[int, Claim] = {}
@@ -83,33 +88,33 @@ class RedisIndex(Index):
                         break
                     some.append(n)
                     names |= asking[n].names
-                done = self._submit([asking[n] for n in some])
-                answers.update((n, asking[n].step.claim) for n in itertools.compress(some, done))
+                told = yield from self._submit([asking[n] for n in some])
+                answers.update((n, asking[n].step.claim) for n in itertools.compress(some, told))
         self.unjudged += sum(one.unjudged for one in asking)
         return [answers[n] for n in range(len(asking))]
 
-    def _submit(self, asking: Sequence[Asking]) -> list[bool]:
+    def _submit(self, asking: Sequence[Asking]) -> Steps[list[bool]]:
         """Let the script decide; return which pages have their answers."""
         at, ends, head = self._session.leases()
-        results, told = self._ask(asking, at, ends, head)
-        done = []
+        results, told = yield from self._ask(asking, at, ends, head)
+        answered = []
         for one, result, found in zip(asking, results, told, strict=True):
             if result == -2:
                 one.forget()
-                done.append(False)
+                answered.append(False)
                 continue
             if isinstance(result, int):
                 # An own entry that is confirmed in this run stays so, which does no harm.
                 own = [position_of(e.match.entry) for e in [one.step.keeps] if e]
                 if own := own or [result] * one.step.admits:
                     self._session.own[one.arrival.key].update(own)
-            done.append(isinstance(result, int) or (bool(found) and one.hear(found)))
+            answered.append(isinstance(result, int) or (bool(found) and one.hear(found)))
         self._squeeze(result for result in results if isinstance(result, int))
-        return done
+        return answered
 
     def _ask(
         self, asking: Sequence[Asking], at: float, ends: Any, head: Any
-    ) -> tuple[list[Any], list[list[Told]]]:
+    ) -> Steps[tuple[list[Any], list[list[Told]]]]:
         """Run ``lua/claim.lua``; return its answers, and what it tells of each page."""
         pages = Pages([one.arrival for one in asking], self.spec)
         parts = [
@@ -117,7 +122,7 @@ class RedisIndex(Index):
             for one, mates in zip(asking, pages.twins(self.spec.reach), strict=True)
         ]
         given = (repr(at), ends, head, self._era.run)
-        results, rows, flooded = self._session.ask("claim", pages, given, parts)
+        results, rows, flooded = yield from self._session.near("claim", pages, given, parts)
         self._session.finder.flooded += flooded
         self.flooded = self._session.finder.flooded
         told = [result if isinstance(result, list) else [] for result in results]
@@ -135,37 +140,53 @@ class RedisIndex(Index):
         """Return what is near some pages, or has one of their keys."""
         found: list[list[Told]] = []
         while rest := [Asking(Claimant(one, self.spec, self._era)) for one in sought[len(found) :]]:
-            results, told = self._ask(rest, 0, "", "")
+            results, told = done(self._client, self._ask(rest, 0, "", ""))
             # A script that has done enough ends with pages that it did not look for.
             found += told[: len(results) - results.count(None)]
         return found
 
     # The life of an entry.
 
-    def _act(self, script: str, keys: Iterable[str], *head: Any, settles: bool = True) -> None:
+    def _act(
+        self, script: str, keys: Iterable[str], *head: Any, settles: bool = True
+    ) -> Steps[None]:
         """Run a script on this crawler's entries of these keys."""
         wanted, own = list(dict.fromkeys(keys)), self._session.own
         with self._session.use():
             owned = [(p, key) for key in wanted for p in sorted(own.get(key, ()))]
             for start in range(0, len(owned), _ENTRIES):
                 some = owned[start : start + _ENTRIES]
-                self._session.run(script, *head, *(part for entry in some for part in entry))
+                parts = (part for entry in some for part in entry)
+                yield from self._session.asked(script, *head, *parts)
             for key in wanted if settles else ():
                 own.pop(key, None)
                 self._session.adopted.discard(key)
 
     def confirm(self, keys: Iterable[str]) -> None:
-        self._act("confirm", keys)
+        done(self._client, self.confirming(keys))
+
+    def confirming(self, keys: Iterable[str]) -> Steps[None]:
+        """Confirm in steps."""
+        return self._act("confirm", keys)
 
     def release(self, keys: Iterable[str]) -> None:
-        self._act("release", keys, self._session.name)
+        done(self._client, self.releasing(keys))
+
+    def releasing(self, keys: Iterable[str]) -> Steps[None]:
+        """Release in steps."""
+        return self._act("release", keys, self._session.name)
 
     def renew(self, keys: Iterable[str]) -> None:
+        done(self._client, self.renewing(keys))
+
+    def renewing(self, keys: Iterable[str], *, lives: bool = True) -> Steps[None]:
+        """Renew in steps; unless ``lives``, the crawler lives on in its run in another shard."""
         _, ends, head = self._session.leases()
         given = (self._session.name, ends, head[:8], self._era.run)
-        with self._session.use():
-            self._session.run("renew", *given)
-        self._act("renew", keys, *given, settles=False)
+        if lives:
+            with self._session.use():
+                yield from self._session.asked("renew", *given)
+        yield from self._act("renew", keys, *given, settles=False)
 
     def has_in_progress(self, key: str) -> bool:
         """Return whether this crawler has claimed or adopted an entry of a key."""
@@ -198,11 +219,15 @@ class RedisIndex(Index):
             return [Orphan(key.decode(), request.decode()) for _, key, request in adopted]
 
     def unsettled(self, entries: Iterable[int]) -> Unsettled:
+        return done(self._client, self.fate(entries))
+
+    def fate(self, entries: Iterable[int]) -> Steps[Unsettled]:
+        """Return what :meth:`unsettled` does, in steps."""
         asked, fared = list(entries), list[bytes | int]()
         at, _, _ = self._session.leases()
         with self._session.use():
             for packed in self._packed(asked):
-                fared += self._session.run("unsettled", repr(at), packed)
+                fared += yield from self._session.asked("unsettled", repr(at), packed)
         # A page that was taken back is as an earlier run has left it.
         gone = {b"g", *self._era.earlier}
         known = list(zip(asked, fared, strict=True))
@@ -245,7 +270,7 @@ class RedisIndex(Index):
         while rest:
             rows = [(pack_row(*entry),) for entry in rest]
             sought = Pages([page for page, _ in rest], self.spec)
-            first, count = self._session.ask("put", sought, (), rows)
+            first, count = done(self._client, self._session.near("put", sought, (), rows))
             del rest[:count]
             self._squeeze(range(first, first + count))
         return len(new)

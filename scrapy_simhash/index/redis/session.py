@@ -26,6 +26,7 @@ from scrapy_simhash.index.redis.finders import AnotherLog, Finder, InRam, InRedi
 from scrapy_simhash.index.redis.location import parse_location
 from scrapy_simhash.index.redis.rows import HEAD, NEVER
 from scrapy_simhash.index.redis.scripts import Geometry, script
+from scrapy_simhash.index.redis.steps import Steps, done
 from scrapy_simhash.index.values import IndexSpec, spider_mark
 
 logger = logging.getLogger(__name__)
@@ -198,16 +199,20 @@ class Session:
             except (ValueError, struct.error, zlib.error) as error:
                 raise StoreDamaged(f"{self.client.where} is damaged: {error}") from error
 
-    def run(self, name: str, *arguments: Any) -> Any:
+    def asked(self, name: str, *arguments: Any) -> Steps[Any]:
         """Run a script on the log; raise AnotherLog if it is another one by now."""
-        answer = self.client.run(script(name, self.geometry), self.generation, *arguments)
+        answer = yield script(name, self.geometry), [self.generation, *arguments]
         if answer is None:
             raise AnotherLog
         return answer
 
-    def ask(
+    def run(self, name: str, *arguments: Any) -> Any:
+        """Do what :meth:`asked` does."""
+        return done(self.client, self.asked(name, *arguments))
+
+    def near(
         self, name: str, pages: Pages, head: Sequence[Any], parts: Sequence[Sequence[Any]]
-    ) -> Any:
+    ) -> Steps[Any]:
         """Run a script that looks for what is near some pages.
 
         Its arguments are those of all pages, the head, then those of each page: its record, its
@@ -219,7 +224,8 @@ class Session:
             found = self.finder.arguments(pages)
             for record, part, near in zip(records, parts, found, strict=True):
                 arguments += (record, *part, near)
-            answer = self.run(name, self._spec.reach, self.finder.seen, *head, *arguments)
+            given = (self._spec.reach, self.finder.seen, *head, *arguments)
+            answer = yield from self.asked(name, *given)
             if answer != [b"behind"]:
                 return answer
         raise StoreUnavailable(f"others are always faster at {self.client.where}")

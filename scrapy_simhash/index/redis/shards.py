@@ -10,6 +10,8 @@ import itertools
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from operator import methodcaller
 from typing import TypeVar
 
@@ -24,6 +26,7 @@ from scrapy_simhash.index.redis.index import RedisIndex
 from scrapy_simhash.index.redis.location import parse_location
 from scrapy_simhash.index.redis.rows import read_runs
 from scrapy_simhash.index.redis.session import LogReplaced, Session, stored_spec
+from scrapy_simhash.index.redis.steps import Steps, together
 from scrapy_simhash.index.values import (
     Arrival,
     Census,
@@ -86,14 +89,16 @@ class ShardedIndex(Index):
         self.spec = spec
         self._first = first
         self._shards: list[RedisIndex] = []
+        self._clients: list[Client] = []
         name = client.address.name
         for number, tag in enumerate(hash_tags(name, count)):
-            if tag != name:
-                shard = f"{number} of {count}"
-                session = Session(client.of_shard(tag), spec, shard, first.crawler)
-                self._shards.append(RedisIndex(session, spec))
-            else:
+            self._clients.append(client if tag == name else client.of_shard(tag))
+            if tag == name:
                 self._shards.append(first)
+            else:
+                shard = f"{number} of {count}"
+                session = Session(self._clients[number], spec, shard, first.crawler)
+                self._shards.append(RedisIndex(session, spec))
         home = self._shards.index(first)
         self._home_first = [home, *(n for n in range(count) if n != home)]
         self._lock = threading.Lock()
@@ -109,9 +114,21 @@ class ShardedIndex(Index):
     ) -> Iterator[T]:
         """Yield the answers of some shards, or of all."""
         shards = self._shards if numbers is None else [self._shards[n] for n in numbers]
-        try:
+        with self._in_use():
             for shard in shards:
                 yield call(shard)
+
+    def _together(self, tasks: dict[int, Steps[T]]) -> dict[int, T]:
+        """Return the results of steps, by the numbers of their shards."""
+        numbers = sorted(tasks)
+        with self._in_use():
+            results = together([(self._clients[n], tasks[n]) for n in numbers])
+        return dict(zip(numbers, results, strict=True))
+
+    @contextmanager
+    def _in_use(self) -> Iterator[None]:
+        try:
+            yield
         except LogReplaced:
             # Whoever cleared an index has cleared all of its shards; this is told once.
             for shard in self._shards:
@@ -133,11 +150,16 @@ class ShardedIndex(Index):
         places = defaultdict[int, list[int]](list)
         for place, arrival in enumerate(arrivals):
             places[self._number(arrival.scope)].append(place)
+        found = self._together(
+            {
+                number: self._shards[number].claiming([arrivals[place] for place in some])
+                for number, some in places.items()
+            }
+        )
         claims: dict[int, Claim] = {}
-        for number, some in places.items():
-            pages = [arrivals[place] for place in some]
-            answers: list[Claim] = self._ask(number, methodcaller("claim_all", pages))
-            claims.update(zip(some, (self._claim(one, number) for one in answers), strict=True))
+        for number, answers in found.items():
+            shown = (self._claim(one, number) for one in answers)
+            claims.update(zip(places[number], shown, strict=True))
         return [claims[place] for place in range(len(arrivals))]
 
     def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:
@@ -157,26 +179,26 @@ class ShardedIndex(Index):
 
     # The life of an entry.
 
-    def _settle(self, act: Callable[[RedisIndex, list[str]], None], keys: Iterable[str]) -> None:
+    def _act(
+        self, act: Callable[[RedisIndex, list[str]], Steps[None]], keys: Iterable[str]
+    ) -> None:
         """Tell the shards of the entries of these keys that this crawler has in progress."""
-        wanted = list(keys)
-
-        def settle(shard: RedisIndex) -> None:
+        wanted, tasks = list(keys), dict[int, Steps[None]]()
+        for number, shard in enumerate(self._shards):
             if own := [key for key in wanted if shard.has_in_progress(key)]:
-                act(shard, own)
-
-        list(self._each(settle))
+                tasks[number] = act(shard, own)
+        self._together(tasks)
 
     def confirm(self, keys: Iterable[str]) -> None:
-        self._settle(RedisIndex.confirm, keys)
+        self._act(RedisIndex.confirming, keys)
 
     def release(self, keys: Iterable[str]) -> None:
-        self._settle(RedisIndex.release, keys)
+        self._act(RedisIndex.releasing, keys)
 
     def renew(self, keys: Iterable[str]) -> None:
         # Also without an entry there, because a crawler lives in its run while it renews.
         self._first.renew([])
-        self._settle(RedisIndex.renew, keys)
+        self._act(partial(RedisIndex.renewing, lives=False), keys)
 
     def orphans(self) -> list[Orphan]:
         with self._lock:
@@ -191,8 +213,9 @@ class ShardedIndex(Index):
 
     def unsettled(self, entries: Iterable[int]) -> Unsettled:
         provisional, gone = set[int](), set[int]()
-        for number, some in self._by_shard(entries).items():
-            found: Unsettled = self._ask(number, methodcaller("unsettled", some))
+        asked = self._by_shard(entries)
+        fates = {number: self._shards[number].fate(some) for number, some in asked.items()}
+        for number, found in self._together(fates).items():
             provisional |= {one * len(self._shards) + number for one in found.provisional}
             gone |= {one * len(self._shards) + number for one in found.gone}
         return Unsettled(frozenset(provisional), frozenset(gone))
