@@ -27,6 +27,7 @@ class Traps:
 
     def page(self, url: str, signature: str, *, is_poor: bool) -> None:
         """Take note of a page; a poor one is near another one, and distinct all the same."""
+        self._linked[_name(url)] = None  # a page's links to itself are not new
         if is_poor:
             self._poor[url] = signature
         else:
@@ -34,7 +35,7 @@ class Traps:
 
     def may_be_part(self, url: str, link: str) -> bool:
         """Take note of a link; return whether it is new and stands on a poor page."""
-        name = hash(link)
+        name = _name(link)
         is_new = name not in self._linked
         self._linked[name] = None
         return is_new and url in self._poor
@@ -56,6 +57,10 @@ class Traps:
     def holds(self, signature: str) -> bool:
         """Tell whether a signature that was a trap is one still."""
         return bool(self._rows.get(signature, 0) >= PAGES)
+
+
+def _name(url: str) -> int:
+    return hash(url.partition("#")[0])
 
 
 def deny_expression(signature: str) -> str:

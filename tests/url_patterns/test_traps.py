@@ -47,6 +47,15 @@ def test_links_that_are_known_make_no_trap() -> None:
         assert not traps.may_be_part(url, link)
 
 
+def test_links_of_pages_to_themselves_make_no_trap() -> None:
+    """As a form of a wiki has them, to skip to its search field."""
+    traps = Traps()
+    for n in range(2 * PAGES):
+        url = f"http://a.test/edit?page={n}"
+        traps.page(url, "a.test/edit?page={number}", is_poor=True)
+        assert not traps.may_be_part(url, f"{url}#search")
+
+
 def test_a_trap_is_a_pattern_until_a_page_of_it_says_something() -> None:
     traps = Traps()
     learner = Learner(traps=traps)
