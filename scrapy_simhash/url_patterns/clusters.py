@@ -29,6 +29,7 @@ class Cluster(NamedTuple):
         standing: the address that counts as that of the page: the one by which the original came,
             or a better one.
         other: that of a copy with another signature; empty without one.
+        other_name: its host and signature when it came.
         counts: those of the other.
         names: a hash of the hosts and the names of the parameters of both.
         repeats: whether the signature of the standing address is that of a copy, too.
@@ -36,6 +37,7 @@ class Cluster(NamedTuple):
 
     standing: str
     other: str = ""
+    other_name: str = ""
     counts: Counts = NOTHING
     names: int = 0
     repeats: bool = False

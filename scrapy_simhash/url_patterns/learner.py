@@ -250,8 +250,9 @@ class Learner:
             return False
         if pair_of(original, copy) in self._yielding:
             return not better(original.url, copy.url)
-        is_better = is_canonical or better(copy.url, original.url)
-        return bool(is_better and original.table.counts(original.signature).duplicates)
+        if not original.table.counts(original.signature).duplicates:
+            return False
+        return is_canonical or bool(better(copy.url, original.url))
 
     def _compare_signatures(
         self, page: AddressedPage, source: AddressedPage, original: str, counts: Counts
@@ -264,9 +265,13 @@ class Learner:
         cluster = self._clusters.get(original) or Cluster(original)
         if page.name == source.name:
             cluster = cluster._replace(repeats=True)
-        elif not cluster.other or better(page.url, cluster.other):
+        elif cluster.other_name != page.name and (
+            not cluster.other or better(page.url, cluster.other)
+        ):
             names = parameter_names(source, page)
-            cluster = cluster._replace(other=page.url, counts=counts, names=names)
+            cluster = Cluster(
+                cluster.standing, page.url, page.name, counts, names, repeats=cluster.repeats
+            )
         self._clusters[original] = cluster
         if not cluster.repeats or (other := self._page(cluster.other)) is None:
             return
