@@ -66,8 +66,14 @@ def _name(url: str) -> int:
 def deny_expression(signature: str) -> str:
     """Return a regular expression for the addresses of a signature, which is without the host."""
     path, _, query = signature.partition("?")
-    expression = re.escape(path)
+    # Parameters stand in any order, and each of them counts: the others are those of other pages.
+    pairs = (pair.partition("=")[::2] for pair in query.split("&") if pair)
+    found = (rf"(?=.*[?&;]{re.escape(name)}={_values(value)}(?:[&;#]|$))" for name, value in pairs)
+    return _values(path) + "".join(found)
+
+
+def _values(part: str) -> str:
+    expression = re.escape(part)
     for star in STARS.values():
-        expression = expression.replace(re.escape(star), "[^/?]+")
-    varied = [pair.partition("=")[0] for pair in query.split("&") if pair.endswith(("}", "=*"))]
-    return expression + (rf"\?(.*[&;])?{re.escape(varied[0])}=" if varied else "")
+        expression = expression.replace(re.escape(star), "[^/?&;#]+")
+    return expression

@@ -72,5 +72,12 @@ def test_a_trap_is_a_pattern_until_a_page_of_it_says_something() -> None:
 
 def test_the_expression_for_a_deny_fits_addresses_of_the_signature() -> None:
     deny = re.compile(deny_expression("/cal/{number}/*.html?a=b&month={number}&year={number}"))
-    assert deny.search("http://a.test/cal/7/may.html?year=3&month=4")
+    assert deny.search("http://a.test/cal/7/may.html?year=3&month=4&a=b#top")
     assert not deny.search("http://a.test/cal/7/may.html?a=b")
+    assert not deny.search("http://a.test/cal/7/may.html?year=3&month=4&a=c")
+
+
+def test_the_expression_for_a_deny_of_a_form_leaves_the_other_pages_of_a_wiki() -> None:
+    deny = re.compile(deny_expression("/index.php?action=edit&title=Talk:*"))
+    assert deny.search("http://a.test/index.php?title=Talk:Bread&action=edit")
+    assert not deny.search("http://a.test/index.php?title=Talk:Bread")
