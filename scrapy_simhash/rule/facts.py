@@ -92,7 +92,7 @@ class Facts:
         heading: 32-bit hash of the last of the first three ``h1``, without outline number: the
             first one is the name of the site in many themes.
         site: 8-bit hash of the rest of the title, without digits: the name of the site.
-        said: 32-bit hash of all numbers, words and sentences of the page, see :mod:`.sketch`.
+        said: 32-bit hash of all numbers, fields and sentences of the page, see :mod:`.sketch`.
         numbers: odd sketch of 128 bits of the numbers of the page.
         sentences: sketch of its sentences.
         text: sketch of a sample of the words and sentences of its main text.
@@ -189,13 +189,15 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
     shown = normalise(extraction.shown or extraction.text)
     units = units_of(extraction.said, extraction.text, extraction.marks, extraction.thin)
     seed = int.from_bytes(key[:8], "little")
-    numbers, words, sentences, of_text, of_rest = (hashes_of(sort, seed) for sort in units)
+    # A unit of two sorts would cancel itself out in the digest of them all.
+    numbers, fields, sentences = (hashes_of(sort, seed + n) for n, sort in enumerate(units[:3]))
+    of_text, of_rest = (hashes_of(sort, seed) for sort in units[3:])
     return Facts(
         headings=_hash([composed(name) for name in names if has_words(name)], key),
         title=_hash([_without_number(own_part)], key),
         heading=_hash([_without_number(heading)], key),
         site=_hash([_DIGITS.sub("", site)], key) % 255 + 1 if site else 0,
-        said=digest(numbers) ^ digest(words) ^ digest(sentences),
+        said=digest(numbers) ^ digest(fields) ^ digest(sentences),
         numbers=odd_bits(numbers, WIDE),
         sentences=sketch(sentences),
         text=sketch(of_text, SAMPLE),

@@ -30,9 +30,23 @@ _LONGEST = 1 << 18
 _MOST = 10_000
 #: A shorter piece of text is a name or the value of a field, and a longer one a sentence; bytes.
 _SENTENCE = 20
-#: A shorter line with a date says when, and changes by itself; bytes.
+#: A shorter line that says when the page was written or changed is of no record; bytes.
 _DATELINE = 100
-_DATE = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}\u5e74")
+_STAMP = re.compile(
+    # English, German, French, Spanish, Portuguese, Italian, Dutch, Polish, Turkish, Russian,
+    # Chinese, Japanese, Korean
+    r"\b(?:updated?|modified|changed|revised|edited|posted|published|generated|created|submitted"
+    r"|aktualisiert|ge\u00e4ndert|ver\u00f6ffentlicht|erstellt|stand|mise? \u00e0 jour"
+    r"|modifi\u00e9e?|publi\u00e9e?|actualizad[oa]|modificad[oa]|publicad[oa]|atualizad[oa]"
+    r"|aggiornat[oa]|modificat[oa]|pubblicat[oa]|bijgewerkt|gewijzigd|geplaatst|zaktualizowano"
+    r"|opublikowano|g\u00fcncelle\w*|yay\u0131n\w*|\u043e\u0431\u043d\u043e\u0432\u043b\w*"
+    r"|\u043e\u043f\u0443\u0431\u043b\w*)\b"
+    "|\u66f4\u65b0|\u53d1\u5e03|\u767c\u5e03|\u767c\u4f48|\u53d1\u8868|\u4fee\u6539|\u7de8\u8f2f"
+    "|\u7f16\u8f91|\u6295\u7a3f|\u516c\u958b|\uc218\uc815|\uc791\uc131|\ub4f1\ub85d",
+    re.IGNORECASE,
+)
+#: A date with a day has five digits or more.
+_DATE = re.compile(r"(?:\d\D{0,15}){5}")
 _DIGIT = re.compile(r"\d")
 _NUMBER = re.compile(r"\d[\d.,:/-]*\d|\d")
 _ENDS = (". ", "! ", "? ", "\u3002", "\uff01", "\uff1f")
@@ -44,14 +58,15 @@ class Units(NamedTuple):
 
     Attributes:
         numbers: as they are written, without ages and what its own words call a count of visits.
-        words: names, short lines and values, without digits; and what the page is known by.
+        fields: names and values: short lines, each with the one before it, which may be its label;
+            short sentences; and what the page is known by.
         sentences: without digits.
         text: words and sentences of the main text.
         rest: words and sentences of all other lines.
     """
 
     numbers: Collection[str]
-    words: Collection[str]
+    fields: Collection[str]
     sentences: Collection[str]
     text: Collection[str]
     rest: Collection[str]
@@ -111,18 +126,27 @@ def units_of(said: str, text: str, marks: Iterable[str], thin: bool = False) -> 
     counted = [lasting(line) for line in chain(in_text, others) if _DIGIT.search(line)]
     numbers = set(_NUMBER.findall("\n".join(counted))[:_MOST])
     known_by = {f"\0{mark}" for mark in chain(marks, numbers if thin else ())}
-    return Units(numbers, words | known_by, pieces - words, text_units, rest)
+    fields = words | known_by | _fields(lines)
+    return Units(numbers, fields, pieces - words, text_units, rest)
+
+
+def _fields(lines: Iterable[str]) -> set[str]:
+    """Return the short lines as they are written, each with the one before it."""
+    fields = set()
+    label = ""
+    for line in lines:
+        value = "".join(lasting(line).split()) if len(line) < _SENTENCE else ""
+        if value:
+            fields.add(f"{label}\0{value}")
+        label = value
+    return fields
 
 
 def _is_dateline(line: str) -> bool:
-    """Return whether a short line says when, in each of its sentences."""
+    """Return whether a short line says when the page was written or changed."""
     # Most lines have no digit, and a single one is found faster than a date.
-    if len(line) >= _DATELINE or not _DIGIT.search(line) or not _DATE.search(line):
-        return False
-    if _size(line) >= _DATELINE:
-        return False
-    sentences = _sentences(line).split("\n")
-    return all(_DATE.search(each) for each in sentences if _size(each) >= _SENTENCE)
+    is_short = len(line) < _DATELINE and bool(_DIGIT.search(line))
+    return is_short and bool(_STAMP.search(line) and _DATE.search(line))
 
 
 def _sentences(text: str) -> str:

@@ -38,10 +38,10 @@ def test_a_sketch_that_says_no_more_is_infinitely_far() -> None:
     assert units_apart(0, (1 << 64) - 1, WIDE) == float("inf")
 
 
-def test_a_field_is_a_number_and_a_word_and_a_short_line_with_a_date_is_neither() -> None:
+def test_a_field_is_a_number_and_a_value_and_a_line_that_says_when_is_neither() -> None:
     units = units_of("Rooms: 3\nPosted 7 May 2031\nIt has a garden, and a view of the sea.", "", ())
     assert set(units.numbers) == {"3"}
-    assert set(units.words) == {"rooms"}
+    assert set(units.fields) == {"rooms", "\0Rooms:3"}
     assert set(units.sentences) == {"ithasagardenandaviewofthesea"}
 
 
