@@ -279,7 +279,9 @@ class CrawlFilter:
 
     def _tell_sparing(self) -> None:
         if text := self.sparing.text():
-            logger.info("%s", text, extra={"spider": self._spider})
+            logger.info(
+                "Sparing of %s: %s", self._spider.name, text, extra={"spider": self._spider}
+            )
 
     def _publish_counts(self) -> None:
         stats = self._crawler.stats

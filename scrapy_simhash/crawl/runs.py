@@ -72,12 +72,14 @@ class CrawlRun:
         # The counts of the runs are at hand; a large file takes seconds to count its pages.
         pages = sum(one.pages for one in runs or ()) or await dedup.ask(len) or 0
         said = f"run {run.number}" if run else "no run"
+        spider = self._crawler.spider or self._crawler.spidercls
         if run is not None and (folder := job_dir(self._crawler.settings)):
             (Path(folder) / NUMBER_OF_JOB).write_text(str(run.number), "ascii")
         self._say(
             logging.INFO,
-            f"Near-duplicates: {count(pages, 'page')} in {place_of(self._settings.index_url)}, "
-            f"{said}, copies: {self._settings.action}, recrawl: {self._settings.recrawl}",
+            f"Near-duplicates of {spider.name}: {count(pages, 'page')} in "
+            f"{place_of(self._settings.index_url)}, {said}, copies: {self._settings.action}, "
+            f"recrawl: {self._settings.recrawl}",
         )
 
     def last_seen(self, run: int) -> float | None:

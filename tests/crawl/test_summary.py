@@ -293,3 +293,15 @@ def test_who_compares_items_is_told_that_pages_are_compared_too(
     crawled = crawl(Pages, settings=settings, site=twins, paths=PATHS)
     assert "simhash/responses" not in crawled.stats
     assert "as well as items" not in caplog.text
+
+
+def test_each_line_of_a_crawl_names_its_spider(crawl: Any, twins: Any, caplog: Any) -> None:
+    with caplog.at_level(logging.INFO):
+        crawl(Pages, settings=ONE_AT_A_TIME, site=twins, paths=PATHS)
+    ours = [
+        record.getMessage()
+        for record in caplog.records
+        if record.name.startswith("scrapy_simhash") and record.levelno == logging.INFO
+    ]
+    assert len(ours) >= 2
+    assert all(" of pages: " in line for line in ours)
