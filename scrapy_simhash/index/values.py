@@ -11,7 +11,8 @@ from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.rule.ruling import Judge, by_distance
 
 DEFAULT_LEASE = 60.0
-MAX_FACTS = 76
+# Bytes of facts: Redis counts them with one.
+MAX_FACTS = 255
 # Other keys of one page.
 MAX_ALIASES = 8
 # Pages of a cluster that become originals; a claim looks at all of them each time.
@@ -44,7 +45,7 @@ class Arrival(NamedTuple):
 
     Attributes:
         scope: pages of different scopes never match.
-        facts: at most 76 bytes, opaque to the store, for the judge.
+        facts: at most 255 bytes, opaque to the store, for the judge.
         request: text that makes the page's request again; None if nobody can repeat it.
         aliases: at most 8 other keys of the page: those of its redirects, of another scheme or
             with another ``www``.
