@@ -27,6 +27,8 @@ FAST_EXTRACTORS = ("main", "text")
 _PAGES_PER_CACHE_RESET = 1000
 # Characters; longer lines of the main text are sentences.
 _SHORT = 60
+# Links of a list; fewer are those of a page's own text.
+_LIST = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +141,11 @@ def load_extractor(name: str) -> Callable[[Any], str | Extraction]:
     return found  # type: ignore[no-any-return]
 
 
-def _extraction(text: str, page: Page, *, thin: bool = False) -> Extraction:
+def _extraction(text: str, page: Page, *, thin: bool = False, content: str = "") -> Extraction:
     headings, subheading = page.headings, page.subheading(text)
     labels = () if thin or headings or subheading else page.labels(text)
     lines = said(page)
-    in_links = thin or _is_in_links(text, page, lines)
+    in_links = thin or _is_in_links(text, content, page, lines)
     return Extraction(
         text,
         thin,
@@ -157,11 +159,17 @@ def _extraction(text: str, page: Page, *, thin: bool = False) -> Extraction:
     )
 
 
-def _is_in_links(text: str, page: Page, lines: str) -> bool:
-    """Return whether at least half of a text are lines that stand in links."""
+def _is_in_links(text: str, content: str, page: Page, lines: str) -> bool:
+    """Return whether half of a text are lines of links, or a list of links beside it is longer.
+
+    A shop has a text of its own above each page of a category, and the names of products in links.
+    """
     # Another extractor may have lines of its own, which are none of the page.
     in_links = set(page.texts) - set(lines.split("\n"))
-    return 2 * sum(len(line) for line in text.split("\n") if line in in_links) > len(text)
+    if 2 * sum(len(line) for line in text.split("\n") if line in in_links) > len(text):
+        return True
+    links = [len(line) for line in content.split("\n") if line in in_links]
+    return len(links) >= _LIST and sum(links) > len(text)
 
 
 def _main(html: str | bytes) -> Extraction:
@@ -172,7 +180,8 @@ def _main(html: str | bytes) -> Extraction:
         return replace(extraction, content="\n".join([extraction.text, *offers(page)]))
     lines, weights, changing = found
     pairs = zip(lines, weights, strict=True)
-    extraction = _extraction("\n".join([line for line, weight in pairs if weight >= TAKEN]), page)
+    text = "\n".join([line for line, weight in pairs if weight >= TAKEN])
+    extraction = _extraction(text, page, content=changing)
     weighed = "\n".join(lines)
     return replace(extraction, weighed=weighed, weights=tuple(weights), content=changing)
 

@@ -247,10 +247,13 @@ def _value(el: Element) -> str:
     """Return what a field holds that a reader writes into or chooses."""
     if el.tag == "option":
         return single_spaced(el.text or "") if "selected" in el.attrib else ""
-    kind = el.get("type", "text").lower()
-    if kind in _WRITTEN or (kind in _CHOSEN and "checked" in el.attrib):
-        return single_spaced(el.get("value", "")[:_LONGEST_VALUE])
-    return ""
+    kind, value = el.get("type", "text").lower(), el.get("value", "")
+    if kind in _CHOSEN and "checked" in el.attrib:
+        # All boxes of a form may have one value, and those that only show something have none.
+        value = f"[x] {el.get('name', '')[:_LONGEST_VALUE]} {value} {el.tail or ''}"
+    elif kind not in _WRITTEN:
+        return ""
+    return single_spaced(value[:_LONGEST_VALUE])
 
 
 def _close_drawings(found: Iterable[Element]) -> None:

@@ -207,6 +207,24 @@ def test_pages_are_told_apart_by_what_their_fields_hold(
         assert checked(page(field), f"http://a.test/{number}")[0] == "unique"
 
 
+def test_pages_are_told_apart_by_the_boxes_that_are_checked(checked: Callable[..., object]) -> None:
+    """All boxes of a form may have one value, and those of a table of features have none."""
+    for number in range(3):
+        box = "<p><input type=checkbox{}> Lift</p><p><input type=checkbox{}> Garage</p>"
+        boxes = box.format(*(" checked" if number == n else "" for n in (1, 2)))
+        flat = page(f"{boxes}<p>{article(99, 60)}</p>")
+        assert checked(flat, f"http://a.test/{number}")[0] == "unique"
+
+
+def test_lists_of_links_below_one_text_are_two_pages(checked: Callable[..., object]) -> None:
+    """A shop has a text of its own on each page of a category; the products are links."""
+    for number in range(3):
+        products = (f"<li><a href='/p/{n}'>Lamp number {n}</a></li>" for n in range(20))
+        goods = "".join(products).replace("/p/", f"/p/{number}")
+        category = page(f"<h1>Lamps</h1><p>{article(99, 30)}</p><ul class=goods>{goods}</ul>")
+        assert checked(category, f"http://a.test/{number}")[0] == "unique"
+
+
 FIELDS = (
     *("<table><tr><th>Author</th><td>{}</td></tr></table>", "<p>Author: {}</p>"),
     *("<dl><dt>Author</dt><dd>{}</dd></dl>", "<div><span>Author</span><div>{}</div></div>"),
