@@ -22,7 +22,17 @@ from scrapy_simhash.index.contract import (
 from scrapy_simhash.index.decision import ruling
 from scrapy_simhash.index.local import LocalIndex
 from scrapy_simhash.index.sqlite_file import open_file
-from scrapy_simhash.index.values import Arrival, Claim, IndexSpec, Match, Orphan, Outcome, Unsettled
+from scrapy_simhash.index.values import (
+    Arrival,
+    Claim,
+    IndexSpec,
+    Match,
+    Orphan,
+    Outcome,
+    Reply,
+    Report,
+    Unsettled,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -155,15 +165,48 @@ class Breaker:
                 self.counts["let_through"] += 1
         return [c._replace(matches=_here(c.matches), near=_here(c.near)) for c in claims]
 
-    def confirm(self, keys: Iterable[str]) -> None:
-        self._settle(keys, failed=False)
+    def report(self, news: Report) -> Reply:
+        """See the contract; an absent store's entries are provisional for as long as a lease."""
+        for keys, failed in ((news.failed, True), (news.delivered, False)):
+            self._note(keys, failed=failed)
+        far = [entry for entry in news.entries if entry > 0]
+        here = Unsettled(frozenset(), frozenset())
+        if self._memory is not None:
+            near = [-entry for entry in news.entries if entry <= 0]
+            here = self._memory.report(Report(renewed=news.renewed, entries=near)).unsettled
+        asked = Report(renewed=news.renewed, entries=far, adopts=news.adopts)
+        there = Reply(Unsettled(frozenset(), frozenset()))
+        if self._owed or news.renewed is not None or far or news.adopts:
+            there = self._told(asked)
+        return there._replace(
+            unsettled=Unsettled(
+                there.unsettled.provisional | {-entry for entry in here.provisional},
+                there.unsettled.gone | {-entry for entry in here.gone},
+            )
+        )
 
-    def release(self, keys: Iterable[str]) -> None:
-        self._settle(keys, failed=True)
+    def _told(self, news: Report) -> Reply:
+        reply = self.read(lambda store: self._tell(store, news), is_told=True)
+        if reply is None:
+            # Nobody could renew a lease meanwhile.
+            far = frozenset(news.entries)
+            is_long = time.monotonic() - self._away_since > self.spec.lease
+            reply = Reply(Unsettled(frozenset(), far) if is_long else Unsettled(far, frozenset()))
+        return reply
 
-    def _settle(self, keys: Iterable[str], *, failed: bool) -> None:
+    def _tell(self, store: Index, news: Report) -> Reply:
+        """Tell the store what it is owed, too."""
+        failed = [key for key, failed in self._owed.items() if failed]
+        delivered = [key for key, failed in self._owed.items() if not failed]
+        reply = store.report(news._replace(failed=failed, delivered=delivered))
+        self._owed.clear()
+        return reply
+
+    def _note(self, keys: Iterable[str], *, failed: bool) -> None:
         """Note how pages fared; the store is told of its own, now or once it is back."""
         keys = [*dict.fromkeys(keys)]
+        if not keys:
+            return
         if self._memory is not None:
             (self._memory.release if failed else self._memory.confirm)(keys)
         for key in keys:
@@ -172,33 +215,21 @@ class Breaker:
                 self._owed.setdefault(key, failed)
             elif not failed:
                 self._confirmed += pages
-        self.read(lambda _: None)
+
+    def confirm(self, keys: Iterable[str]) -> None:
+        self.report(Report(delivered=list(keys)))
+
+    def release(self, keys: Iterable[str]) -> None:
+        self.report(Report(failed=list(keys)))
 
     def renew(self, keys: Iterable[str]) -> None:
-        keys = list(keys)
-        if self._memory is not None:
-            self._memory.renew(keys)
-        self.read(lambda store: store.renew(keys))
+        self.report(Report(renewed=list(keys)))
 
     def orphans(self) -> list[Orphan]:
-        return self.read(lambda store: store.orphans()) or []
+        return list(self.report(Report(adopts=True)).orphans)
 
     def unsettled(self, entries: Iterable[int]) -> Unsettled:
-        """See the contract; an absent store's entries are provisional for as long as a lease."""
-        asked = frozenset(entries)
-        far = frozenset(entry for entry in asked if entry > 0)
-        here = Unsettled(frozenset(), frozenset())
-        if self._memory is not None:
-            here = self._memory.unsettled([-entry for entry in asked - far])
-        there = self.read(lambda store: store.unsettled(far)) if far else None
-        if there is None:
-            # Nobody could renew a lease meanwhile.
-            is_long = time.monotonic() - self._away_since > self.spec.lease
-            there = Unsettled(frozenset(), far) if is_long else Unsettled(far, frozenset())
-        return Unsettled(
-            there.provisional | {-entry for entry in here.provisional},
-            there.gone | {-entry for entry in here.gone},
-        )
+        return self.report(Report(entries=list(entries))).unsettled
 
     def withdraw(self, entries: Iterable[int]) -> None:
         far = [entry for entry in entries if entry > 0]
@@ -245,15 +276,16 @@ class Breaker:
 
     # The store.
 
-    def _ask(self, call: Callable[[Index], T]) -> T:
-        """Tell the store what it is owed, and return its answer, or raise StoreUnavailable."""
+    def _ask(self, call: Callable[[Index], T], *, is_told: bool = False) -> T:
+        """Tell the store what it is owed, unless the call does, and return its answer.
+
+        It raises StoreUnavailable, and nothing else.
+        """
         started = time.monotonic()
         try:
             store = self._opened()
-            if self._owed:
-                store.release([key for key, failed in self._owed.items() if failed])
-                store.confirm([key for key, failed in self._owed.items() if not failed])
-                self._owed.clear()
+            if self._owed and not is_told:
+                self._tell(store, Report())
             answer = call(store)
         except Exception as error:  # no fault of the store may cost a page
             if self._store is None and isinstance(error, StoreMismatch | StoreDamaged | ValueError):
@@ -282,11 +314,11 @@ class Breaker:
                 exc_info=None if isinstance(error, StoreError) else error,
             )
 
-    def read(self, call: Callable[[Index], T]) -> T | None:
+    def read(self, call: Callable[[Index], T], *, is_told: bool = False) -> T | None:
         """Return the store's answer, or None if it is away or does not answer."""
         if not self.away:
             with contextlib.suppress(StoreUnavailable):
-                return self._ask(call)
+                return self._ask(call, is_told=is_told)
         return None
 
     def _opened(self) -> Index:

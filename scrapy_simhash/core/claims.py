@@ -6,6 +6,8 @@ others, but only while there are others on their way.
 
 import asyncio
 import logging
+import math
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
@@ -22,6 +24,8 @@ logger = logging.getLogger(__name__)
 CLAIMS_AT_ONCE = 64
 # How long a claim waits for others.
 PATIENCE = 0.01
+# Claims hold a crawl up if in so many seconds their calls take half of the time, and each so long.
+WATCHED, SLOW_CALL = 30.0, 0.1
 
 T = TypeVar("T")
 
@@ -33,11 +37,19 @@ class Claims:
         pool: where pages are analysed that will claim; while it is busy, a claim waits for others.
         on_loop: whether the index answers so fast that it is asked on the event loop. If not, one
             thread asks it.
+
+    Attributes:
+        seconds: for which claims were answered, all in all.
     """
 
     def __init__(self, index: Breaker, pool: WorkerPool, *, on_loop: bool) -> None:
+        self.seconds = 0.0
+        # Seconds of the last call.
+        self._took = 0.0
         self._index = index
         self._pool = pool
+        # Since when it is watched, and the calls and the seconds since then; inf once it was said.
+        self._watched, self._calls, self._busy = 0.0, 0, 0.0
         self._thread = None if on_loop else ThreadPoolExecutor(1, "simhash-index")
         self._waiting: list[tuple[Arrival, asyncio.Future[Claim | None]]] = []
         # There is one while claims wait.
@@ -75,8 +87,11 @@ class Claims:
     async def _ask(self) -> None:
         while self._waiting:
             # Others may come in this turn of the loop, and in a moment.
-            is_patient = len(self._waiting) < CLAIMS_AT_ONCE and self._pool.is_busy
-            await asyncio.sleep(PATIENCE if is_patient else 0)
+            await asyncio.sleep(PATIENCE if self._are_more_coming else 0)
+            # Those that come during the call of a slow index wait for all of it, and for their own.
+            enough = time.monotonic() + self._took / 4
+            while self._are_more_coming and time.monotonic() < enough:
+                await asyncio.sleep(PATIENCE)
             batch, self._waiting = self._waiting[:CLAIMS_AT_ONCE], self._waiting[CLAIMS_AT_ONCE:]
             arrivals = [arrival for arrival, _ in batch]
             if self._thread is None:
@@ -89,9 +104,16 @@ class Claims:
                     answer.set_result(claim)
         self._asking = None
 
+    @property
+    def _are_more_coming(self) -> bool:
+        return len(self._waiting) < CLAIMS_AT_ONCE and self._pool.is_busy
+
     def _claim(self, arrivals: Sequence[Arrival]) -> list[Claim | None]:
+        started = time.monotonic()
         try:
-            return [*self._index.claim_all(arrivals)]
+            claims: list[Claim | None] = [*self._index.claim_all(arrivals)]
+            self._watch(started, time.monotonic())
+            return claims
         except StoreError as error:
             logger.debug("%d pages are let through unchecked: %s", len(arrivals), error)
         except Exception:  # no fault of the index may cost a page
@@ -99,3 +121,22 @@ class Claims:
                 return [claim for arrival in arrivals for claim in self._claim([arrival])]
             logger.exception("The index fails on %s; let through unchecked", arrivals[0].key)
         return [None for _ in arrivals]
+
+    def _watch(self, started: float, ended: float) -> None:
+        """Say once that claims hold the crawl up."""
+        self._took = ended - started
+        self.seconds += self._took
+        self._watched = self._watched or started
+        self._calls, self._busy = self._calls + 1, self._busy + self._took
+        if ended - self._watched < WATCHED:
+            return
+        if self._busy > WATCHED / 2 and self._busy / self._calls > SLOW_CALL:
+            logger.warning(
+                "The index is slow, and holds the crawl up: a call for some pages takes %.0f ms; "
+                'see "The index is slow" in docs/outage.md',
+                1000 * self._busy / self._calls,
+            )
+            self._watched = math.inf
+        else:
+            self._watched = ended
+        self._calls, self._busy = 0, 0.0

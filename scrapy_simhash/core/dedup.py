@@ -340,6 +340,7 @@ class Dedup:
             "unjudged": self._breaker.unjudged,
             "damaged": self._breaker.damaged,
             "expired": self._upkeep.expired,
+            "claim_seconds": round(self._claims.seconds),
         }
 
 

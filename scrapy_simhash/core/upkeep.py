@@ -19,12 +19,14 @@ from typing import NamedTuple
 from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.core.claims import Claims
 from scrapy_simhash.core.progress import Copies, Progress
-from scrapy_simhash.index.values import Orphan, Unsettled
+from scrapy_simhash.index.values import Orphan, Report, Unsettled
 
 logger = logging.getLogger(__name__)
 
 # Seconds between two rounds; until its round a delivered page is provisional for others.
 ROUND_SECONDS = 0.1
+# It rests so many times as long as a round took.
+SLOW_ROUNDS = 4
 # How long the upkeep rests after a fault, so that it does not log the fault all the time.
 FAULT_SECONDS = 5.0
 # How many entries of old runs are deleted at once, and how often: claims wait meanwhile.
@@ -131,18 +133,22 @@ class Upkeep:
         return is_busy or news.more or bool(self.copies)
 
     async def _run(self) -> None:
-        failed, pause = False, min(FAULT_SECONDS, self._lease / 3)
+        failed, pause, took = False, min(FAULT_SECONDS, self._lease / 3), 0.0
         while True:
+            # Claims wait for the rounds of a store that is slow.
+            rest = min(max(ROUND_SECONDS, SLOW_ROUNDS * took), self._lease / 6)
             with suppress(asyncio.TimeoutError):
-                seconds = pause if failed else ROUND_SECONDS
+                seconds = pause if failed else rest
                 await asyncio.wait_for(self._hurry.wait(), seconds)
             self._hurry.clear()
+            started = time.monotonic()
             try:
                 # Whoever ends the upkeep does not end a round in the middle.
                 failed = (await asyncio.shield(self._do())).failed
             except Exception:  # a crawl needs upkeep, whatever happened once
                 logger.exception("The upkeep of the index failed; it goes on")
                 failed = True
+            took = time.monotonic() - started
 
     async def _do(self, *, at_once: bool = False) -> _News:
         news = await asyncio.wrap_future(self._ask(at_once=at_once))
@@ -173,17 +179,11 @@ class Upkeep:
 
         def talk() -> _News:
             try:
-                if failed:
-                    index.release(failed)
-                if delivered:
-                    index.confirm(delivered)
-                if renewed is not None:
-                    index.renew(renewed)
+                reply = index.report(Report(failed, delivered, renewed, entries, adopts))
                 more = index.catch_up(at_once=at_once)
                 if self._keep_runs and now >= self._expires_at and not at_once:
                     self._expire(now)
-                orphans = index.orphans() if adopts else []
-                return _News(entries, index.unsettled(entries), orphans, more)
+                return _News(entries, reply.unsettled, reply.orphans, more)
             except Exception as error:  # noqa: BLE001 - whatever it is, a crawl needs upkeep
                 logger.error("The index does not take what was delivered: %r", error)
                 return _News(failed=True)

@@ -41,6 +41,8 @@ from scrapy_simhash.index.values import (
     IndexSpec,
     Match,
     Orphan,
+    Reply,
+    Report,
     Run,
     Unsettled,
 )
@@ -196,6 +198,20 @@ class Index(ABC):
 
         An entry that this run has seen again and that was taken back is gone for this run.
         """
+
+    def report(self, news: Report) -> Reply:
+        """Release, confirm, renew, adopt and answer, in this order; in one call where that is far.
+
+        When it fails, a part of it may be done. To do it again does no harm.
+        """
+        if news.failed:
+            self.release(news.failed)
+        if news.delivered:
+            self.confirm(news.delivered)
+        if news.renewed is not None:
+            self.renew(news.renewed)
+        orphans = self.orphans() if news.adopts else []
+        return Reply(self.unsettled(news.entries), orphans)
 
     @abstractmethod
     def withdraw(self, entries: Iterable[int]) -> None:

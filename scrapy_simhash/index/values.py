@@ -3,7 +3,7 @@
 import enum
 import time
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -221,6 +221,31 @@ class Unsettled(NamedTuple):
 
     provisional: frozenset[int]
     gone: frozenset[int]
+
+
+class Report(NamedTuple):
+    """The news of a crawler and its questions, which it has for an index now and then.
+
+    Attributes:
+        failed: keys of pages to release.
+        delivered: keys of pages to confirm.
+        renewed: keys of pages in progress, whose leases are renewed; None leaves them.
+        entries: originals that copies wait for.
+        adopts: whether orphans are adopted.
+    """
+
+    failed: Sequence[str] = ()
+    delivered: Sequence[str] = ()
+    renewed: Sequence[str] | None = None
+    entries: Sequence[int] = ()
+    adopts: bool = False
+
+
+class Reply(NamedTuple):
+    """The answer to a report."""
+
+    unsettled: Unsettled
+    orphans: Sequence[Orphan] = ()
 
 
 class Entry(NamedTuple):

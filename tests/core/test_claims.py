@@ -176,3 +176,19 @@ def test_page_that_is_given_up_at_whatever_moment_keeps_no_other_from_its_answer
         return await other
 
     assert with_claims(index, work, on_loop=on_loop).outcome is Outcome.ORIGINAL
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.02])
+def test_claims_that_hold_the_crawl_up_are_said_once(caplog: Any, seconds: float) -> None:
+    async def work(claims: Claims) -> float:
+        for number in range(12):
+            await claims.claim(arrival(number))
+            await asyncio.sleep(0.01)
+        return claims.seconds
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(claims_module, "WATCHED", 0.1 if seconds else 0.05)
+        patch.setattr(claims_module, "SLOW_CALL", 0.01 if seconds else 0.5)
+        spent = with_claims(Counting(seconds), work, on_loop=False)
+    assert spent >= 12 * seconds
+    assert caplog.text.count("holds the crawl up") == (1 if seconds else 0)

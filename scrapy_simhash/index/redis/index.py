@@ -26,7 +26,7 @@ from scrapy_simhash.index.redis.claims import Asking, Told, packed_entry, positi
 from scrapy_simhash.index.redis.rows import ROWS, Row, pack_row, read_runs, squeeze_rows
 from scrapy_simhash.index.redis.scan import Scan
 from scrapy_simhash.index.redis.session import Session
-from scrapy_simhash.index.redis.steps import Steps, done
+from scrapy_simhash.index.redis.steps import Steps, done, together
 from scrapy_simhash.index.values import (
     Arrival,
     Census,
@@ -35,6 +35,8 @@ from scrapy_simhash.index.values import (
     IndexSpec,
     Match,
     Orphan,
+    Reply,
+    Report,
     Run,
     Unsettled,
 )
@@ -147,6 +149,17 @@ class RedisIndex(Index):
 
     # The life of an entry.
 
+    def report(self, news: Report) -> Reply:
+        """See the contract; the scripts go in one pipeline, in the order of the tasks."""
+        tasks: list[Steps[Any]] = [self.fate(news.entries)]
+        if news.adopts:
+            tasks.append(self._adopting((*news.failed, *news.delivered)))
+        if news.renewed is not None:
+            tasks.append(self.renewing(news.renewed))
+        tasks += [self.confirming(news.delivered), self.releasing(news.failed)]
+        results = together([(self._client, task) for task in reversed(tasks)])
+        return Reply(results[-1], results[-2] if news.adopts else [])
+
     def _act(
         self, script: str, keys: Iterable[str], *head: Any, settles: bool = True
     ) -> Steps[None]:
@@ -204,12 +217,18 @@ class RedisIndex(Index):
             again: whether entries may come that were adopted before.
             living: the crawlers of this run, if another shard knows them.
         """
+        return done(self._client, self._adopting(again=again, living=living))
+
+    def _adopting(
+        self, settled: Iterable[str] = (), *, again: bool = True, living: bytes = b""
+    ) -> Steps[list[Orphan]]:
         at, ends, head = self._session.leases()
         asked = (repr(at), ends, head, MAX_ORPHANS, MAX_ADOPTIONS, int(again), self._era.run)
         with self._session.use():
-            if self.has_adopted:
+            if self._session.adopted.difference(settled):
                 return []
-            adopted, given_up, clock = self._session.run("orphans", *asked, living)
+            answer = yield from self._session.asked("orphans", *asked, living)
+            adopted, given_up, clock = answer
             self._session.set_clock(*clock)
             for key in given_up:
                 warn_of(key.decode())
