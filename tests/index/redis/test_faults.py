@@ -28,7 +28,7 @@ from scrapy_simhash.index.contract import (
 )
 from scrapy_simhash.index.redis.client import Client
 from scrapy_simhash.index.redis.location import parse_location
-from scrapy_simhash.index.values import Arrival, Outcome
+from scrapy_simhash.index.values import Arrival, Outcome, Report
 from scrapy_simhash.testing.made import DUPLICATE, at, fp, page, spec, values
 from tests import servers
 from tests.index.redis.cases import fails_soon, keep, notice_another_log
@@ -64,7 +64,8 @@ def test_scripts_that_are_gone_are_sent_again(server, url, opened):
             client.script_flush()
             assert index.claim(page(str(number), value)).outcome is Outcome.ORIGINAL
             client.script_flush()
-            index.confirm([str(number)])
+            index.report(Report(delivered=[str(number)], renewed=[], entries=[1], adopts=True))
+            assert not any(entry.provisional for entry in index)
             client.script_flush()
             assert index.query(fp(value))[0].key == str(number)
             client.script_flush()
