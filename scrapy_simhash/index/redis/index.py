@@ -196,7 +196,8 @@ class RedisIndex(Index):
         """Renew in steps; unless ``lives``, the crawler lives on in its run in another shard."""
         _, ends, head = self._session.leases()
         given = (self._session.name, ends, head[:8], self._era.run)
-        if lives:
+        keys = list(keys)
+        if lives and not any(map(self.has_in_progress, keys)):
             with self._session.use():
                 yield from self._session.asked("renew", *given)
         yield from self._act("renew", keys, *given, settles=False)
