@@ -15,7 +15,7 @@ def twins(site: Any) -> Any:
     text = article(1)
     site.pages = {
         "/first": html(text, links=("/after-first",)),
-        "/second": html(edited(text, 2, 0.04), links=("/after-second",)),
+        "/second": html(edited(text, 4, 0.06), links=("/after-second",)),
         "/other": html(article(3)),
         "/after-first": html(article(4)),
         "/after-second": html(article(5)),

@@ -246,7 +246,7 @@ def test_page_that_is_near_but_kept_is_counted_and_logged(
 ) -> None:
     twins.pages["/sibling"] = html(article(1, 200), title="Another release")
     twins.pages["/first"] = html(article(1, 200))
-    twins.pages["/second"] = html(edited(article(1, 200), 2, 0.04))
+    twins.pages["/second"] = html(edited(article(1, 200), 4, 0.06))
     settings = {**ONE_AT_A_TIME, "SIMHASH_LOG": log}
     crawled = crawl(Pages, settings=settings, site=twins, paths=["/first", "/second", "/sibling"])
     assert [item["path"] for item in crawled.items] == ["/first", "/sibling"]
