@@ -42,7 +42,8 @@ class Verdict:
         change: for a unique page, what became of it since earlier runs: ``new``, ``same``,
             ``changed`` or ``moved``; None if the store was not asked.
         before: the entry of an earlier run that a page goes on with, which is not new.
-        unchanged: True if an earlier run delivered the same text, at this address or another.
+        unchanged: True if an earlier run delivered the same text, at this address or another; so
+            may a revisit be.
         excerpt: of the page, see :class:`.PageAnalysis`; empty if none was asked for.
         better: for a duplicate, why its address is better than the original's, see
             :data:`scrapy_simhash.rule.better.REASONS`; empty if it is not.
@@ -133,7 +134,7 @@ def verdict_of(
         reason = claim.matches[0].reason
         return Verdict("duplicate", key, reason, fingerprint, claim.matches, near, excerpt)
     kind: Kind = "unique" if claim.outcome is Outcome.ORIGINAL else "revisit"
-    change = claim.change.value if claim.change else None
+    change = claim.change.value if claim.change and kind == "unique" else None
     # A page that has moved may have another text by now.
     before, unchanged = claim.before, claim.change is Change.SAME
     if before is not None and claim.change is Change.MOVED:

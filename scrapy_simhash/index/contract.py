@@ -119,7 +119,8 @@ class Index(ABC):
         1. The page's own entry, of its key and scope at any distance, was seen in this run:
            revisit. If the entry is provisional, it is leased to this crawler from now on, and
            carries the request given here. If its text is beyond reach by now, and repeats no other
-           living entry, a provisional entry with its new text supersedes the own one.
+           living entry, a provisional entry with its new text supersedes the own one. It is
+           ``SAME`` if an earlier run has delivered its text, by whole seconds.
         2. The own entry was seen in an earlier run, and the page is the same: original, ``SAME``.
            The entry is seen in this run, and is provisional until it is confirmed. When it is
            released, or given up, it is again what it was.

@@ -33,15 +33,16 @@ def ruling(judge: Judge, page: Arrival, near: Match) -> Ruling:
 
 
 class Era(NamedTuple):
-    """The run to which claims belong, 0 for none, and the earlier runs of its spider."""
+    """The run to which claims belong, 0 for none, the earlier runs of its spider, and its begin."""
 
     run: int = 0
     earlier: frozenset[int] = frozenset()
+    begun: float = 0.0
 
     @classmethod
     def of(cls, run: Run, runs: Iterable[Run]) -> "Era":
         earlier = (r.number for r in runs if r.spider == run.spider and r.number < run.number)
-        return cls(run.number, frozenset(earlier))
+        return cls(run.number, frozenset(earlier), run.begun)
 
     def has_seen(self, match: Match) -> bool:
         return self.run in (0, match.run)
@@ -69,6 +70,7 @@ class Step(NamedTuple):
         admits: the page becomes an entry.
         replaces: entries that are deleted.
         keeps: the own entry, which is seen in this run and leased to this crawler.
+        since: when the text of a page that is admitted was admitted before; None if it never was.
         waits_on: the entry beside whose lease the page's request is kept.
     """
 
@@ -76,6 +78,7 @@ class Step(NamedTuple):
     admits: bool = False
     replaces: tuple[Found, ...] = ()
     keeps: Found | None = None
+    since: float | None = None
     waits_on: Found | None = None
 
 
@@ -105,7 +108,8 @@ class Claimant:
             if era.has_seen(own.match) or (page.facts, 0) == (own.match.facts, own.match.distance):
                 return step
             # What stands around the text is not as it was, and copies are judged by that, too.
-            return step._replace(admits=True, replaces=(own,), keeps=None)
+            since = own.match.time if own.delivered else None
+            return step._replace(admits=True, replaces=(own,), keeps=None, since=since)
         copies, others = self._judged(one for one in found if one not in owns)
         living = [one for one in copies if not (one.expired or self._is_old(one))]
         matches = tuple(one.match for one in living)
@@ -122,7 +126,7 @@ class Claimant:
         if free < 0:
             claim = Claim(Outcome.DUPLICATE, matches, near)
             return Step(claim, replaces=tuple(owns), waits_on=self._original_in_progress(living))
-        change, before = Change.NEW, None
+        change, before, since = Change.NEW, None, None
         named = [one for one in found if one.match.key in page.aliases and self._is_old(one)]
         moved = named[:1] or [one for one in copies if one.delivered and one not in living][:1]
         if own:
@@ -131,18 +135,24 @@ class Claimant:
                 change, before = Change.CHANGED, own.match
         elif moved and moved[0].delivered:
             change, before = Change.MOVED, moved[0].match
+            since = before.time if self._is_same(moved[0]) else None
         claim = Claim(Outcome.ORIGINAL, matches, near, change, before)
         replaces = {one.match.entry: one for one in (*owns, *lost, *moved)}
-        return Step(claim, admits=True, replaces=tuple(replaces.values()))
+        return Step(claim, admits=True, replaces=tuple(replaces.values()), since=since)
 
     def _is_as_before(self, own: Found) -> bool:
         if self.era.has_seen(own.match):
             return own.match.distance <= self.spec.reach
-        return self.spec.same(self.arrival.facts, own.match.facts, own.match.distance)
+        return self._is_same(own)
+
+    def _is_same(self, one: Found) -> bool:
+        return self.spec.same(self.arrival.facts, one.match.facts, one.match.distance)
 
     def _keep(self, own: Found) -> Step:
         if self.era.has_seen(own.match):
-            claim = Claim(Outcome.REVISIT, (_as_own(own),))
+            is_old = own.delivered and own.match.time < int(self.era.begun)
+            change = Change.SAME if is_old and self._is_same(own) else None
+            claim = Claim(Outcome.REVISIT, (_as_own(own),), change=change)
             return Step(claim, keeps=own if own.match.provisional else None)
         if own.delivered:
             claim = Claim(Outcome.ORIGINAL, change=Change.SAME, before=own.match)
@@ -232,7 +242,7 @@ class Decision:
         self.unjudged += claimant.unjudged
         lost = [self._delete(one.match.entry) for one in step.replaces]
         if step.admits:
-            self._admit(index, page, *self._copy(lost, page))
+            self._admit(index, page, step.since, *self._copy(lost, page))
         if step.waits_on:
             self._wait(page, self.records[step.waits_on.match.entry])
         if step.keeps:
@@ -245,12 +255,16 @@ class Decision:
         return [copy for copy in copies if copy[1] != page.request]
 
     def _admit(
-        self, index: int, page: Arrival, copy: tuple[str | None, str | None] = (None, None)
+        self,
+        index: int,
+        page: Arrival,
+        since: float | None = None,
+        copy: tuple[str | None, str | None] = (None, None),
     ) -> None:
         position, now = self._next, self.now
         self._next += 1
         # Whole seconds take half the room in a file.
-        time, run, expires = float(int(now)), self.era.run, now + self.spec.lease
+        time, run, expires = float(int(since or now)), self.era.run, now + self.spec.lease
         entry = (position, page.key, page.scope, page.facts, time, run)
         record = Record(*entry, self.log.crawler, expires, 0, page.request, None, *copy)
         self.new[index] = self.leased[position] = self.records[position] = record

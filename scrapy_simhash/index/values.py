@@ -173,7 +173,7 @@ class Match(NamedTuple):
     Attributes:
         entry: its position in the log; never used again for another entry.
         distance: Hamming distance in bits.
-        time: when it was admitted, in whole seconds since the Unix epoch.
+        time: when its text was admitted, in whole seconds since the Unix epoch.
         provisional: whether its page is still in progress.
         reason: the judge's; "key" for an entry of the page's own key; empty if it was not judged.
         facts: those of its arrival.
@@ -197,7 +197,8 @@ class Claim(NamedTuple):
         matches: living entries that the page repeats, nearest first, then oldest; for an original
             there are fewer than ``IndexSpec.copies``. A revisit's own entry is among them.
         near: living entries within reach that were judged to be other pages, in that order.
-        change: of an original; None for the others.
+        change: of an original; ``SAME`` of a revisit, too, whose text an earlier run has delivered;
+            None for the others.
         before: the entry of an earlier run that an original goes on with: that of its own key if it
             is the same or has changed, that of another key if it has moved.
     """

@@ -75,7 +75,7 @@ class Runs(OverStore):
         self, run_store: Store
     ) -> None:
         in_run(run_store, page("a", 0))
-        index = run_store.open()
+        index = at(run_store.open(), 1000.0)
         index.begin_run()
         claims = index.claim_all([page("a", 0), page("copy", 1), page("a", 0)])
         assert told(claims) == [
@@ -83,6 +83,28 @@ class Runs(OverStore):
             (DUPLICATE, None, None),
             (REVISIT, None, None),
         ]
+
+    def test_a_revisit_is_the_same_if_an_earlier_run_delivered_its_text(
+        self, run_store: Store
+    ) -> None:
+        def same(facts: bytes, others: bytes, _: int) -> bool:
+            return facts[:1] == others[:1]
+
+        index = at(run_store.open(same=same), 1000.0)
+        index.begin_run()
+        index.claim_all([page("a", 0, facts=b"a1"), page("old", FAR, facts=b"o")])
+        index.confirm(["a", "old"])
+        index.end_run(finished=True)
+        index = at(run_store.open(same=same), 1001.5)
+        index.begin_run()
+        some = [page("a", 0, facts=b"a2"), page("moved", FAR, facts=b"o")]
+        for one in (*some, page("b", FAR << 9, facts=b"b")):
+            index.claim(one)
+            index.confirm([one.key])
+            claim = index.claim(one)
+            assert (claim.outcome, claim.change) == (REVISIT, Change.SAME if one in some else None)
+        claim = index.claim(page("a", 0, facts=b"x"))
+        assert (claim.outcome, claim.change) == (REVISIT, None)
 
     def test_the_old_address_of_a_moved_page_is_a_copy_of_the_new_one(
         self, run_store: Store

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -210,6 +211,24 @@ def test_only_what_changed_comes_out_if_that_is_asked_for(day: Any, site: Any) -
     assert changes(second) == {"/post-0": "changed", "/post-50": "new", "/behind": "new"}
     assert second.stat("items_unchanged") == second.stat("same") + second.stat("moved")
     assert second.stat("moved") == 1
+
+
+def test_page_that_is_the_same_comes_out_not_even_the_second_time(day: Any, site: Any) -> None:
+    class Twice(Blog):
+        def parse(self, response: Any) -> Any:
+            yield from super().parse(response)
+            if response.url.endswith("/post-1"):
+                for path in ("/post-0", "/post-9"):
+                    yield response.follow(path, dont_filter=True)
+
+    posts(site, [0, 1])
+    day(site, spider=Twice, SIMHASH_RECRAWL="changed")
+    time.sleep(1)  # whole seconds tell an entry of an earlier run
+    posts(site, [0, 9, 1])
+    second = day(site, spider=Twice, SIMHASH_RECRAWL="changed")
+    assert second.stat("revisit") == 2
+    assert sorted(paths(second)) == ["/post-9", "/post-9"]
+    assert second.stat("same") == 3
 
 
 def test_page_that_has_moved_and_changed_comes_out(day: Any, site: Any) -> None:

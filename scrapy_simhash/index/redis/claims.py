@@ -84,7 +84,7 @@ class Asking:
     def arguments(self, now: float) -> tuple[bytes, bytes, bytes]:
         """Return row and request, what was told, and what the claim does; see ``lua/claim.lua``."""
         step, act = self.step, b"" if self.step.admits else b"d"
-        claim = pack_claim(self.arrival, now)
+        claim = pack_claim(self.arrival, step.since or now)
         if step.keeps:
             position = position_of(step.keeps.match.entry)
             row, act = self._told[step.keeps.match.entry].row, position.to_bytes(4, "big")
