@@ -112,7 +112,8 @@ class Neighbours:
         spread = values * SPREAD
         # Entries that a look-up may still read, and look-ups that may not read all.
         left, flooded = np.full(values.size, BUCKET_LIMIT), set[int]()
-        candidates += [run.find(spread, left, flooded) for run in reversed(self._runs)]
+        newer = _Newer(self._tail[: len(tail)], values, left)
+        candidates += [run.find(spread, left, newer, flooded) for run in reversed(self._runs)]
         self.flooded += len(flooded)
         lookups, numbers = map(np.concatenate, zip(*candidates, strict=True))
         queries, columns = np.divmod(lookups, self._columns)
@@ -163,6 +164,33 @@ class Neighbours:
         self._runs.append(run)
 
 
+class _Newer:
+    """Takes the entries of the tail from those that a look-up may still read, where that matters.
+
+    Args:
+        left: entries that each look-up may still read.
+    """
+
+    def __init__(self, tail: Uint32s, values: Uint32s, left: npt.NDArray[np.int64]) -> None:
+        self._tail = tail
+        self._values = values
+        self._left = left
+        self._counted: set[int] = set()
+
+    def flooded(self, lengths: npt.NDArray[np.int64]) -> list[int]:
+        """Return the look-ups that would read more than is left, of so many entries each."""
+        found = []
+        for lookup in (lengths > self._left - len(self._tail)).nonzero()[0].tolist():
+            if lookup not in self._counted:
+                self._counted.add(lookup)
+                query, column = divmod(lookup, self._values.shape[1])
+                same = self._tail[:, column] == self._values[query, column]
+                self._left[lookup] -= np.count_nonzero(same)
+            if lengths[lookup] > self._left[lookup]:
+                found.append(lookup)
+        return found
+
+
 class _Run:
     """The entries of a range of numbers, for each block sorted by its value, then by number.
 
@@ -198,7 +226,9 @@ class _Run:
     def __len__(self) -> int:
         return self.end - self.first
 
-    def find(self, values: Uint32s, left: npt.NDArray[np.int64], flooded: set[int]) -> _Pairs:
+    def find(
+        self, values: Uint32s, left: npt.NDArray[np.int64], newer: _Newer, flooded: set[int]
+    ) -> _Pairs:
         """Look up the block values of some pages, shape (n, blocks).
 
         A look-up reads at most as many entries as ``left`` has for it, the newest ones, by which
@@ -209,7 +239,7 @@ class _Run:
         starts = self._starts.take(places).astype(np.int64)
         lengths = self._starts.take(places + 1) - starts
         lows = (values & self._mask).astype(self._lows.dtype).ravel()
-        for lookup in (lengths > left).nonzero()[0].tolist():
+        for lookup in newer.flooded(lengths):
             start, low = int(starts[lookup]), lows[lookup]
             place = self._lows[start : start + int(lengths[lookup])]
             first, end = place.searchsorted(low), place.searchsorted(low, "right")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import neighbours
-from scrapy_simhash.index.neighbours import Neighbours
+from scrapy_simhash.index.neighbours import TAIL, Neighbours
 from scrapy_simhash.index.pages import KEY_BYTES, Pages, in_scope, key_value
 from scrapy_simhash.index.values import BUCKET_LIMIT, Arrival, IndexSpec
 
@@ -144,3 +144,17 @@ def test_a_key_has_one_value_in_every_scope_and_with_every_scheme_and_www():
     assert [content[-KEY_BYTES:] for content in pages.contents] == [key_value(names[0])] * 2
     assert pages.near([[(0, 1)], [], [(2, 1)], [(9, 5)]]) == [[(0, 1), (2, 1)], [(9, 5)]]
     assert len(pages.sought[0]) == 4
+
+
+@pytest.mark.parametrize("newer", [0, 1, TAIL - 1])
+def test_as_many_entries_of_a_bucket_are_read_wherever_they_stand(newer):
+    """Those of the tail count as well: the verdict does not hang on when a run was made."""
+    known = Neighbours(64, 2, 64)
+    numbers = range(3 * TAIL + newer)
+    words = np.zeros((len(numbers), 1), np.uint64)
+    shared = np.array([[7, 1000 + number] for number in numbers], np.uint32)
+    known.add(numbers[: 3 * TAIL], words[: 3 * TAIL], shared[: 3 * TAIL])
+    for number in numbers[3 * TAIL :]:
+        known.add([number], words[:1], shared[number : number + 1])
+    (found,) = known.find(words[:1], np.array([[7, 0]], np.uint32))
+    assert sorted(at for _, at in found) == [*numbers[-BUCKET_LIMIT:]]
