@@ -1,6 +1,6 @@
 """The work of a cluster's nodes for an index of many sites, beside that of one server.
 
-    python -m tests.benchmarks.shards [--pages 50000] [--sites 10000] [--batch 1 32]
+    python -m tests.benchmarks.shards [--pages 50000] [--sites 10000] [--shards 1 64]
 
 Each way gets the same pages, of which three in ten are near an earlier one of their site, and then
 claims a tenth as many more; they are confirmed 32 at a time. *claims* is the CPU of all servers for
@@ -107,15 +107,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pages", type=int, default=50_000)
     parser.add_argument("--sites", type=int, default=10_000)
+    parser.add_argument("--shards", type=int, nargs="*", default=[1, 64])
     parser.add_argument("--batch", type=int, nargs="*", default=[1, 8, 32])
     options = parser.parse_args()
     need_redis()
     with redis_server() as one, cluster(3) as three:
-        ways = {
-            "one server": Way(one, ""),
-            "cluster of 3, one shard": Way(three, "one&shards=1"),
-            "cluster of 3, 64 shards": Way(three, "all"),
-        }
+        ways = {"one server": Way(one, "")}
+        for shards in options.shards:
+            name = f"cluster of 3, {shards} shards"
+            ways[name] = Way(three, f"{shards}&shards={shards}")
         empty = one.used_memory
         for way in ways.values():
             way.fill(arrivals(options.pages, options.sites))
