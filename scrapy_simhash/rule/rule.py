@@ -22,12 +22,11 @@ REASONS = {
     "distance": "the texts are near, and nothing else is known of them",
     "like-headings": "the texts are near, the headings are alike, and no page has much of its own",
     "edits": "the headings are alike, and what differs in the texts stands in pairs, as edits do",
-    "long-text": "the headings differ, but the texts have one name, or are long and the same",
+    "long-text": "the headings differ, but the texts have one path or one name",
     "other-site": "two publications have the text under headings of their own",
     "thin-page": "neither page has a main text, and no page has anything of its own",
     FAR: "the texts are beyond k, and nothing allows for more",
     "short": "the texts are within k, but not near enough for such short ones",
-    "part-of-page": "the texts are a small part of their pages",
     "own-values": "each page has numbers, names or values of its own, as records have",
     "own-text": "a page has sentences of its own, as a reply has",
     "other-heading": "the headings differ",
@@ -42,28 +41,26 @@ class Limits(NamedTuple):
     Attributes:
         near: the distance, as a share of k.
         near_if_short: the same of short texts.
-        short: bytes from which on a text is not short.
         length: the shorter text, as a share of the longer one.
         own: how many numbers only one of the pages has, beside edits; one that differs counts for
-            each page. Without edits the pages may have no numbers, words or sentences of their
+            each page. Without edits the pages may have no numbers, fields or sentences of their
             own; None where nothing of this is asked.
     """
 
-    near: float
-    near_if_short: float
-    short: int
-    length: float
+    near: float = 1
+    near_if_short: float = 1
+    length: float = 0
     own: int | None = None
 
 
 #: One address, and two views of one page, may have other counters, teasers and notices.
-_ONE_PAGE = Limits(near=1, near_if_short=1, short=0, length=0.75)
+_ONE_PAGE = Limits(length=0.75)
 #: Two addresses of one host that may be two records, replies, forms.
-_TWO_PAGES = Limits(near=1, near_if_short=1, short=0, length=0.75, own=3)
-#: Hosts of one domain, as of two releases. Each has a template of its own.
-_TWO_HOSTS = Limits(near=1, near_if_short=0.45, short=500, length=0)
+_TWO_PAGES = Limits(own=3)
+#: Hosts of one domain, as of two releases.
+_TWO_HOSTS = Limits(near_if_short=0.45)
 #: A mirror has notices among the text.
-_TWO_SITES = Limits(near=4 / 3, near_if_short=0.6, short=300, length=0)
+_TWO_SITES = Limits(near=4 / 3, near_if_short=4 / 3)
 
 TABLE = {
     Kinship.ADDRESS: _ONE_PAGE,
@@ -74,22 +71,21 @@ TABLE = {
     Kinship.DOMAIN: _TWO_HOSTS,
     Kinship.NONE: _TWO_SITES,
 }
-SHORT_TEXT = 300  # bytes
-#: Edits come in pairs: the page with fewer sentences of its own has so many of the other's number.
-PAIRED = 1 / 2
+#: A shorter text may come from the program behind two sites, or be no story; bytes.
+SHORT_TEXT, STORY = 500, 300
+#: Edits come in pairs: the page with fewer sentences of its own has half of the other's number.
 #: They are all over a text: so many sentences have changed, and of all sentences this share, times
 #: the square of the distance as a share of k. That square follows the share of the text that has
 #: changed (by the angle; Charikar 2002, section 3), and an edit leaves most of its sentence.
 EDITS, TOUCHED = 6, 1 / 4
 #: Within so much of k, two texts are the same but for a word or two.
 SAME = 1 / 6
-#: Beyond so much of k, two texts of two sites may have at most the next share of their own.
+#: Beyond so much of k, at most half of a text may be its own on two sites.
 DOUBT = 5 / 6
-OWN_SHARE = 1 / 2
-#: A shorter text counts only if it is such a share of its page.
-PART = 0.25
 #: Two sites are one publication if what they show around the texts is so much alike.
-ONE_TEMPLATE = 0.2
+ONE_PUBLICATION = 1 / 5
+#: A share of k, of a page, of its sentences, of what two pages show around their texts.
+HALF = 1 / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +100,7 @@ class Rule:
             near = distance <= self.distance
             return Ruling(True, "distance") if near else Ruling(False, FAR)
         facts = Facts.from_bytes(page.facts), Facts.from_bytes(other.facts)
-        is_same = 16 * distance <= self.distance
-        kin = kinship(page.key, other.key, is_same=is_same)
+        kin = kinship(page.key, other.key, is_same=distance <= SAME * self.distance)
         return rule(*facts, kin, distance, self.distance)
 
 
@@ -118,23 +113,25 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
         return Ruling(False, FAR)
     if a.thin != b.thin:
         return Ruling(False, "one-thin")
-    if kin is Kinship.NONE and near > DOUBT and a.text.own_share(b.text) > OWN_SHARE:
+    if kin is Kinship.NONE and near > DOUBT and a.text.own_share(b.text) > HALF:
         return Ruling(False, "own-text")
-    if not headings_alike(a, b, kin, is_near=near <= 1 / 6):
+    if not headings_alike(a, b, kin, is_near=near <= SAME):
         return _under_other_headings(a, b, kin, near)
-    if a.thin and kin is not Kinship.ADDRESS:
-        limits = TABLE[Kinship.HOST]
-    return _under_like_headings(a, b, kin, near, limits)
-
-
-def _under_like_headings(a: Facts, b: Facts, kin: Kinship, near: float, limits: Limits) -> Ruling:
     shorter, longer = sorted((a.text_bytes, b.text_bytes))
+    is_short = shorter < SHORT_TEXT
+    # One program shows records on two hosts, under a heading that says nothing of a short text.
+    is_silent = kin is Kinship.NONE and is_short and not (a.backed or b.backed)
+    may_be_records = (kin is Kinship.DOMAIN or is_silent) and one_template(a, b)
+    if may_be_records or (a.thin and kin is not Kinship.ADDRESS):
+        limits = TABLE[Kinship.HOST]
     if shorter < limits.length * longer:
         return Ruling(False, "other-length")
-    if near > (limits.near_if_short if shorter < limits.short else limits.near):
+    if near > (limits.near_if_short if is_short else limits.near):
         return Ruling(False, "short")
-    if kin not in ONE_HOST and shorter < SHORT_TEXT and min(a.share, b.share) < PART:
-        return Ruling(False, "part-of-page")
+    return _under_like_headings(a, b, near, limits)
+
+
+def _under_like_headings(a: Facts, b: Facts, near: float, limits: Limits) -> Ruling:
     if limits.own is not None:
         if units_apart(a.numbers, b.numbers, WIDE) > limits.own:
             return Ruling(False, "own-values")
@@ -145,7 +142,8 @@ def _under_like_headings(a: Facts, b: Facts, kin: Kinship, near: float, limits: 
             touched = less / max(min(a.sentences.size, b.sentences.size), 1)
             is_edited = near <= SAME or (less >= EDITS and touched >= TOUCHED * near**2)
             # Sentences that are no part of the texts are no edits of them.
-            if near > 0 and less >= PAIRED * more and is_edited:
+            is_in_text = near > 0 and one_template(a, b)
+            if is_in_text and less >= HALF * more and is_edited:
                 return Ruling(True, "edits")
             return Ruling(False, "own-text")
     return Ruling(True, "thin-page") if a.thin else Ruling(True, "like-headings")
@@ -156,31 +154,30 @@ def _under_other_headings(a: Facts, b: Facts, kin: Kinship, near: float) -> Ruli
     other = Ruling(False, "other-heading") if near <= 1 else Ruling(False, FAR)
     if a.thin or near > 1:
         return other
+    is_long = size >= LONG_TEXT and share >= HALF
     if one_publication(a, b, kin):
-        is_long = size >= LONG_TEXT and share >= 0.5
+        is_one_path = kin is Kinship.VERSIONS and size >= STORY and share >= HALF
         one_name = headings_alike(a, b, Kinship.DOMAIN) and a.site == b.site
-        if kin is Kinship.VERSIONS and size >= SHORT_TEXT and share >= 0.5:
-            return Ruling(True, "long-text")
-        if (
-            is_long
-            and near <= (0.5 if one_name else 1 / 16)
-            and a.sentences.own_share(b.sentences) < 0.1
-        ):
-            return Ruling(True, "long-text")
-        return other
+        is_copy = is_one_path or (is_long and one_name and near <= HALF)
+        return Ruling(True, "long-text") if is_copy else other
     # The text is the subject of both pages, and no notice that they share.
-    if (size >= LONG_TEXT and share >= 0.5) or (size >= SHORT_TEXT and (a.backed or b.backed)):
+    if is_long or (size >= STORY and (a.backed or b.backed)):
         return Ruling(True, "other-site")
     return other
+
+
+def one_template(a: Facts, b: Facts) -> bool:
+    """Return whether two pages show much the same around their texts."""
+    return a.rest.likeness(b.rest) >= HALF
 
 
 def one_publication(a: Facts, b: Facts, kin: Kinship) -> bool:
     """Return whether two pages stand on one site, or on mirrors of one.
 
-    Mirrors have the same name of the site in their titles, or the same template.
+    Mirrors have the same name of the site in their titles, or much of the same template.
     """
-    one_template = a.rest.likeness(b.rest) >= ONE_TEMPLATE and a.text.bits != b.text.bits
-    return kin is not Kinship.NONE or a.site == b.site != 0 or one_template
+    is_one = kin is not Kinship.NONE or a.site == b.site != 0
+    return is_one or a.rest.likeness(b.rest) >= ONE_PUBLICATION
 
 
 def headings_alike(a: Facts, b: Facts, kin: Kinship, *, is_near: bool = False) -> bool:
@@ -197,7 +194,7 @@ def headings_alike(a: Facts, b: Facts, kin: Kinship, *, is_near: bool = False) -
         return True
     titles = a.title == b.title != 0
     headings = a.heading == b.heading != 0
-    if kin in VIEWS and a.rest.likeness(b.rest) >= 0.5:
+    if kin in VIEWS and one_template(a, b):
         if titles and a.site == b.site:
             return True
         if headings and is_near and not a.thin:

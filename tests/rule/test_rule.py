@@ -187,21 +187,19 @@ def test_one_path_on_two_hosts_of_a_domain_is_a_name() -> None:
         assert rule(STORY, short, VERSIONS, 0, 48) == (False, "other-heading")
 
 
-def test_the_same_long_text_needs_no_name_unless_a_page_has_text_of_its_own() -> None:
-    assert rule(STORY, OTHER, HOST, 3, 48) == (True, "long-text")
-    sibling = page(2, 2, 2, sentences=RENTED)
-    assert rule(page(sentences=LET), sibling, HOST, 3, 48) == (False, "other-heading")
+def test_the_same_long_text_under_two_names_is_on_two_pages() -> None:
+    assert rule(STORY, OTHER, HOST, 0, 48) == (False, "other-heading")
 
 
 def test_short_texts_on_two_hosts_have_to_be_nearer() -> None:
-    for kin, text, most in ((VERSIONS, 450, 21), (DOMAIN, 450, 21), (SITES, 250, 28)):
-        short = page(text=text, shown=500)
-        assert rule(short, short, kin, most, 48) == (True, "like-headings")
-        assert rule(short, short, kin, most + 1, 48) == (False, "short")
+    short, elsewhere = page(text=450, shown=500), page(text=450, shown=500, menu=("another menu",))
+    for kin in (VERSIONS, DOMAIN):
+        assert rule(short, elsewhere, kin, 21, 48) == (True, "like-headings")
+        assert rule(short, elsewhere, kin, 22, 48) == (False, "short")
 
 
-@pytest.mark.parametrize("kin", [*VIEWS, *RECORDS])
-def test_a_text_of_one_host_that_is_a_third_longer_is_no_copy(kin: Kinship) -> None:
+@pytest.mark.parametrize("kin", VIEWS)
+def test_a_view_whose_text_is_a_third_longer_is_no_copy(kin: Kinship) -> None:
     assert rule(STORY, page(text=3500), kin, 4, 48) == (False, "other-length")
     assert rule(STORY, page(text=4000), kin, 4, 48) == (True, "like-headings")
 
@@ -212,11 +210,23 @@ def test_two_views_under_one_title_may_have_other_h1_under_one_menu() -> None:
     assert rule(STORY, counting, HOST, 4, 48) == (False, "other-heading")
 
 
-def test_on_two_hosts_a_short_text_that_is_a_small_part_of_a_page_does_not_count() -> None:
-    notice = page(text=250, shown=2000)
+def test_records_of_one_program_are_told_apart_on_two_hosts() -> None:
+    """On two sites only where a text is short, and says nothing of its heading."""
+    one, other = (page(numbers=(n,), text=400, backed=False) for n in ("3", "4"))
     for kin in (DOMAIN, SITES):
-        assert rule(notice, notice, kin, 0, 48) == (False, "part-of-page")
-    assert rule(notice, notice, QUERY, 0, 48).is_copy
+        assert rule(one, other, kin, 0, 48) == (False, "own-values")
+        assert rule(one, one, kin, 0, 48) == (True, "like-headings")
+    for page_of_it in (replace(other, backed=True), page(numbers=("4",), text=600, backed=False)):
+        assert rule(one, replace(page_of_it, backed=True), SITES, 0, 48).is_copy
+    redesigned = page(numbers=("4",), text=400, backed=False, menu=("another menu",))
+    for kin in (VERSIONS, DOMAIN, SITES):
+        assert rule(one, redesigned, kin, 0, 48) == (True, "like-headings")
+
+
+def test_sentences_around_two_texts_are_no_edits_of_them() -> None:
+    one = page(sentences=RENTED)
+    other = page(sentences=LET, menu=tuple(f"a translated entry {n}" for n in range(12)))
+    assert rule(one, other, HOST, 30, 48) == (False, "own-text")
 
 
 def test_two_publications_may_print_a_story_under_headings_of_their_own() -> None:
