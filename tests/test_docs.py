@@ -36,7 +36,7 @@ from scrapy_simhash.fingerprint.recipe import RECIPES
 from scrapy_simhash.index.values import Change
 from scrapy_simhash.report.dedup_log import LogLine, SparedLine
 from scrapy_simhash.rule.kinship import Kinship
-from scrapy_simhash.rule.rule import FAR, REASONS, TABLE
+from scrapy_simhash.rule.rule import FAR, REASONS, SHORT_TEXT, TABLE
 from scrapy_simhash.settings import DEFAULTS, Spare
 from tests.commands.running import simhash
 
@@ -414,7 +414,7 @@ def test_how_it_decides_has_the_limits_of_the_rule(pair: str, kin: tuple[Kinship
     if limits.near > 1:  # only where texts speak of their headings
         wanted |= {k}
     if limits.near_if_short < limits.near:
-        wanted |= {int(limits.near_if_short * k), limits.short}
+        wanted |= {int(limits.near_if_short * k), SHORT_TEXT}
     bits, shorter, own = row
     assert {int(number) for number in re.findall(r"\d+", bits)} == wanted
     assert shorter == {0: "any length", 0.75: "3/4 of the longer one"}[limits.length]

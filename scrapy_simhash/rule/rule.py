@@ -13,7 +13,7 @@ from typing import NamedTuple
 from scrapy_simhash.rule.facts import FACTS_SIZE, LONG_TEXT, Facts
 from scrapy_simhash.rule.kinship import ONE_HOST, VIEWS, Kinship, kinship
 from scrapy_simhash.rule.ruling import Page, Ruling
-from scrapy_simhash.rule.sketch import WIDE, units_apart
+from scrapy_simhash.rule.sketch import SAMPLE, WIDE, units_apart
 
 #: The reason for pages beyond k. Verdicts do not name them, because they are not near.
 FAR = "far"
@@ -142,8 +142,10 @@ def _under_like_headings(a: Facts, b: Facts, near: float, limits: Limits) -> Rul
             touched = less / max(min(a.sentences.size, b.sentences.size), 1)
             is_edited = near <= SAME or (less >= EDITS and touched >= TOUCHED * near**2)
             # Sentences that are no part of the texts are no edits of them.
-            is_in_text = near > 0 and one_template(a, b)
-            if is_in_text and less >= HALF * more and is_edited:
+            is_sampled = a.text.size == b.text.size == SAMPLE
+            is_in_text = near > 0 and (a.text.bits != b.text.bits or is_sampled)
+            are_pairs = less >= HALF * more and one_template(a, b)
+            if is_in_text and are_pairs and is_edited:
                 return Ruling(True, "edits")
             return Ruling(False, "own-text")
     return Ruling(True, "thin-page") if a.thin else Ruling(True, "like-headings")

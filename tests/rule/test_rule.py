@@ -227,6 +227,8 @@ def test_sentences_around_two_texts_are_no_edits_of_them() -> None:
     one = page(sentences=RENTED)
     other = page(sentences=LET, menu=tuple(f"a translated entry {n}" for n in range(12)))
     assert rule(one, other, HOST, 30, 48) == (False, "own-text")
+    answers = [page(sentences=(said,), prose=tuple(PROSE)) for said in (RENTED[0], LET[0])]
+    assert rule(*answers, HOST, 8, 48) == (False, "own-text")
 
 
 def test_two_publications_may_print_a_story_under_headings_of_their_own() -> None:
