@@ -10,7 +10,9 @@ of the drops. A FILE that ends in .csv or .json gets all drops, one a row.
     scrapy crawl news -s SIMHASH_ACTION=flag -s SIMHASH_LOG=dedup.jsonl
     scrapy simhash report dedup.jsonl
     scrapy simhash report dedup.jsonl -o drops.csv
+    scrapy simhash report dedup.jsonl --index sqlite:///pages.sqlite
 
+With --index, the report names pages that are missing since earlier runs, too.
 To see more of what differs, log more of each page with SIMHASH_LOG_TEXT.
 """
 
@@ -20,15 +22,23 @@ import json
 from collections.abc import Iterable
 from functools import partial
 from io import TextIOWrapper
+from itertools import islice
 from pathlib import Path
 from typing import IO
 
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.chosen import log_lines, log_paths
+from scrapy_simhash.commands.chosen import (
+    add_shared_options,
+    chosen_index,
+    log_lines,
+    log_paths,
+)
 from scrapy_simhash.commands.output import say, whole_file
+from scrapy_simhash.index.contract import Index
+from scrapy_simhash.report.changes import PageChange
 from scrapy_simhash.report.dedup_log import Line, LogLine, log_files
-from scrapy_simhash.report.figures import read_figures
+from scrapy_simhash.report.figures import CHANGED, Figures, read_figures
 from scrapy_simhash.report.html import render
 from scrapy_simhash.report.words import count, percent
 
@@ -39,6 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("logs", nargs="*", metavar="LOG", help="dedup log")
     default, says = "simhash-report.html", "where the report goes (%(default)s)"
     parser.add_argument("-o", "--output", metavar="FILE", default=default, help=says)
+    add_shared_options(parser, "index")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
@@ -50,10 +61,24 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         return
     with whole_file(options.output, *log_files(logs)) as report:
         figures = read_figures(partial(log_lines, logs))
+        if options.index:
+            with chosen_index(options, settings) as index:
+                _add_missing(figures, index)
         report.write(render(figures, *map(str, logs)).encode("utf-8", "replace"))
     repeated, judged = figures.counts["duplicate"], figures.judged
     share = f"{count(repeated, 'near-duplicate')} ({percent(repeated, judged)})"
     say([f"{count(judged)} judged, {share}: {Path(options.output).absolute().as_uri()}"])
+
+
+def _add_missing(figures: Figures, index: Index) -> None:
+    """Add the pages of earlier runs that the last run has not seen, if it is finished."""
+    begun = {run.number: run.begun for run in index.runs() if run.number <= figures.run}
+    if any(run.number == figures.run and run.finished for run in index.runs()):
+        figures.changes["missing"] = index.missing_count(figures.run)
+        figures.changed += [
+            PageChange("missing", one.key, one.key, last_seen=begun.get(one.run))
+            for one in islice(index.missing(figures.run), CHANGED)
+        ]
 
 
 def _write_drops(file: IO[bytes], lines: Iterable[Line | None], suffix: str) -> int:

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import lxml.html
 import pytest
 from scrapy import Request
 
@@ -102,6 +103,21 @@ def test_pages_are_forgotten_by_the_run_that_saw_them_last(
     left = open_existing(chosen[1])
     assert [*left] == []
     left.close()
+
+
+def test_report_has_what_is_moved_new_and_missing_as_its_section_on_runs(
+    chosen: list[str], site: Any, tmp_path: Path
+) -> None:
+    index, log = chosen[:2], chosen[3]
+    assert simhash("report", log, *index, "-o", str(tmp_path / "report.html")) == 0
+    text = (tmp_path / "report.html").read_text("utf-8")
+    section = lxml.html.fromstring(text).xpath("//h2[text()='Since earlier runs']/..")[0]
+    shown = " ".join(section.text_content().split())
+    assert "1 new, 0 changed, 1 moved" in shown
+    assert "2 missing" in shown
+    for path in ("/3", "/7"):
+        assert f"missing: {site.url}{path} last seen in the run of " in shown
+    assert f"moved: {site.url}/moved from {site.url}/2" in shown
 
 
 def test_changes_of_a_run_that_is_not_there_are_refused(chosen: list[str], capsys: Any) -> None:
