@@ -23,6 +23,7 @@ from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.values import Arrival, Entry
 from scrapy_simhash.rule.facts import FACTS_SIZE
+from tests.benchmarks.redis_instructions import Counted
 from tests.benchmarks.redis_measuring import (
     DEFAULT,
     NEAR,
@@ -34,6 +35,7 @@ from tests.benchmarks.redis_measuring import (
     spec_of,
 )
 from tests.servers import Cluster, RedisServer, cluster, redis_server
+from tests.servers.single import new_folder, stopped
 
 # Of a node: bytes for pages, and the part of a second in which it serves claims.
 _MEMORY, _BUSY = 64e9, 0.5
@@ -91,6 +93,38 @@ class Way:
         return np.array([int(text.split()[0]) / 1e9 for text in told])
 
 
+def count_instructions(
+    shards: int, options: argparse.Namespace
+) -> Iterator[tuple[int, float, float]]:
+    """Yield pages a call, and the instructions of claim and confirmation of a page in one server.
+
+    They are the same however busy the machine is.
+    """
+    with new_folder() as folder:
+        with stopped(RedisServer(folder)) as server:
+            server.start()
+            way = Way(server, f"&shards={shards}")
+            way.fill(arrivals(options.pages, options.sites))
+            way.index.close()
+            with server.client(socket_timeout=60) as client:
+                client.save()
+        with stopped(Counted(folder)) as counted:
+            counted.start()
+            index = Way(counted, f"&shards={shards}").index
+            new = arrivals(options.pages, options.sites, seed=2)
+            counted.control("--instr=on")
+            for each in [options.batch[0], *options.batch]:  # the first call loads scripts
+                pages = list(islice(new, 320))
+                counted.counted()
+                for some in batches(pages, each):
+                    index.claim_all(some)
+                claims = counted.counted()
+                for some in batches(pages, 32):
+                    index.confirm([page.key for page in some])
+                yield each, claims / len(pages), counted.counted() / len(pages)
+            index.close()
+
+
 def model(us: float, size: float, share: float) -> None:
     """Print what a billion pages take, given us and bytes a page and the busiest node's share."""
     print(f"\nA billion pages at {size:.0f} bytes and {us:.0f} us of server a page:")
@@ -109,8 +143,15 @@ def main() -> None:
     parser.add_argument("--sites", type=int, default=10_000)
     parser.add_argument("--shards", type=int, nargs="*", default=[1, 64])
     parser.add_argument("--batch", type=int, nargs="*", default=[1, 8, 32])
+    parser.add_argument("--instructions", action="store_true", help="of one server, by valgrind")
     options = parser.parse_args()
     need_redis()
+    if options.instructions:
+        table = Table("shards", "pages a call", "claim", "confirmation")
+        for shards in options.shards:
+            for each, *found in islice(count_instructions(shards, options), 1, None):
+                table.row(shards, each, *(f"{number:,.0f}" for number in found))
+        return
     with redis_server() as one, cluster(3) as three:
         ways = {"one server": Way(one, "")}
         for shards in options.shards:
