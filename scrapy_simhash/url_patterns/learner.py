@@ -8,6 +8,7 @@ In a REPL::
     learner.record(forecast, key=forecast.url, original="http://wiki.test/Bread", size=14_000)
 """
 
+from collections import OrderedDict
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -31,6 +32,9 @@ BOUND_OF_PATHS = 0.95
 #: The share of distinct pages up to which a signature is a pattern at all.
 MOST_DISTINCT = 0.05
 REMEMBERED = 10_000  # keys of pages
+#: Pages of signatures that yield, until the first of them counts as distinct: the other address of
+#: a page lies in the queue behind the one that came.
+AWAITED = 32
 
 
 class Forecast(NamedTuple):
@@ -83,6 +87,9 @@ class Learner:
         self._clusters: LRUCache[str, Cluster] = LRUCache(REMEMBERED)
         # Pairs of signatures: the first has several addresses of one page, the second names it.
         self._yielding: LRUCache[tuple[str, str], None] = LRUCache(REMEMBERED)
+        self._yields: LRUCache[str, None] = LRUCache(REMEMBERED)  # the first ones, with their hosts
+        # Pages with such signatures by their keys: another address may come to stand for them.
+        self._awaiting: OrderedDict[str, AddressedPage] = OrderedDict()
         # By the keys of the pages.
         self._withheld: LRUCache[str, Tally] = LRUCache(REMEMBERED)
 
@@ -176,7 +183,10 @@ class Learner:
             if wrong:
                 self._add(forecast.host, forecast.signature, Counts(wrong=1))
         if original is None:
-            self._count_distinct(page, 1)
+            if page.name in self._yields:
+                self._await_another(key, page)
+            else:
+                self._count_distinct(page, 1)
             if forecast.url != key:
                 self._clusters[key] = Cluster(forecast.url)
         else:
@@ -185,6 +195,8 @@ class Learner:
 
     def close(self) -> None:
         """Learn what was withheld; the forecasts of this crawl end here."""
+        while self._awaiting:
+            self._count_distinct(self._awaiting.popitem()[1], 1)
         while self._withheld:
             self.table.add(self._withheld.popitem()[1])
 
@@ -221,7 +233,7 @@ class Learner:
         source = self._page(cluster.standing)
         if source is not None and self._stands(page, source, is_canonical):
             self._clusters[original] = Cluster(page.url)
-            self._count_distinct(source, -1)
+            self._uncount(original, source)
             self._count_distinct(page, 1)
             page, source = source, page
         counts = self._copy(page, size)
@@ -280,7 +292,7 @@ class Learner:
             return
         if other.address.names >= source.address.names or better(source.url, other.url):
             return
-        self._yielding[pair] = None
+        self._yielding[pair] = self._yields[source.name] = None
         names = parameter_names(source, other)
         # To take the addresses of all clusters apart would hold the event loop for 0.3 seconds.
         for key, one in [*self._clusters.items()]:
@@ -300,10 +312,20 @@ class Learner:
             other.signature,
             Counts(-was.duplicates, -was.telling, bytes=-was.bytes),
         )
-        self._count_distinct(source, -1)
+        self._uncount(key, source)
         example = f"{source.url} {other.url}"
         copy = self._copy(source, was.bytes)
         self.table.add(Tally(source.address.host, source.signature, copy, example=example))
+
+    def _await_another(self, key: str, page: AddressedPage) -> None:
+        self._awaiting[key] = page
+        if len(self._awaiting) > AWAITED:
+            self._count_distinct(self._awaiting.popitem(last=False)[1], 1)
+
+    def _uncount(self, key: str, page: AddressedPage) -> None:
+        """Uncount a page: another address stands for it from now on."""
+        if self._awaiting.pop(key, None) is None:
+            self._count_distinct(page, -1)
 
     def _count_distinct(self, page: AddressedPage, number: int) -> None:
         for row in (page.signature, *_pairs_of(page.address, page.table)):
