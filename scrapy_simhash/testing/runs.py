@@ -279,6 +279,25 @@ class Runs(OverStore):
         assert run_store.open().begin_run(resumed=2).number == 3
         assert run_store.open(spider="other").begin_run(resumed=1).number == 4
 
+    def test_runs_of_two_spiders_beside_each_other_miss_their_own_pages(
+        self, run_store: Store
+    ) -> None:
+        in_run(run_store, page("a", 0), page("b", FAR), spider="one")
+        in_run(run_store, page("x", FAR << 9), page("y", FAR << 18), spider="two")
+        one, two = (run_store.open(spider=spider) for spider in ("one", "two"))
+        first, second = one.begin_run().number, two.begin_run().number
+        asked = (one, page("a", 0)), (two, page("x", FAR << 9)), (two, page("copy", 1))
+        claims = [index.claim(some) for index, some in (*asked, (one, page("z", FAR << 18 ^ 1)))]
+        assert [(claim.outcome, claim.change) for claim in claims] == [
+            *[(ORIGINAL, Change.SAME)] * 2,
+            *[(DUPLICATE, None)] * 2,
+        ]
+        for index, key in ((one, "a"), (two, "x")):
+            index.confirm([key])
+            index.end_run(finished=True)
+        assert [[e.key for e in one.missing(run)] for run in (first, second)] == [["b"], ["y"]]
+        assert [run.finished for run in one.runs()] == [True] * 4
+
     def test_a_page_that_two_crawlers_bring_with_a_new_text_has_one_entry(
         self, run_store: Store
     ) -> None:
