@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 # Seconds between two rounds; until its round a delivered page is provisional for others.
 ROUND_SECONDS = 0.1
 # It rests so many times as long as a round took.
-SLOW_ROUNDS = 4
+SLOW_ROUNDS = 2
 # How long the upkeep rests after a fault, so that it does not log the fault all the time.
 FAULT_SECONDS = 5.0
 # How many entries of old runs are deleted at once, and how often: claims wait meanwhile.

@@ -99,11 +99,11 @@ def work(url: str, crawler: str, seconds: float, path: str) -> None:
                 value = Random(int(key.partition("/")[0])).getrandbits(64)
             pages.append(Arrival(key, fp(value), request="R"))
         asked = time.monotonic()
+        for page in pages:  # whoever is killed meanwhile has asked
+            note("claim", page.key, asked, "unknown")
         try:
             claims = index.claim_all(pages)
         except StoreError:
-            for page in pages:
-                note("claim", page.key, asked, "unknown")
             time.sleep(0.05)
             continue
         for page, claim in zip(pages, claims, strict=True):
