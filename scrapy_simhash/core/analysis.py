@@ -156,7 +156,7 @@ def analyse_text(
     lines, weights = extraction.to_fingerprint if extraction else (text, ())
     counted = normalise(lines, by_line=bool(weights))
     normal = heavier(counted, weights).replace("\n", "") if weights else counted
-    beginning = excerpt(text, excerpt_length)
+    beginning = excerpt(text, excerpt_length) if excerpt_length else ""
     if extraction and excerpt_length:
         details = first_lines(extraction.details, DETAILS * excerpt_length)
         beginning = "\n".join([beginning, *details])

@@ -222,8 +222,9 @@ class Dedup:
         while (claim := await self._claims.claim(arrival)) is not None:
             verdict = verdict_of(arrival, claim, excerpt, self._breaker.spec.same)
             declared = analysis.canonical
-            better = self._canonicals.better(key, verdict.original, document.url, declared)
-            verdict = replace(verdict, better=better) if better else verdict
+            if declared or verdict.original:
+                better = self._canonicals.better(key, verdict.original, document.url, declared)
+                verdict = replace(verdict, better=better) if better else verdict
             if verdict.owned:
                 self._upkeep.progress.begin(key)
                 self._upkeep.adopted.discard(key)
