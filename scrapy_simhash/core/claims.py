@@ -1,7 +1,8 @@
 """Claims of pages, and whatever else is asked of the index: those of one moment go together.
 
 A call to the index costs several times as much as one more page in it, so a page waits a moment for
-others, but only while there are others on their way.
+others, but only while there are others on their way. What they are answered is decided in
+:mod:`scrapy_simhash.index.decision`.
 """
 
 import asyncio

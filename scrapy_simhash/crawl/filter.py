@@ -1,6 +1,7 @@
 """The filter of one crawl: what its middlewares and its pipeline share.
 
 It asks the core for the verdict on each page, and tells the core how the page fared in the end.
+What becomes of a copy is up to the middlewares and the pipeline.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""A crawl's pages and items on their way, until the core is told how each page fared."""
+"""A crawl's pages and items on their way, until the spider middleware tells how each page fared."""
 
 from __future__ import annotations
 
