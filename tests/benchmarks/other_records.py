@@ -3,9 +3,10 @@
     python -m tests.benchmarks.other_records
 
 Connections of trains in German, patents in Chinese, recipes in English and variants of a product in
-German that differ in one attribute; all records of a kind have one title and one prose. Each is on
-a page of short fields, and on one in which the prose is five times as long. Prints the wrong drops,
-which are all drops, in the order of the crawl, and which records repeat which.
+German that differ in one attribute; all records of a kind have one title and one prose. The fields
+are a table, links, or one line, and the prose is once, five and fifteen times as long. The records
+of the last column have names of their own in title and ``h1``. Prints the wrong drops, which are
+all drops, in the order of the crawl, and which records repeat which.
 """
 
 from random import Random
@@ -60,42 +61,61 @@ def fields(kind: str, random: Random, number: int) -> dict[str, str]:
     }
 
 
-def html_of(kind: str, record: dict[str, str], length: int) -> str:
-    rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in record.items())
+LAYOUTS = {
+    "table": "<table>{}</table>|<tr><th>{}</th><td>{}</td></tr>",
+    "links": "<dl>{}</dl>|<dt>{0}</dt><dd><a href='/{1}'>{1}</a></dd>",
+    "line": "<p>{}</p>|{}: {} · ",
+    "named": "<table>{}</table>|<tr><th>{}</th><td>{}</td></tr>",
+}
+
+
+def html_of(kind: str, record: dict[str, str], length: int, layout: str) -> str:
+    around, field = LAYOUTS[layout].split("|")
+    rows = "".join(field.format(*pair) for pair in record.items())
     title, prose = TITLES[kind], PROSE[kind] * length
     heading = title.partition(" | ")[0]
-    return f"<title>{title}</title><h1>{heading}</h1><table>{rows}</table><p>{prose}</p>"
+    if layout == "named":
+        name = " ".join([heading, *list(record.values())[:2]])
+        title, heading = title.replace(heading, name), name
+    page = f"<title>{title}</title><h1>{heading}</h1>"
+    return f"{page}{around.format(rows)}<p>{prose}</p>"
+
+
+def wrong_drops(kind: str, length: int, layout: str) -> list[str]:
+    """Return which records of a crawl repeat which."""
+    recipe = named_recipe("default")
+    rule = Rule(recipe.distance)
+    random = Random(7)
+    kept: list[tuple[int, Page, str]] = []
+    lost = []
+    for number in range(RECORDS):
+        record = fields(kind, random, number)
+        extraction = extract(html_of(kind, record, length, layout))
+        value = recipe.fingerprint(*extraction.to_fingerprint).value
+        page = Page(f"http://{kind}.test/{number}", facts_of(extraction, recipe))
+        told = " ".join(record.values())
+        judged = (
+            (rule(page, other, hamming_distance(value, known)).is_copy, name)
+            for known, other, name in kept
+        )
+        same = next((name for is_copy, name in judged if is_copy), None)
+        if same is None:
+            kept.append((value, page, told))
+        else:
+            lost.append(f"{kind}, {layout}, {length}: {told} repeats {same}")
+    return lost
 
 
 def main() -> None:
-    recipe = named_recipe("default")
-    rule = Rule(recipe.distance)
-    print("| records | prose | near by distance | wrong drops |\n| --- | --- | --- | --- |")
+    print(f"Wrong drops of {RECORDS} records\n\n| records | prose | {' | '.join(LAYOUTS)} |")
+    print("| --- | --- |" + " --- |" * len(LAYOUTS))
     lost = []
     for kind in TITLES:
-        for length in (1, 5):
-            random = Random(7)
-            kept: list[tuple[int, Page, str]] = []
-            near = wrong = 0
-            for number in range(RECORDS):
-                record = fields(kind, random, number)
-                extraction = extract(html_of(kind, record, length))
-                value = recipe.fingerprint(*extraction.to_fingerprint).value
-                page = Page(f"http://{kind}.test/{number}", facts_of(extraction, recipe))
-                told = " ".join(record.values())
-                apart = [hamming_distance(value, other) for other, _, _ in kept]
-                near += any(distance <= recipe.distance for distance in apart)
-                same = [
-                    name
-                    for (_, other, name), distance in zip(kept, apart, strict=True)
-                    if rule(page, other, distance).is_copy
-                ]
-                if same:
-                    wrong += 1
-                    lost.append(f"{kind}: {told} repeats {same[0]}")
-                else:
-                    kept.append((value, page, told))
-            print(f"| {RECORDS} {kind} | {length} | {near} | {wrong} |", flush=True)
+        for length in (1, 5, 15):
+            columns = [wrong_drops(kind, length, layout) for layout in LAYOUTS]
+            counts = " | ".join(str(len(each)) for each in columns)
+            print(f"| {kind} | {length} | {counts} |", flush=True)
+            lost += [line for each in columns for line in each]
     print("\n".join(lost))
 
 
