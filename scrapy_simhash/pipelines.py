@@ -141,7 +141,8 @@ class NearDuplicatePipeline:
 
         settings, adapter = self._filter.settings, ItemAdapter(item)
         if settings.item_text_field and (text := adapter.get(settings.item_text_field)):
-            return Document(key, str(text), "text/plain", key)
+            text = text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
+            return Document(key, text, "text/plain", key)
         if settings.item_html_field and (html := adapter.get(settings.item_html_field)):
             # Bytes may be the body of a response.
             return Document(key, html if isinstance(html, bytes) else str(html), key=key)

@@ -54,6 +54,15 @@ def test_html_of_an_item_may_be_the_bytes_of_a_page(crawl: Any, site: Any) -> No
     assert len(crawled.items) == 3
 
 
+def test_text_of_an_item_may_be_bytes(crawl: Any, site: Any) -> None:
+    text = " ".join(chinese(number) for number in range(8))
+    items = [
+        {"url": "http://a.example/1", "text": text},
+        {"url": "http://b.example/1", "text": text.encode()},
+    ]
+    assert len(crawl(Items, settings=TEXT, site=site, items=items).items) == 1
+
+
 def test_item_whose_twin_could_not_be_stored_is_stored(crawl: Any, site: Any) -> None:
     class Storage:
         def process_item(self, item: Any, spider: Any = None) -> Any:
