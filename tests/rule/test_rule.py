@@ -111,6 +111,14 @@ def test_edits_come_in_pairs_and_are_all_over_a_text_or_hardly_anything(kin: Kin
 
 
 @pytest.mark.parametrize("kin", RECORDS)
+def test_an_edited_text_with_two_numbers_of_its_own_is_of_another_record(kin: Kinship) -> None:
+    one, other = page(numbers=("3", "71"), sentences=RENTED), page(numbers=("3",), sentences=LET)
+    assert rule(one, other, kin, 30, 48) == (True, "edits")
+    other = page(numbers=("4", "72"), sentences=LET)
+    assert rule(one, other, kin, 30, 48) == (False, "own-values")
+
+
+@pytest.mark.parametrize("kin", RECORDS)
 def test_a_text_that_has_changed_more_than_edits_change_it_has_other_sentences(
     kin: Kinship,
 ) -> None:
