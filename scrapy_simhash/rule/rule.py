@@ -60,7 +60,7 @@ _TWO_PAGES = Limits(own=3)
 #: Hosts of one domain, as of two releases.
 _TWO_HOSTS = Limits(near_if_short=0.45)
 #: A mirror has notices among the text.
-_TWO_SITES = Limits(near=4 / 3, near_if_short=4 / 3)
+_TWO_SITES = Limits(near=4 / 3, near_if_short=0.6)
 
 TABLE = {
     Kinship.ADDRESS: _ONE_PAGE,
