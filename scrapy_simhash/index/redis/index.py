@@ -19,10 +19,11 @@ from itertools import islice
 from typing import Any
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.contract import MAX_ADOPTIONS, MAX_ORPHANS, Index, warn_of
+from scrapy_simhash.index.contract import Index
 from scrapy_simhash.index.decision import Claimant, Era
 from scrapy_simhash.index.pages import Pages, read_fingerprint
 from scrapy_simhash.index.redis.claims import Asking, Told, packed_entry, position_of, read_told
+from scrapy_simhash.index.redis.leases import ENTRIES, Leases
 from scrapy_simhash.index.redis.rows import ROWS, Row, pack_row, read_runs, squeeze_rows
 from scrapy_simhash.index.redis.scan import Scan
 from scrapy_simhash.index.redis.session import Session
@@ -41,9 +42,8 @@ from scrapy_simhash.index.values import (
     Unsettled,
 )
 
-# Pages, and entries, of one call of a script: it holds Redis for some 2 ms.
+# Pages of one call of a script: it holds Redis for some 2 ms.
 _PAGES = 16
-_ENTRIES = 128
 # Entries that one call looks at, to see whether they expire.
 _LOOKED_AT = 1 << 13
 # Positions whose rows are squeezed at a time, once as many positions follow them: by then most of
@@ -56,13 +56,16 @@ class RedisIndex(Index):
 
     Args:
         session: it is closed with the index.
+
+    Attributes:
+        leases: what this crawler has in progress.
     """
 
     def __init__(self, session: Session, spec: IndexSpec) -> None:
         self.spec = spec
         self._session = session
         self._client = session.client
-        self._era = Era()
+        self.leases = Leases(session)
         # Up to which position it was looked whether entries expire.
         self._expired = 0
 
@@ -79,7 +82,7 @@ class RedisIndex(Index):
     def claiming(self, arrivals: Sequence[Arrival]) -> Steps[list[Claim]]:
         """Claim in steps."""
         self.spec.check(arrivals)
-        asking = [Asking(Claimant(arrival, self.spec, self._era)) for arrival in arrivals]
+        asking = [Asking(Claimant(arrival, self.spec, self._session.era)) for arrival in arrivals]
         answers: dict[int, Claim] = {}
         with self._session.use():
             while waiting := [n for n in range(len(asking)) if n not in answers]:
@@ -123,7 +126,7 @@ class RedisIndex(Index):
             (*one.arguments(at), b"1" if mates else b"")
             for one, mates in zip(asking, pages.twins(self.spec.reach), strict=True)
         ]
-        given = (repr(at), ends, head, self._era.run)
+        given = (repr(at), ends, head, self._session.era.run)
         results, rows, flooded = yield from self._session.near("claim", pages, given, parts)
         self._session.finder.flooded += flooded
         self.flooded = self._session.finder.flooded
@@ -141,7 +144,9 @@ class RedisIndex(Index):
     def _look(self, sought: Sequence[Arrival]) -> list[list[Told]]:
         """Return what is near some pages, or has one of their keys."""
         found: list[list[Told]] = []
-        while rest := [Asking(Claimant(one, self.spec, self._era)) for one in sought[len(found) :]]:
+        while rest := [
+            Asking(Claimant(one, self.spec, self._session.era)) for one in sought[len(found) :]
+        ]:
             results, told = done(self._client, self._ask(rest, 0, "", ""))
             # A script that has done enough ends with pages that it did not look for.
             found += told[: len(results) - results.count(None)]
@@ -151,122 +156,33 @@ class RedisIndex(Index):
 
     def report(self, news: Report) -> Reply:
         """See the contract; the scripts go in one pipeline, in the order of the tasks."""
-        tasks: list[Steps[Any]] = [self.fate(news.entries)]
+        leases = self.leases
+        tasks: list[Steps[Any]] = [leases.fate(news.entries)]
         if news.adopts:
-            tasks.append(self._adopting((*news.failed, *news.delivered)))
+            tasks.append(leases.adopting((*news.failed, *news.delivered)))
         if news.renewed is not None:
-            tasks.append(self.renewing(news.renewed))
-        tasks += [self.confirming(news.delivered), self.releasing(news.failed)]
+            tasks.append(leases.renewing(news.renewed))
+        tasks += [leases.confirming(news.delivered), leases.releasing(news.failed)]
         results = together([(self._client, task) for task in reversed(tasks)])
         return Reply(results[-1], results[-2] if news.adopts else [])
 
-    def _act(
-        self, script: str, keys: Iterable[str], *head: Any, settles: bool = True
-    ) -> Steps[None]:
-        """Run a script on this crawler's entries of these keys."""
-        wanted, own = list(dict.fromkeys(keys)), self._session.own
-        with self._session.use():
-            owned = [(p, key) for key in wanted for p in sorted(own.get(key, ()))]
-            for start in range(0, len(owned), _ENTRIES):
-                some = owned[start : start + _ENTRIES]
-                parts = (part for entry in some for part in entry)
-                yield from self._session.asked(script, *head, *parts)
-            for key in wanted if settles else ():
-                own.pop(key, None)
-                self._session.adopted.discard(key)
-
     def confirm(self, keys: Iterable[str]) -> None:
-        done(self._client, self.confirming(keys))
-
-    def confirming(self, keys: Iterable[str]) -> Steps[None]:
-        """Confirm in steps."""
-        return self._act("confirm", keys)
+        done(self._client, self.leases.confirming(keys))
 
     def release(self, keys: Iterable[str]) -> None:
-        done(self._client, self.releasing(keys))
-
-    def releasing(self, keys: Iterable[str]) -> Steps[None]:
-        """Release in steps."""
-        return self._act("release", keys, self._session.name)
+        done(self._client, self.leases.releasing(keys))
 
     def renew(self, keys: Iterable[str]) -> None:
-        done(self._client, self.renewing(keys))
+        done(self._client, self.leases.renewing(keys))
 
-    def renewing(self, keys: Iterable[str], *, lives: bool = True) -> Steps[None]:
-        """Renew in steps; unless ``lives``, the crawler lives on in its run in another shard."""
-        _, ends, head = self._session.leases()
-        given = (self._session.name, ends, head[:8], self._era.run)
-        keys = list(keys)
-        if lives and not any(map(self.has_in_progress, keys)):
-            with self._session.use():
-                yield from self._session.asked("renew", *given)
-        yield from self._act("renew", keys, *given, settles=False)
-
-    def has_in_progress(self, key: str) -> bool:
-        """Return whether this crawler has claimed or adopted an entry of a key."""
-        return key in self._session.own
-
-    @property
-    def has_adopted(self) -> bool:
-        """Whether an entry that this crawler adopted is in progress."""
-        return bool(self._session.adopted)
-
-    def orphans(self, *, again: bool = True, living: bytes = b"") -> list[Orphan]:
-        """See the contract.
-
-        Args:
-            again: whether entries may come that were adopted before.
-            living: the crawlers of this run, if another shard knows them.
-        """
-        return done(self._client, self._adopting(again=again, living=living))
-
-    def _adopting(
-        self, settled: Iterable[str] = (), *, again: bool = True, living: bytes = b""
-    ) -> Steps[list[Orphan]]:
-        at, ends, head = self._session.leases()
-        asked = (repr(at), ends, head, MAX_ORPHANS, MAX_ADOPTIONS, int(again), self._era.run)
-        with self._session.use():
-            if self._session.adopted.difference(settled):
-                return []
-            answer = yield from self._session.asked("orphans", *asked, living)
-            adopted, given_up, clock = answer
-            self._session.set_clock(*clock)
-            for key in given_up:
-                warn_of(key.decode())
-            for position, key, _ in adopted:
-                self._session.own[key.decode()].add(position)
-                self._session.adopted.add(key.decode())
-            return [Orphan(key.decode(), request.decode()) for _, key, request in adopted]
+    def orphans(self) -> list[Orphan]:
+        return done(self._client, self.leases.adopting())
 
     def unsettled(self, entries: Iterable[int]) -> Unsettled:
-        return done(self._client, self.fate(entries))
-
-    def fate(self, entries: Iterable[int]) -> Steps[Unsettled]:
-        """Return what :meth:`unsettled` does, in steps."""
-        asked, fared = list(entries), list[bytes | int]()
-        at, _, _ = self._session.leases()
-        with self._session.use():
-            for packed in self._packed(asked):
-                fared += yield from self._session.asked("unsettled", repr(at), packed)
-        # A page that was taken back is as an earlier run has left it.
-        gone = {b"g", *self._era.earlier}
-        known = list(zip(asked, fared, strict=True))
-        return Unsettled(
-            frozenset(entry for entry, state in known if state == b"p"),
-            frozenset(entry for entry, state in known if state in gone),
-        )
+        return done(self._client, self.leases.fate(entries))
 
     def withdraw(self, entries: Iterable[int]) -> None:
-        with self._session.use():
-            for packed in self._packed(list(entries)):
-                self._session.run("withdraw", self._session.name, packed)
-
-    def _packed(self, entries: Sequence[int]) -> Iterator[bytes]:
-        """Yield entries as scripts take them, some at a time."""
-        generation = self._session.generation
-        for start in range(0, len(entries), _ENTRIES):
-            some = entries[start : start + _ENTRIES]
-            yield b"".join(packed_entry(entry, generation) for entry in some)
+        done(self._client, self.leases.withdrawing(entries))
 
     # All entries.
 
@@ -328,23 +244,23 @@ class RedisIndex(Index):
             run = next((run for run in runs if run.number == number), None)
             if run is None:
                 raise ValueError(f"run {number} is not there")
-            self._era = Era.of(run, runs)
+            self._session.era = Era.of(run, runs)
         return run
 
     def living(self) -> bytes:
         """Return the crawlers of this run as ``lua/runs.lua`` has them."""
         with self._session.use():
             key = self._client.key("runs")
-            return self._client.call("HGET", key, f"{self._era.run}:living") or b""
+            return self._client.call("HGET", key, f"{self._session.era.run}:living") or b""
 
     def take_part(self, era: Era) -> None:
         """Let later claims belong to a run of another shard."""
-        self._era = era
+        self._session.era = era
 
     def end_run(self, *, finished: bool) -> None:
         at, _, _ = self._session.leases()
         with self._session.use():
-            asked = (repr(at), self._session.name, self._era.run, int(finished))
+            asked = (repr(at), self._session.name, self._session.era.run, int(finished))
             self._session.run("end", *asked)
 
     def runs(self) -> list[Run]:
@@ -420,8 +336,8 @@ class RedisIndex(Index):
     def _delete(self, what: str, known: Sequence[int]) -> int:
         """Delete entries, given by their position above what they are known by, 3 bytes."""
         count = 0
-        for start in range(0, len(known), _ENTRIES):
-            packed = b"".join(one.to_bytes(7, "big") for one in known[start : start + _ENTRIES])
+        for start in range(0, len(known), ENTRIES):
+            packed = b"".join(one.to_bytes(7, "big") for one in known[start : start + ENTRIES])
             count += self._session.run("delete", what, packed)
         return count
 

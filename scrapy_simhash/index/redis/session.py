@@ -20,6 +20,7 @@ from scrapy_simhash.index.contract import (
     StoreMissing,
     StoreUnavailable,
 )
+from scrapy_simhash.index.decision import Era
 from scrapy_simhash.index.pages import Pages
 from scrapy_simhash.index.redis.client import Client
 from scrapy_simhash.index.redis.finders import AnotherLog, Finder, InRam, InRedis
@@ -77,6 +78,7 @@ class Session:
         name: the crawler's in the leases, 8 bytes.
         own: positions of the provisional entries that it claimed or adopted, by key.
         adopted: the keys of those that it adopted.
+        era: the run in which it takes part.
     """
 
     def __init__(
@@ -94,6 +96,7 @@ class Session:
         self.name = name or secrets.token_bytes(8)
         self.own: defaultdict[str, set[int]] = defaultdict(set)
         self.adopted: set[str] = set()
+        self.era = Era()
         try:
             with self.use():
                 if not shard:

@@ -23,6 +23,7 @@ from scrapy_simhash.index.contract import Index
 from scrapy_simhash.index.decision import Era
 from scrapy_simhash.index.redis.client import Client
 from scrapy_simhash.index.redis.index import RedisIndex
+from scrapy_simhash.index.redis.leases import Leases
 from scrapy_simhash.index.redis.location import parse_location
 from scrapy_simhash.index.redis.rows import read_runs
 from scrapy_simhash.index.redis.session import LogReplaced, Session, stored_spec
@@ -179,42 +180,41 @@ class ShardedIndex(Index):
 
     # The life of an entry.
 
-    def _act(
-        self, act: Callable[[RedisIndex, list[str]], Steps[None]], keys: Iterable[str]
-    ) -> None:
+    def _act(self, act: Callable[[Leases, list[str]], Steps[None]], keys: Iterable[str]) -> None:
         """Tell the shards of the entries of these keys that this crawler has in progress."""
         wanted, tasks = list(keys), dict[int, Steps[None]]()
         for number, shard in enumerate(self._shards):
-            if own := [key for key in wanted if shard.has_in_progress(key)]:
-                tasks[number] = act(shard, own)
+            if own := [key for key in wanted if shard.leases.has_in_progress(key)]:
+                tasks[number] = act(shard.leases, own)
         self._together(tasks)
 
     def confirm(self, keys: Iterable[str]) -> None:
-        self._act(RedisIndex.confirming, keys)
+        self._act(Leases.confirming, keys)
 
     def release(self, keys: Iterable[str]) -> None:
-        self._act(RedisIndex.releasing, keys)
+        self._act(Leases.releasing, keys)
 
     def renew(self, keys: Iterable[str]) -> None:
         # Also without an entry there, because a crawler lives in its run while it renews.
         self._first.renew([])
-        self._act(partial(RedisIndex.renewing, lives=False), keys)
+        self._act(partial(Leases.renewing, lives=False), keys)
 
     def orphans(self) -> list[Orphan]:
         with self._lock:
-            if any(shard.has_adopted for shard in self._shards):
+            if any(shard.leases.has_adopted for shard in self._shards):
                 return []
             living = self._first.living()
-            some = self._each(methodcaller("orphans", again=False, living=living))
-            found = [orphan for part in some for orphan in part]
+            adopt = partial(Leases.adopting, living=living)
+            tasks = {n: adopt(one.leases, again=False) for n, one in enumerate(self._shards)}
+            found = [orphan for part in self._together(tasks).values() for orphan in part]
             # One that was adopted before comes alone.
-            again = self._each(methodcaller("orphans", living=living))
+            again = (self._together({n: adopt(self._shards[n].leases)})[n] for n in tasks)
             return found or next(filter(None, again), [])
 
     def unsettled(self, entries: Iterable[int]) -> Unsettled:
         provisional, gone = set[int](), set[int]()
         asked = self._by_shard(entries)
-        fates = {number: self._shards[number].fate(some) for number, some in asked.items()}
+        fates = {number: self._shards[number].leases.fate(some) for number, some in asked.items()}
         for number, found in self._together(fates).items():
             provisional |= {one * len(self._shards) + number for one in found.provisional}
             gone |= {one * len(self._shards) + number for one in found.gone}
