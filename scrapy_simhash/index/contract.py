@@ -135,7 +135,8 @@ class Index(ABC):
 
         The request of a duplicate whose matches are all provisional is kept beside the lease of the
         nearest one, if none is there yet, and it has at most ``MAX_WAITING`` bytes. It goes to the
-        lease of whoever takes that entry's place, that of the oldest one if there are several.
+        lease of whoever takes that entry's place, that of the oldest one if there are several. If
+        none waits, that of the oldest provisional page whose place is taken goes there.
 
         From 4 on, the page becomes a provisional original, leased to this crawler. It supersedes
         its own entry, and the one from which it has moved, and takes the place of expired entries

@@ -250,9 +250,14 @@ class Decision:
         return step.claim
 
     def _copy(self, lost: list[Record], page: Arrival) -> list[tuple[str | None, str | None]]:
-        """Return the copy of the oldest entry that has one; the page itself waits on nobody."""
-        copies = [copy for one in sorted(lost) if (copy := one.copy)][:1]
-        return [copy for copy in copies if copy[1] != page.request]
+        """Return the copy of the oldest entry that has one, else the oldest with a request.
+
+        The page itself waits on nobody.
+        """
+        lost = sorted(lost)
+        copies = [copy for one in lost if (copy := one.copy)]
+        copies += [(one.owner, one.request) for one in lost if one.request and one.key != page.key]
+        return [copy for copy in copies if copy[1] != page.request][:1]
 
     def _admit(
         self,

@@ -314,6 +314,30 @@ class Leases(OverStore):
         other.release(["c"])
         assert at(one, 160).orphans() == [Orphan("c", "B")]
 
+    def test_a_dead_crawlers_page_waits_on_the_copy_that_takes_its_place(
+        self, shared_store: Store
+    ) -> None:
+        """Else it is lost when the copy fails."""
+        dead, one, other = (at(shared_store.open(lease=60), 100) for _ in range(3))
+        dead.claim(page("a", request="A"))
+        assert one.claim(page("b", 1, request="B")).outcome is DUPLICATE
+        assert at(one, 160).claim(page("b", 1, request="B")).outcome is ORIGINAL
+        one.release(["b"])
+        assert at(other, 160).orphans() == [Orphan("b", "A")]
+        assert other.claim(page("a", request="A")).outcome is DUPLICATE
+        other.release(["b"])
+        assert other.claim(page("a", request="A")).outcome is ORIGINAL
+        other.release(["a"])
+        assert len(one) == 0
+
+    def test_a_page_that_comes_again_waits_on_nobody(self, shared_store: Store) -> None:
+        dead, other = (at(shared_store.open(lease=60), 100) for _ in range(2))
+        dead.claim(page("a", request="A"))
+        other.query(fp(0))  # it knows of the entry
+        at(other, 160).claim(page("a", FAR, request="again"))
+        other.release(["a"])
+        assert len(other) == 0
+
     def test_a_copy_is_its_own_spiders(self, shared_store: Store) -> None:
         one, dead = (at(shared_store.open(spider=s), 100) for s in ("one", "other"))
         one.claim(page("a", request="A"))

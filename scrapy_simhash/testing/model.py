@@ -134,9 +134,14 @@ class Model:
         self.log = [known for known in self.log if known not in replaced]
         run = self.crawlers[owner].run
         copies = [copy for k in oldest_first if (copy := self.copy_of(k))]
+        copies += [
+            (k.owner, k.request)
+            for k in oldest_first
+            if k.owner is not None and k.request and k.page.key != page.key
+        ]
+        copies = [copy for copy in copies if copy[1] != page.request]
         known = Known(page, owner, now + LEASE, page.request, {owner}, run)
-        if copies and copies[0][1] != page.request:
-            known.copy = copies[0]
+        known.copy = next(iter(copies), None)
         self.log.append(known)
 
     def copy_of(self, known: Known) -> tuple[int, str] | None:

@@ -88,6 +88,22 @@ local function tell_some(answer, unheard, left)
   end
 end
 
+-- Return the copy of the oldest entry that has one, else the oldest one that can be crawled, of those
+-- that a page replaces, given with their leases; the page itself, given by row and request, waits on
+-- nobody.
+local function carried(replaced, row, request)
+  table.sort(replaced, function(a, b) return a[1] < b[1] end)
+  for _, part in ipairs({copy_of, page_of}) do
+    for _, one in ipairs(replaced) do
+      local lease = one[2]
+      local is_other = lease and (part == copy_of or key_of(part_at(lease, HEAD + 1)) ~= key_of(row))
+      local found = is_other and part(lease) or ''
+      if found ~= '' and sub(found, 13) ~= request then return found end
+    end
+  end
+  return ''
+end
+
 local function claim(at, near, named)
   local known, act = known_ones(ARGV[at + 2]), ARGV[at + 3]
   local own = #act == 4 and struct.unpack('>I4', act)
@@ -125,12 +141,9 @@ local function claim(at, near, named)
   tell_some(answer, unheard, ends == '' and #unheard or RULINGS - #ARGV[at + 2] / 8)
   if #answer > 0 or ends == '' or (act == '' and ARGV[at + 4] ~= '') then return answer end
   if (own and not kept) or (other and not waited) then return -2 end
-  local oldest, copy = finish, ''
   for _, one in ipairs(replaced) do
-    local position, carried = one[1], one[2] and copy_of(one[2]) or ''
-    if carried ~= '' and position < oldest then oldest, copy = position, carried end
-    bury(position)
-    leased[position], waited_on[position] = nil, nil
+    bury(one[1])
+    leased[one[1]], waited_on[one[1]] = nil, nil
   end
   if kept then
     keep(own, kept[1], kept[2], ARGV[at + 1])
@@ -142,7 +155,7 @@ local function claim(at, near, named)
     end
   elseif act == '' then
     local position = finish + #records
-    if sub(copy, 13) == select(2, parts_at(ARGV[at + 1], 1)) then copy = '' end
+    local copy = carried(replaced, parts_at(ARGV[at + 1], 1))
     records[#records + 1] = ARGV[at]
     note_entry(position, ARGV[at])
     leased[position] = head .. ARGV[at + 1] .. copy

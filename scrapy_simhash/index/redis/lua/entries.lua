@@ -31,11 +31,16 @@ local function parts_at(text, at)
   return row, request, sub(text, last)
 end
 
--- Return crawler, mark and request of the copy that waits on an entry, '' if there is none.
-local function copy_of(lease)
-  local _, request, copy = parts_at(lease, HEAD + 1)
-  if expires_of(lease) > 0 then return copy end
+-- Return crawler, mark and request of an entry, '' if nobody can request it.
+local function page_of(lease)
+  local _, request = parts_at(lease, HEAD + 1)
   return request ~= '' and sub(lease, 9, 20) .. request or ''
+end
+
+-- Return the same of the copy that waits on it, '' if there is none.
+local function copy_of(lease)
+  if expires_of(lease) == 0 then return page_of(lease) end
+  return (select(3, parts_at(lease, HEAD + 1)))
 end
 
 local function key_of(row)
