@@ -86,6 +86,7 @@ class Breaker:
         self._store: Index | None = None
         # It is made when the store fails for the first time.
         self._memory: LocalIndex | None = None
+        self._is_closed = False
         # Pages that are in the memory index and not in the store: in progress, and confirmed.
         self._open: dict[str, list[Arrival]] = {}
         self._confirmed: list[Arrival] = []
@@ -153,6 +154,8 @@ class Breaker:
     def _claim_here(self, arrivals: list[Arrival]) -> list[Claim]:
         if not arrivals:
             return []
+        if self._is_closed:
+            raise StoreUnavailable("the index is closed")
         if self._memory is None:
             self._memory = LocalIndex(open_file(None, self.spec), self.spec)
         if len(self._memory) >= self._pages and not all(map(self._is_known, arrivals)):
@@ -239,6 +242,7 @@ class Breaker:
         return len(self._opened())
 
     def close(self) -> None:
+        self._is_closed = True
         for index in (self._memory, self._store):
             if index is not None:
                 index.close()
