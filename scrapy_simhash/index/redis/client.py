@@ -46,6 +46,7 @@ class Client:
         self.address = address
         self._mark = mark
         self.keys = [self.key(f"due:{mark}" if part == "due" else part) for part in KEYS]
+        self._owns_connections = beside is None
         connect = beside._connection if beside else lambda: _connect(address)
         self._redis: Any = self._translated(connect)
 
@@ -64,7 +65,9 @@ class Client:
         return f"{{{self.address.name}}}:{part}"
 
     def close(self) -> None:
-        self._redis.close()
+        """Close the connections, unless they are another client's, who may be using them."""
+        if self._owns_connections:
+            self._redis.close()
 
     def run(self, script: tuple[str, str], *arguments: Any) -> Any:
         """Run a script, given with its SHA-1, on the keys of the index."""

@@ -309,5 +309,6 @@ class ShardedIndex(Index):
         return itertools.chain.from_iterable(self._each(RedisIndex.with_blocks))
 
     def close(self) -> None:
-        for shard in self._shards:
+        # The first one has the connections of all: calls of the others have ended when it closes.
+        for shard in sorted(self._shards, key=lambda shard: shard is self._first):
             shard.close()
