@@ -83,8 +83,10 @@ class Histories(OverStore):
                 assert at(index, now).begin_run().number == model.begin(number, now)
             elif act == "end":
                 finished = chance.random() < 0.5
-                at(index, now).end_run(finished=finished)
-                model.end(number, now, finished=finished)
+                # A crawler ends once.
+                if crawler.expires:
+                    at(index, now).end_run(finished=finished)
+                    model.end(number, now, finished=finished)
             elif act == "gone":
                 assert index.gone([key]) == sum(k.page.key == key for k in model.log)
                 model.log = [known for known in model.log if known.page.key != key]

@@ -181,8 +181,16 @@ class Model:
                 known.expires = now + LEASE
 
     def orphans(self, owner: int, now: int, found: list[Orphan]) -> list[Orphan]:
-        """Return what is adopted; it is found which of those comes that were adopted before."""
-        first, again = list[Known](), list[Known]()
+        """Return what is adopted.
+
+        It is found which of those comes that were adopted before, and whether a copy comes in the
+        call that takes its original back, or in the next one.
+        """
+
+        def orphan_of(known: Known) -> Orphan:
+            return Orphan(known.page.key, known.request or "")
+
+        first, again, copies = list[Known](), list[Known](), list[Known]()
         if self.crawlers[owner].adopted:
             return []
         for known in list(self.log):
@@ -195,12 +203,14 @@ class Model:
                 continue
             if known.request is None or known.adoptions == MAX_ADOPTIONS:
                 self.take_back(known)
+                if known.is_copys:
+                    copies.append(known)
                 continue
             (again if known.adoptions else first).append(known)
 
-        def orphan_of(known: Known) -> Orphan:
-            return Orphan(known.page.key, known.request or "")
-
+        for known in copies:
+            if [*map(orphan_of, first)].count(orphan_of(known)) < found.count(orphan_of(known)):
+                first.append(known)
         adopted = first or [known for known in again if orphan_of(known) in found][:1] or again[:1]
         for known in adopted:
             known.owner, known.expires = owner, now + LEASE
