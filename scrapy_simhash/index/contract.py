@@ -134,9 +134,9 @@ class Index(ABC):
         7. Original, ``NEW``.
 
         The request of a duplicate whose matches are all provisional is kept beside the lease of the
-        nearest one, if none is there yet, and it has at most ``MAX_WAITING`` bytes. It goes to the
-        lease of whoever takes that entry's place, that of the oldest one if there are several. If
-        none waits, that of the oldest provisional page whose place is taken goes there.
+        nearest one, if none is there yet, and it has at most ``MAX_WAITING`` bytes. The
+        oldest provisional page whose place is taken by another has its request beside the lease of
+        that one; if it has none, the request that stands beside its own lease goes there.
 
         From 4 on, the page becomes a provisional original, leased to this crawler. It supersedes
         its own entry, and the one from which it has moved, and takes the place of expired entries

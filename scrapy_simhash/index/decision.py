@@ -250,14 +250,15 @@ class Decision:
         return step.claim
 
     def _copy(self, lost: list[Record], page: Arrival) -> list[tuple[str | None, str | None]]:
-        """Return the copy of the oldest entry that has one, else the oldest with a request.
+        """Return the oldest entry with a request, else the copy of the oldest one that has one.
 
-        The page itself waits on nobody.
+        The crawler of such an entry is dead, but that of its copy may live. The page itself waits
+        on nobody.
         """
         lost = sorted(lost)
+        pages = [(one.owner, one.request) for one in lost if one.request and one.key != page.key]
         copies = [copy for one in lost if (copy := one.copy)]
-        copies += [(one.owner, one.request) for one in lost if one.request and one.key != page.key]
-        return [copy for copy in copies if copy[1] != page.request][:1]
+        return [one for one in (*pages, *copies) if one[1] != page.request][:1]
 
     def _admit(
         self,

@@ -308,7 +308,7 @@ class Leases(OverStore):
         self, shared_store: Store
     ) -> None:
         one, dead, other = (at(shared_store.open(lease=60), 100) for _ in range(3))
-        one.claim(page("a", request="A"))
+        one.claim(page("a"))
         dead.claim(page("b", 1, request="B"))
         assert at(other, 160).claim(page("c", 2, request="C")).outcome is ORIGINAL
         other.release(["c"])
@@ -317,9 +317,10 @@ class Leases(OverStore):
     def test_a_dead_crawlers_page_waits_on_the_copy_that_takes_its_place(
         self, shared_store: Store
     ) -> None:
-        """Else it is lost when the copy fails."""
+        """Else it is lost when the copy fails. It goes before copies, whose crawlers may live."""
         dead, one, other = (at(shared_store.open(lease=60), 100) for _ in range(3))
         dead.claim(page("a", request="A"))
+        assert other.claim(page("c", 1, request="C")).outcome is DUPLICATE
         assert one.claim(page("b", 1, request="B")).outcome is DUPLICATE
         assert at(one, 160).claim(page("b", 1, request="B")).outcome is ORIGINAL
         one.release(["b"])

@@ -133,12 +133,12 @@ class Model:
         oldest_first = [known for known in self.log if known in replaced]
         self.log = [known for known in self.log if known not in replaced]
         run = self.crawlers[owner].run
-        copies = [copy for k in oldest_first if (copy := self.copy_of(k))]
-        copies += [
+        copies = [
             (k.owner, k.request)
             for k in oldest_first
             if k.owner is not None and k.request and k.page.key != page.key
         ]
+        copies += [copy for k in oldest_first if (copy := self.copy_of(k))]
         copies = [copy for copy in copies if copy[1] != page.request]
         known = Known(page, owner, now + LEASE, page.request, {owner}, run)
         known.copy = next(iter(copies), None)

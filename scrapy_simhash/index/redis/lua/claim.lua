@@ -88,12 +88,12 @@ local function tell_some(answer, unheard, left)
   end
 end
 
--- Return the copy of the oldest entry that has one, else the oldest one that can be crawled, of those
+-- Return the oldest entry that can be crawled, else the copy of the oldest one that has one, of those
 -- that a page replaces, given with their leases; the page itself, given by row and request, waits on
 -- nobody.
 local function carried(replaced, row, request)
   table.sort(replaced, function(a, b) return a[1] < b[1] end)
-  for _, part in ipairs({copy_of, page_of}) do
+  for _, part in ipairs({page_of, copy_of}) do
     for _, one in ipairs(replaced) do
       local lease = one[2]
       local is_other = lease and (part == copy_of or key_of(part_at(lease, HEAD + 1)) ~= key_of(row))
