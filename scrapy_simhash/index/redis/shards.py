@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from operator import methodcaller
+from operator import itemgetter, methodcaller
 from typing import TypeVar
 
 import xxhash
@@ -36,6 +36,8 @@ from scrapy_simhash.index.values import (
     IndexSpec,
     Match,
     Orphan,
+    Reply,
+    Report,
     Run,
     Unsettled,
     spider_mark,
@@ -119,12 +121,12 @@ class ShardedIndex(Index):
             for shard in shards:
                 yield call(shard)
 
-    def _together(self, tasks: dict[int, Steps[T]]) -> dict[int, T]:
-        """Return the results of steps, by the numbers of their shards."""
-        numbers = sorted(tasks)
+    def _together(self, tasks: Iterable[tuple[int, Steps[T]]]) -> list[tuple[int, T]]:
+        """Return the results of steps, each with the number of its shard."""
+        by_number = sorted(tasks, key=itemgetter(0))
         with self._in_use():
-            results = together([(self._clients[n], tasks[n]) for n in numbers])
-        return dict(zip(numbers, results, strict=True))
+            results = together([(self._clients[n], steps) for n, steps in by_number])
+        return [(n, result) for (n, _), result in zip(by_number, results, strict=True)]
 
     @contextmanager
     def _in_use(self) -> Iterator[None]:
@@ -152,13 +154,11 @@ class ShardedIndex(Index):
         for place, arrival in enumerate(arrivals):
             places[self._number(arrival.scope)].append(place)
         found = self._together(
-            {
-                number: self._shards[number].claiming([arrivals[place] for place in some])
-                for number, some in places.items()
-            }
+            (number, self._shards[number].claiming([arrivals[place] for place in some]))
+            for number, some in places.items()
         )
         claims: dict[int, Claim] = {}
-        for number, answers in found.items():
+        for number, answers in found:
             shown = (self._claim(one, number) for one in answers)
             claims.update(zip(places[number], shown, strict=True))
         return [claims[place] for place in range(len(arrivals))]
@@ -180,24 +180,38 @@ class ShardedIndex(Index):
 
     # The life of an entry.
 
-    def _act(self, act: Callable[[Leases, list[str]], Steps[None]], keys: Iterable[str]) -> None:
+    def report(self, news: Report) -> Reply:
+        """See the contract; all goes in one pipeline, except when there is something to adopt."""
+        if news.adopts:
+            return super().report(news)
+        tasks = [*self._acting(Leases.releasing, news.failed)]
+        tasks += self._acting(Leases.confirming, news.delivered)
+        if news.renewed is not None:
+            tasks += self._renewing(news.renewed)
+        return Reply(self._fates(news.entries, tasks), [])
+
+    def _acting(
+        self, act: Callable[[Leases, list[str]], Steps[None]], keys: Iterable[str]
+    ) -> Iterator[tuple[int, Steps[None]]]:
         """Tell the shards of the entries of these keys that this crawler has in progress."""
-        wanted, tasks = list(keys), dict[int, Steps[None]]()
+        wanted = list(keys)
         for number, shard in enumerate(self._shards):
             if own := [key for key in wanted if shard.leases.has_in_progress(key)]:
-                tasks[number] = act(shard.leases, own)
-        self._together(tasks)
+                yield number, act(shard.leases, own)
 
     def confirm(self, keys: Iterable[str]) -> None:
-        self._act(Leases.confirming, keys)
+        self._together(self._acting(Leases.confirming, keys))
 
     def release(self, keys: Iterable[str]) -> None:
-        self._act(Leases.releasing, keys)
+        self._together(self._acting(Leases.releasing, keys))
 
     def renew(self, keys: Iterable[str]) -> None:
+        self._together(self._renewing(keys))
+
+    def _renewing(self, keys: Iterable[str]) -> Iterator[tuple[int, Steps[None]]]:
         # Also without an entry there, because a crawler lives in its run while it renews.
-        self._first.renew([])
-        self._act(partial(Leases.renewing, lives=False), keys)
+        yield self._home_first[0], self._first.leases.renewing([])
+        yield from self._acting(partial(Leases.renewing, lives=False), keys)
 
     def orphans(self) -> list[Orphan]:
         with self._lock:
@@ -205,19 +219,26 @@ class ShardedIndex(Index):
                 return []
             living = self._first.living()
             adopt = partial(Leases.adopting, living=living)
-            tasks = {n: adopt(one.leases, again=False) for n, one in enumerate(self._shards)}
-            found = [orphan for part in self._together(tasks).values() for orphan in part]
+            shards = enumerate(self._shards)
+            some = self._together((n, adopt(shard.leases, again=False)) for n, shard in shards)
+            found = [orphan for _, part in some for orphan in part]
             # One that was adopted before comes alone.
-            again = (self._together({n: adopt(self._shards[n].leases)})[n] for n in tasks)
+            each = (self._together([(n, adopt(one.leases))]) for n, one in enumerate(self._shards))
+            again = (part for some in each for _, part in some)
             return found or next(filter(None, again), [])
 
     def unsettled(self, entries: Iterable[int]) -> Unsettled:
+        return self._fates(entries, [])
+
+    def _fates(self, entries: Iterable[int], first: Sequence[tuple[int, Steps[None]]]) -> Unsettled:
+        """Tell how entries fared, after some steps that have no result."""
         provisional, gone = set[int](), set[int]()
-        asked = self._by_shard(entries)
-        fates = {number: self._shards[number].leases.fate(some) for number, some in asked.items()}
-        for number, found in self._together(fates).items():
-            provisional |= {one * len(self._shards) + number for one in found.provisional}
-            gone |= {one * len(self._shards) + number for one in found.gone}
+        asked = self._by_shard(entries).items()
+        fates = [(number, self._shards[number].leases.fate(some)) for number, some in asked]
+        for number, found in self._together([*first, *fates]):
+            if found:
+                provisional |= {one * len(self._shards) + number for one in found.provisional}
+                gone |= {one * len(self._shards) + number for one in found.gone}
         return Unsettled(frozenset(provisional), frozenset(gone))
 
     def withdraw(self, entries: Iterable[int]) -> None:

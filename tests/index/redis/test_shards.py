@@ -10,7 +10,9 @@ from redis.crc import key_slot
 
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.contract import StoreMismatch
+from scrapy_simhash.index.redis.client import Client
 from scrapy_simhash.index.redis.shards import hash_tags
+from scrapy_simhash.index.values import Report
 from scrapy_simhash.testing.made import DUPLICATE, ORIGINAL, at, fp, page, values
 from tests import servers
 from tests.index.redis.cases import fails_soon
@@ -155,3 +157,20 @@ def test_a_damaged_shard_is_named(redis_servers, shared, opened, caplog):
     assert found
     assert all(text.startswith("shard 2: entry") for text in found)
     assert index.query(fp(values(9)[0]), scope="elsewhere") == []
+
+
+def test_a_round_without_adoptions_goes_to_all_shards_in_one_pipeline(
+    redis_servers, opened, monkeypatch
+):
+    url = f"{redis_servers.single.url}?{redis_servers.new_name()}&shards=5"
+    index = opened(url, scoped=True)
+    pages = [page(f"{n}", v, scope=f"{n}.example") for n, v in enumerate(values(20))]
+    index.claim_all(pages)
+    copies = opened(url, scoped=True).claim_all([p._replace(key=f"copy {p.key}") for p in pages])
+    entries, keys = [claim.matches[0].entry for claim in copies], [p.key for p in pages]
+    calls, run_all = [], Client.run_all
+    monkeypatch.setattr(Client, "run_all", lambda *given: calls.append(1) or run_all(*given))
+    reply = index.report(Report(keys[:10], keys[10:15], keys[15:], entries, False))
+    assert len(calls) == 1
+    assert reply.unsettled.gone == {*entries[:10]}
+    assert reply.unsettled.provisional == {*entries[15:]}
