@@ -75,6 +75,8 @@ class Upkeep:
         self._adopts_at = 0.0
         # Keys of adopted pages that have not settled; the index has no others for us meanwhile.
         self._again: set[str] = set()
+        # Keys that a round has adopted, and whose news has not come to the loop.
+        self._coming: set[str] = set()
         # Originals that failed while copies of this crawler waited on them.
         self._copied: set[int] = set()
         self._keep_runs = keep_runs
@@ -130,7 +132,7 @@ class Upkeep:
             return True
         self._idle = None
         is_busy = self._act_on(news)
-        return is_busy or news.more or bool(self.copies)
+        return is_busy or news.more or bool(self.copies or self._coming)
 
     async def _run(self) -> None:
         failed, pause, took = False, min(FAULT_SECONDS, self._lease / 3), 0.0
@@ -183,6 +185,7 @@ class Upkeep:
                 more = index.catch_up(at_once=at_once)
                 if self._keep_runs and now >= self._expires_at and not at_once:
                     self._expire(now)
+                self._coming.update(orphan.key for orphan in reply.orphans)
                 return _News(entries, reply.unsettled, reply.orphans, more)
             except Exception as error:  # noqa: BLE001 - whatever it is, a crawl needs upkeep
                 logger.error("The index does not take what was delivered: %r", error)
@@ -198,6 +201,7 @@ class Upkeep:
     def _act_on(self, news: _News) -> bool:
         """Have crawled again what must be; return whether there is anything."""
         self._again.update(orphan.key for orphan in news.orphans)
+        self._coming -= self._again
         self._copied |= news.unsettled.gone
         adopted = [orphan for orphan in news.orphans if self._is_adopted(orphan)]
         return self.copies.settle(news.entries, news.unsettled) or bool(adopted)

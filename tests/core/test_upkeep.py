@@ -231,6 +231,23 @@ def test_copy_that_waits_since_the_index_was_asked_keeps_the_crawl_open(crawl: C
     assert crawl.has_work()
 
 
+def test_orphans_of_a_round_whose_news_is_on_its_way_keep_the_crawl_open(crawl: Crawl) -> None:
+    """Else a crawl ends with pages that nobody else may adopt before its leases run out."""
+    orphans = [Orphan("one", "text")]
+    crawl.index.orphans = lambda: [orphans.pop()] if orphans else []  # type: ignore[method-assign]
+
+    async def idle_meanwhile() -> tuple[bool, list[str]]:
+        round_ = asyncio.ensure_future(crawl.upkeep._do())
+        await asyncio.sleep(0)
+        idle = crawl.has_work(), [*crawl.adopted]
+        await round_
+        return idle
+
+    assert finished(idle_meanwhile()) == (True, [])
+    assert crawl.adopted == ["one"]
+    assert not crawl.has_work()
+
+
 def test_index_that_fails_is_left_alone_for_a_while(crawl: Crawl, caplog: Any) -> None:
     crawl.index.error = RuntimeError("a fault")
     crawl.progress.abandon("failed")
