@@ -92,7 +92,7 @@ def crawl(order: dict[str, Any]) -> None:
         "LOG_LEVEL": "CRITICAL",
         "CONCURRENT_REQUESTS": 4,
         "CONCURRENT_REQUESTS_PER_DOMAIN": 4,
-        "DOWNLOADER_MIDDLEWARES": {Got: 540},
+        "DOWNLOADER_MIDDLEWARES": {Got: 546},
         "SIMHASH_PROCESSES": 0,
         "SIMHASH_LEASE": LEASE,
         "SIMHASH_INDEX_URL": order["index"],
