@@ -50,7 +50,7 @@ def test_second_copy_is_a_duplicate_of_the_first(dedup: SyncDedup) -> None:
 
 
 def test_template_of_a_page_does_not_count(dedup: SyncDedup) -> None:
-    words = article(1)
+    words = article(1, 300)
     links = tuple(f"/section/{number}" for number in range(20))
     dedup.check(Document("http://a.example/", html(words)))
     framed = html(words, links=links, top="<div>Sign in</div>").decode()
