@@ -119,8 +119,8 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
         return _under_other_headings(a, b, kin, near)
     shorter, longer = sorted((a.text_bytes, b.text_bytes))
     is_short = shorter < SHORT_TEXT
-    # One program shows records on two sites, under a heading that says nothing of the text.
-    is_silent = kin is Kinship.NONE and shorter < LONG_TEXT and not (a.backed or b.backed)
+    # One program shows records on two hosts, under a heading that says nothing of a short text.
+    is_silent = kin is Kinship.NONE and is_short and not (a.backed or b.backed)
     may_be_records = (kin is Kinship.DOMAIN or is_silent) and one_template(a, b)
     if may_be_records or (a.thin and kin is not Kinship.ADDRESS):
         limits = TABLE[Kinship.HOST]
