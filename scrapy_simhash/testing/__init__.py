@@ -16,7 +16,7 @@ the :class:`.IndexSpec`, so a store takes its time from there, unless it is :fun
 import pytest
 
 # Before the modules are imported, so that their asserts tell what they have found.
-for _name in ("claims", "copies", "entries", "histories", "leases", "races", "runs"):
+for _name in ("claims", "copies", "entries", "histories", "leases", "races", "runs", "waiting"):
     pytest.register_assert_rewrite(f"{__name__}.{_name}")
 
 from scrapy_simhash.testing.claims import Claims  # noqa: E402
@@ -26,9 +26,13 @@ from scrapy_simhash.testing.histories import Histories  # noqa: E402
 from scrapy_simhash.testing.leases import Leases  # noqa: E402
 from scrapy_simhash.testing.races import Races  # noqa: E402
 from scrapy_simhash.testing.runs import Runs  # noqa: E402
+from scrapy_simhash.testing.waiting import Waiting  # noqa: E402
 
-__all__ = ["Claims", "Copies", "Entries", "Histories", "IndexContract", "Leases", "Races", "Runs"]
+__all__ = [
+    *("Claims", "Copies", "Entries", "Histories", "IndexContract", "Leases", "Races", "Runs"),
+    "Waiting",
+]
 
 
-class IndexContract(Claims, Copies, Entries, Leases, Runs, Histories, Races):
+class IndexContract(Claims, Copies, Entries, Leases, Waiting, Runs, Histories, Races):
     """Everything that an index promises; a subclass has the fixture ``new_url``."""

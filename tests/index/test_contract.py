@@ -7,7 +7,16 @@ import pytest
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.decision import RULINGS
 from scrapy_simhash.index.values import BUCKET_LIMIT, Arrival, Entry, IndexSpec
-from scrapy_simhash.testing import Claims, Copies, Entries, Histories, Leases, Races, Runs
+from scrapy_simhash.testing import (
+    Claims,
+    Copies,
+    Entries,
+    Histories,
+    Leases,
+    Races,
+    Runs,
+    Waiting,
+)
 from scrapy_simhash.testing.made import (
     BANDS,
     DUPLICATE,
@@ -32,7 +41,7 @@ def of_each(*backends):
     return new_store
 
 
-class TestActs(Claims, Entries, Leases):
+class TestActs(Claims, Entries, Leases, Waiting):
     new_store = of_each(*LOCAL, *REDIS)
 
 
