@@ -206,9 +206,6 @@ class Model:
                 if known.is_copys:
                     copies.append(known)
                 continue
-            # A store may not know that an entry is the copy's of another spider by now.
-            if known.is_copys and orphan_of(known) not in found:
-                continue
             (again if known.adoptions else first).append(known)
 
         for known in copies:

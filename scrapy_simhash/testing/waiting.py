@@ -106,6 +106,16 @@ class Waiting(OverStore):
         assert at(shared_store.open(spider="one"), 1000).orphans() == []
         assert at(shared_store.open(spider="other"), 1000).orphans() == [Orphan("a", "B")]
 
+    def test_a_page_that_waits_on_another_spiders_copy_is_its_own_spiders(
+        self, shared_store: Store
+    ) -> None:
+        dead, other = (at(shared_store.open(lease=60, spider=s), 100) for s in ("one", "other"))
+        dead.claim(page("a", request="A"))
+        assert at(other, 160).claim(page("b", 1, request="B")).outcome is ORIGINAL
+        other.release(["b"])
+        assert at(shared_store.open(spider="other"), 1000).orphans() == []
+        assert at(shared_store.open(spider="one"), 1000).orphans() == [Orphan("b", "A")]
+
     @pytest.mark.parametrize("request_", [None, "B" * (MAX_WAITING + 1)])
     def test_a_copy_that_nobody_can_request_or_that_is_too_large_is_not_kept(
         self, store: Store, request_: str | None

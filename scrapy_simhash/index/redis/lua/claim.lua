@@ -159,6 +159,7 @@ local function claim(at, near, named)
     records[#records + 1] = ARGV[at]
     note_entry(position, ARGV[at])
     leased[position] = head .. ARGV[at + 1] .. copy
+    if copy ~= '' then call('ZADD', due_of(sub(copy, 9, 12)), 'NX', ends, position) end
     return position
   end
   return -1

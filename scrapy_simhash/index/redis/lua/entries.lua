@@ -48,6 +48,11 @@ local function key_of(row)
   return sub(row, ROW + 1 + facts + scope)
 end
 
+-- Return the key of what is due of a spider, given by its mark.
+local function due_of(mark)
+  return (string.gsub(due, '%d+$', string.format('%.0f', struct.unpack('>I4', mark))))
+end
+
 local function is_dead(position)
   return position >= finish or call('GETBIT', dead, position) == 1
 end

@@ -7,9 +7,9 @@
 -- rows      hash: number of ROWS positions -> what is known of the confirmed ones; see rows.py
 -- buckets   hash: see buckets.lua
 -- leases    hash: position of a provisional entry -> its lease and row; see entries.lua
--- due       sorted set: positions of one spider's provisional entries, by the end of the lease in whole
---           seconds. The lease itself decides: a member whose lease has gone or was renewed is put
---           right when met
+-- due       sorted set, one for each spider: positions of its provisional entries, and of those that its
+--           pages wait on, by the end of the lease in whole seconds. The lease itself decides: a member
+--           whose lease has gone or was renewed is put right when met
 -- dead      string: a bit for each position, 1 where the entry was deleted
 -- seen      string: 3 bytes for each of the first SEEN positions, the run that its page was last seen
 --           in, 0 for none; "seen:1", "seen:2" ... for those that follow, because a long string takes
