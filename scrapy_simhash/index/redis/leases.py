@@ -47,10 +47,11 @@ class Leases:
         _, ends, head = self._session.leases()
         given = (self._session.name, ends, head[:8], self._session.era.run)
         keys = list(keys)
-        if lives and not any(map(self.has_in_progress, keys)):
-            with self._session.use():
+        # From the first step to the last, because steps of other shards hold theirs meanwhile.
+        with self._session.use():
+            if lives and not any(map(self.has_in_progress, keys)):
                 yield from self._session.asked("renew", *given)
-        yield from self._act("renew", keys, *given, settles=False)
+            yield from self._act("renew", keys, *given, settles=False)
 
     def has_in_progress(self, key: str) -> bool:
         """Return whether this crawler has claimed or adopted an entry of a key."""
