@@ -19,7 +19,7 @@ from scrapy_simhash.index.values import (
     same_text,
 )
 from scrapy_simhash.rule.rule import FAR, Rule
-from scrapy_simhash.rule.same import is_same
+from scrapy_simhash.rule.state import is_same
 
 Kind = Literal["unique", "duplicate", "revisit", "skipped"]
 

@@ -1,9 +1,9 @@
-"""Makes one small hash of all that a page says, which tells whether the page is as it was.
+"""Makes one small hash of all that a page says, and tells by it whether the page is as it was.
 
-What changes by itself is not in it: an age, such as "3 days ago", a number that its own words call
-a count of visits or answers, and the id of a visit. Any other number is, because nothing but its
-words tells a counter from a price, and a change that is taken for noise is lost. Dates are, too,
-because one that stands in the content may be that of an event.
+The hash leaves out what changes by itself: an age, such as "3 days ago", a number that its own
+words call a count of visits or answers, and the id of a visit. Any other number is in it, because
+nothing but its words tells a counter from a price, and a change that is taken for noise is lost.
+Dates are, too, because one that stands in the content may be that of an event.
 """
 
 import functools
@@ -118,6 +118,23 @@ def state_of(content: str, key: bytes = b"") -> bytes:
     stays[1:] |= ~is_gap[:-1]
     said = codes.compress(stays).tobytes().removesuffix(b" \0\0\0")
     return blake2b(said, digest_size=STATE_SIZE, key=key).digest()
+
+
+def is_same(facts: bytes, others: bytes, distance: int) -> bool:
+    """Return whether a page says the same at two times, for :attr:`.IndexSpec.same`.
+
+    In doubt it has changed: a page that is delivered without a change costs work, and a change that
+    is not delivered is lost. Fingerprints tell it only of a page without facts, because a word more
+    in a long text may leave all of their bits as they are.
+
+    Args:
+        facts: of the page; see :func:`.facts_of`.
+        others: of the page as it was.
+        distance: of their fingerprints, in bits.
+    """
+    if facts and others:
+        return facts[-STATE_SIZE:] == others[-STATE_SIZE:]
+    return distance == 0
 
 
 def lasting(line: str) -> str:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from scrapy_simhash.core.analysis import PageAnalysis, analyse_html
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.offline.datasets import read_dataset
-from scrapy_simhash.rule.same import is_same
+from scrapy_simhash.rule.state import is_same
 from tests.benchmarks.documents import DATA, html_of
 from tests.benchmarks.edits import made
 from tests.benchmarks.recrawl import content

@@ -6,8 +6,7 @@ import pytest
 
 from scrapy_simhash.core.analysis import analyse_html, analyse_text
 from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.rule.same import is_same
-from scrapy_simhash.rule.state import STATE_SIZE, state_of
+from scrapy_simhash.rule.state import STATE_SIZE, is_same, state_of
 from tests.pages import article
 
 RECIPE = named_recipe("default")
