@@ -401,8 +401,8 @@ def test_the_metrics_of_two_spiders_are_on_loopback_with_their_names() -> None:
     ("pair", "kin"),
     [
         ("are one address, or two views", (Kinship.ADDRESS, Kinship.QUERY)),
-        ("may be two records", (Kinship.VALUE, Kinship.HOST)),
-        ("are on two hosts of one site", (Kinship.VERSIONS, Kinship.DOMAIN)),
+        ("may be two records", (Kinship.VALUE, Kinship.HOST, Kinship.DOMAIN)),
+        ("have one path on two hosts of a site", (Kinship.VERSIONS,)),
         ("are on two sites", (Kinship.NONE,)),
     ],
 )

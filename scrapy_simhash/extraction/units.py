@@ -23,8 +23,9 @@ _APART = frozenset(("nav", "header", "footer", "aside"))
 #: Bytes of text outside links: few, and hardly any.
 _FEW, _SHELL = 500, 200
 _SOURCES = ("data-src", "data-original", "data-lazy-src", "data-srcset", "src", "srcset")
-_IDENTIFIERS = ("@id", "sku", "identifier", "productID", "gtin13", "isbn", "mpn")
-_NAMING = frozenset(("og:title", "og:description", "description", "refresh"))
+_NAMING = frozenset(("og:title", "og:description", "description"))
+# Two visits of one page are told different dates and counts.
+_CHANGING = re.compile("date|time|count|modified|published", re.IGNORECASE)
 # A session or a token in an address: another one in each visit.
 _TOKEN = re.compile(r"[0-9A-Fa-f]{16,}|[0-9A-Za-z_-]{32,}")
 # An address in a parameter is that of the page itself, or of the one before.
@@ -65,10 +66,11 @@ def _is_value(page: Page, at: int) -> bool:
 def marks(page: Page, said: str, few: bool) -> tuple[str, ...]:
     """Return what tells pages apart whose texts do not.
 
-    Of a page with few words these are the addresses of its images and frames; if it has no main
-    text, or one of links, also the targets of links and what its head calls it; if it says hardly
-    anything, its own address and identifiers, too. A page that is one of several versions, as for
-    countries, is known by its own address.
+    These are what its head calls it, and what it states for programs, which readers do not see. Of
+    a page with few words, also the addresses of its images and frames; if it has no main text, or
+    one of links, the targets of links; if it says hardly anything, its own address, and those in
+    what it states. A page that is one of several versions, as for countries, is known by its own
+    address.
 
     Args:
         page: the page.
@@ -79,13 +81,14 @@ def marks(page: Page, said: str, few: bool) -> tuple[str, ...]:
     versions = {el.get("href") for el in _links(page, "alternate") if el.get("hreflang")}
     found = [f"version {own}"] if len(versions) > 1 and own in versions else []
     size = len(said[:_FEW].encode("utf-8", "surrogatepass"))
+    is_shell = few and size < _SHELL
+    stated = (value for value in _stated(page) if is_shell or "://" not in value)
+    found += islice(chain(_named(page), stated), _MAX_MARKS)
     if few or size < _FEW:
         found += _pictures(page)
     if few:
-        found += islice(chain(_named(page), _targets(page)), _MAX_MARKS)
-        if size < _SHELL:
-            found += islice(chain([own], _identified(page)), _MAX_MARKS)
-    return tuple(found)
+        found += islice(_targets(page), _MAX_MARKS)
+    return (*found, own) if is_shell else tuple(found)
 
 
 def _links(page: Page, rel: str) -> Iterator[Element]:
@@ -101,6 +104,9 @@ def _pictures(page: Page) -> Iterator[str]:
 
 
 def _targets(page: Page) -> Iterator[str]:
+    yield from (
+        el.get("content", "")[:_LONGEST] for el in page.metas[:_MAX_MARKS] if _is_refresh(el)
+    )
     for el in islice(page.body.iter("a"), _MAX_MARKS):
         # How far a page is down decides how far up its links go.
         target = el.get("href", "")[:_LONGEST].partition("#")[0].strip().lstrip("./")
@@ -108,30 +114,43 @@ def _targets(page: Page) -> Iterator[str]:
             yield _TOKEN.sub("*", target)
 
 
+def _is_refresh(meta: Element) -> bool:
+    return meta.get("http-equiv", "").lower() == "refresh"  # type: ignore[no-any-return]
+
+
 def _named(page: Page) -> Iterator[str]:
     for el in page.metas[:_MAX_MARKS]:
-        name = (el.get("name") or el.get("property") or el.get("http-equiv") or "").lower()
+        name = (el.get("name") or el.get("property") or "").lower()
         if name in _NAMING:
             yield f"{name} {el.get('content', '')[:_LONGEST]}"
 
 
-def _identified(page: Page) -> Iterator[str]:
+def _stated(page: Page) -> Iterator[str]:
+    """Yield the values of the microdata in a head, and of the JSON-LD, but for dates and counts."""
+    for el in page.metas[:_MAX_MARKS]:
+        name = el.get("itemprop", "")[:_LONGEST]
+        if name and not _CHANGING.search(name):
+            yield f"{name} {el.get('content', '')[:_LONGEST]}"
     for el in page.scripts[:_MAX_MARKS]:
         if el.get("type", "") == "application/ld+json" and el.text:
-            yield from _identifiers(el.text)
+            yield from _values(el.text)
 
 
-def _identifiers(text: str) -> Iterator[str]:
+def _values(text: str) -> Iterator[str]:
     if len(text) > _LONGEST_DATA:
         return
     try:
-        waiting: list[tuple[Any, int]] = [(json.loads(text), 0)]
+        waiting: list[tuple[str, Any, int]] = [("", json.loads(text), 0)]
     except (ValueError, RecursionError):
         return
     while waiting:
-        value, depth = waiting.pop()
+        name, value, depth = waiting.pop()
         if isinstance(value, dict):
-            yield from (f"{n} {value[n]}"[:_LONGEST] for n in _IDENTIFIERS if n in value)
-        if depth < _DEEPEST and isinstance(value, (dict, list)):
-            inner = value.values() if isinstance(value, dict) else value
-            waiting += [(each, depth + 1) for each in inner]
+            inner = [*value.items()]
+        elif isinstance(value, list):
+            inner = [(name, each) for each in value]
+        else:
+            yield f"{name} {value}"[:_LONGEST]
+            continue
+        if depth < _DEEPEST:
+            waiting += [(n, v, depth + 1) for n, v in inner if not _CHANGING.search(n[:_LONGEST])]

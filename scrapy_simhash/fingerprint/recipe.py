@@ -34,7 +34,7 @@ _VERSIONS = {
     "fnv1": 2,
     "main": 8,
     "text": 4,
-    "facts": 13,
+    "facts": 14,
 }
 
 

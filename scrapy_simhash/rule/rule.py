@@ -55,10 +55,10 @@ class Limits(NamedTuple):
 
 #: One address, and two views of one page, may have other counters, teasers and notices.
 _ONE_PAGE = Limits(length=0.75)
-#: Two addresses of one host that may be two records, replies, forms.
+#: Two addresses of one domain that may be two records, replies, forms.
 _TWO_PAGES = Limits(own=3)
-#: Hosts of one domain, as of two releases.
-_TWO_HOSTS = Limits(near_if_short=0.45)
+#: One path on two hosts of a domain, as in two releases.
+_TWO_VERSIONS = Limits(near_if_short=0.45)
 #: A mirror has notices among the text.
 _TWO_SITES = Limits(near=4 / 3, near_if_short=0.6)
 
@@ -67,8 +67,8 @@ TABLE = {
     Kinship.QUERY: _ONE_PAGE,
     Kinship.VALUE: _TWO_PAGES,
     Kinship.HOST: _TWO_PAGES,
-    Kinship.VERSIONS: _TWO_HOSTS,
-    Kinship.DOMAIN: _TWO_HOSTS,
+    Kinship.VERSIONS: _TWO_VERSIONS,
+    Kinship.DOMAIN: _TWO_PAGES,
     Kinship.NONE: _TWO_SITES,
 }
 #: A shorter text may come from the program behind two sites, or be no story; bytes.
@@ -82,6 +82,8 @@ EDITS, TOUCHED = 6, 1 / 4
 SAME = 1 / 6
 #: Beyond so much of k, at most half of a text may be its own on two sites.
 DOUBT = 5 / 6
+#: Two sites of one program may show two records: no sentence differs, and more numbers than this.
+VALUES = 1
 #: Two sites are one publication if what they show around the texts is so much alike.
 ONE_PUBLICATION = 1 / 5
 #: A share of k, of a page, of its sentences, of what two pages show around their texts.
@@ -113,17 +115,17 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
         return Ruling(False, FAR)
     if a.thin != b.thin:
         return Ruling(False, "one-thin")
-    if kin is Kinship.NONE and near > DOUBT and a.text.own_share(b.text) > HALF:
-        return Ruling(False, "own-text")
+    shorter, longer = sorted((a.text_bytes, b.text_bytes))
+    if kin is Kinship.NONE:
+        if near > DOUBT and a.text.own_share(b.text) > HALF:
+            return Ruling(False, "own-text")
+        if shorter < LONG_TEXT and _are_records(a, b):
+            return Ruling(False, "own-values")
     if not headings_alike(a, b, kin, is_near=near <= SAME):
         return _under_other_headings(a, b, kin, near)
-    shorter, longer = sorted((a.text_bytes, b.text_bytes))
     is_short = shorter < SHORT_TEXT
-    # One program shows records on two hosts, under a heading that says nothing of a short text.
-    is_silent = kin is Kinship.NONE and is_short and not (a.backed or b.backed)
-    may_be_records = (kin is Kinship.DOMAIN or is_silent) and one_template(a, b)
-    if may_be_records or (a.thin and kin is not Kinship.ADDRESS):
-        limits = TABLE[Kinship.HOST]
+    if a.thin and kin is not Kinship.ADDRESS:
+        limits = _TWO_PAGES
     if shorter < limits.length * longer:
         return Ruling(False, "other-length")
     if near > (limits.near_if_short if is_short else limits.near):
@@ -163,9 +165,15 @@ def _under_other_headings(a: Facts, b: Facts, kin: Kinship, near: float) -> Ruli
         is_copy = is_one_path or (is_long and one_name and near <= HALF)
         return Ruling(True, "long-text") if is_copy else other
     # The text is the subject of both pages, and no notice that they share.
-    if is_long or (size >= STORY and (a.backed or b.backed)):
+    if is_long or (size >= STORY and a.backed and b.backed):
         return Ruling(True, "other-site")
     return other
+
+
+def _are_records(a: Facts, b: Facts) -> bool:
+    return units_apart(a.numbers, b.numbers, WIDE) > VALUES and not any(
+        a.sentences.own(b.sentences)
+    )
 
 
 def one_template(a: Facts, b: Facts) -> bool:

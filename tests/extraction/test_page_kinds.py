@@ -255,3 +255,25 @@ def test_teasers_are_no_values(checked: Callable[..., tuple[str, str]], teasers:
 def test_page_without_any_text_repeats_none(checked: Callable[..., object]) -> None:
     for number in range(2):
         assert checked("<html><body></body></html>", f"http://a.test/{number}")[0] == "skipped"
+
+
+@pytest.mark.parametrize(
+    ("stated", "kept"),
+    [
+        ('<script type="application/ld+json">{{"sku": "{}"}}</script>', True),
+        ('<script type="application/ld+json">{{"a": [{{"value": {}}}]}}</script>', True),
+        ('<meta itemprop=color content="{}">', True),
+        ('<meta property="og:title" content="Lamp {}">', True),
+        ('<script type="application/ld+json">{{"dateModified": "{}"}}</script>', False),
+        ('<script type="application/ld+json">{{"url": "http://s.test/{}"}}</script>', False),
+        ('<meta itemprop=interactionCount content="{}">', False),
+    ],
+)
+def test_what_a_page_states_for_programs_tells_two_records_apart(
+    checked: Callable[..., object], stated: str, kept: bool
+) -> None:
+    """Addresses, dates and counts are others on each visit, or on each path of one page."""
+    for value in ("7", "8"):
+        checked_page = page(article(1, 80) + stated.format(value))
+        verdict = checked(checked_page, f"http://shop.test/lamps/{value}")
+    assert verdict == (("unique", None) if kept else ("duplicate", "http://shop.test/lamps/7"))

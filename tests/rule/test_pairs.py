@@ -94,18 +94,22 @@ PAIRS: dict[str, list[Pair]] = {
             (page(TEXT), page(edited(TEXT, 4, 0.02))),
         ),
         Pair(A + "/news/7", A + "/archive/mill", "nothing", (page(TEXT), page(TEXT))),
-    ],
-    "alike; two hosts of one site": [
         Pair(
             *("http://www.a.example/mill", "http://old.a.example/7", "the menu; one word in fifty"),
             (page(TEXT), page(edited(TEXT, 4, 0.02), menu=MENU)),
         ),
+    ],
+    "alike; one path on two hosts of one site": [
         Pair(
             *("http://www.a.example/mill", "http://old.a.example/mill", "two words in forty"),
             (page(SHORT), page(edited(SHORT, 4, 0.05), menu=MENU)),
         ),
     ],
     "alike; two sites": [
+        Pair(
+            *(A + "/flat/7", B + "/flat/8", "the menu; `Rooms: 3` and `Rooms: 4`"),
+            (page(SHORT, rooms="3"), page(SHORT, rooms="4", menu=MENU)),
+        ),
         Pair(
             *(A + "/mill", B + "/7", "the menu; one word in twelve"),
             (page(TEXT), page(edited(TEXT, 4, 0.08), menu=MENU)),

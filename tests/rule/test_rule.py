@@ -201,9 +201,9 @@ def test_the_same_long_text_under_two_names_is_on_two_pages() -> None:
 
 def test_short_texts_on_two_hosts_have_to_be_nearer() -> None:
     short, elsewhere = page(text=450, shown=500), page(text=450, shown=500, menu=("another menu",))
-    for kin in (VERSIONS, DOMAIN):
-        assert rule(short, elsewhere, kin, 21, 48) == (True, "like-headings")
-        assert rule(short, elsewhere, kin, 22, 48) == (False, "short")
+    for kin, most in ((VERSIONS, 21), (SITES, 28)):
+        assert rule(short, elsewhere, kin, most, 48) == (True, "like-headings")
+        assert rule(short, elsewhere, kin, most + 1, 48) == (False, "short")
 
 
 @pytest.mark.parametrize("kin", VIEWS)
@@ -218,17 +218,32 @@ def test_two_views_under_one_title_may_have_other_h1_under_one_menu() -> None:
     assert rule(STORY, counting, HOST, 4, 48) == (False, "other-heading")
 
 
-def test_records_of_one_program_are_told_apart_on_two_hosts() -> None:
-    """On two sites only where a text is short, and says nothing of its heading."""
-    one, other = (page(numbers=(n,), text=400, backed=False) for n in ("3", "4"))
-    for kin in (DOMAIN, SITES):
-        assert rule(one, other, kin, 0, 48) == (False, "own-values")
-        assert rule(one, one, kin, 0, 48) == (True, "like-headings")
-    for page_of_it in (replace(other, backed=True), page(numbers=("4",), text=600, backed=False)):
-        assert rule(one, replace(page_of_it, backed=True), SITES, 0, 48).is_copy
-    redesigned = page(numbers=("4",), text=400, backed=False, menu=("another menu",))
-    for kin in (VERSIONS, DOMAIN, SITES):
-        assert rule(one, redesigned, kin, 0, 48) == (True, "like-headings")
+def test_records_of_one_program_are_told_apart_on_two_sites() -> None:
+    """The same goes where one text stands under two headings, as terms of delivery do."""
+    one, other = (page(numbers=(n,), text=1400) for n in ("3", "4"))
+    named = page(2, 2, 2, site=2, numbers=("4",), menu=("a menu", "of its own"), text=1400)
+    for record in (other, named):
+        assert rule(one, record, SITES, 0, 48) == (False, "own-values")
+    assert rule(one, replace(named, numbers=one.numbers), SITES, 0, 48) == (True, "other-site")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        page(text=1400),
+        page(numbers=("4",), text=1600),
+        page(numbers=("4",), sentences=("a notice of the mirror",), text=1400),
+    ],
+)
+def test_a_mirror_may_have_another_count_a_long_text_or_a_notice(other: Facts) -> None:
+    one = page(numbers=("3",), text=max(1400, round(other.text_bytes)))
+    assert rule(one, other, SITES, 0, 48) == (True, "like-headings")
+
+
+def test_two_hosts_of_a_domain_may_show_two_records() -> None:
+    one, other = page(numbers=("3",)), page(numbers=("4",), menu=("another menu",))
+    assert rule(one, other, DOMAIN, 0, 48) == (False, "own-values")
+    assert rule(one, other, VERSIONS, 0, 48) == (True, "like-headings")
 
 
 def test_sentences_around_two_texts_are_no_edits_of_them() -> None:
@@ -243,11 +258,11 @@ def test_two_publications_may_print_a_story_under_headings_of_their_own() -> Non
     assert rule(STORY, ELSEWHERE, SITES, 48, 48) == (True, "other-site")
     assert rule(STORY, ELSEWHERE, SITES, 49, 48) == (False, "far")
     silent = replace(ELSEWHERE, backed=False)
-    short = page(2, 2, 2, site=2, menu=("a menu", "of its own"), text=600, shown=700)
     assert rule(STORY, silent, SITES, 48, 48) == (True, "other-site")
-    assert rule(replace(short, backed=False), page(backed=False), SITES, 9, 48) == (
-        *(False, "other-heading"),
-    )
+    short = page(2, 2, 2, site=2, menu=("a menu", "of its own"), text=600, shown=700)
+    assert rule(STORY, short, SITES, 9, 48) == (True, "other-site")
+    notice = replace(short, backed=False)
+    assert rule(STORY, notice, SITES, 9, 48) == (False, "other-heading")
 
 
 @pytest.mark.parametrize(
