@@ -403,7 +403,7 @@ def test_the_metrics_of_two_spiders_are_on_loopback_with_their_names() -> None:
         ("are one address, or two views", (Kinship.ADDRESS, Kinship.QUERY)),
         ("may be two records", (Kinship.VALUE, Kinship.HOST, Kinship.DOMAIN)),
         ("have one path on two hosts of a site", (Kinship.VERSIONS,)),
-        ("are on two sites", (Kinship.NONE,)),
+        ("are on two sites", (Kinship.MIRROR, Kinship.NONE)),
     ],
 )
 def test_how_it_decides_has_the_limits_of_the_rule(pair: str, kin: tuple[Kinship, ...]) -> None:

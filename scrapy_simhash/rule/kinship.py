@@ -49,6 +49,7 @@ class Kinship(Enum):
     HOST = "one host"
     VERSIONS = "two hosts of one registered domain, and one path or file name"
     DOMAIN = "two hosts of one registered domain"
+    MIRROR = "two sites, and one path or file name that says more than a number"
     NONE = "two sites"
 
 
@@ -57,6 +58,7 @@ VIEWS = (Kinship.ADDRESS, Kinship.QUERY)
 #: Addresses that may be those of two pages.
 RECORDS = (Kinship.VALUE, Kinship.HOST)
 ONE_HOST = (*VIEWS, *RECORDS)
+TWO_SITES = (Kinship.MIRROR, Kinship.NONE)
 
 
 def kinship(key: str, other: str, *, is_same: bool = False) -> Kinship:
@@ -81,9 +83,10 @@ def kinship(key: str, other: str, *, is_same: bool = False) -> Kinship:
             return Kinship.QUERY
         paths = {_PAGE.sub("", each).rstrip("/") for each in (path, other_path)}
         return Kinship.VALUE if one and two and len(paths) == 1 else Kinship.HOST
+    is_named = query == other_query and (name == other_name or path == other_path)
     if registered_domain(one) == registered_domain(two):
-        return Kinship.VERSIONS if (name, query) == (other_name, other_query) else Kinship.DOMAIN
-    return Kinship.NONE
+        return Kinship.VERSIONS if is_named else Kinship.DOMAIN
+    return Kinship.MIRROR if is_named and _is_name(name, query) else Kinship.NONE
 
 
 def _one_ends_the_other(path: str, other: str) -> bool:
@@ -104,6 +107,13 @@ def _is_print_view(one: str, other: str) -> bool:
     numbers = _NUMBERS.findall(one)
     is_one = bool(_PRINT.search(one)) != bool(_PRINT.search(other))
     return is_one and bool(numbers) and numbers == _NUMBERS.findall(other)
+
+
+def _is_name(name: str, query: str) -> bool:
+    """Return whether a file has a name; two sites of one program number their records alike."""
+    stem = name.rstrip("/").rpartition("/")[2].partition(".")[0]
+    letters, digits = (sum(map(kind, stem)) for kind in (str.isalpha, str.isdigit))
+    return letters > digits and not _NUMBERS.search(query)
 
 
 def _names_another(query: str, other: str) -> bool:

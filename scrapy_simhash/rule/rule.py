@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from scrapy_simhash.rule.facts import FACTS_SIZE, LONG_TEXT, Facts
-from scrapy_simhash.rule.kinship import ONE_HOST, VIEWS, Kinship, kinship
+from scrapy_simhash.rule.kinship import ONE_HOST, TWO_SITES, VIEWS, Kinship, kinship
 from scrapy_simhash.rule.ruling import Page, Ruling
 from scrapy_simhash.rule.sketch import SAMPLE, WIDE, units_apart
 
@@ -69,6 +69,7 @@ TABLE = {
     Kinship.HOST: _TWO_PAGES,
     Kinship.VERSIONS: _TWO_VERSIONS,
     Kinship.DOMAIN: _TWO_PAGES,
+    Kinship.MIRROR: _TWO_SITES,
     Kinship.NONE: _TWO_SITES,
 }
 #: A shorter text may come from the program behind two sites, or be no story; bytes.
@@ -116,11 +117,10 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
     if a.thin != b.thin:
         return Ruling(False, "one-thin")
     shorter, longer = sorted((a.text_bytes, b.text_bytes))
-    if kin is Kinship.NONE:
-        if near > DOUBT and a.text.own_share(b.text) > HALF:
-            return Ruling(False, "own-text")
-        if shorter < LONG_TEXT and _are_records(a, b):
-            return Ruling(False, "own-values")
+    if kin in TWO_SITES and near > DOUBT and a.text.own_share(b.text) > HALF:
+        return Ruling(False, "own-text")
+    if kin is Kinship.NONE and shorter < LONG_TEXT and _are_records(a, b):
+        return Ruling(False, "own-values")
     if not headings_alike(a, b, kin, is_near=near <= SAME):
         return _under_other_headings(a, b, kin, near)
     is_short = shorter < SHORT_TEXT
@@ -171,9 +171,8 @@ def _under_other_headings(a: Facts, b: Facts, kin: Kinship, near: float) -> Ruli
 
 
 def _are_records(a: Facts, b: Facts) -> bool:
-    return units_apart(a.numbers, b.numbers, WIDE) > VALUES and not any(
-        a.sentences.own(b.sentences)
-    )
+    says_the_same = not any(a.sentences.own(b.sentences))
+    return says_the_same and units_apart(a.numbers, b.numbers, WIDE) > VALUES
 
 
 def one_template(a: Facts, b: Facts) -> bool:
@@ -186,7 +185,7 @@ def one_publication(a: Facts, b: Facts, kin: Kinship) -> bool:
 
     Mirrors have the same name of the site in their titles, or much of the same template.
     """
-    is_one = kin is not Kinship.NONE or a.site == b.site != 0
+    is_one = kin not in TWO_SITES or a.site == b.site != 0
     return is_one or a.rest.likeness(b.rest) >= ONE_PUBLICATION
 
 
@@ -195,24 +194,27 @@ def headings_alike(a: Facts, b: Facts, kin: Kinship, *, is_near: bool = False) -
 
     On one host the whole titles and the ``h1`` are the same, but for the name of the site, which
     print views lack; or the title of one, which has no other ``h1``, is the ``h1`` of the other, as
-    a print view may have the name of the site as its title. Two views of one page have like
-    surroundings and one title, because an ``h1`` may count something; or one ``h1`` and nearly one
-    text (k/6), because a title may say how a list is sorted. Two hosts put the name of the site
+    a print view may have the name of the site as its title. Two views of one page have one title
+    and one last ``h1``, because a print view has no ``h2``; in like surroundings one title, because
+    an ``h1`` may count something, or one ``h1`` and nearly one text (k/6), because a title may say
+    how a list is sorted. Two hosts put the name of the site
     into the title, each its own; and a page may have as its title what another has as its ``h1``.
     """
     if a.headings == b.headings:
         return True
     titles = a.title == b.title != 0
     headings = a.heading == b.heading != 0
-    if kin in VIEWS and one_template(a, b):
-        if titles and a.site == b.site:
-            return True
-        if headings and is_near and not a.thin:
+    if kin in VIEWS:
+        under_one_title = titles and a.site == b.site
+        is_sorted = headings and is_near and not a.thin
+        if (under_one_title and headings) or (
+            (under_one_title or is_sorted) and one_template(a, b)
+        ):
             return True
     if kin in ONE_HOST:
         is_named = _is_name_of(a, b) or _is_name_of(b, a)
         return is_named or (titles and headings and (a.site == 0) != (b.site == 0))
-    if kin is not Kinship.NONE:
+    if kin not in TWO_SITES:
         return titles and (headings or not (a.heading and b.heading))
     return titles or headings or a.title == b.heading != 0 or a.heading == b.title != 0
 

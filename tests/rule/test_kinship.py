@@ -8,7 +8,7 @@ import pytest
 
 from scrapy_simhash.rule.kinship import Kinship, kinship
 
-ADDRESS, QUERY, VALUE, HOST, VERSIONS, DOMAIN, SITES = Kinship
+ADDRESS, QUERY, VALUE, HOST, VERSIONS, DOMAIN, MIRROR, SITES = Kinship
 SESSION = "0123456789abcdef"
 
 
@@ -57,6 +57,14 @@ SESSION = "0123456789abcdef"
         ("http://a.com/1", "POST 0011 http://a.com/2", HOST),
         ("http://a.com/", "http://www.a.com/", VERSIONS),
         ("http://a.com/1", "http://www.a.com/2", DOMAIN),
+        ("http://a.com/news/tea/", "http://m.a.com/news/tea", VERSIONS),
+        ("http://a.com/old/Tea.html", "http://b.com/new/Tea.html", MIRROR),
+        ("http://a.com/news/tea/", "http://b.com/news/tea", MIRROR),
+        ("http://a.com/news/tea/", "http://b.com/tea", SITES),
+        ("http://a.com/item/1000", "http://b.com/item/1000", SITES),
+        ("http://a.com/item1000.html", "http://b.com/item1000.html", SITES),
+        ("http://a.com/view?id=7", "http://b.com/view?id=7", SITES),
+        ("http://a.com/", "http://b.com/", SITES),
         ("http://a.com/en/x.html", "http://www.a.com/fr/x.html", VERSIONS),
         ("http://a.com/x.en.html", "http://www.a.com/x.zh-cn.html", VERSIONS),
         ("http://a.com/en/x.html?p=1", "http://www.a.com/fr/x.html", DOMAIN),
@@ -135,7 +143,7 @@ def test_keys_tell_how_two_pages_are_related(one: str, other: str, kin: Kinship)
         ("http://a.com/News/Tea.aspx?id=7", "http://a.com/news/tea.aspx/?id=7", ADDRESS),
         ("http://a.com/News/Tea?sort=name", "http://a.com/news/tea", QUERY),
         ("http://a.com/news/tea?id=a", "http://a.com/news/tea?id=A", VALUE),
-        ("http://a.com/News/Tea", "http://b.com/news/tea", SITES),
+        ("http://a.com/News/Tea", "http://b.com/news/tea", MIRROR),
     ],
 )
 def test_the_case_of_a_path_plays_no_part_where_the_texts_are_the_same(

@@ -53,7 +53,7 @@ STORY = page()
 OTHER = page(2, 2, 2)
 RELEASE = page(2, 1, 1)
 ELSEWHERE = page(2, 2, 2, site=2, menu=("a menu of its own", "and no other"))
-ADDRESS, QUERY, VALUE, HOST, VERSIONS, DOMAIN, SITES = Kinship
+ADDRESS, QUERY, VALUE, HOST, VERSIONS, DOMAIN, MIRROR, SITES = Kinship
 RENTED = tuple(f"a sentence of this one {n}" for n in range(6))
 LET = tuple(f"a sentence of that one {n}" for n in range(6))
 
@@ -171,6 +171,13 @@ def test_a_print_view_may_have_the_name_of_the_site_as_its_title(kin: Kinship) -
     assert not headings_alike(page(1, 7, 7), page(2, 7, 7), Kinship.HOST)
 
 
+def test_a_print_view_has_the_title_and_the_h1_of_a_page_and_nothing_else() -> None:
+    story, printed = page(1, 1, 1), page(2, 1, 1, menu=("an address",))
+    for kin in ONE_HOST:
+        assert headings_alike(story, printed, kin) is (kin in VIEWS)
+    assert not headings_alike(story, replace(printed, heading=0), QUERY)
+
+
 @pytest.mark.parametrize("kin", ONE_HOST)
 def test_a_view_may_say_in_its_title_how_it_is_sorted(kin: Kinship) -> None:
     one, sorted_by_name = page(1, 1, 3), page(2, 2, 3)
@@ -224,6 +231,7 @@ def test_records_of_one_program_are_told_apart_on_two_sites() -> None:
     named = page(2, 2, 2, site=2, numbers=("4",), menu=("a menu", "of its own"), text=1400)
     for record in (other, named):
         assert rule(one, record, SITES, 0, 48) == (False, "own-values")
+        assert rule(one, record, MIRROR, 0, 48).is_copy
     assert rule(one, replace(named, numbers=one.numbers), SITES, 0, 48) == (True, "other-site")
 
 
