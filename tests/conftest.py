@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import ssl
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -32,9 +33,14 @@ Answer = tuple[int, dict[str, str], bytes]
 
 
 class Site:
-    """A server on loopback whose pages a test writes: a body, an answer, or a function."""
+    """A server on loopback whose pages a test writes: a body, an answer, or a function.
 
-    def __init__(self) -> None:
+    Args:
+        port: any free one if it is 0.
+        tls: speaks HTTPS with the certificate of this context.
+    """
+
+    def __init__(self, port: int = 0, tls: ssl.SSLContext | None = None) -> None:
         self.pages: dict[str, bytes | Answer | Callable[[BaseHTTPRequestHandler], Answer]] = {}
         self.hits: Counter[str] = Counter()
         site = self
@@ -66,11 +72,14 @@ class Site:
             def log_message(self, *args: Any) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
         self._thread.start()
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        scheme = "https" if tls else "http"
+        self.url = f"{scheme}://127.0.0.1:{self._server.server_port}"
 
     def close(self) -> None:
         self._server.shutdown()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import ssl
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -16,8 +17,10 @@ from scrapy_simhash.crawl import runs
 from scrapy_simhash.crawl.runs import resumed_run
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index import open_existing
+from tests.conftest import Site
 from tests.crawl.spiders import ONE_AT_A_TIME, Following, Pages, paths, until
 from tests.pages import article, edited, html
+from tests.servers.certificate import make_certificate
 
 POSTS = 12
 # Pages come in the order of the links to them.
@@ -151,6 +154,23 @@ def test_host_that_is_another_one_now_is_delivered(day: Any, site: Any, host: st
     site.url = here.replace("127.0.0.1", "localhost")
     second = day(site)
     site.url = here
+    assert len(second.items) == POSTS + 1
+    assert second.stat("moved") == POSTS + 1
+
+
+def test_site_that_speaks_https_now_is_delivered(day: Any, site: Any, tmp_path: Path) -> None:
+    posts(site, range(POSTS))
+    day(site)
+    site.close()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    certificate = make_certificate(tmp_path)
+    context.load_cert_chain(certificate, f"{certificate}.key")
+    secure = Site(int(site.url.rpartition(":")[2]), context)
+    secure.pages = site.pages
+    try:
+        second = day(secure)
+    finally:
+        secure.close()
     assert len(second.items) == POSTS + 1
     assert second.stat("moved") == POSTS + 1
 
