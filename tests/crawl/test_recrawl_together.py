@@ -122,7 +122,8 @@ def test_no_page_is_lost_to_an_earlier_run_whoever_is_killed(
     assert [crawler.wait(180) for crawler in crawlers] == [0] * CRAWLERS
     assert {*posts_of(delivered(tmp_path, 2))} == {*range(POSTS)}
     with closing(open_existing(url)) as index:
-        # One that was started again when the others had ended is in a run of its own.
-        assert all(run.finished for run in index.runs())
+        # A killed crawler that comes again when the others have ended, and its lease too, begins a
+        # run of its own; the run in which it was killed stays unfinished.
+        assert index.runs()[-1].finished
         assert sum(run.pages for run in index.runs()) == len(index)
         assert not any(entry.provisional for entry in index)
