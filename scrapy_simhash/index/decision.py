@@ -48,21 +48,6 @@ class Era(NamedTuple):
         return self.run in (0, match.run)
 
 
-class Found(NamedTuple):
-    """An entry that is near a page, or has one of its keys.
-
-    Attributes:
-        expired: its lease has run out.
-        delivered: it is confirmed, or was before this or another run has seen it again.
-        has_copy: the request of a copy stands beside its lease.
-    """
-
-    match: Match
-    expired: bool = False
-    delivered: bool = True
-    has_copy: bool = False
-
-
 class Step(NamedTuple):
     """The effect of a claim.
 
@@ -76,10 +61,10 @@ class Step(NamedTuple):
 
     claim: Claim
     admits: bool = False
-    replaces: tuple[Found, ...] = ()
-    keeps: Found | None = None
+    replaces: tuple[Match, ...] = ()
+    keeps: Match | None = None
     since: float | None = None
-    waits_on: Found | None = None
+    waits_on: Match | None = None
 
 
 @dataclass(slots=True)
@@ -97,99 +82,98 @@ class Claimant:
     unjudged: int = 0
     rulings: dict[int, Ruling] = field(default_factory=dict)
 
-    def decide(self, found: Iterable[Found]) -> Step:
+    def decide(self, found: Iterable[Match]) -> Step:
         """Return what the claim does, given all that is near the page or has one of its keys."""
         page, era = self.arrival, self.era
-        found = sorted(found, key=lambda one: nearest(one.match))
-        owns = [one for one in found if one.match.key == page.key]
-        own = max(owns, key=lambda one: one.match.entry, default=None)
+        found = sorted(found, key=nearest)
+        owns = [one for one in found if one.key == page.key]
+        own = max(owns, key=lambda one: one.entry, default=None)
         if own and self._is_as_before(own):
             step = self._keep(own)
-            if era.has_seen(own.match) or (page.facts, 0) == (own.match.facts, own.match.distance):
+            if era.has_seen(own) or (page.facts, 0) == (own.facts, own.distance):
                 return step
             # What stands around the text is not as it was, and copies are judged by that, too.
-            since = own.match.time if own.delivered else None
+            since = own.time if own.delivered else None
             return step._replace(admits=True, replaces=(own,), keeps=None, since=since)
         copies, others = self._judged(one for one in found if one not in owns)
         living = [one for one in copies if not (one.expired or self._is_old(one))]
-        matches = tuple(one.match for one in living)
-        near = tuple(m.match for m in others if not m.expired)
+        matches = tuple(living)
+        near = tuple(one for one in others if not one.expired)
         # Places beside the page's own; an expired entry holds one until that is needed.
         free = self.spec.copies - len(living) - 1
         lost = [one for one in copies if one not in living and not one.delivered]
         lost = lost[: max(0, len(lost) - free)]
-        if own and era.has_seen(own.match):
+        if own and era.has_seen(own):
             claim = Claim(Outcome.REVISIT, (_as_own(own), *matches), near)
             if free < 0:
-                return Step(claim, keeps=own if own.match.provisional else None)
+                return Step(claim, keeps=own if own.provisional else None)
             return Step(claim, admits=True, replaces=(*owns, *lost))
         if free < 0:
             claim = Claim(Outcome.DUPLICATE, matches, near)
             return Step(claim, replaces=tuple(owns), waits_on=self._original_in_progress(living))
         change, before, since = Change.NEW, None, None
-        named = [one for one in found if one.match.key in page.aliases and self._is_old(one)]
+        named = [one for one in found if one.key in page.aliases and self._is_old(one)]
         moved = named[:1] or [one for one in copies if one.delivered and one not in living][:1]
         if own:
             moved = []
             if own.delivered:
-                change, before = Change.CHANGED, own.match
+                change, before = Change.CHANGED, own
         elif moved and moved[0].delivered:
-            change, before = Change.MOVED, moved[0].match
+            change, before = Change.MOVED, moved[0]
             since = before.time if self._is_same(moved[0]) else None
         claim = Claim(Outcome.ORIGINAL, matches, near, change, before)
-        replaces = {one.match.entry: one for one in (*owns, *lost, *moved)}
+        replaces = {one.entry: one for one in (*owns, *lost, *moved)}
         return Step(claim, admits=True, replaces=tuple(replaces.values()), since=since)
 
-    def _is_as_before(self, own: Found) -> bool:
-        if self.era.has_seen(own.match):
-            return own.match.distance <= self.spec.reach
+    def _is_as_before(self, own: Match) -> bool:
+        if self.era.has_seen(own):
+            return own.distance <= self.spec.reach
         return self._is_same(own)
 
-    def _is_same(self, one: Found) -> bool:
-        return self.spec.same(self.arrival.facts, one.match.facts, one.match.distance)
+    def _is_same(self, one: Match) -> bool:
+        return self.spec.same(self.arrival.facts, one.facts, one.distance)
 
-    def _keep(self, own: Found) -> Step:
-        if self.era.has_seen(own.match):
-            is_old = own.delivered and own.match.time < int(self.era.begun)
+    def _keep(self, own: Match) -> Step:
+        if self.era.has_seen(own):
+            is_old = own.delivered and own.time < int(self.era.begun)
             change = Change.SAME if is_old and self._is_same(own) else None
             claim = Claim(Outcome.REVISIT, (_as_own(own),), change=change)
-            return Step(claim, keeps=own if own.match.provisional else None)
+            return Step(claim, keeps=own if own.provisional else None)
         if own.delivered:
-            claim = Claim(Outcome.ORIGINAL, change=Change.SAME, before=own.match)
+            claim = Claim(Outcome.ORIGINAL, change=Change.SAME, before=own)
         else:  # nobody has got the page
             claim = NEAR_NOTHING
         return Step(claim, keeps=own)
 
-    def _original_in_progress(self, living: list[Found]) -> Found | None:
+    def _original_in_progress(self, living: list[Match]) -> Match | None:
         """Return the entry beside which this copy's request is to be kept."""
         request, nearest = self.arrival.request, living[0]
         if request is None or len(request.encode()) > MAX_WAITING or nearest.has_copy:
             return None
-        return nearest if all(one.match.provisional for one in living) else None
+        return nearest if all(one.provisional for one in living) else None
 
-    def _is_old(self, one: Found) -> bool:
-        return one.match.run in self.era.earlier
+    def _is_old(self, one: Match) -> bool:
+        return one.run in self.era.earlier
 
-    def _judged(self, near: Iterable[Found]) -> tuple[list[Found], list[Found]]:
+    def _judged(self, near: Iterable[Match]) -> tuple[list[Match], list[Match]]:
         """Return copies, and other pages, of the entries within reach, with the reasons."""
-        copies, others = list[Found](), list[Found]()
+        copies, others = list[Match](), list[Match]()
         for one in near:
-            if one.match.distance > self.spec.reach:
+            if one.distance > self.spec.reach:
                 continue
-            at = one.match.entry
+            at = one.entry
             if at not in self.rulings:
                 if len(self.rulings) >= RULINGS:
                     self.unjudged += 1
                     continue
-                self.rulings[at] = ruling(self.spec.judge, self.arrival, one.match)
+                self.rulings[at] = ruling(self.spec.judge, self.arrival, one)
             judged = self.rulings[at]
-            one = one._replace(match=one.match._replace(reason=judged.reason))
-            (copies if judged.is_copy else others).append(one)
+            (copies if judged.is_copy else others).append(one._replace(reason=judged.reason))
         return copies, others
 
 
-def _as_own(own: Found) -> Match:
-    return own.match._replace(reason=OWN.reason)
+def _as_own(own: Match) -> Match:
+    return own._replace(reason=OWN.reason)
 
 
 def nearest(match: Match) -> tuple[int, int]:
@@ -240,13 +224,13 @@ class Decision:
         claimant = Claimant(page, self.spec, self.era)
         step = claimant.decide(self._found(index, page))
         self.unjudged += claimant.unjudged
-        lost = [self._delete(one.match.entry) for one in step.replaces]
+        lost = [self._delete(one.entry) for one in step.replaces]
         if step.admits:
             self._admit(index, page, step.since, *self._copy(lost, page))
         if step.waits_on:
-            self._wait(page, self.records[step.waits_on.match.entry])
+            self._wait(page, self.records[step.waits_on.entry])
         if step.keeps:
-            self._keep(page, self.records[step.keeps.match.entry])
+            self._keep(page, self.records[step.keeps.entry])
         return step.claim
 
     def _copy(self, lost: list[Record], page: Arrival) -> list[tuple[str | None, str | None]]:
@@ -302,7 +286,7 @@ class Decision:
             del self.new[index]
         return record
 
-    def _found(self, index: int, page: Arrival) -> Iterator[Found]:
+    def _found(self, index: int, page: Arrival) -> Iterator[Match]:
         """Yield what has one of a page's keys in its scope, and the nearest ones of the others."""
         twins = [(d, self.new[twin].position) for d, twin in self._twins[index] if twin in self.new]
         near, names = self.near[index], {page.key, *page.aliases}
@@ -317,5 +301,4 @@ class Decision:
                 self.unjudged += others > RULINGS
             if is_named or (distance <= self.spec.reach and others <= RULINGS):
                 is_expired = self.log.is_expired(record, self.now)
-                has_copy = record.waiting is not None
-                yield Found(record.match(distance), is_expired, record.delivered, has_copy)
+                yield record.match(distance, expired=is_expired)

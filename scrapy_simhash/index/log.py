@@ -60,10 +60,10 @@ class Record(NamedTuple):
         own = (self.owner, self.request) if self.is_copys else (self.copier, self.waiting)
         return own if own[1] is not None else None
 
-    def match(self, distance: int) -> Match:
-        provisional = self.owner is not None
+    def match(self, distance: int, *, expired: bool = False) -> Match:
         return Match(
-            self.position, self.key, distance, self.time, provisional, "", self.facts, self.run
+            *(self.position, self.key, distance, self.time, self.owner is not None, "", self.facts),
+            *(self.run, self.scope, expired, self.delivered, self.waiting is not None),
         )
 
 

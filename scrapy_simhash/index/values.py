@@ -168,7 +168,7 @@ class Run(NamedTuple):
 
 
 class Match(NamedTuple):
-    """An entry within reach of a page.
+    """An entry within reach of a page, or of one of its keys.
 
     Attributes:
         entry: its position in the log; never used again for another entry.
@@ -176,8 +176,11 @@ class Match(NamedTuple):
         time: when its text was admitted, in whole seconds since the Unix epoch.
         provisional: whether its page is still in progress.
         reason: the judge's; "key" for an entry of the page's own key; empty if it was not judged.
-        facts: those of its arrival.
+        facts: those of its arrival, as ``key`` and ``scope``.
         run: number of the run in which its page was last seen, 0 if that was in none.
+        expired: its lease has run out.
+        delivered: it is confirmed, or was before this or another run has seen it again.
+        has_copy: the request of a copy stands beside its lease.
     """
 
     entry: int
@@ -188,6 +191,10 @@ class Match(NamedTuple):
     reason: str = ""
     facts: bytes = b""
     run: int = 0
+    scope: str = ""
+    expired: bool = False
+    delivered: bool = True
+    has_copy: bool = False
 
 
 class Claim(NamedTuple):

@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from scrapy_simhash.index.decision import NEAR_NOTHING, Claimant, Found, Step, nearest
+from scrapy_simhash.index.decision import NEAR_NOTHING, Claimant, Step, nearest
 from scrapy_simhash.index.pages import key_value
 from scrapy_simhash.index.redis.rows import (
     NEVER,
@@ -29,12 +29,12 @@ class Told(NamedTuple):
     """An entry that a script has told of; its fingerprint is in its scope.
 
     Attributes:
-        row: None if it cannot be read.
+        is_sound: it can be read; if not, its match tells position, distance and run alone.
     """
 
-    found: Found
-    row: Row | None
+    match: Match
     fingerprint: bytes
+    is_sound: bool = True
 
 
 class Asking:
@@ -70,13 +70,13 @@ class Asking:
         """Decide anew, given what was told; return whether that is all, and nothing is written."""
         page, reach = self.arrival, self._claimant.spec.reach
         names = (page.key, *page.aliases)
-        self._told |= {one.found.match.entry: one for one in told}
+        self._told |= {one.match.entry: one for one in told}
         self._claimant.unjudged = 0
         self.step = self._claimant.decide(
-            found
-            for found, row, _ in self._told.values()
-            if row
-            and (found.match.distance <= reach or (row.key in names and row.scope == page.scope))
+            match
+            for match, _, is_sound in self._told.values()
+            if is_sound
+            and (match.distance <= reach or (match.key in names and match.scope == page.scope))
         )
         step = self.step
         return not (step.admits or step.replaces or step.keeps or step.waits_on)
@@ -86,24 +86,23 @@ class Asking:
         step, act = self.step, b"" if self.step.admits else b"d"
         claim = pack_claim(self.arrival, step.since or now)
         if step.keeps:
-            position = position_of(step.keeps.match.entry)
-            row, act = self._told[step.keeps.match.entry].row, position.to_bytes(4, "big")
-            assert row is not None
-            own = self.arrival._replace(key=row.key, scope=row.scope, facts=row.facts)
-            claim = pack_claim(own, row.time)
+            act = position_of(step.keeps.entry).to_bytes(4, "big")
+            claim = pack_claim(self.arrival._replace(facts=step.keeps.facts), step.keeps.time)
         if step.waits_on:
-            position = position_of(step.waits_on.match.entry)
+            position = position_of(step.waits_on.entry)
             claim, act = (self.arrival.request or "").encode(), b"w" + position.to_bytes(4, "big")
-        replaced = {one.match.entry for one in step.replaces}
+        replaced = {one.entry for one in step.replaces}
         return claim, b"".join(self._known(one, replaced) for one in self._told.values()), act
 
     def _known(self, told: Told, replaced: set[int]) -> bytes:
-        found, row, _ = told
-        at = found.match.entry
+        match, _, is_sound = told
+        at = match.entry
         ruling = self._claimant.rulings.get(at)
-        is_other = row is None or (ruling is not None and not ruling.is_copy and at not in replaced)
-        flags = _REPLACED * (at in replaced) | _EXPIRED * found.expired | _OTHER * is_other
-        return (position_of(at) << 32 | found.match.run << 8 | flags).to_bytes(8, "big")
+        is_other = not is_sound or (
+            ruling is not None and not ruling.is_copy and at not in replaced
+        )
+        flags = _REPLACED * (at in replaced) | _EXPIRED * match.expired | _OTHER * is_other
+        return (position_of(at) << 32 | match.run << 8 | flags).to_bytes(8, "big")
 
 
 def position_of(entry: int) -> int:
@@ -148,16 +147,19 @@ def read_told(
     def read(position: int, distance: int, run: int, own: bytes, lease: bytes, copy: int) -> Told:
         entry = position << _CHECK | int.from_bytes(own[-3:], "big") ^ _mask(generation)
         try:
-            ends, back, row = known(position, lease)
+            ends, back, (key, scope, facts, time) = known(position, lease)
         except (ValueError, struct.error, zlib.error) as error:
             pass_over(f"entry {position}: {error}")
-            return Told(Found(Match(entry, "", distance, 0, bool(lease), run=run)), None, own)
-        match = Match(entry, row.key, distance, row.time, bool(lease), "", row.facts, run)
-        found = Found(match, ends <= now, not lease or back != NEVER, bool(copy))
-        return Told(found, row, own)
+            unread = Match(entry, "", distance, 0, bool(lease), run=run)
+            return Told(unread, own, is_sound=False)
+        match = Match(
+            *(entry, key, distance, time, bool(lease), "", facts, run, scope),
+            *(ends <= now, not lease or back != NEVER, bool(copy)),
+        )
+        return Told(match, own)
 
     found = [[read(*entry) for entry in answer] for answer in answers]
-    return [sorted(some, key=lambda one: nearest(one.found.match)) for some in found]
+    return [sorted(some, key=lambda one: nearest(one.match)) for some in found]
 
 
 def _mask(generation: str) -> int:

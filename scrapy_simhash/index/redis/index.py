@@ -24,7 +24,7 @@ from scrapy_simhash.index.decision import Claimant, Era
 from scrapy_simhash.index.pages import Pages, read_fingerprint
 from scrapy_simhash.index.redis.claims import Asking, Told, packed_entry, position_of, read_told
 from scrapy_simhash.index.redis.leases import ENTRIES, Leases
-from scrapy_simhash.index.redis.rows import ROWS, Row, pack_row, read_runs, squeeze_rows
+from scrapy_simhash.index.redis.rows import ROWS, pack_row, read_runs, squeeze_rows
 from scrapy_simhash.index.redis.scan import Scan
 from scrapy_simhash.index.redis.session import Session
 from scrapy_simhash.index.redis.steps import Steps, done, together
@@ -110,7 +110,7 @@ class RedisIndex(Index):
                 continue
             if isinstance(result, int):
                 # An own entry that is confirmed in this run stays so, which does no harm.
-                own = [position_of(e.match.entry) for e in [one.step.keeps] if e]
+                own = [position_of(e.entry) for e in [one.step.keeps] if e]
                 if own := own or [result] * one.step.admits:
                     self._session.own[one.arrival.key].update(own)
             answered.append(isinstance(result, int) or (bool(found) and one.hear(found)))
@@ -138,8 +138,8 @@ class RedisIndex(Index):
         self.spec.check(sought)
         with self._session.use():
             (near,) = self._look(sought)
-        matches = [one.found.match for one in near if one.row]
-        return [match for match in matches if match.distance <= self.spec.reach]
+        reach = self.spec.reach
+        return [one.match for one in near if one.is_sound and one.match.distance <= reach]
 
     def _look(self, sought: Sequence[Arrival]) -> list[list[Told]]:
         """Return what is near some pages, or has one of their keys."""
@@ -199,8 +199,8 @@ class RedisIndex(Index):
         new: dict[tuple[str, str], tuple[Arrival, float]] = {}
         for page, time, near in zip(pages, times, self._look(pages), strict=True):
             own = (page.key, page.scope)
-            known = [one.row[:2] for one in near if one.row and one.found.delivered]
-            if own not in known:
+            delivered = (one.match for one in near if one.is_sound and one.match.delivered)
+            if own not in {(match.key, match.scope) for match in delivered}:
                 new.setdefault(own, (page, time))
         rest = list(new.values())
         while rest:
@@ -306,31 +306,28 @@ class RedisIndex(Index):
     def entries_of(self, keys: Iterable[str]) -> list[Entry]:
         entries = []
         with self._session.use():
-            for (found, _, content), row in self._of_keys(keys):
-                own = read_fingerprint(content, row.scope, self.spec.bits)
-                is_open = found.match.provisional
-                entry = Entry(
-                    row.key, own, row.scope, row.facts, row.time, is_open, found.match.run
-                )
-                entries.append((found.match.entry, entry))
-        return [entry for _, entry in sorted(entries, key=lambda one: one[0])]
+            for one, content, _ in sorted(self._of_keys(keys), key=lambda told: told.match.entry):
+                own = read_fingerprint(content, one.scope, self.spec.bits)
+                about = (one.scope, one.facts, one.time, one.provisional, one.run)
+                entries.append(Entry(one.key, own, *about))
+        return entries
 
     def gone(self, keys: Iterable[str]) -> int:
         with self._session.use():
-            found = [one.found.match.entry for one, _ in self._of_keys(keys)]
+            found = [one.match.entry for one in self._of_keys(keys)]
             generation = self._session.generation
             packed = [packed_entry(entry, generation) for entry in found]
             return self._delete("print", [int.from_bytes(one, "big") for one in packed])
 
-    def _of_keys(self, keys: Iterable[str]) -> list[tuple[Told, Row]]:
-        wanted, found = [*dict.fromkeys(keys)], list[tuple[Told, Row]]()
+    def _of_keys(self, keys: Iterable[str]) -> list[Told]:
+        wanted, found = [*dict.fromkeys(keys)], list[Told]()
         nothing = Fingerprint(0, self.spec.bits, bytes(4 * self.spec.blocks))
         for start in range(0, len(wanted), _PAGES):
             some = wanted[start : start + _PAGES]
             for key, told in zip(
                 some, self._look([Arrival(key, nothing) for key in some]), strict=True
             ):
-                found += [(one, one.row) for one in told if one.row and one.row.key == key]
+                found += [one for one in told if one.is_sound and one.match.key == key]
         return found
 
     def _delete(self, what: str, known: Sequence[int]) -> int:

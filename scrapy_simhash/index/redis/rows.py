@@ -12,7 +12,6 @@ ValueError, ``struct.error`` or ``zlib.error``. ``lua/runs.lua`` tells what a ru
 
 import struct
 import zlib
-from typing import NamedTuple
 
 from scrapy_simhash.index.values import Arrival, Run
 
@@ -29,15 +28,8 @@ _RUN = struct.Struct(">ddB")
 _ZLIB = b"x"
 # The most bytes that packed rows may have when they are unpacked.
 _MOST_BYTES = 1 << 24
-
-
-class Row(NamedTuple):
-    """The fields of an entry; the time is in seconds since the Unix epoch."""
-
-    key: str
-    scope: str
-    facts: bytes
-    time: float
+# Key, scope, facts, and the time in seconds since the Unix epoch.
+Row = tuple[str, str, bytes, float]
 
 
 def pack_row(page: Arrival, time: float) -> bytes:
@@ -56,12 +48,8 @@ def read_row(packed: bytes) -> Row:
     end = _ROW.size + facts + scope
     if end > len(packed):
         raise ValueError("a row is cut off")
-    return Row(
-        packed[end:].decode(),
-        packed[end - scope : end].decode(),
-        packed[_ROW.size : end - scope],
-        float(time),
-    )
+    texts = packed[end:].decode(), packed[end - scope : end].decode()
+    return *texts, packed[_ROW.size : end - scope], float(time)
 
 
 def read_lease(packed: bytes) -> tuple[float, int, Row]:

@@ -139,8 +139,9 @@ class Scan:
         row = leased if is_open and leased else read_row(packed or b"")
         if not self._geometry.in_redis:
             record = record[:-KEY_BYTES]
-        own = read_fingerprint(record + values, row.scope, self._geometry.bits)
-        return Entry(row.key, own, row.scope, row.facts, row.time, is_open, run)
+        key, scope, facts, time = row
+        own = read_fingerprint(record + values, scope, self._geometry.bits)
+        return Entry(key, own, scope, facts, time, is_open, run)
 
     def runs_of(self, first: int, end: int) -> list[int]:
         """Return the runs in which the entries between two positions were last seen."""

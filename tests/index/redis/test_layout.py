@@ -11,7 +11,7 @@ import pytest
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.neighbours import GATHER
 from scrapy_simhash.index.redis import scan, scripts
-from scrapy_simhash.index.redis.rows import Row, pack_row, read_row, read_rows, squeeze_rows
+from scrapy_simhash.index.redis.rows import pack_row, read_row, read_rows, squeeze_rows
 from scrapy_simhash.index.values import Arrival, Entry, Outcome
 from scrapy_simhash.testing.made import fp, page, values
 from tests import servers
@@ -71,7 +71,7 @@ def test_rows_can_be_appended_to_squeezed_ones():
     squeezed = squeeze_rows(half) + plain[len(half) :]
     assert read_rows(squeezed) == read_rows(plain) == dict(enumerate(rows))
     assert squeeze_rows(squeezed) == squeezed
-    assert read_row(rows[5]) == Row("k5", "s", rows[5][7:12], 1e9 + 5)
+    assert read_row(rows[5]) == ("k5", "s", rows[5][7:12], 1e9 + 5)
 
 
 @pytest.mark.usefixtures("small_leaves")
