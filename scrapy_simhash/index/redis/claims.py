@@ -16,7 +16,7 @@ from scrapy_simhash.index.redis.rows import (
     read_row,
     read_rows,
 )
-from scrapy_simhash.index.values import Arrival, Match
+from scrapy_simhash.index.values import Match
 
 # Bits of an entry, as callers know it, that check it: the end of its fingerprint, XORed with the
 # beginning of the generation; the position stands above them. So an entry of a log that was cleared
@@ -46,7 +46,7 @@ class Asking:
     """
 
     def __init__(self, claimant: Claimant) -> None:
-        self._claimant = claimant
+        self.claimant = claimant
         self._told: dict[int, Told] = {}
         self.step = Step(NEAR_NOTHING, admits=True)
         page = claimant.arrival
@@ -57,22 +57,13 @@ class Asking:
         self._told.clear()
         self.step = Step(NEAR_NOTHING, admits=True)
 
-    @property
-    def arrival(self) -> Arrival:
-        return self._claimant.arrival
-
-    @property
-    def unjudged(self) -> int:
-        """Near entries that were too many to be judged."""
-        return self._claimant.unjudged
-
     def hear(self, told: Sequence[Told]) -> bool:
         """Decide anew, given what was told; return whether that is all, and nothing is written."""
-        page, reach = self.arrival, self._claimant.spec.reach
+        page, reach = self.claimant.arrival, self.claimant.spec.reach
         names = (page.key, *page.aliases)
         self._told |= {one.match.entry: one for one in told}
-        self._claimant.unjudged = 0
-        self.step = self._claimant.decide(
+        self.claimant.unjudged = 0
+        self.step = self.claimant.decide(
             match
             for match, _, is_sound in self._told.values()
             if is_sound
@@ -83,25 +74,22 @@ class Asking:
 
     def arguments(self, now: float) -> tuple[bytes, bytes, bytes]:
         """Return row and request, what was told, and what the claim does; see ``lua/claim.lua``."""
-        step, act = self.step, b"" if self.step.admits else b"d"
-        claim = pack_claim(self.arrival, step.since or now)
+        page, step = self.claimant.arrival, self.step
+        claim, act = pack_claim(page, step.since or now), b"" if step.admits else b"d"
         if step.keeps:
             act = position_of(step.keeps.entry).to_bytes(4, "big")
-            claim = pack_claim(self.arrival._replace(facts=step.keeps.facts), step.keeps.time)
+            claim = pack_claim(page._replace(facts=step.keeps.facts), step.keeps.time)
         if step.waits_on:
-            position = position_of(step.waits_on.entry)
-            claim, act = (self.arrival.request or "").encode(), b"w" + position.to_bytes(4, "big")
+            act = b"w" + position_of(step.waits_on.entry).to_bytes(4, "big")
+            claim = (page.request or "").encode()
         replaced = {one.entry for one in step.replaces}
         return claim, b"".join(self._known(one, replaced) for one in self._told.values()), act
 
     def _known(self, told: Told, replaced: set[int]) -> bytes:
-        match, _, is_sound = told
-        at = match.entry
-        ruling = self._claimant.rulings.get(at)
-        is_other = not is_sound or (
-            ruling is not None and not ruling.is_copy and at not in replaced
-        )
-        flags = _REPLACED * (at in replaced) | _EXPIRED * match.expired | _OTHER * is_other
+        match, at = told.match, told.match.entry
+        is_replaced, ruling = at in replaced, self.claimant.rulings.get(at)
+        is_other = not told.is_sound or (ruling and not ruling.is_copy and not is_replaced)
+        flags = _REPLACED * is_replaced | _EXPIRED * match.expired | _OTHER * bool(is_other)
         return (position_of(at) << 32 | match.run << 8 | flags).to_bytes(8, "big")
 
 

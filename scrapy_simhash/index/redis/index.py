@@ -95,7 +95,7 @@ class RedisIndex(Index):
                     names |= asking[n].names
                 told = yield from self._submit([asking[n] for n in some])
                 answers.update((n, asking[n].step.claim) for n in itertools.compress(some, told))
-        self.unjudged += sum(one.unjudged for one in asking)
+        self.unjudged += sum(one.claimant.unjudged for one in asking)
         return [answers[n] for n in range(len(asking))]
 
     def _submit(self, asking: Sequence[Asking]) -> Steps[list[bool]]:
@@ -112,7 +112,7 @@ class RedisIndex(Index):
                 # An own entry that is confirmed in this run stays so, which does no harm.
                 own = [position_of(e.entry) for e in [one.step.keeps] if e]
                 if own := own or [result] * one.step.admits:
-                    self._session.own[one.arrival.key].update(own)
+                    self._session.own[one.claimant.arrival.key].update(own)
             answered.append(isinstance(result, int) or (bool(found) and one.hear(found)))
         self._squeeze(result for result in results if isinstance(result, int))
         return answered
@@ -121,7 +121,7 @@ class RedisIndex(Index):
         self, asking: Sequence[Asking], at: float, ends: Any, head: Any
     ) -> Steps[tuple[list[Any], list[list[Told]]]]:
         """Run ``lua/claim.lua``; return its answers, and what it tells of each page."""
-        pages = Pages([one.arrival for one in asking], self.spec)
+        pages = Pages([one.claimant.arrival for one in asking], self.spec)
         parts = [
             (*one.arguments(at), b"1" if mates else b"")
             for one, mates in zip(asking, pages.twins(self.spec.reach), strict=True)
