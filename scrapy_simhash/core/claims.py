@@ -21,8 +21,10 @@ from scrapy_simhash.index.values import Arrival, Claim
 logger = logging.getLogger(__name__)
 
 # A batch that fails is lost as a whole, and a shared store serves nobody else meanwhile. On the
-# event loop, it takes some three milliseconds.
+# event loop, it takes some three milliseconds; if it takes longer than a turn of the loop may,
+# because each page is near many, the next batch has half as many.
 CLAIMS_AT_ONCE = 64
+TURN = 0.01
 # How long a claim waits for others.
 PATIENCE = 0.01
 # Claims hold a crawl up if in so many seconds their calls take half of the time, and each so long.
@@ -47,6 +49,8 @@ class Claims:
         self.seconds = 0.0
         # Seconds of the last call.
         self._took = 0.0
+        # Pages of a batch.
+        self._most = CLAIMS_AT_ONCE
         self._index = index
         self._pool = pool
         # Since when it is watched, and the calls and the seconds since then; inf once it was said.
@@ -93,10 +97,14 @@ class Claims:
             enough = time.monotonic() + self._took / 4
             while self._are_more_coming and time.monotonic() < enough:
                 await asyncio.sleep(PATIENCE)
-            batch, self._waiting = self._waiting[:CLAIMS_AT_ONCE], self._waiting[CLAIMS_AT_ONCE:]
+            batch, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
             arrivals = [arrival for arrival, _ in batch]
             if self._thread is None:
                 claims = self._claim(arrivals)
+                if self._took > TURN:
+                    self._most = max(self._most // 2, 1)
+                elif self._took < TURN / 4:
+                    self._most = min(2 * self._most, CLAIMS_AT_ONCE)
             else:
                 loop = asyncio.get_running_loop()
                 claims = await loop.run_in_executor(self._thread, self._claim, arrivals)
@@ -107,7 +115,7 @@ class Claims:
 
     @property
     def _are_more_coming(self) -> bool:
-        return len(self._waiting) < CLAIMS_AT_ONCE and self._pool.is_busy
+        return len(self._waiting) < self._most and self._pool.is_busy
 
     def _claim(self, arrivals: Sequence[Arrival]) -> list[Claim | None]:
         started = time.monotonic()

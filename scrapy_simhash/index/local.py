@@ -11,7 +11,7 @@ from itertools import islice
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.contract import MAX_ADOPTIONS, MAX_ORPHANS, Index, StoreMissing, warn_of
-from scrapy_simhash.index.decision import Decision, Era
+from scrapy_simhash.index.decision import RULINGS, Decision, Era
 from scrapy_simhash.index.log import Content, Log, Record
 from scrapy_simhash.index.neighbours import Near, Neighbours, unpacked
 from scrapy_simhash.index.pages import KEY_BYTES, Pages, read_fingerprint
@@ -37,6 +37,8 @@ _ROWS = 1 << 16
 _ENTRIES = 1 << 12
 # Pages that claim, or are put, at a time: each is compared with those before it.
 _PAGES = 1 << 8
+# Near entries of a page that are read at most: some of them may be gone.
+_NEAREST = 4 * RULINGS
 
 
 def open_local(url: str, spec: IndexSpec | None) -> "LocalIndex":
@@ -85,13 +87,14 @@ class LocalIndex(Index):
         pages, log = Pages(arrivals, self.spec), self._log
         with self._lock:
             with self._admission(pages) as new:
-                near, records = self._look(pages)
+                near, records = self._look(pages, _NEAREST)
                 decision = Decision(pages, self.spec, log, self._era, now, near, records, new)
                 log.delete(decision.deleted)
                 log.see(decision.seen, self._era.run)
                 log.lease([*decision.leased.values(), *decision.waited_on.values()])
             self._hold(decision.leased.values())
-            self.unjudged += decision.unjudged
+            self.unjudged += decision.unjudged + self._neighbours.left_out
+            self._neighbours.left_out = 0
         return decision.claims
 
     def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:
@@ -127,9 +130,9 @@ class LocalIndex(Index):
             self._neighbours.add(positions, pages.words[[*new]], pages.values[[*new]])
             self._seen = positions[-1]
 
-    def _look(self, pages: Pages) -> tuple[list[Near], dict[int, Record]]:
+    def _look(self, pages: Pages, most: int | None = None) -> tuple[list[Near], dict[int, Record]]:
         """Return what may be near each page, and the entries; deleted ones are missing."""
-        near = pages.near(self._neighbours.find(*pages.sought))
+        near = pages.near(self._neighbours.find(*pages.sought, most))
         self.flooded = self._neighbours.flooded
         wanted = {position for some in near for _, position in some}
         records = self._log.records(wanted)

@@ -38,6 +38,7 @@ RATIO = 4
 SPREAD = np.uint32(0x9E3779B1)
 GATHER = np.uint32(pow(0x9E3779B1, -1, 1 << 32))
 _LOW = np.uint64((1 << 32) - 1)
+_QUERY = np.uint64(48)
 
 
 class Neighbours:
@@ -52,6 +53,7 @@ class Neighbours:
 
     Attributes:
         flooded: look-ups that read only the newest entries of a bucket, see ``BUCKET_LIMIT``.
+        left_out: near entries that were more than was asked for.
     """
 
     def __init__(self, bits: int, columns: int, distance: int) -> None:
@@ -63,7 +65,7 @@ class Neighbours:
         self._tail = np.empty((TAIL, columns), np.uint32)
         self._runs: list[_Run] = []
         self._count = 0
-        self.flooded = 0
+        self.flooded = self.left_out = 0
 
     @property
     def _in_runs(self) -> int:
@@ -90,10 +92,11 @@ class Neighbours:
         else:
             self._append_run(np.concatenate((self._tail[:at], values)))
 
-    def find(self, words: Uint64s, values: Uint32s) -> list[Near]:
+    def find(self, words: Uint64s, values: Uint32s, most: int | None = None) -> list[Near]:
         """Return, for each of some fingerprints, the entries near it; shapes as for :meth:`add`.
 
-        The nearest ones come first, then the oldest.
+        The nearest ones come first, then the oldest; at most ``most`` of a fingerprint, if that is
+        given, besides those of its key.
         """
         tail = self._words[self._in_runs : self._count]
         keys = self._tail[: len(tail), -1]
@@ -106,9 +109,9 @@ class Neighbours:
         # page repeats does not hang on how long ago the other one came.
         shared = (values[queries] == self._tail[numbers]).any(1)
         queries, numbers = queries[shared], numbers[shared]
-        # As if all were found by their keys, because they are near enough.
-        by_key = queries * self._columns + self._columns - 1
-        candidates: list[_Pairs] = [(by_key, numbers + self._in_runs)]
+        # As if those of other keys were found by their first values.
+        by_key = (values[queries, -1] == keys[numbers]) * (self._columns - 1)
+        candidates: list[_Pairs] = [(queries * self._columns + by_key, numbers + self._in_runs)]
         spread = values * SPREAD
         # Entries that a look-up may still read, and look-ups that may not read all.
         left, flooded = np.full(values.size, BUCKET_LIMIT), set[int]()
@@ -118,15 +121,21 @@ class Neighbours:
         lookups, numbers = map(np.concatenate, zip(*candidates, strict=True))
         queries, columns = np.divmod(lookups, self._columns)
         between = distances(words.take(queries, axis=0), self._words.take(numbers, axis=0))
-        is_near = between <= self._distance
-        near = (is_near | (columns == self._columns - 1)).nonzero()[0]
+        is_named = columns == self._columns - 1
+        near = ((between <= self._distance) | is_named).nonzero()[0]
         near = near[self._living[numbers[near]]]
         positions = self._positions[numbers[near]]
         # An entry may share several blocks with the fingerprint.
-        sought = queries[near].astype(np.uint64) << np.uint64(48)
-        pairs = np.unique(sought | between[near].astype(np.uint64) << np.uint64(32) | positions)
+        sought = queries[near].astype(np.uint64) << _QUERY
+        found_by = sought | between[near].astype(np.uint64) << np.uint64(32) | positions
+        pairs = np.unique(found_by)
+        if most and len(pairs) > most:
+            place = np.arange(len(pairs)) - pairs.searchsorted(pairs >> _QUERY << _QUERY)
+            kept = (place < most) | np.isin(pairs, found_by[is_named[near]])
+            self.left_out += len(pairs) - int(np.count_nonzero(kept))
+            pairs = pairs[kept]
         found: list[Near] = [[] for _ in words]
-        parts = (pairs >> np.uint64(48), pairs >> np.uint64(32) & np.uint64(0xFFFF), pairs & _LOW)
+        parts = (pairs >> _QUERY, pairs >> np.uint64(32) & np.uint64(0xFFFF), pairs & _LOW)
         for query, distance, position in zip(*(part.tolist() for part in parts), strict=True):
             found[query].append((distance, position))
         return found

@@ -97,6 +97,8 @@ def _one_ends_the_other(path: str, other: str) -> bool:
 
 def _names(query: str, path: str) -> bool:
     """Return whether a query has the end of a path: a wiki has /Flour as ?title=Flour, too."""
+    if not query:  # as of most addresses
+        return False
     whole = unquote(path)
     values = (value for _, value in parse_qsl(query))
     return any(whole.endswith(f"/{value}") and not value.isdecimal() for value in values)

@@ -8,6 +8,7 @@ kinship of their addresses; :func:`_under_other_headings` is the rule for all ot
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from scrapy_simhash.rule.facts import FACTS_SIZE, LONG_TEXT, Facts
@@ -102,9 +103,13 @@ class Rule:
         if not len(page.facts) == len(other.facts) == FACTS_SIZE:
             near = distance <= self.distance
             return Ruling(True, "distance") if near else Ruling(False, FAR)
-        facts = Facts.from_bytes(page.facts), Facts.from_bytes(other.facts)
+        facts = _unpacked(page.facts), _unpacked(other.facts)
         kin = kinship(page.key, other.key, is_same=distance <= SAME * self.distance)
         return rule(*facts, kin, distance, self.distance)
+
+
+#: A page is judged beside many, and an entry beside many pages.
+_unpacked = lru_cache(maxsize=1024)(Facts.from_bytes)
 
 
 def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:

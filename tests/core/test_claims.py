@@ -50,6 +50,7 @@ def with_claims(
     *,
     on_loop: bool,
     more_to_come: bool = False,
+    turn: float = 60,
 ) -> Any:
     async def run() -> Any:
         pool: Any = SimpleNamespace(is_busy=more_to_come)
@@ -61,7 +62,9 @@ def with_claims(
 
     loop = asyncio.new_event_loop()
     try:
-        return loop.run_until_complete(run())
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(claims_module, "TURN", turn)
+            return loop.run_until_complete(run())
     finally:
         loop.close()
 
@@ -79,6 +82,17 @@ def test_pages_that_ask_in_one_turn_of_the_loop_claim_together(on_loop: bool) ->
     kinds = [claim.outcome for claim in found]
     assert kinds == [Outcome.ORIGINAL] * 100 + [Outcome.REVISIT] * 50
     assert index.closed
+
+
+def test_fewer_pages_claim_together_on_a_loop_that_they_hold_up() -> None:
+    async def work(claims: Claims) -> None:
+        await asyncio.gather(*(claims.claim(arrival(n)) for n in range(120)))
+
+    slow, quick = Counting(seconds=0.002), Counting()
+    with_claims(slow, work, on_loop=True, turn=0.001)
+    assert slow.sizes[:4] == [CLAIMS_AT_ONCE, 32, 16, 8]
+    with_claims(quick, work, on_loop=False, turn=0)
+    assert quick.sizes == [CLAIMS_AT_ONCE, 120 - CLAIMS_AT_ONCE]
 
 
 @pytest.mark.parametrize("on_loop", [True, False])

@@ -122,6 +122,25 @@ def test_a_look_up_in_a_flooded_bucket_reads_a_bounded_number_of_entries(monkeyp
     assert index.flooded == 2
 
 
+@pytest.mark.parametrize("count", [TAIL - 100, TAIL + 300])
+def test_of_many_near_entries_the_nearest_come_and_those_of_the_key(count):
+    """In the tail and in runs alike; the others are counted."""
+    index = Neighbours(64, 2, 64)
+    words = np.full((count, 1), 7, np.uint64)
+    words[[20, 30]] = 0
+    # The third last one has the key of what is sought.
+    values = np.array([[1, 100 + n] for n in range(count)], np.uint32)
+    values[count - 3, 1] = 5
+    index.add(range(count), words, values)
+    sought = np.zeros((2, 1), np.uint64), np.array([[1, 5], [2, 5]], np.uint32)
+    own = (3, count - 3)
+    read = min(count, BUCKET_LIMIT)
+    nearest = [(0, n) if n in (20, 30) else (3, n) for n in range(count - read, count)]
+    assert index.find(*sought, most=6) == [[*sorted(nearest)[:6], own], [own]]
+    assert index.left_out == read - 7
+    assert index.find(*sought) == [sorted({*nearest, own}), [own]]
+
+
 def test_pages_of_different_scopes_are_not_near_and_the_fingerprint_can_be_had_back():
     fingerprint = Fingerprint(0, 64, np.arange(4, dtype="<u4").tobytes())
     recipe = IndexSpec("recipe", bits=64, distance=3, blocks=4)
