@@ -11,6 +11,7 @@ from scrapy_simhash.index.redis.rows import (
     NEVER,
     ROWS,
     Row,
+    field_of,
     pack_claim,
     read_lease,
     read_row,
@@ -115,21 +116,22 @@ def read_told(
 
     Args:
         answers: for each page the entries as ``tell`` in ``lua/claim.lua`` has them.
-        told: number and content of the rows of confirmed entries.
+        told: fields and values of the rows of confirmed entries.
         generation: which log it is.
         now: leases that end until then have expired.
         pass_over: is told of entries that cannot be read.
     """
-    contents, rows = dict(told), dict[int, dict[int, bytes]]()
+    contents, together = dict(told), dict[bytes, dict[int, bytes]]()
 
     def known(position: int, lease: bytes) -> tuple[float, int, Row]:
         if lease:
             return read_lease(lease)
-        number = position // ROWS
-        if number not in rows:
-            rows[number] = read_rows(contents[number])
-        if (packed := rows[number].get(position % ROWS)) is None:
-            raise ValueError("it has no row")
+        if (packed := contents.get(field_of(position))) is None:
+            number = b"%d" % (position // ROWS)
+            if number not in together:
+                together[number] = read_rows(contents[number]) if number in contents else {}
+            if (packed := together[number].get(position % ROWS)) is None:
+                raise ValueError("it has no row")
         return float("inf"), NEVER, read_row(packed)
 
     def read(position: int, distance: int, run: int, own: bytes, lease: bytes, copy: int) -> Told:

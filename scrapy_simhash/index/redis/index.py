@@ -24,7 +24,14 @@ from scrapy_simhash.index.decision import Claimant, Era
 from scrapy_simhash.index.pages import Pages, read_fingerprint
 from scrapy_simhash.index.redis.claims import Asking, Told, packed_entry, position_of, read_told
 from scrapy_simhash.index.redis.leases import ENTRIES, Leases
-from scrapy_simhash.index.redis.rows import ROWS, pack_row, read_runs, squeeze_rows
+from scrapy_simhash.index.redis.rows import (
+    ROWS,
+    field_of,
+    pack_row,
+    read_rows,
+    read_runs,
+    squeeze_rows,
+)
 from scrapy_simhash.index.redis.scan import Scan
 from scrapy_simhash.index.redis.session import Session
 from scrapy_simhash.index.redis.steps import Steps, done, together
@@ -48,7 +55,7 @@ _PAGES = 16
 _LOOKED_AT = 1 << 13
 # Positions whose rows are squeezed at a time, once as many positions follow them: by then most of
 # their entries are confirmed.
-_SQUEEZED = 16 * ROWS
+_SQUEEZED = 8 * ROWS
 
 
 class RedisIndex(Index):
@@ -212,14 +219,20 @@ class RedisIndex(Index):
         return len(new)
 
     def _squeeze(self, admitted: Iterable[int]) -> None:
-        """Let older rows take fewer bytes, now and then."""
+        """Let older rows stand together in fewer bytes, now and then."""
         for end in (p for p in admitted if p >= 2 * _SQUEEZED and not p % _SQUEEZED):
-            numbers = range((end - 2 * _SQUEEZED) // ROWS, (end - _SQUEEZED) // ROWS)
-            contents = self._client.call("HMGET", self._client.key("rows"), *numbers)
+            positions = range(end - 2 * _SQUEEZED, end - _SQUEEZED)
+            numbers = range(positions[0] // ROWS, positions[-1] // ROWS + 1)
+            fields = (*numbers, *map(field_of, positions))
+            found = self._client.call("HMGET", self._client.key("rows"), *fields)
             arguments: list[Any] = []
-            for number, content in zip(numbers, contents, strict=True):
-                if content:
-                    arguments += (number, len(content), squeeze_rows(content))
+            for place, number in enumerate(numbers):
+                own = found[len(numbers) + place * ROWS :][:ROWS]
+                alone = {offset: row for offset, row in enumerate(own) if row is not None}
+                if alone:
+                    content = found[place] or b""
+                    squeezed = squeeze_rows((read_rows(content) if content else {}) | alone)
+                    arguments += (number, len(content), squeezed, bytes(alone))
             self._session.run("squeeze", *arguments)
 
     def clear(self) -> None:

@@ -1,13 +1,14 @@
 """Rows and runs: what Redis has of an entry beside its fingerprint and its block values.
 
 ``lua/entries.lua`` tells what a row has, and a lease, in which the row of a provisional entry
-stands. Once the entry is confirmed, its row is appended to those of ``ROWS`` positions::
+stands. Once the entry is confirmed, its row has a field of its own; some time later the rows of
+``ROWS`` positions stand together, squeezed by zlib::
 
-    offset:1 size:3 row | offset:1 size:3 row | ...    as they are appended
-    zlib | offset:1 size:3 row | ...                   the first ones squeezed
+    :<position>           row
+    <position // ROWS>    offset:1 size:3 row | offset:1 size:3 row | ...
 
-Numbers are big-endian. The first byte of zlib is larger than any offset. What cannot be read raises
-ValueError, ``struct.error`` or ``zlib.error``. ``lua/runs.lua`` tells what a run has.
+Numbers are big-endian. What cannot be read raises ValueError, ``struct.error`` or ``zlib.error``.
+``lua/runs.lua`` tells what a run has.
 """
 
 import struct
@@ -25,7 +26,6 @@ NEVER = (1 << 32) - 1
 _ROW = struct.Struct(">BHI")
 _SIZE = struct.Struct(">I")
 _RUN = struct.Struct(">ddB")
-_ZLIB = b"x"
 # The most bytes that packed rows may have when they are unpacked.
 _MOST_BYTES = 1 << 24
 # Key, scope, facts, and the time in seconds since the Unix epoch.
@@ -60,15 +60,18 @@ def read_lease(packed: bytes) -> tuple[float, int, Row]:
     return ends, back, read_row(packed[start : start + size])
 
 
+def field_of(position: int) -> bytes:
+    """Return the field of a row that stands alone."""
+    return b":%d" % position
+
+
 def read_rows(content: bytes) -> dict[int, bytes]:
-    """Return rows by their offset, not taken apart."""
-    found: dict[int, bytes] = {}
-    plain, at = content, 0
-    if content[:1] == _ZLIB:
-        unpacker = zlib.decompressobj()
-        plain = unpacker.decompress(content, _MOST_BYTES) + unpacker.unused_data
-        if not unpacker.eof:
-            raise ValueError("squeezed rows are cut off, or too long")
+    """Return rows that stand together by their offset, not taken apart."""
+    found, at = dict[int, bytes](), 0
+    unpacker = zlib.decompressobj()
+    plain = unpacker.decompress(content, _MOST_BYTES)
+    if not unpacker.eof:
+        raise ValueError("rows are cut off, or too long")
     while at < len(plain):
         (head,) = _SIZE.unpack_from(plain, at)
         start = at + _SIZE.size
@@ -79,9 +82,10 @@ def read_rows(content: bytes) -> dict[int, bytes]:
     return found
 
 
-def squeeze_rows(content: bytes) -> bytes:
-    """Return rows in fewer bytes, those that are squeezed already as they are."""
-    return content if content[:1] == _ZLIB else zlib.compress(content, 9)
+def squeeze_rows(rows: dict[int, bytes]) -> bytes:
+    """Return what :func:`read_rows` reads."""
+    parts = (_SIZE.pack(offset << 24 | len(row)) + row for offset, row in rows.items())
+    return zlib.compress(b"".join(parts), 9)
 
 
 def read_runs(answer: dict[bytes, bytes], *shards: dict[bytes, bytes]) -> list[Run]:

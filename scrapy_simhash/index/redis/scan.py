@@ -13,7 +13,7 @@ from scrapy_simhash.index.neighbours import GATHER, SPREAD, Uint32s
 from scrapy_simhash.index.pages import KEY_BYTES, read_fingerprint
 from scrapy_simhash.index.redis.client import KEYS, Client
 from scrapy_simhash.index.redis.finders import AnotherLog
-from scrapy_simhash.index.redis.rows import NEVER, ROWS, read_lease, read_row, read_rows
+from scrapy_simhash.index.redis.rows import NEVER, ROWS, field_of, read_lease, read_row, read_rows
 from scrapy_simhash.index.redis.scripts import LEAST_LEAVES, SEEN, Geometry
 from scrapy_simhash.index.values import Entry
 
@@ -101,11 +101,12 @@ class Scan:
         content = b"".join(part or b"" for part in call("HMGET", key("log"), *segments))
         # Leases come before rows: an entry that is confirmed meanwhile has both, not neither.
         leases = call("HMGET", key("leases"), *range(first, end))
-        rows = call("HMGET", key("rows"), *numbers)
+        rows = call("HMGET", key("rows"), *numbers, *map(field_of, range(first, end)))
+        alone = rows[len(numbers) :]
         known: dict[int, dict[int, bytes]] = {}
-        for number, some in zip(numbers, rows, strict=True):
+        for number, some in zip(numbers, rows, strict=False):
             try:
-                known[number] = read_rows(some or b"")
+                known[number] = read_rows(some) if some else {}
             except (ValueError, struct.error, zlib.error):
                 known[number] = {}  # each of its entries is told of
         dead = call("GETRANGE", key("dead"), first // 8, (end - 1) // 8)
@@ -117,7 +118,8 @@ class Scan:
                 continue
             at = (position - segments[0] * size) * self._geometry.record
             record = content[at : at + self._geometry.record]
-            packed, lease = known[position // ROWS].get(position % ROWS), leases[position - first]
+            packed = alone[position - first] or known[position // ROWS].get(position % ROWS)
+            lease = leases[position - first]
             values = b"" if window is None else window[position % _WINDOW].tobytes()
             try:
                 entry = self._entry(record, packed, lease, values, seen[position - first])

@@ -32,7 +32,7 @@ from scrapy_simhash.index.values import IndexSpec, spider_mark
 
 logger = logging.getLogger(__name__)
 
-FORMAT = 11
+FORMAT = 12
 # Shards of a new index of pages with scopes on a cluster: some twenty on each of three nodes.
 _SHARDS = 64
 # The scripts need this version of Redis.

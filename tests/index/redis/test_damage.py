@@ -30,7 +30,7 @@ def test_a_page_near_an_entry_whose_row_was_lost_is_compared_with_the_others(
     index = opened(url)
     for value in values(70):
         keep(index, value)
-    lose(server, url, "rows", 0)
+    lose(server, url, "rows", *(f":{n}" for n in range(64)))
     pages = [page(f"copy{i}", value ^ 1) for i, value in enumerate(values(70))]
     outcomes = [claim.outcome for claim in index.claim_all(pages)]
     assert outcomes.count(ORIGINAL) == 64

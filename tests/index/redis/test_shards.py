@@ -152,7 +152,7 @@ def test_a_damaged_shard_is_named(redis_servers, shared, opened, caplog):
     index.confirm([p.key for p in sites])
     tag = hash_tags(shared.partition("name=")[2], 3)[2]
     with redis_servers.cluster.client() as client:
-        client.hdel(f"{{{tag}}}:rows", 0)
+        client.hdel(f"{{{tag}}}:rows", ":0")
     found = index.check()
     assert found
     assert all(text.startswith("shard 2: entry") for text in found)

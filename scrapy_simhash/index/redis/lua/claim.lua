@@ -26,8 +26,7 @@ local FIRST, STRIDE = 8, 6
 --# entries
 local now, ends, head, current = tonumber(ARGV[4]), ARGV[5], ARGV[6], tonumber(ARGV[7])
 local leased, answers = {}, {}
--- What is known of the confirmed entries near the pages: pairs of a number of ROWS positions and its
--- content.
+-- Fields and values of the rows of the confirmed entries near the pages.
 local told, is_told = {}, {}
 
 -- Entries of other leases beside which a request is kept now.
@@ -42,10 +41,14 @@ local function tell(answer, position, d, run, lease)
     known, has_copy = sub(lease, 1, last - 1), copy_of(lease) ~= '' and 1 or 0
   end
   answer[#answer + 1] = {position, d, run, fingerprint_of(position), known, has_copy}
-  local number = floor(position / ROWS)
-  if not lease and not is_told[number] then
-    is_told[number] = true
-    told[#told + 1] = {number, call('HGET', rows, number) or ''}
+  if lease then return end
+  for _, field in ipairs({':' .. position, tostring(floor(position / ROWS))}) do
+    local content = is_told[field] or call('HGET', rows, field)
+    if content then
+      if not is_told[field] then told[#told + 1] = {field, content} end
+      is_told[field] = true
+      return
+    end
   end
 end
 

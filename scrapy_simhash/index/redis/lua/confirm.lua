@@ -10,7 +10,7 @@ for i, entry in ipairs(leased_ones(2)) do
   if not back_of(entry.lease) then first[#first + 1] = entry end
 end
 if #settled > 0 then
-  append_rows(first)
+  add_rows(first)
   call('HDEL', leases, unpack(settled))
   call('ZREM', due, unpack(settled))
 end

@@ -4,7 +4,7 @@
 --           "run": the last run's number
 -- log       hash: number of a segment -> the records of SEGMENT entries. A record is the fingerprint;
 --           where every crawler has the log in RAM, the block values and the key's value follow it
--- rows      hash: number of ROWS positions -> what is known of the confirmed ones; see rows.py
+-- rows      hash: see rows.py
 -- buckets   hash: see buckets.lua
 -- leases    hash: position of a provisional entry -> its lease and row; see entries.lua
 -- due       sorted set, one for each spider: positions of its provisional entries, and of those that its

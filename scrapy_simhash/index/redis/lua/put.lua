@@ -16,6 +16,6 @@ for at = FIRST, #ARGV, STRIDE do
   confirmed[#confirmed + 1] = {position = position, row = ARGV[at + 1]}
 end
 grow()
-append_rows(confirmed)
+add_rows(confirmed)
 append(0)
 return {finish, #records}

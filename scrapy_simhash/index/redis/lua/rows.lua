@@ -1,16 +1,8 @@
--- Append the rows of confirmed entries.
-local function append_rows(confirmed)
-  local contents, changed = {}, {}
-  for _, entry in ipairs(confirmed) do
-    local number = floor(entry.position / ROWS)
-    if not contents[number] then contents[number] = {call('HGET', rows, number) or ''} end
-    local parts = contents[number]
-    parts[#parts + 1] =
-      struct.pack('>I4', entry.position % ROWS * 16777216 + #entry.row) .. entry.row
+-- Let confirmed entries have their rows, each in a field of its own until rows are squeezed.
+local function add_rows(confirmed)
+  local fields = {}
+  for i, entry in ipairs(confirmed) do
+    fields[2 * i - 1], fields[2 * i] = ':' .. entry.position, entry.row
   end
-  for number, parts in pairs(contents) do
-    changed[#changed + 1] = number
-    changed[#changed + 1] = concat(parts)
-  end
-  if #changed > 0 then call('HSET', rows, unpack(changed)) end
+  if #fields > 0 then call('HSET', rows, unpack(fields)) end
 end
