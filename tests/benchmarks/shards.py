@@ -1,6 +1,6 @@
 """The work of a cluster's nodes for an index of many sites, beside that of one server.
 
-    python -m tests.benchmarks.shards [--pages 50000] [--sites 10000] [--shards 1 64]
+    python -m tests.benchmarks.shards [--pages 50000] [--sites 10000] [--shards 1 24]
 
 Each way gets the same pages, of which three in ten are near an earlier one of their site, and then
 claims a tenth as many more; they are confirmed 32 at a time. *claims* is the CPU of all servers for
@@ -141,7 +141,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pages", type=int, default=50_000)
     parser.add_argument("--sites", type=int, default=10_000)
-    parser.add_argument("--shards", type=int, nargs="*", default=[1, 64])
+    parser.add_argument("--shards", type=int, nargs="*", default=[1, 24])
     parser.add_argument("--batch", type=int, nargs="*", default=[1, 8, 32])
     parser.add_argument("--instructions", action="store_true", help="of one server, by valgrind")
     options = parser.parse_args()

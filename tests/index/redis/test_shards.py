@@ -54,7 +54,7 @@ def test_only_pages_with_scopes_on_a_cluster_are_spread_unless_the_url_says_how(
     single = f"{redis_servers.single.url}?{redis_servers.new_name()}"
     asked = [
         (shared, False, b"1"),
-        (f"{shared}a", True, b"64"),
+        (f"{shared}a", True, b"24"),
         (single, True, b"1"),
         (f"{single}b&shards=5", False, b"5"),
     ]
