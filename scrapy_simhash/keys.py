@@ -56,9 +56,9 @@ def key_of(name: str) -> str:
 def aliases(url: str, redirect_urls: Iterable[str] = ()) -> tuple[str, ...]:
     """Return other keys under which the page of a GET may stand in an index, at most 8.
 
-    Those are the keys of the addresses that redirected to it, the first one and the last ones, and
-    its own with another scheme, with or without ``www.``. What is no address of the web has
-    no such variants.
+    They are the keys of the addresses that redirected to it, the first one and the last ones, and
+    its own with another scheme, with or without ``www.``. An address that is none of the web
+    has no such variants.
 
     Raises:
         ValueError: one of them is no address, such as ``http://[``.

@@ -124,7 +124,7 @@ def whole_file(path: str, *sources: Path) -> Iterator[IO[bytes]]:
 
     None of the files that its content comes from may be replaced: that is a ValueError.
 
-    What is no regular file, such as ``/dev/stdout`` or a pipe, is written to and never replaced.
+    A path that is no regular file, such as ``/dev/stdout``, is written to and never replaced.
     A link stays, and the file that it names is replaced.
     """
     whole = Path(path).resolve() if Path(path).is_file() else Path(path)

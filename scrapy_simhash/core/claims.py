@@ -93,7 +93,7 @@ class Claims:
         while self._waiting:
             # Others may come in this turn of the loop, and in a moment.
             await asyncio.sleep(PATIENCE if self._are_more_coming else 0)
-            # Those that come during the call of a slow index wait for all of it, and for their own.
+            # A claim that comes during a slow call waits for all of that call, and for its own.
             enough = time.monotonic() + self._took / 4
             while self._are_more_coming and time.monotonic() < enough:
                 await asyncio.sleep(PATIENCE)

@@ -306,8 +306,8 @@ class Dedup:
     def has_work(self, patience: float) -> bool:
         """Return whether an engine with an empty queue must go on, because pages may come again.
 
-        What is still in progress has failed. It blocks the event loop for up to ``patience``
-        seconds, because engines ask from where nothing can be awaited.
+        A page that is still in progress has failed. The call blocks the event loop for up to
+        ``patience`` seconds, because engines ask from where nothing can be awaited.
         """
         return self._upkeep.has_work(patience)
 

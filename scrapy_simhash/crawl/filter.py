@@ -1,7 +1,7 @@
 """The filter of one crawl: what its middlewares and its pipeline share.
 
 It asks the core for the verdict on each page, and tells the core how the page fared in the end.
-What becomes of a copy is up to the middlewares and the pipeline.
+The middlewares and the pipeline act on a copy.
 """
 
 import asyncio
@@ -250,7 +250,7 @@ class CrawlFilter:
         if page.get("verdict") in ("unique", "revisit"):
             self._arrivals.arrived(page["key"], request)
             unchanged = page.get("follow", False)
-            # Where items are compared, each has a change of its own.
+            # An item that is compared has a change of its own.
             drops = unchanged and not self.settings.has_items
             self.deliveries[response] = Delivery(page["key"], drops, unchanged)
         elif page.get("follow"):

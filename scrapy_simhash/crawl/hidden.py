@@ -15,7 +15,7 @@ from scrapy_simhash.report.dedup_log import host_of
 _LINK = re.compile(
     r"""<a\s(?:[^<>]{0,500}?\s)?href\s{0,9}=\s{0,9}["']?([^"'<>\s]{1,2000})""", re.IGNORECASE
 )
-# What a request leaves as it is.
+# A request leaves such an address as it is.
 _PLAIN = re.compile(r"https?://[\w.:-]+/[\w./?=&;,:@~!$*+-]*", re.ASCII)
 # Characters of a page that are looked through, and links of a page that are noted.
 _TEXT, _LINKS = 1_000_000, 1000

@@ -1,7 +1,7 @@
 """Requests as JSON: the index keeps that of a page in progress, so that others can repeat it.
 
 A stored request is data from outside, because whoever can write into the store can change it.
-What goes into it is listed, because nobody can list all names of secrets. Nothing in it can make a
+Its parts are listed, because nobody can list all names of secrets. Nothing in it can make a
 crawler call or open anything but a web page and a public callback of its own spider.
 """
 

@@ -21,7 +21,7 @@ _LONG_TAG = 4096
 _MANY_WORDS = 400
 _OF_HEADS = ("link", "meta", "script")
 _EMBEDDED = ("iframe", "embed", "object", "video", "audio")
-#: What is looked at before it is stripped, or stands in a head.
+#: Tags that are looked at before they are stripped, or that stand in a head.
 _MARKED = (
     *_OF_HEADS,
     *_EMBEDDED,

@@ -54,10 +54,10 @@ _ASCII_SEPARATORS = bytes(c for c in range(128) if not _WORD_CHARACTERS.match(ch
 def normalise(text: str, *, by_line: bool = False) -> str:
     r"""Return the characters that count: NFC, lower case, ``\w`` only, then NFKC; digits stay.
 
-    What is left has no separators, so line breaks, spaces and punctuation, which differ from one
+    The result has no separators, so line breaks, spaces and punctuation, which differ from one
     template to the next, play no part; ``by_line``, line breaks stay. Marks play none either, but
-    for those that are part of a letter. Of a text of more than ``LONGEST`` characters, before or
-    after normalisation, the rest plays no part.
+    for those that are part of a letter. Characters behind the first ``LONGEST``, before and
+    after normalisation, play no part.
     """
     text = text[:LONGEST]
     if text.isascii():

@@ -185,7 +185,7 @@ class Index(ABC):
     def orphans(self) -> list[Orphan]:
         """Adopt expired entries of this crawler's spider; the caller crawls their pages again.
 
-        Those that this crawler itself has in progress are none, whatever its clock says. Each is
+        An entry that this crawler itself has in progress is none, whatever its clock says. Each is
         leased anew to the caller. A second adoption comes only after the lease of the first has run
         out. One page may have ended the crawler that had all of them in progress, so the next come
         only once the caller has confirmed or released these, and one that was adopted before comes

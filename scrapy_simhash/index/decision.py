@@ -92,7 +92,7 @@ class Claimant:
             step = self._keep(own)
             if era.has_seen(own) or (page.facts, 0) == (own.facts, own.distance):
                 return step
-            # What stands around the text is not as it was, and copies are judged by that, too.
+            # The rest of the page is not as it was, and copies are judged by that, too.
             since = own.time if own.delivered else None
             return step._replace(admits=True, replaces=(own,), keeps=None, since=since)
         copies, others = self._judged(one for one in found if one not in owns)

@@ -207,7 +207,7 @@ class Log:
     def take_back(self, positions: Collection[int]) -> None:
         """Delete entries in progress, or give them to their copies.
 
-        Those that were confirmed before are as they were then.
+        Entries that were confirmed before are as they were then.
         """
         waited = "SELECT position FROM leases WHERE waiting IS NOT NULL AND position IN"
         if copied := {at for (at,) in self._run_for(waited, positions)}:
@@ -247,7 +247,7 @@ class Log:
     def expired(self, now: float, limit: int) -> list[Record]:
         """Return some of the expired entries of the other crawlers of this crawler's spider.
 
-        Those that were adopted before come last.
+        Entries that were adopted before come last.
         """
         found: list[Record] = []
         for (owner,) in self._file.run("SELECT DISTINCT owner FROM leases"):

@@ -203,7 +203,7 @@ class _Newer:
 class _Run:
     """The entries of a range of numbers, for each block sorted by its value, then by number.
 
-    Of each 32-bit value only the low bits are kept. The high ones name a place in the directory,
+    Only the low bits of each 32-bit value are kept. The high ones name a place in the directory,
     which says where the entries with these high bits begin. ``keys`` has the values (high 32 bits)
     and numbers (low 32 bits) of each block in any order, and is overwritten.
     """

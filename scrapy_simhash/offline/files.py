@@ -78,7 +78,7 @@ def unpacked_name(path: Path) -> str:
 def opened(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
     """Open a file; yield it, and the file on the disk, whose ``tell()`` says how far it was read.
 
-    What cannot be read is a FileError.
+    A file that cannot be read is a FileError.
     """
     opener = _OPENERS.get(path.suffix.lower(), contextlib.nullcontext)
     try:
@@ -107,7 +107,7 @@ def lines(file: IO[bytes]) -> Iterator[bytes | None]:
 def whole(file: IO[bytes], length: int = -1, *, keep: bool = True) -> bytes | None:
     """Return the next ``length`` bytes of a file, or all that it has; None if they are too many.
 
-    Those of a given length are passed over then, or if ``keep`` is false; an end before it is an
+    Bytes of a given length are passed over then, or if ``keep`` is false; an end before it is an
     EOFError.
     """
     if length < 0:

@@ -25,7 +25,7 @@ def read_records(
 ) -> Iterator[tuple[str, Body]]:
     """Yield the pages of an archive that the recipe's readers read, each behind its address.
 
-    What is passed over is counted in ``over``. A damaged archive is a FileError.
+    Records that are passed over are counted in ``over``. A damaged archive is a FileError.
     """
     while _begins(path, file):
         headers = _headers(path, file)
@@ -100,7 +100,7 @@ def _page(kind: str, type_: str, content: bytes, recipe: Recipe) -> Body | str:
 def _body(headers: Mapping[str, str], data: bytes) -> bytes | None:
     """Return the body of an answer; None if it is too large, or nothing here can unpack it.
 
-    What was unpacked already, as many archives have it, is left as it is.
+    A body that was unpacked already, as many archives have it, is left as it is.
     """
     if headers.get("transfer-encoding", "").lower() == "chunked":
         data = _joined(data)

@@ -1,4 +1,4 @@
-"""Which of two addresses of one page is better, and why.
+"""Tells the better of two addresses of one page, and why it is better.
 
 The order is like that of Nutch, whose ``DeduplicationJob.compareOrder`` has score, time, https and
 length, but what the pages and the addresses say of themselves stands before it. In a REPL::

@@ -54,7 +54,7 @@ _DIGITS = b"0123456789"
 
 
 class Units(NamedTuple):
-    """What a page has of each sort, without links and datelines.
+    """The units of a page by their sort, without those of links and datelines.
 
     Attributes:
         numbers: as they are written, without ages and what its own words call a count of visits.

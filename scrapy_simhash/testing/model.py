@@ -51,7 +51,7 @@ class Crawler:
 
 
 class Model:
-    """What the contract says, in the plainest words."""
+    """An index that does as the contract says, in the plainest code."""
 
     def __init__(self, distance: int, spiders: Sequence[str] = ("",)) -> None:
         self.distance = distance

@@ -18,9 +18,9 @@ LONGEST_ADDRESS = 2000  # characters; nothing is learned from a longer one
 LONGEST_VALUE = 96  # characters, such as those of a title in an address
 MOST_SEGMENTS = 10
 MOST_PARAMETERS = 24
-#: What stands for the segments of a path that is too deep, such as those of a loop of links.
+#: Stands for the segments of a path that is too deep, such as those of a loop of links.
 DEEPER = "**"
-#: What stands for any value of a kind. A literal value is escaped, and is never one of these.
+#: A star stands for any value of a kind. A literal value is escaped, and is never one of these.
 STARS = {
     "name": "{name}",
     "word": "*",

@@ -250,7 +250,7 @@ class Learner:
     def _stands(self, copy: AddressedPage, original: AddressedPage, is_canonical: bool) -> bool:
         """Tell whether the address of a copy has to stand for its cluster from now on.
 
-        Of two hosts the same one has to be kept always, or each could be spared because of the
+        The same one of two hosts has to be kept always, or each could be spared because of the
         other. Another address stands if it is better, but only if pages with addresses like the
         earlier one have been copies: where each page came by such an address first, links lead to
         it, and perhaps to nothing else.

@@ -14,7 +14,7 @@ ENTRIES = 128
 
 
 class Leases:
-    """What the contract says of an entry between its claim and its end."""
+    """Acts on an entry between its claim and its end, as the contract has them."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -59,7 +59,7 @@ class Leases:
 
     @property
     def has_adopted(self) -> bool:
-        """Whether an entry that this crawler adopted is in progress."""
+        """True if an entry that this crawler adopted is in progress."""
         return bool(self._session.adopted)
 
     def adopting(

@@ -53,7 +53,7 @@ def script(name: str, geometry: Geometry) -> tuple[str, str]:
         "ENTRY": geometry.entry,
         "ROWS": ROWS,
         "LEAST_LEAVES": LEAST_LEAVES,
-        # So many leaves stay bounded with all positions of 32 bits.
+        # A leaf stays small even if all positions of 32 bits are taken.
         "MOST_LEAVES": 1 << 28,
         "SEEN": SEEN,
         "LEAF_ENTRIES": _LEAF_BYTES // geometry.entry,

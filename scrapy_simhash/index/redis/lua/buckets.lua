@@ -1,4 +1,4 @@
--- What is near a page, found through buckets in Redis.
+-- Finds what is near a page, through buckets in Redis.
 --
 -- The entries whose block values begin with the same bits share a *leaf*:
 --

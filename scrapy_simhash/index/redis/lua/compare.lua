@@ -1,7 +1,7 @@
 -- Distances of fingerprints, given as bytes.
 local distance, bxor = tonumber(ARGV[2]), bit.bxor
--- What was done so far, in comparisons, of which a call ends soon after MOST_EFFORT (to find what is
--- compared takes as long as another one); look-ups that met a full bucket.
+-- The effort so far, in comparisons; a call ends soon after MOST_EFFORT of them (to find what is compared
+-- takes as long as another one); look-ups that met a full bucket.
 local effort, flooded = 0, 0
 
 -- How many bits of a byte are set; few bytes are met, because near pages differ in few bits.

@@ -27,7 +27,7 @@ if state[1] ~= ARGV[1] then return false end
 local finish = tonumber(state[2])
 if not (finish >= 0 and finish < 4294967296) then error('the end of the log is none') end
 
--- What Redis has deleted to make room would be taken for what never was.
+-- A key that Redis has deleted to make room would be taken for one that never was.
 if call('EXISTS', log, rows, buckets, leases, runs) < 5 then
   for _, key in ipairs({log, rows, buckets, leases, runs}) do
     if call('EXISTS', key) == 0 then error('SIMHASH ' .. key .. ' is gone') end
@@ -59,7 +59,7 @@ local function record_of(position)
   return sub(segment(number), at + 1, at + RECORD)
 end
 
--- What this script appends to the log.
+-- The records that this script appends to the log.
 local records = {}
 
 local function fingerprint_of(position)

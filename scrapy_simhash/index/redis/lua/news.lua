@@ -1,5 +1,5 @@
--- What is near a page, found by the caller in its RAM, where the log is up to a position, ARGV[3];
--- here the page is compared with everything that was admitted since.
+-- The caller finds what is near a page in its RAM, where the log is up to a position, ARGV[3]; here the
+-- page is compared with everything that was admitted since.
 -- The finder's argument of a page is the number of values of its keys, 1 byte, these values, 4 bytes
 -- each, and the entries near it or with such a value: position and distance, 4 + 2 bytes each.
 local seen = tonumber(ARGV[3])
