@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from scrapy_simhash.adapters.http import response_page
     from scrapy_simhash.addon import Addon
     from scrapy_simhash.core.dedup import Dedup
-    from scrapy_simhash.core.document import Document
     from scrapy_simhash.core.sync import SyncDedup
-    from scrapy_simhash.core.verdict import Verdict
+    from scrapy_simhash.core.verdict import Document, Verdict
     from scrapy_simhash.exceptions import (
         NearDuplicateItem,
         NearDuplicatePage,
@@ -61,7 +60,7 @@ _EXCEPTIONS = ("NearDuplicateItem", "NearDuplicatePage", "SettingError", "Spared
 _MODULES = {
     "Addon": "addon",
     "Dedup": "core.dedup",
-    "Document": "core.document",
+    "Document": "core.verdict",
     "SyncDedup": "core.sync",
     "Verdict": "core.verdict",
     "Extraction": "extraction.extractor",

@@ -18,7 +18,7 @@ from scrapy_simhash.exceptions import NearDuplicateItem
 from scrapy_simhash.keys import key_of
 
 if TYPE_CHECKING:
-    from scrapy_simhash.core.document import Document
+    from scrapy_simhash.core.verdict import Document
 
 
 class _Claimed(NamedTuple):
@@ -137,7 +137,7 @@ class NearDuplicatePipeline:
             return None
 
     def _document(self, item: Any, key: str) -> Document | None:
-        from scrapy_simhash.core.document import Document  # heavy
+        from scrapy_simhash.core.verdict import Document  # heavy
 
         settings, adapter = self._filter.settings, ItemAdapter(item)
         if settings.item_text_field and (text := adapter.get(settings.item_text_field)):

@@ -9,8 +9,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.core.dedup import Dedup
-from scrapy_simhash.core.document import Document
-from scrapy_simhash.core.verdict import Verdict
+from scrapy_simhash.core.verdict import Document, Verdict
 from scrapy_simhash.keys import page_key
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from scrapy_simhash.core.dedup import Dedup
-from scrapy_simhash.core.document import Document
-from scrapy_simhash.core.verdict import Verdict
+from scrapy_simhash.core.verdict import Document, Verdict
 from scrapy_simhash.keys import page_key
 
 

@@ -27,7 +27,6 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def add_shared_options(parser: argparse.ArgumentParser, *names: str) -> None:
-    """Declare some of ``--index``, ``--json``, ``--log`` and ``--recipe``."""
     for name in names:
         parser.add_argument(f"--{name}", **_OPTIONS[name])
 

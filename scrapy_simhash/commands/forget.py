@@ -89,17 +89,12 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
             if options.run in (None, entry.run)
             if entry.time <= before
             if not names or entry.key in names
-            if not hosts or not hosts.isdisjoint(_variants(host_of_key(entry.key)))
+            if not hosts or hosts & {host := host_of_key(entry.key), _PORT.sub("", host)}
         ]
         say([f"{len(keys):,} of {count(len(index), 'page')}", *(f"  {k}" for k in keys[:_SHOWN])])
         removed = index.gone(keys) if keys and (options.yes or _agreed(len(keys))) else 0
     say([f"{count(removed, 'page')} forgotten"])
     return 0 if removed else 1
-
-
-def _variants(host: str) -> tuple[str, str]:
-    """Return a host as it is, and without its port."""
-    return host, _PORT.sub("", host)
 
 
 def _agreed(found: int) -> bool:

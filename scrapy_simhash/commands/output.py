@@ -85,7 +85,6 @@ def sentence(reason: str) -> str:
 
 
 def has_colours() -> bool:
-    """Return whether what is printed may be coloured."""
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ
 
 
@@ -101,7 +100,6 @@ def shown(text: str) -> str:
 
 
 def say(lines: Iterable[str]) -> None:
-    """Print lines."""
     sys.stdout.writelines(f"{shown(line)}\n" for line in lines)
     sys.stdout.flush()
 

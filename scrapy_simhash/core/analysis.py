@@ -84,7 +84,6 @@ class Body(NamedTuple):
 
 
 def text_body(text: str) -> Body:
-    """Return the body of a text that stands for itself, as that of an item does."""
     return Body(text.encode("utf-8", "surrogatepass"), reader=ITEM)
 
 

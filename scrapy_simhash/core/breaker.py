@@ -27,7 +27,6 @@ from scrapy_simhash.index.values import (
     Claim,
     IndexSpec,
     Match,
-    Orphan,
     Outcome,
     Reply,
     Report,
@@ -50,7 +49,6 @@ class Breaker:
     """An index that goes on without its store, for a crawl; see :class:`.Index` for its methods.
 
     One thread at a time calls it. Entries that were admitted in memory have negative positions.
-    The length is the store's.
 
     Args:
         open_store: opens the store; called again while it raises StoreUnavailable.
@@ -219,27 +217,9 @@ class Breaker:
             elif not failed:
                 self._confirmed += pages
 
-    def confirm(self, keys: Iterable[str]) -> None:
-        self.report(Report(delivered=list(keys)))
-
-    def release(self, keys: Iterable[str]) -> None:
-        self.report(Report(failed=list(keys)))
-
-    def renew(self, keys: Iterable[str]) -> None:
-        self.report(Report(renewed=list(keys)))
-
-    def orphans(self) -> list[Orphan]:
-        return list(self.report(Report(adopts=True)).orphans)
-
-    def unsettled(self, entries: Iterable[int]) -> Unsettled:
-        return self.report(Report(entries=list(entries))).unsettled
-
     def withdraw(self, entries: Iterable[int]) -> None:
         far = [entry for entry in entries if entry > 0]
         self.read(lambda store: store.withdraw(far))
-
-    def __len__(self) -> int:
-        return len(self._opened())
 
     def close(self) -> None:
         self._is_closed = True

@@ -20,15 +20,14 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 
 from scrapy_simhash.core.analysis import PageAnalysis, body_of
 from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.core.claims import Claims
-from scrapy_simhash.core.document import Document
 from scrapy_simhash.core.pool import SlowHosts, WorkerPool
 from scrapy_simhash.core.upkeep import Adopt, Upkeep
-from scrapy_simhash.core.verdict import Verdict, spec_of, verdict_of
+from scrapy_simhash.core.verdict import Document, Verdict, spec_of, verdict_of
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
@@ -188,7 +187,8 @@ class Dedup:
 
         See :meth:`check`.
         """
-        with settling(await self.check(document, wait=wait), self) as verdict:
+        found = await self.check(document, wait=wait)
+        with settling(found, self.delivered, self.failed) as verdict:
             yield verdict
 
     async def check(
@@ -345,25 +345,19 @@ class Dedup:
         }
 
 
-class Settler(Protocol):
-    """Is told how a page in progress fared."""
-
-    def delivered(self, key: str) -> None: ...
-
-    def failed(self, key: str) -> None: ...
-
-
 @contextmanager
-def settling(verdict: Verdict, settler: Settler) -> Iterator[Verdict]:
-    """Yield a verdict; a page that it owns is delivered at the end of the block, or has failed."""
+def settling(
+    verdict: Verdict, delivered: Callable[[str], None], failed: Callable[[str], None]
+) -> Iterator[Verdict]:
+    """Yield a verdict; at the end of the block, tell how a page that it owns has fared."""
     try:
         yield verdict
     except BaseException:
         if verdict.owned:
-            settler.failed(verdict.key)
+            failed(verdict.key)
         raise
     if verdict.owned:
-        settler.delivered(verdict.key)
+        delivered(verdict.key)
 
 
 def _tell(fate: asyncio.Future[Any], delivered: bool) -> None:

@@ -53,7 +53,6 @@ class SlowHosts:
         return bool(self._timeouts) and self._timeouts.get(urlsplit(url).netloc, 0) >= TIMEOUTS
 
     def note_timeout(self, url: str) -> None:
-        """Note that a page timed out."""
         host = urlsplit(url).netloc
         self._timeouts[host] = number = self._timeouts.get(host, 0) + 1
         if number == TIMEOUTS:

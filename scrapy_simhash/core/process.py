@@ -140,7 +140,6 @@ class WorkerProcess(asyncio.Protocol):
         self.kill()
 
     def kill(self) -> None:
-        """End the child, at once; the page that it works on fails."""
         self._child.kill()
         if self._transport is not None:
             self._transport.abort()
@@ -153,14 +152,12 @@ class WorkerProcess(asyncio.Protocol):
         await self._over
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Tell the child what to do."""
         # A transport of uvloop is not of asyncio's class.
         self._transport = cast("asyncio.Transport", transport)
         self._transport.write(self._order)
         self._freed()
 
     def data_received(self, data: bytes) -> None:
-        """Hand on the answers that are complete."""
         self._received += data
         before = self.load
         while (frame := self._next_frame()) is not None:

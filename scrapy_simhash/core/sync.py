@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from scrapy_simhash.core.dedup import Dedup, settling
-from scrapy_simhash.core.document import Document
-from scrapy_simhash.core.verdict import Verdict
+from scrapy_simhash.core.verdict import Document, Verdict
 
 T = TypeVar("T")
 
@@ -46,7 +45,8 @@ class SyncDedup:
     @contextmanager
     def page(self, document: Document, *, wait: bool = True) -> Iterator[Verdict]:
         """See :meth:`.Dedup.page`; a copy must not wait in the block of its own original."""
-        with settling(self.check(document, wait=wait), self) as verdict:
+        found = self.check(document, wait=wait)
+        with settling(found, self.delivered, self.failed) as verdict:
             yield verdict
 
     def check(self, document: Document, *, wait: bool = True) -> Verdict:

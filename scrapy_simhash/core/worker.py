@@ -38,7 +38,6 @@ LENGTHS = struct.Struct("!II")
 
 
 def pack_frame(header: dict[str, Any], body: bytes = b"") -> bytes:
-    """Return a frame of the protocol above."""
     head = json.dumps(header).encode()
     return b"".join((LENGTHS.pack(len(head), len(body)), head, body))
 

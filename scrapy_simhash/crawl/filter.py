@@ -21,8 +21,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 
 from scrapy_simhash.core.analysis import SkipReason
 from scrapy_simhash.core.dedup import Dedup
-from scrapy_simhash.core.document import Document
-from scrapy_simhash.core.verdict import Verdict
+from scrapy_simhash.core.verdict import Document, Verdict
 from scrapy_simhash.crawl.preferred import Preferred
 from scrapy_simhash.crawl.probe import Probe
 from scrapy_simhash.crawl.progress import Again, Arrivals, Delivery, PassingItems, once_more

@@ -38,7 +38,6 @@ class Hidden:
         self._hidden: set[int] = set()
 
     def asked(self, url: str) -> None:
-        """Note an address that a request has."""
         number = hash(_address(url))
         self._asked[number % _BITS >> 3] |= 1 << (number & 7)
         if number in self._hidden:

@@ -119,7 +119,6 @@ class Preferred:
         return self._back.pop(request.meta.get(WAITED, ""), None)
 
     def judged(self, judged: Judged) -> None:
-        """Take note of a page and its verdict."""
         form = _form(judged.verdict.key)
         self._pages[form] = self._pages.get(form, 0) + 1
         # Taken off, because other requests may copy the meta.

@@ -18,7 +18,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 
 from scrapy_simhash.core.dedup import Dedup
-from scrapy_simhash.core.document import Document
+from scrapy_simhash.core.verdict import Document
 from scrapy_simhash.crawl.summary import content_type
 from scrapy_simhash.fingerprint.simhash import Fingerprint, hamming_distance
 from scrapy_simhash.report.dedup_log import host_of

@@ -163,7 +163,6 @@ class Summary:
         return is_due
 
     def say_progress(self, dedup: Dedup) -> None:
-        """Write the line of a minute."""
         # It does not tell how many pages the index has: a large file takes seconds to count them.
         pages, counts = self._counts["responses"], self._counts
         logger.info(

@@ -135,7 +135,6 @@ class Log:
         return rows
 
     def seen_in(self, after: int, limit: int) -> list[tuple[int, int]]:
-        """Return position and run of entries after a position, in order."""
         sql = "SELECT position, run FROM entries WHERE position > ? ORDER BY position LIMIT ?"
         return self._file.run(sql, (after, limit))
 

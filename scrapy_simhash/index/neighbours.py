@@ -265,7 +265,6 @@ class _Run:
         return lookups.take(same), self._numbers.take(entries.take(same))
 
     def merged(self, later: _Run) -> _Run:
-        """Return a run with the entries of this one and of the next."""
         keys = (np.concatenate((self._keys(i), later._keys(i))) for i in range(self._blocks))
         return _Run(self.first, later.end, self._blocks, keys)
 

@@ -64,11 +64,9 @@ class Runs:
         self._file.run_many(sql, [(number,) for number in numbers])
 
     def living(self, number: int, now: float) -> set[str]:
-        """Return the names of the crawlers of a run that live."""
         sql = "SELECT owner FROM crawlers WHERE run = ? AND expires > ?"
         owners = {str(owner) for (owner,) in self._file.run(sql, (number, now))}
         return {owner for owner in owners if not is_dead(owner)}
 
     def _others(self, number: int, now: float) -> bool:
-        """Return whether another crawler of a run lives."""
         return bool(self.living(number, now) - {self._crawler})

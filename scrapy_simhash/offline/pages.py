@@ -158,7 +158,6 @@ def _parquet_rows(path: Path, file: IO[bytes]) -> Iterator[tuple[str, dict[str, 
 
 
 def _body(entry: dict[str, Any], where: str) -> Body | None:
-    """Return what an object has as its content; None if it has none."""
     there = [name for name in _CONTENT if entry.get(name) is not None]
     if not there:
         return None

@@ -37,7 +37,6 @@ class Print(NamedTuple):
 
 
 def column_names(spec: IndexSpec) -> tuple[list[str], list[str]]:
-    """Return the names of the columns of words and of block values."""
     words, blocks = range(spec.bits // 64), range(spec.blocks)
     return [f"f{n}" for n in words], [f"b{n}" for n in blocks]
 

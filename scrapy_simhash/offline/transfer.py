@@ -29,7 +29,6 @@ _VERSION = 2
 
 
 def write(file: IO[bytes], spec: IndexSpec, entries: Iterable[Entry]) -> int:
-    """Write JSON lines; return how many pages there are."""
     digest, count = blake2b(digest_size=16), 0
 
     def put(values: dict[str, Any]) -> None:
@@ -56,7 +55,6 @@ def write(file: IO[bytes], spec: IndexSpec, entries: Iterable[Entry]) -> int:
 
 
 def write_parquet(file: IO[bytes], spec: IndexSpec, entries: Iterable[Entry]) -> int:
-    """Write Parquet; return how many pages there are."""
     prints = (
         Print(own.key, None, own.scope, int(own.time), None, own.fingerprint, own.facts)
         for own in entries
@@ -65,7 +63,6 @@ def write_parquet(file: IO[bytes], spec: IndexSpec, entries: Iterable[Entry]) ->
 
 
 def is_parquet(path: Path) -> bool:
-    """Return whether a file, or folder, is to have prints."""
     return path.is_dir() or path.suffix.lower() == ".parquet"
 
 

@@ -56,7 +56,6 @@ def reader_of(kind: str, recipe: Recipe) -> str | None:
 
 
 def has_pdf() -> bool:
-    """Return whether the library is there that reads PDF."""
     from importlib.util import find_spec
 
     return find_spec("pypdfium2") is not None

@@ -17,7 +17,6 @@ def text_alone(text: str) -> Extraction:
 
 
 def read_text(data: bytes, charset: str | None) -> Extraction:
-    """Return a plain text."""
     return text_alone(decode_html(data, charset).replace("\r", "\n").replace("\0", " "))
 
 

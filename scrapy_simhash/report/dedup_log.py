@@ -211,7 +211,6 @@ class DedupLog:
             self._writer.submit(self._write_soon)
 
     def close(self) -> None:
-        """Write what waits, and end the thread."""
         self._ended.set()
         self._writer.submit(self._write_soon)
         self._writer.shutdown()

@@ -173,7 +173,6 @@ def pad(text: str, columns: int) -> str:
 
 
 def paint(text: str, code: str, colour: bool) -> str:
-    """Return the text in a terminal colour, or as it is."""
     return f"\x1b[{code}m{text}\x1b[0m" if colour and text else text
 
 

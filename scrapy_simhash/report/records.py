@@ -53,7 +53,6 @@ class Records:
 
     @property
     def drops(self) -> int:
-        """How many drops may be wrong so."""
         return sum(group.drops for group in self.groups.values())
 
     def largest(self, number: int) -> list[tuple[str, Group]]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.index.contract import Index
+from scrapy_simhash.index.values import Orphan, Report, Unsettled
 
 
 class Over(Breaker, Index):
@@ -15,6 +17,24 @@ class Over(Breaker, Index):
         found = self._opened().query(*args, **kwargs)
         self.flooded = self._opened().flooded
         return found
+
+    def confirm(self, keys: Iterable[str]) -> None:
+        self.report(Report(delivered=list(keys)))
+
+    def release(self, keys: Iterable[str]) -> None:
+        self.report(Report(failed=list(keys)))
+
+    def renew(self, keys: Iterable[str]) -> None:
+        self.report(Report(renewed=list(keys)))
+
+    def orphans(self) -> list[Orphan]:
+        return list(self.report(Report(adopts=True)).orphans)
+
+    def unsettled(self, entries: Iterable[int]) -> Unsettled:
+        return self.report(Report(entries=list(entries))).unsettled
+
+    def __len__(self) -> int:
+        return len(self._opened())
 
     def check(self) -> Any:
         return self._opened().check()

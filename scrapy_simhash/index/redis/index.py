@@ -87,7 +87,6 @@ class RedisIndex(Index):
         return done(self._client, self.claiming(arrivals))
 
     def claiming(self, arrivals: Sequence[Arrival]) -> Steps[list[Claim]]:
-        """Claim in steps."""
         self.spec.check(arrivals)
         asking = [Asking(Claimant(arrival, self.spec, self._session.era)) for arrival in arrivals]
         answers: dict[int, Claim] = {}
@@ -309,7 +308,6 @@ class RedisIndex(Index):
         return count
 
     def forget_runs(self, numbers: Iterable[int]) -> None:
-        """Forget runs that have no entries."""
         if names := [f"{n}{part}" for n in numbers for part in ("", ":pages", ":living")]:
             with self._session.use():
                 self._client.call("HDEL", self._client.key("runs"), *names)

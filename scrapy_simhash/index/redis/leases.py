@@ -35,11 +35,9 @@ class Leases:
                 self._session.adopted.discard(key)
 
     def confirming(self, keys: Iterable[str]) -> Steps[None]:
-        """Confirm in steps."""
         return self._act("confirm", keys)
 
     def releasing(self, keys: Iterable[str]) -> Steps[None]:
-        """Release in steps."""
         return self._act("release", keys, self._session.name)
 
     def renewing(self, keys: Iterable[str], *, lives: bool = True) -> Steps[None]:
@@ -104,7 +102,6 @@ class Leases:
         )
 
     def withdrawing(self, entries: Iterable[int]) -> Steps[None]:
-        """Take copies away in steps."""
         with self._session.use():
             for packed in self._packed(list(entries)):
                 yield from self._session.asked("withdraw", self._session.name, packed)

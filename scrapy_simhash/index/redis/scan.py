@@ -51,7 +51,6 @@ class Scan:
         return max(end - dead, 0), self._client.call("HLEN", self._client.key("leases")) - 1
 
     def lost_values(self) -> int:
-        """Return how many block values of entries stand in no bucket."""
         (end,) = self.state("end")
         if not self._geometry.in_redis:
             return 0

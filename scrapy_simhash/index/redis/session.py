@@ -211,7 +211,6 @@ class Session:
         return answer
 
     def run(self, name: str, *arguments: Any) -> Any:
-        """Do what :meth:`asked` does."""
         return done(self.client, self.asked(name, *arguments))
 
     def near(

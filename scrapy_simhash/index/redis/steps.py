@@ -18,7 +18,6 @@ Steps = Generator[Request, Any, T]
 
 
 def done(client: Client, steps: Steps[T]) -> T:
-    """Return the result of some steps."""
     (result,) = together([(client, steps)])
     return result
 

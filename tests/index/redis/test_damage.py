@@ -6,12 +6,12 @@ import logging
 
 import pytest
 
-from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import StoreDamaged
 from scrapy_simhash.index.values import Outcome
 from scrapy_simhash.testing.made import ORIGINAL, fp, page, spec, values
 from tests import servers
+from tests.index.made import Over
 from tests.index.redis.cases import keep
 
 pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
@@ -61,7 +61,7 @@ def test_a_key_that_was_evicted_is_damage_and_is_named(server, url, opened, part
 
 def test_a_crawl_goes_on_around_a_page_that_its_store_does_not_take(server, url, caplog):
     asked = spec()
-    breaker = Breaker(lambda: open_index(url, asked), asked, pages=100)
+    breaker = Over(lambda: open_index(url, asked), asked, pages=100)
     numbers = values(64)
     breaker.claim_all([page("bad", numbers[5], request="r")])
     name = f"{{{url.partition('name=')[2]}}}:leases"

@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 import redis
 
-from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import (
     Index,
@@ -31,6 +30,7 @@ from scrapy_simhash.index.redis.location import parse_location
 from scrapy_simhash.index.values import Arrival, Outcome, Report
 from scrapy_simhash.testing.made import DUPLICATE, at, fp, page, spec, values
 from tests import servers
+from tests.index.made import Over
 from tests.index.redis.cases import fails_soon, keep, notice_another_log
 
 pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
@@ -94,7 +94,7 @@ def test_an_index_that_was_deleted_by_others_goes_on_empty(opened, buckets):
 
 def test_a_crawl_whose_index_was_deleted_goes_on_and_takes_its_pages_there():
     with servers.redis_server() as own:
-        index = Breaker(lambda: open_index(own.url, spec()), spec(), pages=9)
+        index = Over(lambda: open_index(own.url, spec()), spec(), pages=9)
         first, second = (page(f"{value}", value) for value in values(2))
         index.claim_all([first])
         with own.client() as client:
