@@ -143,17 +143,17 @@ class RedisIndex(Index):
         sought = [Arrival("", fingerprint, scope)]
         self.spec.check(sought)
         with self._session.use():
-            (near,) = self._look(sought)
+            (near,) = done(self._client, self._looking(sought))
         reach = self.spec.reach
         return [one.match for one in near if one.is_sound and one.match.distance <= reach]
 
-    def _look(self, sought: Sequence[Arrival]) -> list[list[Told]]:
-        """Return what is near some pages, or has one of their keys."""
+    def _looking(self, sought: Sequence[Arrival]) -> Steps[list[list[Told]]]:
+        """Tell in steps what is near some pages, or has one of their keys."""
         found: list[list[Told]] = []
         while rest := [
             Asking(Claimant(one, self.spec, self._session.era)) for one in sought[len(found) :]
         ]:
-            results, told = done(self._client, self._ask(rest, 0, "", ""))
+            results, told = yield from self._ask(rest, 0, "", "")
             # A script that has done enough ends with pages that it did not look for.
             found += told[: len(results) - results.count(None)]
         return found
@@ -202,8 +202,9 @@ class RedisIndex(Index):
         return count
 
     def _put(self, pages: Sequence[Arrival], times: Sequence[float]) -> int:
+        known_ones = done(self._client, self._looking(pages))
         new: dict[tuple[str, str], tuple[Arrival, float]] = {}
-        for page, time, near in zip(pages, times, self._look(pages), strict=True):
+        for page, time, near in zip(pages, times, known_ones, strict=True):
             own = (page.key, page.scope)
             delivered = (one.match for one in near if one.is_sound and one.match.delivered)
             if own not in {(match.key, match.scope) for match in delivered}:
@@ -301,7 +302,8 @@ class RedisIndex(Index):
             last = min(first + _LOOKED_AT, end)
             seen = self._scan().runs_of(first, last) if last > first else []
             some = [(first + n, run) for n, run in enumerate(seen) if run in old][:most]
-            count = self._delete("seen", [p << 24 | run for p, run in some])
+            known = [position << 24 | run for position, run in some]
+            count = done(self._client, self._delete("seen", known))
             if len(some) == most:
                 last = some[-1][0] + 1
             self._expired = last if last < end else 0
@@ -315,38 +317,46 @@ class RedisIndex(Index):
     # By keys.
 
     def entries_of(self, keys: Iterable[str]) -> list[Entry]:
+        return done(self._client, self.finding(keys))
+
+    def finding(self, keys: Iterable[str]) -> Steps[list[Entry]]:
+        """Find the entries of keys in steps."""
         entries = []
         with self._session.use():
-            for one, content, _ in sorted(self._of_keys(keys), key=lambda told: told.match.entry):
+            found = yield from self._of_keys(keys)
+            for one, content, _ in sorted(found, key=lambda told: told.match.entry):
                 own = read_fingerprint(content, one.scope, self.spec.bits)
                 about = (one.scope, one.facts, one.time, one.provisional, one.run)
                 entries.append(Entry(one.key, own, *about))
         return entries
 
     def gone(self, keys: Iterable[str]) -> int:
-        with self._session.use():
-            found = [one.match.entry for one in self._of_keys(keys)]
-            generation = self._session.generation
-            packed = [packed_entry(entry, generation) for entry in found]
-            return self._delete("print", [int.from_bytes(one, "big") for one in packed])
+        return done(self._client, self.deleting(keys))
 
-    def _of_keys(self, keys: Iterable[str]) -> list[Told]:
+    def deleting(self, keys: Iterable[str]) -> Steps[int]:
+        """Delete the entries of keys in steps."""
+        with self._session.use():
+            found, generation = (yield from self._of_keys(keys)), self._session.generation
+            packed = [packed_entry(one.match.entry, generation) for one in found]
+            known = [int.from_bytes(one, "big") for one in packed]
+            return (yield from self._delete("print", known))
+
+    def _of_keys(self, keys: Iterable[str]) -> Steps[list[Told]]:
         wanted, found = [*dict.fromkeys(keys)], list[Told]()
         nothing = Fingerprint(0, self.spec.bits, bytes(4 * self.spec.blocks))
         for start in range(0, len(wanted), _PAGES):
             some = wanted[start : start + _PAGES]
-            for key, told in zip(
-                some, self._look([Arrival(key, nothing) for key in some]), strict=True
-            ):
+            near = yield from self._looking([Arrival(key, nothing) for key in some])
+            for key, told in zip(some, near, strict=True):
                 found += [one for one in told if one.is_sound and one.match.key == key]
         return found
 
-    def _delete(self, what: str, known: Sequence[int]) -> int:
+    def _delete(self, what: str, known: Sequence[int]) -> Steps[int]:
         """Delete entries, given by their position above what they are known by, 3 bytes."""
         count = 0
         for start in range(0, len(known), ENTRIES):
             packed = b"".join(one.to_bytes(7, "big") for one in known[start : start + ENTRIES])
-            count += self._session.run("delete", what, packed)
+            count += yield from self._session.asked("delete", what, packed)
         return count
 
     def _scan(self, pass_over: Callable[[str], None] | None = None) -> Scan:

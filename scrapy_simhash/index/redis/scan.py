@@ -1,9 +1,12 @@
 """Reading all entries of an index in Redis, and what they take."""
 
+import os
 import struct
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from tempfile import TemporaryFile
+from typing import IO
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +20,8 @@ from scrapy_simhash.index.redis.rows import NEVER, ROWS, field_of, read_lease, r
 from scrapy_simhash.index.redis.scripts import LEAST_LEAVES, SEEN, Geometry
 from scrapy_simhash.index.values import Entry
 
-# Positions that are read at a time; and those whose block values are, which takes a look at all
-# buckets each time.
+# Positions that are read at a time.
 _STEP = 16 * ROWS
-_WINDOW = 1 << 20
 # Leaves of a block that are read at a time.
 _LEAVES = 32
 # Fields of a hash from which its size is told.
@@ -78,11 +79,12 @@ class Scan:
         With buckets in Redis, fingerprints have block values only if they are asked for.
         """
         (end,) = self.state("end")
-        window = None
-        for first in range(0, end, _STEP):
-            if with_blocks and self._geometry.in_redis and first % _WINDOW == 0:
-                window = self._read_blocks(first, min(first + _WINDOW, end))
-            yield from self._between(first, min(first + _STEP, end), window)
+        with TemporaryFile() as file:
+            values = (
+                self._read_blocks(file, end) if with_blocks and self._geometry.in_redis else None
+            )
+            for first in range(0, end, _STEP):
+                yield from self._between(first, min(first + _STEP, end), values)
 
     def state(self, *names: str) -> list[int]:
         state = self._client.call("HMGET", self._client.key("meta"), "generation", *names)
@@ -93,7 +95,7 @@ class Scan:
             raise ValueError(f"{names} are {numbers}")
         return numbers
 
-    def _between(self, first: int, end: int, window: Uint32s | None) -> Iterator[tuple[int, Entry]]:
+    def _between(self, first: int, end: int, blocks: Uint32s | None) -> Iterator[tuple[int, Entry]]:
         size, key, call = self._geometry.segment, self._client.key, self._client.call
         segments = range(first // size, (end - 1) // size + 1)
         numbers = range(first // ROWS, (end - 1) // ROWS + 1)
@@ -111,6 +113,12 @@ class Scan:
         dead = call("GETRANGE", key("dead"), first // 8, (end - 1) // 8)
         bits = np.unpackbits(np.frombuffer(dead, np.uint8))
         seen = self.runs_of(first, end)
+        own = None
+        if blocks is not None:
+            positions = np.arange(first, end, dtype=np.uint32)[:, None]
+            own = blocks[first:end] ^ _made_up(
+                positions, np.arange(blocks.shape[1], dtype=np.uint32)
+            )
         for position in range(first, end):
             place = position - first // 8 * 8
             if place < len(bits) and bits[place]:
@@ -119,7 +127,7 @@ class Scan:
             record = content[at : at + self._geometry.record]
             packed = alone[position - first] or known[position // ROWS].get(position % ROWS)
             lease = leases[position - first]
-            values = b"" if window is None else window[position % _WINDOW].tobytes()
+            values = b"" if own is None else own[position - first].astype("<u4").tobytes()
             try:
                 entry = self._entry(record, packed, lease, values, seen[position - first])
             except (ValueError, struct.error) as error:
@@ -156,19 +164,23 @@ class Scan:
             )
         return [int.from_bytes(octets[at : at + 3], "big") for at in range(0, len(octets), 3)]
 
-    def _read_blocks(self, first: int, end: int) -> Uint32s:
-        """Return the block values of the entries between two positions, "<u4", shape (n, blocks).
+    def _read_blocks(self, file: IO[bytes], end: int) -> Uint32s:
+        """Return the block values of all entries, XORed with made up ones, shape (n, blocks).
 
-        Every leaf is read. Values that are not there, because their bucket was flooded, are
-        made up: no other entry has them.
+        Every leaf is read once, in the order of the values, into a file where they stand in the
+        order of the log. Values that are not there, because their bucket was flooded, are 0.
         """
-        positions = np.arange(first, end, dtype=np.uint32)[:, None]
-        blocks: Uint32s = np.arange(self._geometry.blocks, dtype=np.uint32)
-        values: Uint32s = positions * SPREAD + blocks
+        shape = end, self._geometry.blocks
+        if not end:
+            return np.empty(shape, np.uint32)
+        if hasattr(os, "posix_fallocate"):  # else a full disk would end the process
+            os.posix_fallocate(file.fileno(), 0, 4 * end * self._geometry.blocks)
+        values: Uint32s = np.memmap(file, np.uint32, shape=shape)
         for block, places, some in self._leaves():
-            inside = (places >= first) & (places < end)
-            values[places[inside] - first, block] = some[inside] * GATHER
-        return values.astype("<u4")
+            inside = places < end
+            own = places[inside]
+            values[own, block] = some[inside] * GATHER ^ _made_up(own, block)
+        return values
 
     def _leaves(self) -> Iterator[tuple[int, Uint32s, Uint32s]]:
         """Yield block, positions and spread values of all leaves, some of them twice."""
@@ -203,3 +215,9 @@ class Scan:
         top = np.uint64((number >> row - known & (1 << known) - 1) << 32 - known)
         values = packed >> np.uint64(known + 16) | top
         return positions.astype(np.uint32), values.astype(np.uint32)
+
+
+def _made_up(positions: Uint32s, block: Uint32s | int) -> Uint32s:
+    """Return values that no other entry has in a block."""
+    made_up: Uint32s = positions * SPREAD + np.uint32(block)
+    return made_up

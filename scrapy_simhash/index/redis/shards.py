@@ -286,11 +286,14 @@ class ShardedIndex(Index):
     # By keys, whose scopes nobody knows.
 
     def entries_of(self, keys: Iterable[str]) -> list[Entry]:
-        found = self._each(methodcaller("entries_of", list(keys)))
-        return [entry for some in found for entry in some]
+        wanted = list(keys)
+        found = self._together((n, one.finding(wanted)) for n, one in enumerate(self._shards))
+        return [entry for _, some in found for entry in some]
 
     def gone(self, keys: Iterable[str]) -> int:
-        return sum(self._each(methodcaller("gone", list(keys))))
+        wanted = list(keys)
+        found = self._together((n, one.deleting(wanted)) for n, one in enumerate(self._shards))
+        return sum(count for _, count in found)
 
     # All entries.
 

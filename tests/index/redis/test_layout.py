@@ -169,3 +169,14 @@ def test_an_index_can_be_read_while_others_put_entries(url, opened, monkeypatch)
 
     monkeypatch.setattr(scan.Scan, "state", put_and_tell)
     assert [entry.key for entry in index][:1] == [f"{value}" for value in values(1)]
+
+
+def test_all_entries_are_read_with_one_look_at_each_leaf(url, opened, monkeypatch):
+    """So the time of an export grows with the index, not with its square."""
+    monkeypatch.setattr(scan, "_STEP", 64)
+    index, made = opened(url), values(300)
+    index.put(Entry(f"{n}", fp(value)) for n, value in enumerate(made))
+    looks, read = [], scan.Scan._leaves
+    monkeypatch.setattr(scan.Scan, "_leaves", lambda own: looks.append(1) or read(own))
+    assert [e.fingerprint for e in index.with_blocks()] == [fp(value) for value in made]
+    assert len(looks) == 1

@@ -174,3 +174,18 @@ def test_a_round_without_adoptions_goes_to_all_shards_in_one_pipeline(
     assert len(calls) == 1
     assert reply.unsettled.gone == {*entries[:10]}
     assert reply.unsettled.provisional == {*entries[15:]}
+
+
+def test_keys_are_looked_for_in_all_shards_in_one_pipeline_and_deleted_in_another(
+    redis_servers, opened, monkeypatch
+):
+    url = f"{redis_servers.single.url}?{redis_servers.new_name()}&shards=5"
+    index = opened(url, scoped=True)
+    pages = [page(f"{n}", v, scope=f"{n}.example") for n, v in enumerate(values(12))]
+    index.claim_all(pages)
+    calls, run_all = [], Client.run_all
+    monkeypatch.setattr(Client, "run_all", lambda *given: calls.append(1) or run_all(*given))
+    assert {e.key for e in index.entries_of(["3", "7", "x"])} == {"3", "7"}
+    assert len(calls) == 1
+    assert index.gone(p.key for p in pages[:9]) == 9
+    assert len(calls) == 3
