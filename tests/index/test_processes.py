@@ -14,10 +14,13 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import Index, StoreUnavailable
+from scrapy_simhash.index.contract import MAX_ADOPTIONS, Index, StoreUnavailable
 from scrapy_simhash.index.liveness import HERE, is_dead
-from scrapy_simhash.testing.made import DUPLICATE, ORIGINAL, at, page, spec
+from scrapy_simhash.testing.made import DUPLICATE, ORIGINAL, at, page, spec, values
+from tests import servers
 
 CLUSTERS = 40
 
@@ -121,6 +124,44 @@ def test_crawlers_that_die_at_once_use_one_adoption_at_once_and_the_page_is_not_
         assert index.claim(page("copy", 1)).outcome is DUPLICATE
         (orphan,) = at(index, time.time() + 60).orphans()
         assert (orphan.key, orphan.request) == ("a", "A")
+
+
+CRAWLER = """
+import os, signal, sys, time
+from scrapy_simhash.index import open_index
+from scrapy_simhash.testing.made import page, spec, values
+url, poison = sys.argv[1:]
+index = open_index(url, spec(lease=0.4, spider="s", clock=time.time))
+if not len(index):
+    index.claim_all([page(str(value), value, request="R") for value in values(200)])
+    os.kill(os.getpid(), signal.SIGKILL)
+while some := [orphan.key for orphan in index.orphans()]:
+    if poison in some:
+        os.kill(os.getpid(), signal.SIGKILL)
+    index.confirm(some)
+"""
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "redis"])
+def test_a_page_that_kills_each_of_its_crawlers_is_given_up_alone(tmp_path, kind):
+    """Of 200 that were in progress with it, and that a crawl loop restarts at once."""
+    if kind == "redis" and servers.PROGRAM is None:
+        pytest.skip("no redis-server on this machine")
+    keys = [str(value) for value in values(200)]
+    poison, ends = keys[70], []
+    with contextlib.ExitStack() as stack:
+        url = f"sqlite:///{tmp_path / 'index.sqlite'}"
+        if kind == "redis":
+            url = f"{stack.enter_context(servers.redis_server()).url}?socket_timeout=5"
+        while not ends or (ends[-1] and len(ends) < 12):
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+            command = [sys.executable, "-c", CRAWLER, url, poison]
+            ends.append(subprocess.run(command, env=environment, check=False).returncode)
+            time.sleep(0.5 if kind == "sqlite" else 1.5)  # leases of Redis end at whole seconds
+        assert ends == [-signal.SIGKILL] * (MAX_ADOPTIONS + 1) + [0]
+        with contextlib.closing(open_index(url, spec(spider="s", clock=time.time))) as index:
+            stored = {entry.key: entry.provisional for entry in index}
+    assert stored == {key: False for key in keys if key != poison}
 
 
 def test_a_claim_takes_the_place_of_a_dead_crawlers_original_at_once(tmp_path):
