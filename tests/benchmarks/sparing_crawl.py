@@ -1,10 +1,12 @@
 """Crawls a site twice, with everything fetched and with copies spared, and compares the two.
 
-Run as ``python tests/benchmarks/sparing_crawl.py URL [--pages N] [--depth-first]``, for example on
-a MediaWiki that ``../shared/sites/mediawiki.sh FOLDER`` has started on loopback. The second crawl
-follows only links to addresses that the first has asked for. A distinct page is lost if none of its
-addresses was fetched and one was spared; it is out of reach if the second crawl met no link to it,
-because the links stand in pages that it spared, or that it met as copies.
+Run as ``python tests/benchmarks/sparing_crawl.py URL [--pages N] [--depth-first] [--control]``, for
+example on a MediaWiki that ``../shared/sites/mediawiki.sh FOLDER`` has started on loopback. The
+second crawl follows only links to addresses that the first has asked for. A distinct page is lost
+if none of its addresses was fetched and one was spared; it is out of reach if the second crawl met
+no link to it, because the links stand in pages that it spared, or that it met as copies. Two crawls
+that fetch everything differ, too, because the answers come in another order: ``--control`` crawls
+so once more, and tells what that crawl did not reach.
 """
 
 from __future__ import annotations
@@ -168,7 +170,7 @@ def compare(full: dict[str, Any], sparing: dict[str, Any]) -> None:
     stats = sparing["stats"]
     print(f"everything fetched: {number} compared pages, {len(addresses)} distinct")
     print(
-        f"sparing: {len(spared)} not fetched, {saved / 1e6:.1f} of {copies / 1e6:.1f} MB of copies "
+        f"again: {len(spared)} not fetched, {saved / 1e6:.1f} of {copies / 1e6:.1f} MB of copies "
         f"({saved / max(1, copies):.1%}); {not_met / max(1, copies):.1%} more out of reach"
     )
     for what, pages in (("lost", lost), ("out of reach", out_of_reach)):
@@ -187,6 +189,7 @@ def main() -> int:
     parser.add_argument("url")
     parser.add_argument("--pages", type=int, default=3500, metavar="N")
     parser.add_argument("--depth-first", action="store_true")
+    parser.add_argument("--control", action="store_true", help="fetch everything twice")
     parser.add_argument("--record", metavar="FILE", help="of the first crawl, for sparing.py links")
     parser.add_argument("--order", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -194,7 +197,7 @@ def main() -> int:
         run_spider(*json.loads(options.order))
         return 0
     results: list[dict[str, Any]] = []
-    for spare in ("off", "skip"):
+    for spare in ("off", *["off"] * options.control, "skip"):
         started = time.perf_counter()
         within = results[0]["addresses"] if results else None
         depth_first = options.depth_first
@@ -207,7 +210,8 @@ def main() -> int:
         if spare == "off" and options.record:
             Path(options.record).write_text(json.dumps(found | {"start": options.url}))
             return 0
-    compare(*results)
+    for found in results[1:]:
+        compare(results[0], found)
     return 0
 
 
