@@ -248,9 +248,10 @@ class RedisIndex(Index):
 
     # Runs.
 
-    def begin_run(self, resumed: int | None = None) -> Run:
+    def begin_run(self, resumed: int | None = None, after: int = 0) -> Run:
+        """See the contract; the number of a new run is above ``after``."""
         at, _, head = self._session.leases()
-        asked = (repr(at), head[:8], self._session.name, self.spec.spider, resumed or "")
+        asked = (repr(at), head[:8], self._session.name, self.spec.spider, resumed or "", after)
         with self._session.use():
             number = self._session.run("begin", *asked)
             runs = self.runs()

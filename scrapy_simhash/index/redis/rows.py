@@ -101,3 +101,9 @@ def read_runs(answer: dict[bytes, bytes], *shards: dict[bytes, bytes]) -> list[R
             pages = sum(int(one.get(name + b":pages", 0)) for one in (answer, *shards))
             runs.append(Run(int(name), spider, begun, ended or None, bool(finished), max(pages, 0)))
     return sorted(runs)
+
+
+def last_run(answer: dict[bytes, bytes]) -> int:
+    """Return the number of the last run of which the hash counts entries, 0 without one."""
+    numbers = (name.removesuffix(b":pages") for name in answer if name.endswith(b":pages"))
+    return max((int(number) for number in numbers if number.isdigit()), default=0)

@@ -25,7 +25,7 @@ from scrapy_simhash.index.redis.client import Client
 from scrapy_simhash.index.redis.index import RedisIndex
 from scrapy_simhash.index.redis.leases import Leases
 from scrapy_simhash.index.redis.location import parse_location
-from scrapy_simhash.index.redis.rows import read_runs
+from scrapy_simhash.index.redis.rows import last_run, read_runs
 from scrapy_simhash.index.redis.session import LogReplaced, Session, stored_spec
 from scrapy_simhash.index.redis.steps import Steps, together
 from scrapy_simhash.index.values import (
@@ -255,7 +255,9 @@ class ShardedIndex(Index):
     # Runs.
 
     def begin_run(self, resumed: int | None = None) -> Run:
-        number = self._first.begin_run(resumed).number
+        # Shards may have entries of runs that the first one has lost.
+        known = map(last_run, self._each(RedisIndex.stored_runs))
+        number = self._first.begin_run(resumed, max(known)).number
         runs = self.runs()
         run = next(run for run in runs if run.number == number)
         list(self._each(methodcaller("take_part", Era.of(run, runs))))

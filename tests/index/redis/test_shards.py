@@ -13,7 +13,7 @@ from scrapy_simhash.index.contract import StoreMismatch
 from scrapy_simhash.index.redis.client import Client
 from scrapy_simhash.index.redis.shards import hash_tags
 from scrapy_simhash.index.values import Report
-from scrapy_simhash.testing.made import DUPLICATE, ORIGINAL, at, fp, page, values
+from scrapy_simhash.testing.made import DUPLICATE, ORIGINAL, REVISIT, at, fp, page, values
 from tests import servers
 from tests.index.redis.cases import fails_soon
 from tests.servers.cluster import SLOTS
@@ -142,6 +142,28 @@ def test_a_position_says_in_which_shard_an_entry_is(shared, opened):
     assert fared.gone == {-1, 1 << 90}
     copy = index.claim(page("copy", values(25)[12], scope="12"))
     assert (copy.outcome, copy.matches[0].entry) == (DUPLICATE, entries["12"])
+
+
+def test_a_run_after_the_loss_of_the_home_shard_is_new_to_the_entries_of_the_others(
+    redis_servers, shared, opened
+):
+    """Else pages of a run with the same number are dropped as those of this run."""
+    url, name = f"{shared}&shards=4", shared.partition("name=")[2]
+    sites = [page(f"{n}", value, scope=f"{n}") for n, value in enumerate(values(20))]
+    index = opened(url, spider="s")
+    index.begin_run()
+    index.claim_all(sites)
+    index.confirm([p.key for p in sites])
+    index.end_run(finished=True)
+    with redis_servers.cluster.client() as client:
+        for key in client.scan_iter(f"{{{name}}}:*"):
+            client.delete(key)
+    other = opened(url, spider="s")
+    left = len(other)
+    assert 0 < left < 20
+    assert other.begin_run().number == 2
+    assert REVISIT not in {claim.outcome for claim in other.claim_all(sites)}
+    assert len(other) == 20
 
 
 def test_a_damaged_shard_is_named(redis_servers, shared, opened, caplog):

@@ -1,6 +1,6 @@
 -- Take part in a run.
 -- ARGV: generation, now, when the crawler is dead unless it renews leases, as in a lease, crawler,
---   spider, the run that is gone on with or ''.
+--   spider, the run that is gone on with or '', a run after which a new one comes.
 -- Returns the number of the run.
 --# keys
 --# runs
@@ -11,7 +11,8 @@ if not (run and run.spider == spider and run.finished == 0) then
   number = call('HGET', runs, 'last:' .. spider) or ''
   run = run_at(number)
   if not run or run.ended > 0 or living(number, now, ARGV[4]) == '' then
-    number = call('HINCRBY', meta, 'run', 1)
+    number = math.max(tonumber(call('HGET', meta, 'run') or 0), tonumber(ARGV[7])) + 1
+    call('HSET', meta, 'run', number)
     if number > 16777215 then error('there are no more numbers of runs') end
     run = {begun = now, finished = 0, spider = spider}
     call('HSET', runs, 'last:' .. spider, number)
