@@ -181,7 +181,7 @@ class Faults:
             return number
         if kind == "SIGSTOP":
             crawlers[number].send_signal(signal.SIGSTOP)
-            time.sleep(chance.uniform(0.1, 1.5 * LEASE))
+            time.sleep(chance.uniform(0.1, LEASE))
             crawlers[number].send_signal(signal.SIGCONT)
         elif kind == "clock":
             ahead = float(Path(self.clock).read_text()) + chance.uniform(-1, 2) * LEASE
@@ -192,12 +192,15 @@ class Faults:
             new.replace(self.clock)
             self.disturbed.jumps.append(time.monotonic())
         elif self.group:
-            started = time.monotonic() - 1
+            started = time.monotonic()
+            with self.group.master.client() as client:
+                client.set("the replica", "has all until now")
+                client.wait(1, 10_000)
             dead = self.group.fail_over()
             self.disturbed.losses.append((started, time.monotonic()))
             host, port = self.group.master.address
             dead.start("--replicaof", host, str(port))
-            time.sleep(LEASE)
+            servers.wait_for_replica(dead)  # or it would have nothing when it takes over
         elif server and kind == "lost writes":
             started = time.monotonic()
             with server.client() as client:

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from scrapy_simhash.index.values import Entry
 
 # Seconds of a lease, and by how much the clocks of two crawlers may be apart: a client takes the
-# time of Redis when it connects, and an answer may take half a second.
-LEASE, APART = 2.0, 0.6
+# time of Redis when it connects, and on a busy machine an answer takes a second.
+LEASE, APART = 3.0, 1.5
 SURE = LEASE - APART
 # Later than all that is asked.
 LATEST = 1e12

@@ -10,7 +10,7 @@ from scrapy_simhash.index.values import Entry
 from scrapy_simhash.testing.made import fp
 from tests import servers
 from tests.benchmarks.faults import check
-from tests.benchmarks.promises import LEASE, Disturbed, Note, violations
+from tests.benchmarks.promises import LEASE, SURE, Disturbed, Note, violations
 
 
 def test_no_promise_is_broken_by_kills_stops_and_jumps_of_the_clock_on_a_file(
@@ -52,7 +52,7 @@ def confirmed(key: str, asked: float) -> Note:
 
 
 A, B = claimed("a", 1.0), claimed("b", 1.2, "c1")
-LATE = claimed("b", 1.2 + LEASE, "c1")
+LATE = claimed("b", 1.2 + SURE, "c1")
 MOVED = claimed("a", 1.3, "c0", 8, "superseded")
 
 

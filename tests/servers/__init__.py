@@ -17,6 +17,7 @@ from tests.servers.single import (
     password_server,
     redis_server,
     tls_server,
+    wait_for_replica,
     wait_until,
 )
 
@@ -32,5 +33,6 @@ __all__ = [
     "redis_server",
     "sentinel",
     "tls_server",
+    "wait_for_replica",
     "wait_until",
 ]
