@@ -2,11 +2,11 @@
 
 import struct
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from scrapy_simhash.index.decision import NEAR_NOTHING, Claimant, Step, nearest
-from scrapy_simhash.index.pages import key_value
+from scrapy_simhash.index.pages import Pages, key_value
 from scrapy_simhash.index.redis.rows import (
     NEVER,
     ROWS,
@@ -17,7 +17,7 @@ from scrapy_simhash.index.redis.rows import (
     read_row,
     read_rows,
 )
-from scrapy_simhash.index.values import Match
+from scrapy_simhash.index.values import Arrival, IndexSpec, Match
 
 # Bits of an entry, as callers know it, that check it: the end of its fingerprint, XORed with the
 # beginning of the generation; the position stands above them. So an entry of a log that was cleared
@@ -92,6 +92,23 @@ class Asking:
         is_other = not told.is_sound or (ruling and not ruling.is_copy and not is_replaced)
         flags = _REPLACED * is_replaced | _EXPIRED * match.expired | _OTHER * bool(is_other)
         return (position_of(at) << 32 | match.run << 8 | flags).to_bytes(8, "big")
+
+
+def separate(
+    arrivals: Sequence[Arrival], spec: IndexSpec, most: int
+) -> Iterator[Sequence[Arrival]]:
+    """Yield pages, some at a time, that need not wait for the answers of the others.
+
+    So a far Redis answers all of them at once. They do wait if any two are near, or have a key in
+    common, because an answer depends on those before it.
+    """
+    spec.check(arrivals)
+    pages = Pages(arrivals, spec)
+    names = [name for some in pages.names for name in some]
+    if len({*names}) < len(names) or any(pages.twins(spec.reach)):
+        most = len(arrivals)
+    for start in range(0, len(arrivals), most):
+        yield arrivals[start : start + most]
 
 
 def position_of(entry: int) -> int:

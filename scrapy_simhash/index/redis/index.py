@@ -22,7 +22,14 @@ from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.contract import Index
 from scrapy_simhash.index.decision import Claimant, Era
 from scrapy_simhash.index.pages import Pages, read_fingerprint
-from scrapy_simhash.index.redis.claims import Asking, Told, packed_entry, position_of, read_told
+from scrapy_simhash.index.redis.claims import (
+    Asking,
+    Told,
+    packed_entry,
+    position_of,
+    read_told,
+    separate,
+)
 from scrapy_simhash.index.redis.leases import ENTRIES, Leases
 from scrapy_simhash.index.redis.rows import (
     ROWS,
@@ -84,7 +91,9 @@ class RedisIndex(Index):
     # Claims.
 
     def claim_all(self, arrivals: Sequence[Arrival]) -> list[Claim]:
-        return done(self._client, self.claiming(arrivals))
+        parts = separate(arrivals, self.spec, _PAGES)
+        answers = together([(self._client, self.claiming(part)) for part in parts])
+        return [claim for claims in answers for claim in claims]
 
     def claiming(self, arrivals: Sequence[Arrival]) -> Steps[list[Claim]]:
         self.spec.check(arrivals)

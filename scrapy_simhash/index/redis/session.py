@@ -105,8 +105,11 @@ class Session:
                 self.begin()
                 if not shard:
                     self._warn_of_eviction()
-        except BaseException:
+        except BaseException as error:
             self.client.close()
+            if isinstance(error, (AttributeError, LookupError, TypeError)):
+                shown = self._address.shown
+                raise StoreDamaged(f"{shown} does not answer as Redis does: {error}") from error
             raise
 
     def begin(self) -> None:

@@ -495,6 +495,51 @@ def test_a_redis_that_is_too_old_is_refused(url, opened, monkeypatch, version, i
         opened(url)
 
 
+@pytest.mark.parametrize("are_near", [False, True])
+def test_pages_that_are_not_near_each_other_claim_in_one_turn(url, opened, monkeypatch, are_near):
+    """However many; the others wait for the answers of those before them."""
+    index, turns, run_all = opened(url), [], Client.run_all
+
+    def counted(self: Client, asked: Any) -> Any:
+        turns.append(len(asked))
+        return run_all(self, asked)
+
+    monkeypatch.setattr(Client, "run_all", counted)
+    pages = [page(str(value), value) for value in values(50)]
+    if are_near:
+        pages[-1] = page("copy", values(1)[0] ^ 1)
+    claims = index.claim_all(pages)
+    assert [claim.outcome for claim in claims[:-1]] == [Outcome.ORIGINAL] * 49
+    assert claims[-1].outcome is (Outcome.DUPLICATE if are_near else Outcome.ORIGINAL)
+    assert turns[0] == (1 if are_near else 4)
+    assert len(turns) == 1 or are_near
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", StoreUnavailable),
+        (b":1\r\n", StoreDamaged),
+        (b"*1\r\n$1\r\nx\r\n", StoreDamaged),
+    ],
+)
+def test_a_server_that_speaks_another_language_is_refused_with_one_message(opened, answer, error):
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            connection, _ = listening.accept()
+            with connection, contextlib.suppress(OSError):
+                while connection.recv(1 << 16):
+                    connection.sendall(answer)
+
+        serving = threading.Thread(target=serve)
+        serving.start()
+        port = listening.getsockname()[1]
+        with pytest.raises(error, match=f"127.0.0.1:{port}"):
+            opened(f"redis://127.0.0.1:{port}/0")
+        serving.join()
+
+
 def test_a_query_sees_what_others_admitted_since(url, opened):
     index, other = opened(url), opened(url)
     for value in values(10):
