@@ -14,10 +14,9 @@ from scrapy_simhash.extraction.canonical import canonical_address
         '<link rel=icon href=/a><link rel=" canonical" href=" http://a.test/7?x=1&y=2 ">',
     ],
 )
-@pytest.mark.parametrize("as_bytes", [False, True])
-def test_the_declared_address_is_found_however_it_is_written(link: str, as_bytes: bool) -> None:
+def test_the_declared_address_is_found_however_it_is_written(link: str) -> None:
     page = f"<html><head><title>a</title>{link}</head><body>"
-    assert canonical_address(page.encode() if as_bytes else page) == "http://a.test/7?x=1&y=2"
+    assert canonical_address(page.encode()) == "http://a.test/7?x=1&y=2"
 
 
 @pytest.mark.parametrize(
@@ -32,10 +31,10 @@ def test_the_declared_address_is_found_however_it_is_written(link: str, as_bytes
     ],
 )
 def test_a_page_without_a_declaration_has_none(page: str) -> None:
-    assert canonical_address(page) == ""
+    assert canonical_address(page.encode()) == ""
 
 
 def test_what_stands_far_from_the_beginning_is_not_read() -> None:
-    link = '<link rel="canonical" href="/a">'
-    assert canonical_address("<link rel=icon>" * 1000 + link) == ""
-    assert canonical_address(" " * 1_000_000 + link) == ""
+    link = b'<link rel="canonical" href="/a">'
+    assert canonical_address(b"<link rel=canonical>" * 1000 + link) == ""
+    assert canonical_address(b" " * 1_000_000 + link) == ""
