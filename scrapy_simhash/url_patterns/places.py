@@ -37,18 +37,20 @@ class Places:
         """
         self.starred_values = []
         path = self._joined("", address.path, learn)
+        if not address.parameters:
+            return path
         pairs = {
             f"{name}={self._joined(f'{path}?{name}', values, learn)[1:]}"
             for name, values in address.parameters
         }
-        return f"{path}?{'&'.join(sorted(pairs))}" if pairs else path
+        return f"{path}?{'&'.join(sorted(pairs))}"
 
     def _joined(self, place: str, values: tuple[str, ...], learn: bool) -> str:
         """Return what stands for values, each of which leads to the place of the next."""
-        joined = ""
+        begun = len(place)
         for value in values:
-            joined = f"{joined}/{self._stand(place + joined, value, learn)}"
-        return joined
+            place = f"{place}/{self._stand(place, value, learn)}"
+        return place[begun:]
 
     def _stand(self, place: str, value: str, learn: bool) -> str:
         """Return what stands for a value at a place."""

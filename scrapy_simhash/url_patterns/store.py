@@ -6,6 +6,7 @@ A store adds up what crawlers send and says what has changed. It knows nothing o
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import add
 from typing import NamedTuple, Protocol
 
 #: Rows that a store keeps; those that were changed longest ago go.
@@ -32,7 +33,7 @@ class Counts(NamedTuple):
     bytes: int = 0
 
     def plus(self, other: Counts) -> Counts:
-        return Counts(*map(int.__add__, self, other))
+        return Counts._make(map(add, self, other))
 
 
 NOTHING = Counts()

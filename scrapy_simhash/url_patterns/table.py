@@ -173,7 +173,7 @@ class PatternTable:
             name = row.host, row.signature
             if earlier := self._unsent.get(name):
                 counts, example = earlier.counts.plus(row.counts), earlier.example or row.example
-                self._unsent[name] = row._replace(counts=counts, example=example)
+                self._unsent[name] = Tally(*name, counts, row.mark, example)
             elif len(self._unsent) < self._most:
                 self._unsent[name] = row
 
