@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import ast
 import json
+import math
 import re
 import shlex
 import subprocess
@@ -401,9 +402,11 @@ def test_the_metrics_of_two_spiders_are_on_loopback_with_their_names() -> None:
     ("pair", "kin"),
     [
         ("are one address, or two views", (Kinship.ADDRESS, Kinship.QUERY)),
+        ("have one path in two folders", (Kinship.FOLDER,)),
         ("may be two records", (Kinship.VALUE, Kinship.HOST, Kinship.DOMAIN)),
         ("have one path on two hosts of a site", (Kinship.VERSIONS,)),
-        ("are on two sites", (Kinship.MIRROR, Kinship.NONE)),
+        ("have one file name on two sites", (Kinship.MIRROR,)),
+        ("are on two sites", (Kinship.NONE,)),
     ],
 )
 def test_how_it_decides_has_the_limits_of_the_rule(pair: str, kin: tuple[Kinship, ...]) -> None:
@@ -419,6 +422,8 @@ def test_how_it_decides_has_the_limits_of_the_rule(pair: str, kin: tuple[Kinship
     assert {int(number) for number in re.findall(r"\d+", bits)} == wanted
     assert shorter == {0: "any length", 0.75: "3/4 of the longer one"}[limits.length]
     assert ("nothing" in own) == (limits.own is not None)
+    told = {number for number, word in ((1, "one number"), (3, "three")) if word in own}
+    assert told == {limits.own or limits.values} - {math.inf}
 
 
 def test_the_index_begins_as_the_readme_does() -> None:

@@ -43,7 +43,8 @@ _LANGUAGE = re.compile(r"\.[a-z]{2}(?:-[a-z]{2})?(?=\.)", re.IGNORECASE)
 class Kinship(Enum):
     """How two addresses are related."""
 
-    ADDRESS = "one host, path and query, but for folders before the path, or for marks of a visit"
+    ADDRESS = "one host, path and query, but for marks of a visit"
+    FOLDER = "the same, but for folders before the path"
     QUERY = "one host; one path or file name and a query, or a query with the other's name in it"
     VALUE = "one host and path; each has a parameter or value of its own, or one a number more"
     HOST = "one host"
@@ -54,7 +55,7 @@ class Kinship(Enum):
 
 
 #: Addresses of one page.
-VIEWS = (Kinship.ADDRESS, Kinship.QUERY)
+VIEWS = (Kinship.ADDRESS, Kinship.FOLDER, Kinship.QUERY)
 #: Addresses that may be those of two pages.
 RECORDS = (Kinship.VALUE, Kinship.HOST)
 ONE_HOST = (*VIEWS, *RECORDS)
@@ -74,7 +75,7 @@ def kinship(key: str, other: str, *, is_same: bool = False) -> Kinship:
             _MAY_BE_VISIT.sub("", each).strip("&") for each in (query, other_query)
         )
     if one and (one, query) == (two, other_query) and _one_ends_the_other(path, other_path):
-        return Kinship.ADDRESS
+        return Kinship.ADDRESS if path == other_path else Kinship.FOLDER
     if one == two or not (one and two):
         is_named = _names(query, other_path) or _names(other_query, path)
         is_named = is_named or _is_print_view(f"{path}?{query}", f"{other_path}?{other_query}")

@@ -7,6 +7,7 @@ not kept makes another page. ``TABLE`` is the rule for pages with like headings,
 kinship of their addresses; :func:`_under_other_headings` is the rule for all others.
 """
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -46,31 +47,37 @@ class Limits(NamedTuple):
         own: how many numbers only one of the pages has, beside edits; one that differs counts for
             each page. Without edits the pages may have no numbers, fields or sentences of their
             own; None where nothing of this is asked.
+        values: how many numbers only one of the pages has, if no sentence differs and the text is
+            below 1,500 bytes, as those of records of one program are.
     """
 
     near: float = 1
     near_if_short: float = 1
     length: float = 0
     own: int | None = None
+    values: float = math.inf
 
 
-#: One address, and two views of one page, may have other counters, teasers and notices.
+#: Two views of one page may have other counters, teasers and notices.
 _ONE_PAGE = Limits(length=0.75)
 #: Two addresses of one domain that may be two records, replies, forms.
 _TWO_PAGES = Limits(own=3)
 #: One path on two hosts of a domain, as in two releases.
 _TWO_VERSIONS = Limits(near_if_short=0.45)
 #: A mirror has notices among the text.
-_TWO_SITES = Limits(near=4 / 3, near_if_short=0.6)
+_TWO_SITES = Limits(near=4 / 3, near_if_short=0.6, values=1)
 
 TABLE = {
     Kinship.ADDRESS: _ONE_PAGE,
+    # A folder may be the branch or the year of a record, or the category that it is in.
+    Kinship.FOLDER: _ONE_PAGE._replace(values=1),
     Kinship.QUERY: _ONE_PAGE,
     Kinship.VALUE: _TWO_PAGES,
     Kinship.HOST: _TWO_PAGES,
     Kinship.VERSIONS: _TWO_VERSIONS,
     Kinship.DOMAIN: _TWO_PAGES,
-    Kinship.MIRROR: _TWO_SITES,
+    # Two releases have two numbers each. Branches of a firm have pages of one name, too.
+    Kinship.MIRROR: _TWO_SITES._replace(values=3),
     Kinship.NONE: _TWO_SITES,
 }
 #: A shorter text may come from the program behind two sites, or be no story; bytes.
@@ -84,8 +91,6 @@ EDITS, TOUCHED = 6, 1 / 4
 SAME = 1 / 6
 #: Beyond so much of k, at most half of a text may be its own on two sites.
 DOUBT = 5 / 6
-#: Two sites of one program may show two records: no sentence differs, and more numbers than this.
-VALUES = 1
 #: Two sites are one publication if what they show around the texts is so much alike.
 ONE_PUBLICATION = 1 / 5
 #: A share of k, of a page, of its sentences, of what two pages show around their texts.
@@ -124,7 +129,7 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
     shorter, longer = sorted((a.text_bytes, b.text_bytes))
     if kin in TWO_SITES and near > DOUBT and a.text.own_share(b.text) > HALF:
         return Ruling(False, "own-text")
-    if kin is Kinship.NONE and shorter < LONG_TEXT and _are_records(a, b):
+    if shorter < LONG_TEXT and _are_records(a, b, limits.values):
         return Ruling(False, "own-values")
     if not headings_alike(a, b, kin, is_near=near <= SAME):
         return _under_other_headings(a, b, kin, near)
@@ -175,9 +180,9 @@ def _under_other_headings(a: Facts, b: Facts, kin: Kinship, near: float) -> Ruli
     return other
 
 
-def _are_records(a: Facts, b: Facts) -> bool:
+def _are_records(a: Facts, b: Facts, values: float) -> bool:
     says_the_same = not any(a.sentences.own(b.sentences))
-    return says_the_same and units_apart(a.numbers, b.numbers, WIDE) > VALUES
+    return says_the_same and units_apart(a.numbers, b.numbers, WIDE) > values
 
 
 def one_template(a: Facts, b: Facts) -> bool:
@@ -221,7 +226,10 @@ def headings_alike(a: Facts, b: Facts, kin: Kinship, *, is_near: bool = False) -
         return is_named or (titles and headings and (a.site == 0) != (b.site == 0))
     if kin not in TWO_SITES:
         return titles and (headings or not (a.heading and b.heading))
-    return titles or headings or a.title == b.heading != 0 or a.heading == b.title != 0
+    # In one template, all lists of members may have one title.
+    are_siblings = a.heading and b.heading and one_template(a, b)
+    is_titled = titles and not are_siblings
+    return is_titled or headings or a.title == b.heading != 0 or a.heading == b.title != 0
 
 
 def _is_name_of(a: Facts, b: Facts) -> bool:

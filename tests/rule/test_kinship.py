@@ -8,7 +8,7 @@ import pytest
 
 from scrapy_simhash.rule.kinship import Kinship, kinship
 
-ADDRESS, QUERY, VALUE, HOST, VERSIONS, DOMAIN, MIRROR, SITES = Kinship
+ADDRESS, FOLDER, QUERY, VALUE, HOST, VERSIONS, DOMAIN, MIRROR, SITES = Kinship
 SESSION = "0123456789abcdef"
 
 
@@ -34,9 +34,9 @@ SESSION = "0123456789abcdef"
         ("http://a.com/item?id=7&sid=20041123ab", "http://a.com/item?id=7&sid=20041124ab", VALUE),
         ("http://a.com/item?id=7&session=thesecondafternoon", "http://a.com/item?id=7", QUERY),
         ("http://a.com/item?do=&id=7&lang=", "http://a.com/item?id=7", ADDRESS),
-        ("http://a.com/tea/item/7", "http://a.com/item/7", ADDRESS),
+        ("http://a.com/tea/item/7", "http://a.com/item/7", FOLDER),
         ("http://a.com/item/1007", "http://a.com/item/1008", HOST),
-        ("http://a.com/tea/7?page=2", "http://a.com/7?page=2", ADDRESS),
+        ("http://a.com/tea/7?page=2", "http://a.com/7?page=2", FOLDER),
         ("http://a.com/tea/", "http://a.com/tea/index.html", ADDRESS),
         ("http://a.com/tea/", "http://a.com/", HOST),
         ("http://a.com/tea/index.html", "http://a.com/index.html", HOST),
@@ -83,7 +83,7 @@ SESSION = "0123456789abcdef"
         ("http://a.com/index2.html", "http://a.com/", HOST),
         ("http://a.com/news/tea", "http://a.com/news/tea/amp", ADDRESS),
         ("http://a.com/news/tea", "http://a.com/news/tea/amp/", ADDRESS),
-        ("http://a.com/news/tea", "http://a.com/amp/news/tea", ADDRESS),
+        ("http://a.com/news/tea", "http://a.com/amp/news/tea", FOLDER),
         ("http://a.com/news/tea.html", "http://a.com/news/tea.amp.html", ADDRESS),
         ("http://a.com/news/tea", "http://a.com/news/tea?amp=1", ADDRESS),
         ("http://a.com/news/tea", "http://a.com/news/tea?outputType=amp", ADDRESS),

@@ -53,7 +53,7 @@ STORY = page()
 OTHER = page(2, 2, 2)
 RELEASE = page(2, 1, 1)
 ELSEWHERE = page(2, 2, 2, site=2, menu=("a menu of its own", "and no other"))
-ADDRESS, QUERY, VALUE, HOST, VERSIONS, DOMAIN, MIRROR, SITES = Kinship
+ADDRESS, FOLDER, QUERY, VALUE, HOST, VERSIONS, DOMAIN, MIRROR, SITES = Kinship
 RENTED = tuple(f"a sentence of this one {n}" for n in range(6))
 LET = tuple(f"a sentence of that one {n}" for n in range(6))
 
@@ -181,7 +181,7 @@ def test_a_print_view_has_the_title_and_the_h1_of_a_page_and_nothing_else() -> N
 @pytest.mark.parametrize("kin", ONE_HOST)
 def test_a_view_may_say_in_its_title_how_it_is_sorted(kin: Kinship) -> None:
     one, sorted_by_name = page(1, 1, 3), page(2, 2, 3)
-    is_view = kin in (ADDRESS, QUERY)
+    is_view = kin in VIEWS
     assert rule(one, sorted_by_name, kin, 8, 48).is_copy is is_view
     assert not rule(one, sorted_by_name, kin, 9, 48).is_copy
     assert not rule(one, page(2, 2, 4), kin, 8, 48).is_copy
@@ -248,6 +248,18 @@ def test_a_mirror_may_have_another_count_a_long_text_or_a_notice(other: Facts) -
     assert rule(one, other, SITES, 0, 48) == (True, "like-headings")
 
 
+def test_pages_of_one_name_on_two_sites_may_differ_in_the_numbers_of_their_releases() -> None:
+    one, release, branch = (page(numbers=tuple(own), text=1400) for own in ("3", "4", "567"))
+    assert rule(one, release, MIRROR, 0, 48) == (True, "like-headings")
+    assert rule(one, branch, MIRROR, 0, 48) == (False, "own-values")
+
+
+def test_a_folder_before_the_path_may_name_another_record() -> None:
+    one, other = (page(numbers=(own,), text=1400) for own in ("3", "4"))
+    assert rule(one, other, FOLDER, 0, 48) == (False, "own-values")
+    assert rule(one, other, ADDRESS, 0, 48) == (True, "like-headings")
+
+
 def test_two_hosts_of_a_domain_may_show_two_records() -> None:
     one, other = page(numbers=("3",)), page(numbers=("4",), menu=("another menu",))
     assert rule(one, other, DOMAIN, 0, 48) == (False, "own-values")
@@ -304,7 +316,9 @@ def test_thin_pages_with_anything_of_their_own_are_two_pages(kin: Kinship) -> No
         (page(1, 5, 6), page(2, 5, 6), DOMAIN, True),
         (page(1, 5, 6), page(2, 5, 7), DOMAIN, False),
         (page(1, 5, 0), page(2, 5, 7), DOMAIN, True),
-        (page(1, 5, 6), page(2, 5, 7), SITES, True),
+        (page(1, 5, 6), page(2, 5, 7), SITES, False),
+        (page(1, 5, 6), page(2, 5, 7, menu=("another menu",)), SITES, True),
+        (page(1, 5, 0), page(2, 5, 7), SITES, True),
         (page(1, 5, 6), page(2, 4, 6), SITES, True),
         (page(1, 5, 6), page(2, 4, 5), SITES, True),
         (page(1, 5, 6), page(2, 4, 7), SITES, False),
