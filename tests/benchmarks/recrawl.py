@@ -204,7 +204,8 @@ def report_changed(name: str, day: int, now: Pages, before: Pages, items: list[A
     stays = news - set(out)
     share = right / max(1, len(out))
     print(f"{name}, day {day}, changed: {len(out)} delivered, {right} ({share:.1%}) new or changed;"
-          f" {len(stays)} of {len(news)} new or changed texts stay in")  # fmt: skip
+          f" {len(stays)} of {len(news)} new or changed texts stay in "
+          f"{sorted(path for path in texts if texts[path] in stays)[:4]}")  # fmt: skip
 
 
 def _digest(body: bytes) -> bytes:

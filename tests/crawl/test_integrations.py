@@ -180,6 +180,23 @@ def test_scrapy_redis_keeps_its_queue_and_we_keep_one_copy(
     assert paths(crawled) == KEPT
 
 
+@pytest.mark.filterwarnings("ignore::scrapy.exceptions.ScrapyDeprecationWarning")
+def test_projects_on_one_redis_share_an_index_only_if_its_namespace_is_theirs(
+    crawl: Any, twins: Any, scrapy_redis_settings: dict[str, Any]
+) -> None:
+    def known(spider: type[Pages], **names: str) -> tuple[int, int]:
+        settings = scrapy_redis_settings | names
+        crawled = crawl(spider, settings=settings, site=twins, paths=ALL)
+        return crawled.stat("new"), crawled.stat("same")
+
+    class OfB(Pages):
+        name = "of-b"
+
+    assert known(Pages, BOT_NAME="customer_a") == (len(KEPT), 0)
+    assert known(OfB, BOT_NAME="customer_b") == (len(KEPT), 0)
+    assert known(OfB, BOT_NAME="customer_b", SIMHASH_NAMESPACE="customer_a") == (0, len(KEPT))
+
+
 def test_pages_rendered_by_a_browser_are_compared(crawl: Any, twins: Any) -> None:
     pytest.importorskip("scrapy_playwright", reason="scrapy-playwright is not installed")
     browser = shutil.which("chromium") or shutil.which("chromium-browser")

@@ -6,6 +6,7 @@ import logging
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -146,8 +147,7 @@ def test_addresses_that_redirect_to_new_ones_are_moved_whatever_stands_there(
     assert changes(second)["/new/post-3"] == "moved"
 
 
-@pytest.mark.parametrize("host", ["localhost", "www.localhost"])
-def test_host_that_is_another_one_now_is_delivered(day: Any, site: Any, host: str) -> None:
+def test_host_that_is_another_one_now_is_delivered(day: Any, site: Any) -> None:
     posts(site, range(POSTS))
     day(site)
     here = site.url
@@ -156,6 +156,25 @@ def test_host_that_is_another_one_now_is_delivered(day: Any, site: Any, host: st
     site.url = here
     assert len(second.items) == POSTS + 1
     assert second.stat("moved") == POSTS + 1
+
+
+def test_host_that_redirects_to_its_www_is_delivered_as_moved(
+    day: Any, site: Any, monkeypatch: Any
+) -> None:
+    links = posts(site, range(POSTS))
+    pages = {path: site.pages.pop(path) for path in ["/", *links]}
+    monkeypatch.setenv("http_proxy", site.url)
+    site.url = "http://blog.test"
+    site.pages = {f"{site.url}{path}": body for path, body in pages.items()}
+    assert len(day(site).items) == POSTS + 1
+    for path, body in pages.items():
+        site.pages[f"http://www.blog.test{path}"] = body
+        site.pages[site.url + path] = 301, {"Location": f"http://www.blog.test{path}"}, b""
+    # Its address alone tells which page that was.
+    site.pages["http://www.blog.test/post-3"] = html(article(99), title="Post 99")
+    second = day(site)
+    assert len(second.items) == second.stat("moved") == POSTS + 1
+    assert second.items[1]["page"]["moved_from"] == f"{site.url}/post-0"
 
 
 def test_site_that_speaks_https_now_is_delivered(day: Any, site: Any, tmp_path: Path) -> None:
@@ -295,6 +314,32 @@ def test_copy_of_a_page_of_another_spider_is_a_copy_on_each_day(day: Any, site: 
         assert paths(other) == ["/other", "/own"]
         assert other.stat("missing") == 0
     assert len(day(site).items) == len(links) + 1
+
+
+def test_spiders_that_run_side_by_side_have_runs_of_their_own(
+    day: Any, site: Any, tmp_path: Path
+) -> None:
+    links = posts(site, range(POSTS))
+    others = [f"/other-{number}" for number in range(POSTS)]
+    site.pages |= {path: html(article(600 + at)) for at, path in enumerate(others)}
+    site.pages["/other"] = html(article(500), links=tuple(others))
+    for change in ("new", "same"):
+        with ThreadPoolExecutor(2) as pool:
+            first = pool.submit(day, site, DOWNLOAD_DELAY=0.02)
+            second = pool.submit(day, site, OtherBlog, "/other", DOWNLOAD_DELAY=0.02)
+            found = changes(first.result()), changes(second.result())
+        assert found == tuple(
+            dict.fromkeys([front, *paths], change)
+            for front, paths in (("/", links), ("/other", others))
+        )
+        assert first.result().stat("missing") == second.result().stat("missing") == 0
+    index = open_existing(f"sqlite:///{tmp_path / 'pages.sqlite'}")
+    first_day, second_day = index.runs()[:2], index.runs()[2:]
+    index.close()
+    assert [(run.finished, run.pages) for run in second_day] == [(True, POSTS + 1)] * 2
+    for runs_of_day in (first_day, second_day):
+        assert {run.spider for run in runs_of_day} == {"blog", "other-blog"}
+        assert max(run.begun for run in runs_of_day) < min(run.ended for run in runs_of_day)
 
 
 def test_page_that_is_the_same_waits_for_its_delivery(day: Any, site: Any) -> None:
