@@ -81,6 +81,8 @@ def _chosen(runs: Sequence[Run], options: argparse.Namespace) -> Run:
     else:
         some = [one for one in runs if options.spider in (None, one.spider)]
         some = [one for one in some if one.finished] or some
+    if not runs:
+        raise UsageError("the index has no runs: no crawl has used it, or it was emptied")
     if not some:
         raise UsageError('there is no such run; "scrapy simhash runs" lists them')
     return some[-1]

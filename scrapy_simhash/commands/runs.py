@@ -26,17 +26,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     with chosen_index(options, settings) as index:
         runs = index.runs()
+    last = {one.spider: one for one in runs}
     rows = [("run", "spider", "begun (UTC)", "ended (UTC)", "state", "pages")]
     for one in runs:
         ended = moment(one.ended) if one.ended else "-"
-        row = (str(one.number), one.spider, moment(one.begun), ended, how_it_ended(one))
+        state = how_it_ended(one, is_last=one is last[one.spider])
+        row = (str(one.number), one.spider, moment(one.begun), ended, state)
         rows.append((*row, f"{one.pages:,}"))
     show(options, aligned(rows), {"runs": [one._asdict() for one in runs]})
     return 0 if runs else 1
 
 
-def how_it_ended(one: Run) -> str:
-    """Return how a run has ended, in one word; one that was killed may seem to run."""
+def how_it_ended(one: Run, *, is_last: bool) -> str:
+    """Return how a run has ended, in one word.
+
+    The last one of a spider may have been killed, and seem to run. An earlier one does not run,
+    because a crawler takes part in its spider's run while others of it live; but a job may go on.
+    """
     if one.ended is None:
-        return "running"
+        return "running" if is_last else "unfinished"
     return "finished" if one.finished else "stopped"

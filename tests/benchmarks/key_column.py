@@ -40,7 +40,7 @@ class Store:
         self._blocks = blocks
         self._server = stack.enter_context(servers.redis_server()) if way == "redis" else None
         self._file = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "index.sqlite"
-        url = self._server.url if self._server else "memory://"
+        url = f"{self._server.url}?socket_timeout=60" if self._server else "memory://"
         spec = IndexSpec("benchmark", 256, 48, blocks)
         self._index = open_index(f"sqlite:///{self._file}" if way == "sqlite" else url, spec)
         stack.callback(self._index.close)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +95,16 @@ def test_runs_are_listed_with_the_pages_that_were_last_seen_in_them(
     ]  # fmt: skip
 
 
+def test_killed_run_that_another_one_follows_is_not_said_to_run(
+    chosen: list[str], capsys: Any
+) -> None:
+    with closing(sqlite3.connect(chosen[1].removeprefix("sqlite:///"))) as file, file:
+        file.execute("UPDATE runs SET ended = NULL, finished = 0 WHERE number <> 2")
+    assert simhash("runs", *chosen[:2]) == 0
+    _, *lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[-2] for line in lines] == ["unfinished", "finished", "running"]
+
+
 def test_pages_are_forgotten_by_the_run_that_saw_them_last(
     chosen: list[str], site: Any, capsys: Any
 ) -> None:
@@ -123,3 +135,11 @@ def test_report_has_what_is_moved_new_and_missing_as_its_section_on_runs(
 def test_changes_of_a_run_that_is_not_there_are_refused(chosen: list[str], capsys: Any) -> None:
     assert simhash("changes", "--run", "9", *chosen) == 2
     assert "there is no such run" in capsys.readouterr().err
+
+
+def test_index_that_was_emptied_is_said_to_have_no_runs(chosen: list[str], capsys: Any) -> None:
+    assert simhash("forget", "--all", "--yes", *chosen[:2]) == 0
+    assert simhash("changes", *chosen) == 2
+    assert (
+        "the index has no runs: no crawl has used it, or it was emptied" in capsys.readouterr().err
+    )
