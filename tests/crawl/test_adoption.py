@@ -89,7 +89,9 @@ def test_a_copy_that_a_dead_crawler_dropped_is_crawled_when_its_original_fails(
     crawl: Any, articles: Any, url: str, opened: Opened
 ) -> None:
     living, dead = opened(), opened()
-    claim(living, articles, 0, stored(articles, 0))
+    # Its lease outlives the crawl, however slow the machine is.
+    claim(at(living, time.time() + 600), articles, 0, stored(articles, 0))
+    at(living, None)
     claim(dead, articles, 0, stored(articles, 0, "/copy"), "/copy")
     dead.close()
     settings = {"SIMHASH_INDEX_URL": url}
