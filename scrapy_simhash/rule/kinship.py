@@ -7,10 +7,10 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from scrapy_simhash.keys import registered_domain
 
-# Parameters that are no part of a page's name. They name the link by which a visitor came, the
-# session of the visit by a long number, or the moment, so that no cache answers; or they have no
-# value, because a form sends them for fields that nobody filled in. Sessions stand in paths, too.
-# AMP is another form of a page.
+# Parameters that are no part of a page's name. They name the link by which a visitor came, the page
+# to which a form leads back, the session of the visit by a long number, or the moment, so that no
+# cache answers; or they have no value, because a form sends them for fields that nobody filled in.
+# Sessions stand in paths, too. AMP is another form of a page.
 _VISIT = re.compile(
     r"(?:(?<=[?&])(?:(?:(?:utm|mtm|hsa|vero|oly)_\w{1,20}|(?:pk|piwik|matomo)_(?:campaign|kwd|keyword"
     r"|source|medium|content|[cv]id)|fb_(?:action_\w{1,9}|source|ref)|_hs(?:mi|enc)|__hs\w{2,4}"
@@ -19,6 +19,7 @@ _VISIT = re.compile(
     r"|_openstat|dm_i|elqtrack\w*|cmpid|icid)=[^&]*"
     r"|(?:s|sid|\w{0,20}sess\w{0,20}|oscsid|zenid)=(?=[a-z]*\d)[a-z\d]{16,}"
     r"|cfid=\d+|cftoken=[\w-]+|_=\d+|(?:_?ts?|timestamp)=\d{9,}"
+    r"|(?:return_?(?:to(?:query)?|url)|redirect_?to|came_?from|back_?url)=[^&]*"
     r"|(?:no_?cache|cache_?bust(?:er)?|cb|ra?nd(?:om)?)=[\d.]{5,}|amp=(?:1|true)|output(?:type)?=amp"
     r"|[^=&]{1,99}(?<!\d)=(?=&|$))"
     r"|;(?:jsessionid|cfid|cftoken)=[\w.!-]*)(?:&|$)?|/\((?:[A-Z]\([^()/]{9,99}\)){1,4}\)(?=/)",
@@ -26,9 +27,11 @@ _VISIT = re.compile(
 )
 # A mark of a visit in some shops and papers, the number of a record in others.
 _MAY_BE_VISIT = re.compile("(?:^|&)cid=[^&]*")
-# Parameters that say how a page is shown: how many entries of a list, or which version.
+# Parameters that say how a page is shown: how many entries of a list, which version, or the form
+# to answer one of its comments.
 _SHOWN = re.compile(
-    r"(?:\w{1,20}_)?limit|per_?page|page_?size|version|rev(?:ision)?|oldid|print(?:able)?",
+    r"(?:\w{1,20}_)?limit|per_?page|page_?size|version|rev(?:ision)?|oldid|print(?:able)?"
+    r"|replytocom",
     re.IGNORECASE,
 )
 _PRINT = re.compile(r"(?<![a-z])print(?:able|version)?(?![a-z])", re.IGNORECASE)
