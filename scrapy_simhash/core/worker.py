@@ -89,7 +89,7 @@ def main() -> None:
         order, _ = _read(pages)
         recipe = unpack_recipe(order)
         _limit_memory()
-        # Modules stay, and to look at them in each collection takes a twentieth of a page's time.
+        # Modules stay, so collections need not look at them.
         gc.freeze()
         while True:
             header, data = _read(pages)
