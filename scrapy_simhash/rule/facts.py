@@ -27,14 +27,13 @@ from scrapy_simhash.rule.sketch import (
 from scrapy_simhash.rule.state import STATE_SIZE, state_of
 
 # The hashes, the sketches, how many units are in each, two lengths, the flags and the state.
-_LAYOUT = struct.Struct(f"<IIIBIQQQQQQHBBBBB{STATE_SIZE}s")
+_LAYOUT = struct.Struct(f"<IIIBI16s16sQQHBBBBB{STATE_SIZE}s")
 #: How many bytes the facts of a page take.
 FACTS_SIZE = _LAYOUT.size
 
 _LONGEST_HEADING = 1000  # characters; a page may call its whole text its title
 _HEADINGS = 3
 _STEPS = 8  # of a length, to an octave
-_HALF = (1 << 64) - 1
 #: From so many bytes on, a text says by itself what its page is.
 LONG_TEXT = 1500
 
@@ -123,7 +122,7 @@ class Facts:
     def to_bytes(self) -> bytes:
         hashes = self.headings, self.title, self.heading, self.site, self.said
         bits, counts, _ = zip(self.sentences, self.text, self.rest, strict=True)
-        wide = [half for each in (self.numbers, bits[2]) for half in (each & _HALF, each >> 64)]
+        wide = [each.to_bytes(16, "little") for each in (self.numbers, bits[2])]
         flags = self.thin | self.backed << 1
         return _LAYOUT.pack(
             *(*hashes, *wide, *bits[:2], *counts, self.text_steps, self.page_steps, flags),
@@ -140,13 +139,13 @@ class Facts:
         if len(data) != FACTS_SIZE:
             raise ValueError(f"the facts of a page have {FACTS_SIZE} bytes, not {len(data)}")
         fields = _LAYOUT.unpack(data)
-        numbers, rest = (low | high << 64 for low, high in (fields[5:7], fields[7:9]))
-        sentences, text = map(Sketch, fields[9:11], fields[11:13])
-        others = Sketch(rest, fields[13], WIDE)
-        flags = fields[16]
+        numbers, rest = (int.from_bytes(each, "little") for each in fields[5:7])
+        sentences, text = map(Sketch, fields[7:9], fields[9:11])
+        others = Sketch(rest, fields[11], WIDE)
+        flags = fields[14]
         return cls(
             *(*fields[:5], numbers, sentences, text, others),
-            *(*fields[14:16], bool(flags & 1), bool(flags & 2), fields[17]),
+            *(*fields[12:14], bool(flags & 1), bool(flags & 2), fields[15]),
         )
 
     @property

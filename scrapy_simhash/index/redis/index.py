@@ -15,6 +15,7 @@ several together.
 import itertools
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -31,14 +32,7 @@ from scrapy_simhash.index.redis.claims import (
     separate,
 )
 from scrapy_simhash.index.redis.leases import ENTRIES, Leases
-from scrapy_simhash.index.redis.rows import (
-    ROWS,
-    field_of,
-    pack_row,
-    read_rows,
-    read_runs,
-    squeeze_rows,
-)
+from scrapy_simhash.index.redis.rows import ROWS, pack_row, read_runs, rows_to_squeeze
 from scrapy_simhash.index.redis.scan import Scan
 from scrapy_simhash.index.redis.session import Session
 from scrapy_simhash.index.redis.steps import Steps, done, together
@@ -230,19 +224,9 @@ class RedisIndex(Index):
     def _squeeze(self, admitted: Iterable[int]) -> None:
         """Let older rows stand together in fewer bytes, now and then."""
         for end in (p for p in admitted if p >= 2 * _SQUEEZED and not p % _SQUEEZED):
-            positions = range(end - 2 * _SQUEEZED, end - _SQUEEZED)
-            numbers = range(positions[0] // ROWS, positions[-1] // ROWS + 1)
-            fields = (*numbers, *map(field_of, positions))
-            found = self._client.call("HMGET", self._client.key("rows"), *fields)
-            arguments: list[Any] = []
-            for place, number in enumerate(numbers):
-                own = found[len(numbers) + place * ROWS :][:ROWS]
-                alone = {offset: row for offset, row in enumerate(own) if row is not None}
-                if alone:
-                    content = found[place] or b""
-                    squeezed = squeeze_rows((read_rows(content) if content else {}) | alone)
-                    arguments += (number, len(content), squeezed, bytes(alone))
-            self._session.run("squeeze", *arguments)
+            older = range(end - 2 * _SQUEEZED, end - _SQUEEZED)
+            read = partial(self._client.call, "HMGET", self._client.key("rows"))
+            self._session.run("squeeze", *rows_to_squeeze(older, read))
 
     def clear(self) -> None:
         with self._session.use():

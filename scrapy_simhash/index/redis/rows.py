@@ -13,6 +13,8 @@ Numbers are big-endian. What cannot be read raises ValueError, ``struct.error`` 
 
 import struct
 import zlib
+from collections.abc import Callable
+from typing import Any
 
 from scrapy_simhash.index.values import Arrival, Run
 
@@ -86,6 +88,26 @@ def squeeze_rows(rows: dict[int, bytes]) -> bytes:
     """Return what :func:`read_rows` reads."""
     parts = (_SIZE.pack(offset << 24 | len(row)) + row for offset, row in rows.items())
     return zlib.compress(b"".join(parts), 9)
+
+
+def rows_to_squeeze(positions: range, read: Callable[..., list[bytes | None]]) -> list[Any]:
+    """Return what ``lua/squeeze.lua`` is told of the rows that stand alone.
+
+    Args:
+        positions: the first is one of whole groups of ``ROWS``, and so is their number.
+        read: returns the contents of fields.
+    """
+    numbers = range(positions[0] // ROWS, positions[-1] // ROWS + 1)
+    found = read(*numbers, *map(field_of, positions))
+    told: list[Any] = []
+    for place, number in enumerate(numbers):
+        own = found[len(numbers) + place * ROWS :][:ROWS]
+        alone = {offset: row for offset, row in enumerate(own) if row is not None}
+        if alone:
+            content = found[place] or b""
+            squeezed = squeeze_rows((read_rows(content) if content else {}) | alone)
+            told += (number, len(content), squeezed, bytes(alone))
+    return told
 
 
 def read_runs(answer: dict[bytes, bytes], *shards: dict[bytes, bytes]) -> list[Run]:
