@@ -30,15 +30,6 @@ def test_no_promise_is_broken_by_faults_of_redis_and_its_crawlers(buckets: str) 
     assert not broken
 
 
-@pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
-def test_no_promise_is_broken_by_a_replica_that_takes_over() -> None:
-    with servers.sentinel() as group:
-        events, done, broken = check(group.url, 6.0, 7, group=group)
-    assert events > 50
-    assert done["failover"]
-    assert not broken
-
-
 def note(act: str, key: str, asked: float, crawler: str = "c0", text: int = 0, *told: str) -> Note:
     return Note(act, key, asked, asked + 0.1, crawler, text, *told)
 
