@@ -41,13 +41,14 @@ _LONG = 100
 _OFFERED = re.compile(r"(?:price|availability|amount|currency)$", re.IGNORECASE)
 
 
-def content(page: Page, outline: Outline, taken: Ints) -> str:
-    """Return the lines of a page's content, and what it offers.
+def content(page: Page, outline: Outline, taken: Ints) -> tuple[str, list[int]]:
+    """Return the lines of a page's content with what it offers, and where lists may stand.
 
     Beyond the main text, a line belongs to the content if nothing speaks against it, and it stands
     in the smallest element that holds all of the main text, or names a price, or is as long as a
     paragraph outside links. Where all of this has less than half of what nothing speaks against,
-    the page is a list, and the rest belongs to the content, too.
+    the page is a list, and the rest belongs to the content, too. A list may stand on any line of
+    what nothing speaks against, because its names may be fewer than the words above them.
 
     Args:
         page: the page.
@@ -76,7 +77,8 @@ def content(page: Page, outline: Outline, taken: Ints) -> str:
             len(text) >= _LONG and 2 * page.linked[line] < len(text)
         )
     stays = near if 2 * sizes[near].sum() >= sizes[wide].sum() else wide
-    return "\n".join([*compress(page.texts, stays.tolist()), *offers(page)])
+    text = "\n".join([*compress(page.texts, stays.tolist()), *offers(page)])
+    return text, np.flatnonzero(wide).tolist()
 
 
 def offers(page: Page) -> Iterator[str]:

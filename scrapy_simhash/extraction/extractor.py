@@ -5,7 +5,7 @@ bound the size of a page, because time and memory grow with it.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import import_module
@@ -15,7 +15,7 @@ from typing import Any
 from scrapy_simhash.extraction.content import offers
 from scrapy_simhash.extraction.main_text import TAKEN, main_text, shown_text
 from scrapy_simhash.extraction.page import Page, encoded, read_page
-from scrapy_simhash.extraction.units import marks, said
+from scrapy_simhash.extraction.units import listed, marks, said
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +53,7 @@ class Extraction:
             empty, these are the lines of the text.
         said: the lines of the page that are not mostly links, and the values of its fields.
         marks: what tells the page from others whose texts are the same, see :mod:`.units`.
+        listed: the names of the links of the content, and the addresses of its pictures.
     """
 
     text: str
@@ -67,6 +68,7 @@ class Extraction:
     content: str = ""
     said: str = ""
     marks: tuple[str, ...] = ()
+    listed: frozenset[str] = frozenset()
 
     @property
     def to_fingerprint(self) -> tuple[str, tuple[int, ...]]:
@@ -141,7 +143,9 @@ def load_extractor(name: str) -> Callable[[Any], str | Extraction]:
     return found  # type: ignore[no-any-return]
 
 
-def _extraction(text: str, page: Page, *, thin: bool = False, content: str = "") -> Extraction:
+def _extraction(
+    text: str, page: Page, *, thin: bool = False, content: str = "", open_lines: Iterable[int] = ()
+) -> Extraction:
     headings, subheading = page.headings, page.subheading(text)
     labels = () if thin or headings or subheading else page.labels(text)
     lines = said(page)
@@ -156,6 +160,7 @@ def _extraction(text: str, page: Page, *, thin: bool = False, content: str = "")
         labels,
         said=lines,
         marks=marks(page, lines, in_links),
+        listed=frozenset(() if thin else listed(page, open_lines)),
     )
 
 
@@ -178,10 +183,10 @@ def _main(html: str | bytes) -> Extraction:
     if found is None:
         extraction = _extraction(shown_text(page), page, thin=True)
         return replace(extraction, content="\n".join([extraction.text, *offers(page)]))
-    lines, weights, changing = found
+    lines, weights, changing, open_lines = found
     pairs = zip(lines, weights, strict=True)
     text = "\n".join([line for line, weight in pairs if weight >= TAKEN])
-    extraction = _extraction(text, page, content=changing)
+    extraction = _extraction(text, page, content=changing, open_lines=open_lines)
     weighed = "\n".join(lines)
     return replace(extraction, weighed=weighed, weights=tuple(weights), content=changing)
 

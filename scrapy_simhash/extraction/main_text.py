@@ -69,11 +69,15 @@ def measures(text: str) -> Measures:
 
 
 class MainText(NamedTuple):
-    """The lines that may be a page's main text, their weights, and the page's content."""
+    """The lines that may be a page's main text, and their weights; the page's content.
+
+    ``open_lines`` has the numbers of the lines on which a list may stand.
+    """
 
     lines: list[str]
     weights: list[int]
     content: str
+    open_lines: list[int]
 
 
 def main_text(page: Page) -> MainText | None:
@@ -96,7 +100,7 @@ def main_text(page: Page) -> MainText | None:
         return None
     may_be = weights > 0
     texts = [page.texts[line] for line in chosen[may_be].tolist()]
-    return MainText(texts, weights[may_be].tolist(), content(page, outline, chosen[taken]))
+    return MainText(texts, weights[may_be].tolist(), *content(page, outline, chosen[taken]))
 
 
 def candidates(page: Page) -> tuple[Ints, Lines, Outline] | None:

@@ -305,6 +305,8 @@ def _read_lines(page: Page) -> None:
                         linked[-1] += len(text)
             if tail and open_line and not len(el):
                 lines[-1].append(tail)
+                if tag == "img" and el.getparent().tag == "a":
+                    linked[-1] += len(tail)
                 continue
         else:
             if tag == "h1":
@@ -319,13 +321,14 @@ def _read_lines(page: Page) -> None:
                 open_line = True
         if tail and not tail.isspace():
             following = _following(el) if len(el) else None
+            holder = el.getparent()
             if following is None:
                 lines.append([tail])
-                holders.append(el.getparent())
-                linked.append(0)
+                holders.append(holder)
+                linked.append(len(tail) if holder.tag == "a" else 0)
                 open_line = True
             else:
-                late.setdefault(following, []).insert(0, (el.getparent(), tail))
+                late.setdefault(following, []).insert(0, (holder, tail))
     for tails in late.values():
         lines += [[text] for _, text in tails]
         holders += [holder for holder, _ in tails]

@@ -2,11 +2,11 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import Any
 
-from scrapy_simhash.extraction.page import Page
+from scrapy_simhash.extraction.page import Page, single_spaced
 from scrapy_simhash.extraction.roles import Element
 
 #: Links, images, frames and names of a page that are looked at.
@@ -15,6 +15,7 @@ _LONGEST = 300  # characters of a mark
 _LONGEST_DATA = 100_000  # characters of a script that describes the page
 _DEEPEST = 6
 _DIGIT = re.compile(r"\d")
+_DIGITS = re.compile(r"\d+")
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _TERMS = frozenset(("th", "td", "dt"))
 #: A longer line is no name of a field, and no value that is a link; characters.
@@ -40,7 +41,18 @@ def said(page: Page) -> str:
     """
     pairs = enumerate(zip(page.texts, page.linked, strict=True))
     lines = [text for at, (text, linked) in pairs if 2 * linked <= len(text) or _is_value(page, at)]
-    return "\n".join([*lines, *page.fields])
+    return "\n".join([*lines, *page.fields, *_told_by_pictures(page)])
+
+
+def _told_by_pictures(page: Page) -> Iterator[str]:
+    """Yield what pictures say in words, such as the weather or a number of stars.
+
+    Those of links belong to teasers and menus.
+    """
+    for el in islice(page.images, _MAX_MARKS):
+        words = el.get("alt", "")[:_LONGEST]
+        if words and el.getparent().tag != "a":
+            yield single_spaced(words)
 
 
 def _is_value(page: Page, at: int) -> bool:
@@ -85,6 +97,7 @@ def marks(page: Page, said: str, few: bool) -> tuple[str, ...]:
     stated = (value for value in _stated(page) if is_shell or "://" not in value)
     found += islice(chain(_named(page), stated), _MAX_MARKS)
     if few or size < _FEW:
+        found += [f"frame {address}"[:_LONGEST] for address in page.frames]
         found += _pictures(page)
     if few:
         found += islice(_targets(page), _MAX_MARKS)
@@ -95,9 +108,23 @@ def _links(page: Page, rel: str) -> Iterator[Element]:
     return (el for el in page.links[:_MAX_MARKS] if el.get("rel", "").lower() == rel)
 
 
+def listed(page: Page, lines: Iterable[int]) -> Iterator[str]:
+    """Yield the names of the links in some lines of a page, and the addresses of its pictures.
+
+    A count may stand in the name of a link, so the names are without digits.
+    """
+    found = [page.holders[at] for at in lines if 2 * page.linked[at] > len(page.texts[at])]
+    # One line may have many links, of which it begins with the first, and one element many lines.
+    holders = dict.fromkeys(el.getparent() if el.tag == "a" else el for el in found)
+    links = chain.from_iterable(el.iter("a") for el in holders)
+    for link in islice(links, _MAX_MARKS):
+        name = "".join(link.itertext()) if len(link) else link.text or ""
+        yield _DIGITS.sub("", name[:_LONGEST]).strip()
+    yield from _pictures(page)
+
+
 def _pictures(page: Page) -> Iterator[str]:
-    """Yield the addresses of frames, and of images outside menus."""
-    yield from (f"frame {address}"[:_LONGEST] for address in page.frames)
+    """Yield the addresses of images outside menus."""
     for el in islice(page.images, _MAX_MARKS):
         if next(el.iterancestors("nav", "header", "footer"), None) is None:
             yield next(filter(None, map(el.get, _SOURCES)), "")[:_LONGEST]

@@ -32,9 +32,9 @@ _VERSIONS = {
     **dict.fromkeys(("tokens", "keywords", "pypi"), 1),
     **dict.fromkeys(("characters", "words"), 2),
     "fnv1": 2,
-    "main": 8,
+    "main": 9,
     "text": 4,
-    "facts": 14,
+    "facts": 15,
 }
 
 

@@ -15,6 +15,7 @@ from scrapy_simhash.fingerprint.normalisation import composed, fold, has_words, 
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.segmentation import MARKS
 from scrapy_simhash.rule.sketch import (
+    EMPTY,
     SAMPLE,
     WIDE,
     Sketch,
@@ -27,7 +28,7 @@ from scrapy_simhash.rule.sketch import (
 from scrapy_simhash.rule.state import STATE_SIZE, state_of
 
 # The hashes, the sketches, how many units are in each, two lengths, the flags and the state.
-_LAYOUT = struct.Struct(f"<IIIBI16s16sQQHBBBBB{STATE_SIZE}s")
+_LAYOUT = struct.Struct(f"<IIIBI16s16sQQHBBBBBQB{STATE_SIZE}s")
 #: How many bytes the facts of a page take.
 FACTS_SIZE = _LAYOUT.size
 
@@ -76,7 +77,7 @@ _SHORTEST_WORD = 4  # letters and marks; shorter ones stand in any text
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Facts about a page beside its fingerprint, in 76 bytes.
+    """Facts about a page beside its fingerprint, in 85 bytes.
 
     A hash of a heading is keyed with the recipe's seed; 0 means that there is no such heading.
     Lengths are those of the normalised text in UTF-8 bytes, rounded to steps of an eighth of an
@@ -102,6 +103,7 @@ class Facts:
         backed: the main text has at least half of the words of the title's own part or of the
             heading, so it is what the page is about.
         state: hash of what the page says, see :mod:`.state`.
+        listed: sketch of a sample of the names of the links in the content, and of its pictures.
     """
 
     headings: int
@@ -118,6 +120,7 @@ class Facts:
     thin: bool
     backed: bool
     state: bytes = bytes(STATE_SIZE)
+    listed: Sketch = EMPTY
 
     def to_bytes(self) -> bytes:
         hashes = self.headings, self.title, self.heading, self.site, self.said
@@ -126,7 +129,7 @@ class Facts:
         flags = self.thin | self.backed << 1
         return _LAYOUT.pack(
             *(*hashes, *wide, *bits[:2], *counts, self.text_steps, self.page_steps, flags),
-            self.state,
+            *(self.listed.bits, self.listed.size, self.state),
         )
 
     @classmethod
@@ -145,7 +148,7 @@ class Facts:
         flags = fields[14]
         return cls(
             *(*fields[:5], numbers, sentences, text, others),
-            *(*fields[12:14], bool(flags & 1), bool(flags & 2), fields[15]),
+            *(*fields[12:14], bool(flags & 1), bool(flags & 2), fields[17], Sketch(*fields[15:17])),
         )
 
     @property
@@ -205,6 +208,7 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
         page_steps=_steps(max(_size(text), _size(shown))),
         thin=extraction.thin,
         backed=backed,
+        listed=sketch(hashes_of(extraction.listed, seed), SAMPLE // 2),
         state=state_of(extraction.content or extraction.text, key),
     ).to_bytes()
 

@@ -82,11 +82,15 @@ TABLE = {
 }
 #: A shorter text may come from the program behind two sites, or be no story; bytes.
 SHORT_TEXT, STORY = 500, 300
+#: So many sentences, links, or pieces of what a page shows are enough to tell something by.
+ENOUGH = 6
 #: Edits come in pairs: the page with fewer sentences of its own has half of the other's number.
-#: They are all over a text: so many sentences have changed, and of all sentences this share, times
+#: They are all over a text: enough sentences have changed, and of all sentences this share, times
 #: the square of the distance as a share of k. That square follows the share of the text that has
 #: changed (by the angle; Charikar 2002, section 3), and an edit leaves most of its sentence.
-EDITS, TOUCHED = 6, 1 / 4
+TOUCHED = 1 / 4
+#: Two lists are others if at most this share of their links or pictures is the same.
+LISTED = 1 / 3
 #: Within so much of k, two texts are the same but for a word or two.
 SAME = 1 / 6
 #: Beyond so much of k, at most half of a text may be its own on two sites.
@@ -129,9 +133,9 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
     shorter, longer = sorted((a.text_bytes, b.text_bytes))
     if kin in TWO_SITES and near > DOUBT and a.text.own_share(b.text) > HALF:
         return Ruling(False, "own-text")
-    if shorter < LONG_TEXT and _are_records(a, b, limits.values):
+    if shorter < LONG_TEXT and _are_records(a, b, kin):
         return Ruling(False, "own-values")
-    if not headings_alike(a, b, kin, is_near=near <= SAME):
+    if not headings_alike(a, b, kin, near):
         return _under_other_headings(a, b, kin, near)
     is_short = shorter < SHORT_TEXT
     if a.thin and kin is not Kinship.ADDRESS:
@@ -145,14 +149,14 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
 
 def _under_like_headings(a: Facts, b: Facts, near: float, limits: Limits) -> Ruling:
     if limits.own is not None:
-        if units_apart(a.numbers, b.numbers, WIDE) > limits.own:
+        if units_apart(a.numbers, b.numbers, WIDE) > limits.own or _list_others(a, b):
             return Ruling(False, "own-values")
         if a.said != b.said:
             less, more = sorted(a.sentences.own(b.sentences))
             if not more:
                 return Ruling(False, "own-values")
             touched = less / max(min(a.sentences.size, b.sentences.size), 1)
-            is_edited = near <= SAME or (less >= EDITS and touched >= TOUCHED * near**2)
+            is_edited = near <= SAME or (less >= ENOUGH and touched >= TOUCHED * near**2)
             # Sentences that are no part of the texts are no edits of them.
             is_sampled = a.text.size == b.text.size == SAMPLE
             is_in_text = near > 0 and (a.text.bits != b.text.bits or is_sampled)
@@ -171,7 +175,8 @@ def _under_other_headings(a: Facts, b: Facts, kin: Kinship, near: float) -> Ruli
     is_long = size >= LONG_TEXT and share >= HALF
     if one_publication(a, b, kin):
         is_one_path = kin is Kinship.VERSIONS and size >= STORY and share >= HALF
-        one_name = headings_alike(a, b, Kinship.DOMAIN) and a.site == b.site
+        one_name = (a.title, a.heading, a.site) == (b.title, b.heading, b.site)
+        one_name = one_name and a.title != 0 and a.heading != 0
         is_copy = is_one_path or (is_long and one_name and near <= HALF)
         return Ruling(True, "long-text") if is_copy else other
     # The text is the subject of both pages, and no notice that they share.
@@ -180,9 +185,22 @@ def _under_other_headings(a: Facts, b: Facts, kin: Kinship, near: float) -> Ruli
     return other
 
 
-def _are_records(a: Facts, b: Facts, values: float) -> bool:
+def _are_records(a: Facts, b: Facts, kin: Kinship) -> bool:
     says_the_same = not any(a.sentences.own(b.sentences))
-    return says_the_same and units_apart(a.numbers, b.numbers, WIDE) > values
+    apart = units_apart(a.numbers, b.numbers, WIDE)
+    return (says_the_same or _share_a_program(a, b, kin)) and apart > TABLE[kin].values
+
+
+def _share_a_program(a: Facts, b: Facts, kin: Kinship) -> bool:
+    """Return whether the records of two sites may share a text, which does not speak of them."""
+    silent = kin in TWO_SITES and not (a.backed or b.backed)
+    return silent and min(a.rest.size, b.rest.size) >= ENOUGH and one_publication(a, b, kin)
+
+
+def _list_others(a: Facts, b: Facts) -> bool:
+    """Return whether two pages list other pages, as the parts of a catalogue do."""
+    are_lists = min(a.listed.size, b.listed.size) >= ENOUGH
+    return are_lists and a.listed.likeness(b.listed) <= LISTED
 
 
 def one_template(a: Facts, b: Facts) -> bool:
@@ -199,7 +217,7 @@ def one_publication(a: Facts, b: Facts, kin: Kinship) -> bool:
     return is_one or a.rest.likeness(b.rest) >= ONE_PUBLICATION
 
 
-def headings_alike(a: Facts, b: Facts, kin: Kinship, *, is_near: bool = False) -> bool:
+def headings_alike(a: Facts, b: Facts, kin: Kinship, near: float = HALF) -> bool:
     """Return whether two pages call themselves the same.
 
     On one host the whole titles and the ``h1`` are the same, but for the name of the site, which
@@ -216,7 +234,7 @@ def headings_alike(a: Facts, b: Facts, kin: Kinship, *, is_near: bool = False) -
     headings = a.heading == b.heading != 0
     if kin in VIEWS:
         under_one_title = titles and a.site == b.site
-        is_sorted = headings and is_near and not a.thin
+        is_sorted = headings and near <= SAME and not a.thin
         if (under_one_title and headings) or (
             (under_one_title or is_sorted) and one_template(a, b)
         ):
@@ -227,7 +245,7 @@ def headings_alike(a: Facts, b: Facts, kin: Kinship, *, is_near: bool = False) -
     if kin not in TWO_SITES:
         return titles and (headings or not (a.heading and b.heading))
     # In one template, all lists of members may have one title.
-    are_siblings = a.heading and b.heading and one_template(a, b)
+    are_siblings = a.heading and b.heading and (near > DOUBT or one_template(a, b))
     is_titled = titles and not are_siblings
     return is_titled or headings or a.title == b.heading != 0 or a.heading == b.title != 0
 

@@ -96,6 +96,10 @@ class Sketch(NamedTuple):
         return max(0.0, (together - apart) / (together + apart)) if together else 0.0
 
 
+#: The sketch of no unit.
+EMPTY = Sketch(0, 0)
+
+
 def units_apart(bits: int, others: int, width: int) -> float:
     """Return about how many units only one of two sets has, given their sketches.
 

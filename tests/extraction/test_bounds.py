@@ -35,6 +35,8 @@ PAGES = {
     "unclosed script": "<p>text</p><script>" + filled("var a = 1 < 2; "),
     "open titles": "<title x" * 20_000,
     "links": "<p>" + filled("<a>x</a>"),
+    "links below a text": f"<p>{LINE * 9}</p><div>" + filled("<br><a>x</a>"),
+    "pictures in links": f"<p>{LINE * 9}</p><div>" + filled("<a><img>x</a>"),
     "inline elements": "<p>" + filled("<b>x</b> "),
     "headings": filled("<h1>x</h1>"),
     "elements made alike": filled(f"<div class=a><div class=a><p>{LINE}</div></div>"),

@@ -211,3 +211,24 @@ def test_real_pages_keep_their_body() -> None:
         words = set(entry["body"].split())
         found.append(len(words & set(extract(entry["html"]).text.split())) > 0.7 * len(words))
     assert sum(found) >= 54
+
+
+def test_a_name_behind_a_thumbnail_is_of_the_link_that_both_stand_in() -> None:
+    teaser = '<li><a href=/2><img src=/2.jpg alt="A bridge">The bridge is open</a></li>'
+    page = extract(f"<body><h1>Mill</h1><p>{article(1)}</p><ul>{teaser}</ul>")
+    assert "bridge" not in page.said
+
+
+def test_what_a_picture_says_in_words_is_said() -> None:
+    page = extract(f'<body><h1>Ulm</h1><p>{article(1)}</p><p><img src=/7.png alt="Rain, 7 mm"></p>')
+    assert page.said.endswith("\nRain, 7 mm")
+
+
+@pytest.mark.parametrize("between", ["</li><li>", ", ", " "])
+def test_a_page_lists_the_links_of_its_content_without_counts_and_its_pictures(
+    between: str,
+) -> None:
+    names = between.join(f"<a href=/{name}>{name} (7)</a>" for name in ("Ann", "Bob", "Cem"))
+    body = f"<h1>Team</h1><p>{article(1)}</p><ul><li>{names}</li></ul><img src=/8.jpg>"
+    page = extract(f"<body><nav><a href=/>Home</a></nav><main>{body}</main>")
+    assert page.listed == {"Ann ()", "Bob ()", "Cem ()", "/8.jpg"}

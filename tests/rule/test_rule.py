@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import replace
 
 import pytest
@@ -34,6 +35,7 @@ def page(
     shown: int = 6000,
     thin: bool = False,
     backed: bool = True,
+    listed: Collection[str] = (),
 ) -> Facts:
     """Return a page with what it has of its own, beside what all pages of its site have."""
     names, spoken = hashes_of([*numbers, *words], 7), hashes_of([*PROSE, *sentences], 7)
@@ -46,6 +48,7 @@ def page(
         *(round(8 * math.log2(length)) for length in (text, shown)),
         thin,
         backed,
+        listed=sketch(hashes_of(listed, 7), SAMPLE // 2),
     )
 
 
@@ -235,6 +238,37 @@ def test_records_of_one_program_are_told_apart_on_two_sites() -> None:
     assert rule(one, replace(named, numbers=one.numbers), SITES, 0, 48) == (True, "other-site")
 
 
+@pytest.mark.parametrize("kin", [MIRROR, SITES])
+def test_on_sites_of_one_program_records_share_a_text_that_does_not_speak_of_them(
+    kin: Kinship,
+) -> None:
+    own = {"text": 1400, "backed": False}
+    one = page(numbers=("3", "4", "5"), sentences=("a sentence of one site",), **own)
+    other = page(numbers=("6", "7", "8"), sentences=("a sentence of the other",), **own)
+    assert rule(one, other, kin, 20, 48) == (False, "own-values")
+    assert rule(one, replace(other, backed=True), kin, 20, 48) == (True, "like-headings")
+    for menu in ([*RENTED, *LET], MENU[:4]):
+        mirror = replace(other, site=2, rest=sketch(hashes_of(menu, 7), SAMPLE, WIDE))
+        assert rule(one, mirror, kin, 20, 48) == (True, "like-headings")
+
+
+@pytest.mark.parametrize("kin", [VALUE, HOST, DOMAIN])
+def test_two_lists_of_other_links_below_one_text_are_two_pages(kin: Kinship) -> None:
+    names = [f"item {n}" for n in range(20)]
+    one, other, grown, few = (
+        page(listed=names[part]) for part in (slice(8), slice(8, 16), slice(2, 10), slice(8, 13))
+    )
+    assert rule(one, other, kin, 0, 48) == (False, "own-values")
+    assert rule(one, grown, kin, 0, 48).is_copy
+    assert rule(one, few, kin, 0, 48).is_copy
+
+
+@pytest.mark.parametrize("kin", [*VIEWS, VERSIONS, MIRROR, SITES])
+def test_views_and_mirrors_of_a_page_may_have_other_teasers(kin: Kinship) -> None:
+    one, other = (page(listed=[f"{part} {n}" for n in range(8)]) for part in "ab")
+    assert rule(one, other, kin, 0, 48) == (True, "like-headings")
+
+
 @pytest.mark.parametrize(
     "other",
     [
@@ -258,6 +292,12 @@ def test_a_folder_before_the_path_may_name_another_record() -> None:
     one, other = (page(numbers=(own,), text=1400) for own in ("3", "4"))
     assert rule(one, other, FOLDER, 0, 48) == (False, "own-values")
     assert rule(one, other, ADDRESS, 0, 48) == (True, "like-headings")
+
+
+def test_pages_without_a_name_of_their_own_are_no_two_releases() -> None:
+    """The title is that of the site, and the name stands in an ``h2``."""
+    one, other = (page(headings, heading=0) for headings in (1, 2))
+    assert rule(one, other, HOST, 6, 48) == (False, "other-heading")
 
 
 def test_two_hosts_of_a_domain_may_show_two_records() -> None:
