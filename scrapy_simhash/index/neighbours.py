@@ -256,13 +256,14 @@ class _Run:
                 flooded.add(lookup)
                 first = end - left[lookup]
             starts[lookup], lengths[lookup] = start + first, end - first
-        left -= lengths
         lookups = np.arange(len(starts)).repeat(lengths)
         # The entries of all places, one place after the other.
         entries = (starts + lengths - lengths.cumsum()).take(lookups)
         entries += np.arange(len(entries))
         same = (self._lows.take(entries) == lows.take(lookups)).nonzero()[0]
-        return lookups.take(same), self._numbers.take(entries.take(same))
+        lookups = lookups.take(same)
+        left -= np.bincount(lookups, minlength=len(left))
+        return lookups, self._numbers.take(entries.take(same))
 
     def merged(self, later: _Run) -> _Run:
         keys = (np.concatenate((self._keys(i), later._keys(i))) for i in range(self._blocks))

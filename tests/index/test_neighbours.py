@@ -177,3 +177,18 @@ def test_as_many_entries_of_a_bucket_are_read_wherever_they_stand(newer):
         known.add([number], words[:1], shared[number : number + 1])
     (found,) = known.find(words[:1], np.array([[7, 0]], np.uint32))
     assert sorted(at for _, at in found) == [*numbers[-BUCKET_LIMIT:]]
+
+
+def test_entries_of_like_values_take_nothing_from_what_is_read_of_a_bucket():
+    """A place of a run's directory has those of several values."""
+    known = Neighbours(64, 2, 64)
+    own, like = (np.arange(2, dtype=np.uint32) * neighbours.GATHER).tolist()
+    values = np.arange(5 * TAIL * 2, dtype=np.uint32).reshape(-1, 2) + np.uint32(7)
+    older, newer = BUCKET_LIMIT - 100, range(4 * TAIL, 4 * TAIL + 100)
+    values[:older, 0], values[newer, 0], values[4 * TAIL + 100 : 4 * TAIL + 200, 0] = own, own, like
+    words = np.zeros((len(values), 1), np.uint64)
+    for part in (range(4 * TAIL), range(4 * TAIL, 5 * TAIL)):
+        known.add(part, words[: len(part)], values[part])
+    assert len(known._runs) == 2
+    (found,) = known.find(words[:1], np.array([[own, 0]], np.uint32))
+    assert sorted(at for _, at in found) == [*range(older), *newer]
