@@ -132,6 +132,10 @@ class Spark:
         batches: list[Any] = self._session.sql(sql).mapInArrow(judge, schema).toArrow().to_batches()
         return batches
 
+    def rows(self, sql: str) -> Iterable[Any]:
+        batches: list[Any] = self._session.sql(sql).toArrow().to_batches()
+        return batches
+
 
 def spark_verdicts(session: Any, prints: str, recipe: Recipe) -> Any:
     """Return a Spark DataFrame of the verdict on each page, with the columns of ``join``.

@@ -10,7 +10,7 @@ crawl that takes one page after the other.
 The SQL is the same for DuckDB and Spark.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -45,6 +45,8 @@ KEPT = """
 ASKED = ("p", "q", "d", "key", "facts", "other", "other_facts")
 ANSWERED = ("p", "q", "d", "is_copy", "reason")
 
+_Pairs = npt.NDArray[np.int64]
+
 
 class Engine(Protocol):
     """A data base with the view ``prints``: the columns of prints, and ``id``, their place."""
@@ -54,6 +56,9 @@ class Engine(Protocol):
 
     def put(self, name: str, table: Any) -> None:
         """Make a table of an Arrow table."""
+
+    def rows(self, sql: str) -> Iterable[Any]:
+        """Yield what a query gives, as Arrow record batches."""
 
     def judge(self, sql: str, k: int) -> Iterable[Any]:
         """Yield what :func:`judged` makes of the answer to a query, as Arrow record batches."""
@@ -84,41 +89,48 @@ class Drops:
     """The pages that are dropped, by what is known of the pairs so far.
 
     Attributes:
-        pairs: near pairs, the later page first: ids, distance, whether it is a copy, and the number
-            of the reason.
+        certain: near pairs that a crawl compares whatever the originals are: ids, the later page
+            first, distance, whether it is a copy, and the number of the reason.
+        pairs: these, and those of the last round.
         reasons: by their numbers.
         dropped: for each page that is dropped, the number of the pair by which it is.
     """
 
-    pairs: list[npt.NDArray[np.int64]] = field(default_factory=list)
+    certain: _Pairs = field(default_factory=lambda: np.empty((0, 5), np.int64))
+    pairs: _Pairs = field(default_factory=lambda: np.empty((0, 5), np.int64))
     reasons: list[str] = field(default_factory=list)
     dropped: dict[int, int] = field(default_factory=dict)
 
-    def add(self, batches: Iterable[Any], *, guess: bool = False) -> int:
-        """Add pairs that were judged, and decide anew; return how many there are.
+    def decide(self, batches: Iterable[Any]) -> bool:
+        """Decide by the certain pairs and those of a round; return whether that changed a verdict.
 
-        Pairs of a guess count now, and are forgotten then.
+        Pairs of earlier rounds are forgotten, because a crawl may not compare them.
         """
-        known, count = self.pairs[:], 0
+        before = self.dropped.keys()
+        self.pairs = np.concatenate([self.pairs[:0], self.certain, *self._numbered(batches)])
+        self._decide()
+        return self.dropped.keys() != before
+
+    def _numbered(self, batches: Iterable[Any]) -> Iterator[_Pairs]:
+        """Yield the pairs of record batches, as :attr:`certain` has them."""
         for batch in batches:
             reasons = batch.column("reason").to_pylist()
             self.reasons += {*reasons}.difference(self.reasons)
             number = {reason: n for n, reason in enumerate(self.reasons)}
             parts = [batch.column(name).to_numpy(zero_copy_only=False) for name in ANSWERED[:4]]
             parts.append(np.array([number[reason] for reason in reasons], np.int64))
-            self.pairs.append(np.stack([part.astype(np.int64) for part in parts], 1))
-            count += len(reasons)
-        self._decide()
-        if guess:
-            self.pairs = known
-        return count
+            yield np.stack([part.astype(np.int64) for part in parts], 1)
 
     def _decide(self) -> None:
         """Let each page, in their order, repeat the nearest of the originals before it."""
-        pairs = np.concatenate([np.empty((0, 5), np.int64), *self.pairs])
-        pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 2], pairs[:, 0]))]
-        self.pairs, dropped, judged_of, last = [pairs], {}, 0, -1
-        for number, (page, other, is_copy) in enumerate(pairs[:, (0, 1, 3)].tolist()):
+        pairs = self.pairs
+        self.pairs = pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 2], pairs[:, 0]))]
+        # Other pages count only where there are more pairs than are judged.
+        _, place, counts = np.unique(pairs[:, 0], return_inverse=True, return_counts=True)
+        chosen = np.flatnonzero((pairs[:, 3] > 0) | (counts[place] > RULINGS))
+        dropped, judged_of, last = dict[int, int](), 0, -1
+        rows = pairs[chosen][:, (0, 1, 3)].tolist()
+        for number, (page, other, is_copy) in zip(chosen.tolist(), rows, strict=True):
             if page != last:
                 last, judged_of = page, 0
             if other in dropped or page in dropped or judged_of == RULINGS:
@@ -132,8 +144,7 @@ class Drops:
         """Return an Arrow table of the dropped pages: id, original's id, distance, reason."""
         import pyarrow as pa
 
-        empty = np.empty((0, 5), np.int64)
-        pairs = self.pairs[0][list(self.dropped.values())] if self.dropped else empty
+        pairs = self.pairs[np.array([*self.dropped.values()], np.int64)]
         reasons = [self.reasons[n] for n in pairs[:, 4].tolist()]
         columns = [*(pa.array(pairs[:, n]) for n in range(3)), pa.array(reasons, pa.string())]
         return pa.table(columns, ["id", "original", "distance", "reason"])
@@ -157,12 +168,15 @@ def find_copies(engine: Engine, spec: IndexSpec, order: str = "") -> Drops:
     copies, rounds = Drops(), _Rounds(engine, spec)
     for block in blocks:
         rounds.divide(block)
-    rounds.judge(copies, rounds.small())
-    # By guesses, which are forgotten then, the first round begins with few originals.
-    found = rounds.judge(copies, rounds.guesses(), guess=True) + 1
-    while found:
+    copies.decide(rounds.judged("near", rounds.small()))
+    copies.certain = copies.pairs
+    engine.keep("known", "select p, q, d, true is_copy, '' reason from near where false")
+    # By guesses, the first round begins with few originals.
+    copies.decide(rounds.judged("guesses", rounds.guesses()))
+    is_other = True
+    while is_other:
         engine.put("copies", pa.table([pa.array([*copies.dropped], pa.int64())], ["id"]))
-        found = rounds.judge(copies, rounds.large())
+        is_other = copies.decide(rounds.judged_large())
     return copies
 
 
@@ -170,7 +184,6 @@ class _Rounds:
     def __init__(self, engine: Engine, spec: IndexSpec) -> None:
         self._engine, self._spec = engine, spec
         self._words, self._blocks = column_names(spec)
-        self.near: list[str] = []
         # Exclusive or in the words that all dialects have.
         bits = (f"cast(bit_count((x.{w} | y.{w}) - (x.{w} & y.{w})) as int)" for w in self._words)
         self._distance = " + ".join(bits)
@@ -248,21 +261,30 @@ class _Rounds:
             f"and x.id < y.id and y.r - x.r <= {BUCKET_LIMIT} where {self._within}"
         )
         nearest = "row_number() over (partition by p order by d, q)"
-        known = " union all ".join(f"select p, q from {name}" for name in self.near)
         return (
             f"select p, q, d from (select p, q, d, {nearest} nth from ({near}) near) n "
-            f"where nth <= {RULINGS} "
-            f"and not exists (select 1 from ({known}) k where k.p = n.p and k.q = n.q)"
+            # Some of the nearest may be no originals, as a later round finds.
+            f"where nth <= {2 * RULINGS} "
+            "and not exists (select 1 from near k where k.p = n.p and k.q = n.q)"
         )
 
-    def judge(self, copies: Drops, sql: str, *, guess: bool = False) -> int:
-        """Judge the pairs of a query, which become a table; return how many there are."""
-        name = "guesses" if guess else f"near{len(self.near)}"
+    def judged_large(self) -> Iterable[Any]:
+        """Judge the pairs of :meth:`large`, each in the first round that has it."""
+        import pyarrow as pa
+
+        self._engine.keep("more", self.large())
+        is_known = "k.p = m.p and k.q = m.q"
+        new = f"select * from more m where not exists (select 1 from known k where {is_known})"
+        if rulings := [*self.judged("new", new)]:
+            self._engine.put("rulings", pa.Table.from_batches(rulings))
+            self._engine.keep("known", "select * from known union all select * from rulings")
+        return self._engine.rows(f"select k.* from known k join more m on {is_known}")
+
+    def judged(self, name: str, sql: str) -> Iterable[Any]:
+        """Judge the pairs of a query, which become a table."""
         self._engine.keep(name, sql)
-        if not guess:
-            self.near.append(name)
         asked = (
             f"select n.p, n.q, n.d, x.key, x.facts, y.key other, y.facts other_facts from {name} n "
             "join pages x on n.p = x.id join pages y on n.q = y.id"
         )
-        return copies.add(self._engine.judge(asked, self._spec.distance), guess=guess)
+        return self._engine.judge(asked, self._spec.distance)

@@ -74,6 +74,19 @@ def test_a_flooded_bucket_is_read_as_far_as_a_crawl_reads_it(tmp_path: Path) -> 
     assert [original is None for _, original, _ in expected[-4:]] == [True, True, False, False]
 
 
+def test_what_only_a_guess_brings_near_is_not_compared(tmp_path: Path) -> None:
+    """A page counts among the newest of its bucket if the guess that it is a copy was wrong."""
+    pages = [
+        page._replace(fingerprint=_in_one_bucket(page, number))
+        for number, page in enumerate(made_prints(704 + 2, 8))
+    ]
+    pages[640] = _copy(pages[0], 640)  # of the first one, which is too long ago
+    pages[704], pages[705] = (_copy(pages[at], at) for at in (704 - BUCKET_LIMIT - 1, 300))
+    expected = in_turn(pages)
+    assert by_join(written(tmp_path, pages), tmp_path) == expected
+    assert [expected[at][1] is None for at in (640, 704, 705)] == [True, True, False]
+
+
 def _in_one_bucket(page: Print, number: int) -> Any:
     own = page.fingerprint
     blocks = random.Random(number).randbytes(len(own.blocks) - 4)
