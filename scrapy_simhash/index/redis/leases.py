@@ -1,5 +1,6 @@
 """The entries that one crawler has in progress in an index in Redis, in steps; see ``steps.py``."""
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -76,9 +77,10 @@ class Leases:
         with self._session.use():
             if self._session.adopted.difference(settled):
                 return []
+            begun = time.monotonic()
             answer = yield from self._session.asked("orphans", *asked, living)
             adopted, given_up, clock = answer
-            self._session.set_clock(*clock)
+            self._session.set_clock(begun, *clock)
             for key in given_up:
                 warn_of(key.decode())
             for position, key, _ in adopted:

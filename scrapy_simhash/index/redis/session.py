@@ -98,6 +98,7 @@ class Session:
         self.own: defaultdict[str, set[int]] = defaultdict(set)
         self.adopted: set[str] = set()
         self.era = Era()
+        self._ahead = -math.inf
         try:
             with self.use():
                 if not shard:
@@ -130,6 +131,7 @@ class Session:
         is_spread = spec.scoped and self._address.topology == "cluster"
         header = {"shards": str(_SHARDS if is_spread else 1), "distance": str(spec.distance)}
         header |= {**asked, "generation": secrets.token_hex(4)}
+        at = time.monotonic()
         *answers, seconds, microseconds = self.client.run(
             script("open", self.geometry), *(text for item in header.items() for text in item)
         )
@@ -143,7 +145,7 @@ class Session:
         if not self._shard and " of " in stored["shards"]:
             raise StoreMismatch(f"{where} is a part of another index: use another name")
         self.shards = int(stored["shards"].rpartition(" of ")[2])
-        self.set_clock(seconds, microseconds)
+        self.set_clock(at, seconds, microseconds)
         if len(bytes.fromhex(stored["generation"])) != 4:
             raise ValueError("its log has no generation")
         if stored["generation"] != self.generation:
@@ -236,9 +238,14 @@ class Session:
                 return answer
         raise StoreUnavailable(f"others are always faster at {self.client.where}")
 
-    def set_clock(self, seconds: bytes, microseconds: bytes) -> None:
-        """Take in the time of Redis: our monotonic clock stands still while the machine sleeps."""
-        self._ahead = int(seconds) + int(microseconds) / 1e6 - time.monotonic()
+    def set_clock(self, asked: float, seconds: bytes, microseconds: bytes) -> None:
+        """Take in the time of Redis, which it told between a moment and now.
+
+        Our monotonic clock stands still while the machine sleeps. An answer that was read late,
+        because the process was stopped, tells only between which times it was.
+        """
+        told = int(seconds) + int(microseconds) / 1e6
+        self._ahead = min(max(self._ahead, told - time.monotonic()), told - asked)
 
     def leases(self) -> tuple[float, int, bytes]:
         """Return the time, the end of leases that begin then, and what stands before their rows.

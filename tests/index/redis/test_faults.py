@@ -48,12 +48,28 @@ def test_numbers_go_to_redis_as_text_because_ctrl_c_would_kill_hiredis(url, monk
 
 
 def test_a_crawler_whose_machine_slept_has_the_time_of_redis_again(url, opened, monkeypatch):
-    one, other = opened(url), opened(url)
+    one, other = (opened(url, clock=time.time) for _ in range(2))
     awake = time.monotonic
     with monkeypatch.context() as patch:
         patch.setattr(time, "monotonic", lambda: awake() - 3600)
         one.orphans()
         one.claim(page("a"))
+    assert other.claim(page("b", 1)).outcome is DUPLICATE
+
+
+def test_an_answer_that_is_read_late_does_not_put_the_clock_back(url, opened, monkeypatch):
+    one, other = (opened(url, lease=1.0, clock=time.time) for _ in range(2))
+    run = Client.run
+
+    def stopped(client: Client, *asked: Any) -> Any:
+        answer = run(client, *asked)
+        time.sleep(1.1)  # as if a signal had stopped the process
+        return answer
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Client, "run", stopped)
+        one.orphans()
+    one.claim(page("a"))
     assert other.claim(page("b", 1)).outcome is DUPLICATE
 
 
