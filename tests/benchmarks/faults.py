@@ -41,7 +41,7 @@ from scrapy_simhash.index.contract import Index, StoreError
 from scrapy_simhash.index.values import Arrival, IndexSpec
 from scrapy_simhash.testing.made import fp
 from tests import servers
-from tests.benchmarks.promises import LEASE, Disturbed, Note, violations
+from tests.benchmarks.promises import LEASE, Disturbed, Hold, Note, broken_ones
 from tests.benchmarks.redis_measuring import Table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -136,6 +136,8 @@ class Crawler:
         if not keys:
             return
         asked = time.monotonic()
+        for key in keys if act == "release" else ():  # whoever is killed meanwhile may have done it
+            self.note(act, key, asked, 0, "unknown")
         self.tried(lambda: getattr(self.index, act)(keys))
         for key in keys:
             self.note(act, key, asked)
@@ -259,7 +261,6 @@ def check(
             while time.monotonic() < until:
                 number = faults.disturb(crawlers)
                 if number >= 0:
-                    faults.disturbed.kills[f"c{number}.{turns[number]}"] = time.monotonic()
                     turns[number] += 1
                     crawlers[number] = start(number, turns[number])
             for crawler in crawlers:
@@ -276,8 +277,28 @@ def check(
         lines = [line for file in files for line in file.read_text().splitlines()]
     with contextlib.closing(opened(url)) as index:
         stored = list(index)
+    if group and group.failovers > faults.done["failover"]:
+        raise RuntimeError("sentinels gave up a living master, and what it was told then is lost")
     notes = [Note(*json.loads(line)) for line in lines]
-    return len(notes), faults.done, violations(notes, faults.disturbed, stored)
+    broken = list(broken_ones(notes, faults.disturbed, stored))
+    if broken:
+        show(broken, notes, faults.disturbed)
+    return len(notes), faults.done, Counter(promise for promise, _ in broken)
+
+
+def show(
+    broken: list[tuple[str, tuple[Any, ...]]], notes: list[Note], disturbed: Disturbed
+) -> None:
+    """Print how promises were broken: the notes of the keys and the clusters concerned."""
+    print("disturbed:", disturbed, file=sys.stderr)
+    for promise, told in broken:
+        print(promise, *told, sep="\n  ", file=sys.stderr)
+        named = {one.key for one in told if isinstance(one, (Note, Hold))} | {*map(str, told)}
+        texts = {one.text for one in told if isinstance(one, (Note, Hold))}
+        named |= {note.key for note in notes if note.act == "claim" and note.text in texts}
+        for note in sorted(notes, key=lambda note: note.asked):
+            if note.key in named:
+                print("   ", *note, file=sys.stderr)
 
 
 def main() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from scrapy_simhash.index.values import Entry
 
@@ -22,8 +22,8 @@ class Note(NamedTuple):
     """An act on a key: when it was asked and answered, by whom, and the answer.
 
     Attributes:
-        act: claim, confirm, release, renew or adopt. A claim is noted before it is asked, too, with
-            the outcome "unknown".
+        act: claim, confirm, release, renew or adopt. A claim and a release are noted before they
+            are asked, too, with the outcome "unknown".
         text: the cluster to which the text of a claim belongs.
         outcome: that of a claim; a revisit is "superseded" if its new text became the entry of its
             key, and "apart" if it repeats another one.
@@ -46,15 +46,13 @@ class Note(NamedTuple):
 
 @dataclass
 class Disturbed:
-    """Disturbances of crawlers and store, in seconds.
+    """Disturbances of the store, in seconds.
 
     Attributes:
-        kills: when a crawler was killed, by its name.
         losses: from when to when the answers came that may have been lost.
         jumps: when the clock of all went forward.
     """
 
-    kills: dict[str, float] = field(default_factory=dict)
     losses: list[tuple[float, float]] = field(default_factory=list)
     jumps: list[float] = field(default_factory=list)
 
@@ -63,10 +61,12 @@ class Hold(NamedTuple):
     """A key that surely has an entry of a text for some time, unless it is disturbed.
 
     Attributes:
+        key: its name.
         text: 0 if it is not known.
         crawler: whose lease it is; empty once it is confirmed.
     """
 
+    key: str
     text: int
     asked: float
     since: float
@@ -83,14 +83,12 @@ class Key:
 
     def __init__(self, notes: list[Note], disturbed: Disturbed) -> None:
         self._disturbed = disturbed
-        answered = {
-            (n.asked, n.crawler) for n in notes if n.act == "claim" and n.outcome != "unknown"
-        }
-        # A claim that was never answered may still come.
+        answered = {(n.act, n.asked, n.crawler) for n in notes if n.outcome != "unknown"}
+        # What was never answered may still come.
         self.notes = [
             n._replace(answered=math.inf) if n.outcome == "unknown" else n
             for n in notes
-            if n.outcome != "unknown" or (n.asked, n.crawler) not in answered
+            if n.outcome != "unknown" or (n.act, n.asked, n.crawler) not in answered
         ]
         texts = {note.text for note in self.notes if note.act == "claim"}
         self.text = texts.pop() if len(texts) == 1 else 0
@@ -112,17 +110,14 @@ class Key:
             text = self.text
         elif not (note.admits or note.outcome == "revisit"):
             return
-        self.holds.append(Hold(text, note.asked, note.answered, until, crawler))
+        self.holds.append(Hold(note.key, text, note.asked, note.answered, until, crawler))
 
     def has(self, hold: Hold, during: Note) -> bool:
         """Return whether it surely is held while something else is asked and answered."""
         end, disturbed = during.answered, self._disturbed
         if not (hold.since < during.asked and end < hold.until):
             return False
-        if hold.crawler and (
-            disturbed.kills.get(hold.crawler, end) < end
-            or any(hold.asked < at < end for at in disturbed.jumps)
-        ):
+        if hold.crawler and any(hold.asked < at < end for at in disturbed.jumps):
             return False
         if self._is_lost(hold.asked, hold.since, end):
             return False
@@ -167,8 +162,10 @@ class Key:
         return bool(own) and (own[-1].admits or own[-1].act == "adopt")
 
 
-def violations(notes: Iterable[Note], disturbed: Disturbed, stored: list[Entry]) -> Counter[str]:
-    """Return which promises were broken, and how often."""
+def broken_ones(
+    notes: Iterable[Note], disturbed: Disturbed, stored: list[Entry]
+) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """Yield each promise that was broken, and what shows it."""
     by_key = defaultdict[str, list[Note]](list)
     notes = sorted(notes, key=lambda note: note.asked)
     for note in notes:
@@ -178,20 +175,33 @@ def violations(notes: Iterable[Note], disturbed: Disturbed, stored: list[Entry])
     for key in keys.values():
         for hold in key.holds:
             held[hold.text].append((key, hold))
-    broken = Counter[str]()
     for x in notes:
         own = keys[x.key]
         if x.admits:
-            broken["I1"] += any(k.has(hold, x) for k, hold in held[x.text] if k is not own)
+            others = [h for k, h in held[x.text] if k is not own and k.has(h, x)]
+            if others:
+                yield "I1", (x, *others)
         elif x.outcome == "duplicate":
-            broken["I2"] += x.other not in keys or not keys[x.other].may_be(x)
-            broken["I5"] += x.other in keys and keys[x.other].has_left(x)
+            other = keys.get(x.other)
+            if other is None or not other.may_be(x):
+                yield "I2", (x,)
+            if other is not None and other.has_left(x):
+                yield "I5", (x,)
         elif x.act == "adopt":
             some = (hold for hold in own.holds if hold.crawler != x.crawler)
-            broken["I4"] += own.is_in_progress(x) or any(own.has(hold, x) for hold in some)
+            if own.is_in_progress(x) or any(own.has(hold, x) for hold in some):
+                yield "I4", (x,)
     final = [entry.key for entry in stored if not entry.provisional]
-    texts = Counter(keys[key].text for key in final if keys[key].text)
+    texts = defaultdict[int, list[str]](list)
+    for key in final:
+        texts[keys[key].text].append(key)
+    yield from (("I3", (text, *some)) for text, some in texts.items() if text and some[1:])
     sure = {key for key, one in keys.items() if one.is_sure()}
-    broken["I3"] += sum(count > 1 for count in texts.values()) + len(sure - set(final))
-    broken["I5"] += len(stored) - len({entry.key for entry in stored})
-    return +broken
+    yield from (("I3", (keys[key].text, key)) for key in sure - set(final))
+    twice = Counter(entry.key for entry in stored)
+    yield from (("I5", (key,)) for key, count in twice.items() for _ in range(count - 1))
+
+
+def violations(notes: Iterable[Note], disturbed: Disturbed, stored: list[Entry]) -> Counter[str]:
+    """Return which promises were broken, and how often."""
+    return Counter(promise for promise, _ in broken_ones(notes, disturbed, stored))

@@ -56,6 +56,7 @@ MOVED = claimed("a", 1.3, "c0", 8, "superseded")
         ([A, note("renew", "a", 2.5), LATE], [], {}),
         ([A, confirmed("a", 1.2), claimed("b", 50.0)], ["a"], {"I1": 1}),
         ([A, note("release", "a", 1.15), B], [], {}),
+        ([A, note("release", "a", 1.05, "c0", 0, "unknown"), B], [], {}),
         ([A, claimed("a", 1.15, "c0", 8, "unknown"), B], [], {}),
         ([claimed("b", 1.0, "c1", 7, "duplicate", "a")], [], {"I2": 1}),
         ([claimed("a", 1.0, "c0", 8), claimed("b", 1.3, "c1", 7, "duplicate", "a")], [], {"I2": 1}),
@@ -83,8 +84,6 @@ def test_the_check_finds_each_broken_promise(
         (Disturbed(losses=[(0.5, 0.9)]), False),
         (Disturbed(jumps=[1.15]), True),
         (Disturbed(jumps=[0.9]), False),
-        (Disturbed(kills={"c0": 1.15}), True),
-        (Disturbed(kills={"c1": 1.15}), False),
     ],
 )
 def test_the_check_excuses_what_was_lost_or_ran_out(disturbed: Disturbed, is_excused: bool) -> None:

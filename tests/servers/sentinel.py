@@ -46,6 +46,13 @@ class Sentinel:
             _, port = client.execute_command("SENTINEL GET-MASTER-ADDR-BY-NAME", self.SERVICE)
         return next(server for server in self.servers if server.port == int(port))
 
+    @property
+    def failovers(self) -> int:
+        """How often a replica has taken over, so far."""
+        host, port = self.sentinels[0]
+        with redis.Redis(host, port) as client:
+            return int(client.sentinel_master(self.SERVICE)["config-epoch"])
+
     def fail_over(self) -> RedisServer:
         """Kill the master and wait until the replica has taken over; return the dead one."""
         dead = self.master
@@ -61,7 +68,8 @@ class _SentinelServer(RedisServer):
         (self.folder / "sentinel.conf").write_text(
             f"port {self.port}\nbind {HOST}\ndir {self.folder}\n"
             f"sentinel monitor {service} {HOST} {master.port} {quorum}\n"
-            f"sentinel down-after-milliseconds {service} 500\n"
+            # More than the second between two pings, or a living master is given up now and then.
+            f"sentinel down-after-milliseconds {service} 1500\n"
             f"sentinel failover-timeout {service} 2000\n"
         )
 
