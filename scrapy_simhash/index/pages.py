@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 
+import numpy as np
 import xxhash
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
@@ -89,9 +90,9 @@ class Pages:
         twins: list[Near] = [[] for _ in self.arrivals]
         keys = self.values[:, -1]
         between = distances(self.words[:, None], self.words)
-        found = (between <= distance) | (keys[:, None] == keys)
-        for at in found.ravel().nonzero()[0].tolist():
-            i, j = divmod(at, len(twins))
-            if j < i and (self.values[i] == self.values[j]).any():
-                twins[i].append((int(between[i, j]), j))
+        found = np.tril((between <= distance) | (keys[:, None] == keys), -1)
+        if found.any():
+            found &= (self.values[:, None] == self.values).any(2)
+        for i, j in np.argwhere(found).tolist():
+            twins[i].append((int(between[i, j]), j))
         return twins

@@ -139,6 +139,7 @@ def read_told(
         pass_over: is told of entries that cannot be read.
     """
     contents, together = dict(told), dict[bytes, dict[int, bytes]]()
+    mask = _mask(generation)
 
     def known(position: int, lease: bytes) -> tuple[float, int, Row]:
         if lease:
@@ -152,7 +153,7 @@ def read_told(
         return float("inf"), NEVER, read_row(packed)
 
     def read(position: int, distance: int, run: int, own: bytes, lease: bytes, copy: int) -> Told:
-        entry = position << _CHECK | int.from_bytes(own[-3:], "big") ^ _mask(generation)
+        entry = position << _CHECK | int.from_bytes(own[-3:], "big") ^ mask
         try:
             ends, back, (key, scope, facts, time) = known(position, lease)
         except (ValueError, struct.error, zlib.error) as error:

@@ -76,6 +76,8 @@ class RedisIndex(Index):
         self.leases = Leases(session)
         # Up to which position it was looked whether entries expire.
         self._expired = 0
+        # Pages of the next call of a script: twice as many as the last one got done.
+        self._pages = _PAGES
 
     @property
     def crawler(self) -> bytes:
@@ -96,7 +98,7 @@ class RedisIndex(Index):
         with self._session.use():
             while waiting := [n for n in range(len(asking)) if n not in answers]:
                 some, names = [], set[bytes]()
-                for n in waiting[:_PAGES]:
+                for n in waiting[: self._pages]:
                     # A page has its own entry only once one of its key before it is answered.
                     if names & asking[n].names:
                         break
@@ -111,6 +113,8 @@ class RedisIndex(Index):
         """Let the script decide; return which pages have their answers."""
         at, ends, head = self._session.leases()
         results, told = yield from self._ask(asking, at, ends, head)
+        left = results.count(None)
+        self._pages = min(2 * (len(results) - left if left else self._pages), _PAGES)
         answered = []
         for one, result, found in zip(asking, results, told, strict=True):
             if result == -2:

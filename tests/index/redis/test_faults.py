@@ -25,10 +25,11 @@ from scrapy_simhash.index.contract import (
     StoreMismatch,
     StoreUnavailable,
 )
+from scrapy_simhash.index.decision import RULINGS
 from scrapy_simhash.index.redis.client import Client
 from scrapy_simhash.index.redis.location import parse_location
 from scrapy_simhash.index.values import Arrival, Outcome, Report
-from scrapy_simhash.testing.made import DUPLICATE, at, fp, page, spec, values
+from scrapy_simhash.testing.made import DUPLICATE, at, fp, page, same_facts, spec, values
 from tests import servers
 from tests.index.made import Over
 from tests.index.redis.cases import fails_soon, keep, notice_another_log
@@ -529,6 +530,25 @@ def test_pages_that_are_not_near_each_other_claim_in_one_turn(url, opened, monke
     assert claims[-1].outcome is (Outcome.DUPLICATE if are_near else Outcome.ORIGINAL)
     assert turns[0] == (1 if are_near else 4)
     assert len(turns) == 1 or are_near
+
+
+@pytest.mark.parametrize("buckets", ["redis", "local"])
+def test_pages_that_are_near_many_others_claim_in_few_turns(url, opened, monkeypatch, buckets):
+    """Once a page has no ruling left, no page before it can change its answer."""
+    index = opened(f"{url}{buckets}&buckets={buckets}", judge=same_facts)
+    turns, run_all = [], Client.run_all
+
+    def counted(self: Client, asked: Any) -> Any:
+        turns.append(len(asked))
+        return run_all(self, asked)
+
+    pages = [page(f"{number}", number % 8, facts=b"%d" % number) for number in range(RULINGS + 16)]
+    for each in pages[:RULINGS]:
+        index.claim(each)
+    monkeypatch.setattr(Client, "run_all", counted)
+    claims = index.claim_all(pages[RULINGS:])
+    assert [claim.outcome for claim in claims] == [Outcome.ORIGINAL] * 16
+    assert len(turns) < 16
 
 
 @pytest.mark.parametrize(

@@ -79,14 +79,14 @@ local function note(candidates, noted, content, tag)
 end
 
 -- Return the distances of the entries near a page, or with one of its keys, by position, and the
--- positions of the latter.
-local function near_ones(fingerprint, values)
+-- positions of the latter; if asked for, none but these.
+local function near_ones(fingerprint, values, are_named)
   look_at(values)
   local near, noted, contents, tags = {}, 0, contents, tags
   local by_block, by_key, own = {}, {}, nil
   for j = 1, #tags - 1 do
     local content, tag = contents[j], tags[j]
-    if content and find(content, tag, 1, true) then
+    if content and (j > BLOCKS or not are_named) and find(content, tag, 1, true) then
       own = own or {byte(fingerprint, 1, WIDTH)}
       if j <= BLOCKS then
         noted = note(by_block, noted, content, tag)

@@ -141,8 +141,11 @@ local function claim(at, near, named)
     end
   end
   -- All are told of to who looks only.
-  tell_some(answer, unheard, ends == '' and #unheard or RULINGS - #ARGV[at + 2] / 8)
-  if #answer > 0 or ends == '' or (act == '' and ARGV[at + 4] ~= '') then return answer end
+  local left = ends == '' and #unheard or RULINGS - #ARGV[at + 2] / 8
+  tell_some(answer, unheard, left)
+  -- A page before it in this call is judged by the next one, if the page has a ruling left.
+  local waits = act == '' and ARGV[at + 4] ~= '' and left > 0
+  if #answer > 0 or ends == '' or waits then return answer end
   if (own and not kept) or (other and not waited) then return -2 end
   for _, one in ipairs(replaced) do
     bury(one[1])
@@ -168,9 +171,22 @@ local function claim(at, near, named)
   return -1
 end
 
+-- Return whether no entry matters to a page but those of its keys, because all of its rulings told of
+-- other pages.
+local function has_no_ruling(heard)
+  if ends == '' or #heard / 8 < RULINGS then return false end
+  for at = 8, #heard, 8 do
+    if byte(heard, at) < 4 then return false end
+  end
+  return true
+end
+
 for at = FIRST, #ARGV, STRIDE do
-  local is_enough = effort > MOST_EFFORT and at > FIRST
-  answers[#answers + 1] = not is_enough and claim(at, near_ones(ARGV[at], ARGV[at + 5]))
+  if effort > MOST_EFFORT and at > FIRST then
+    answers[#answers + 1] = false
+  else
+    answers[#answers + 1] = claim(at, near_ones(ARGV[at], ARGV[at + 5], has_no_ruling(ARGV[at + 2])))
+  end
 end
 
 -- The log comes last: what is beyond its end plays no part, should a write before fail.
