@@ -22,9 +22,9 @@ logger = logging.getLogger(__name__)
 
 # A batch that fails is lost as a whole, and a shared store serves nobody else meanwhile. On the
 # event loop, it takes some three milliseconds; if it takes longer than a turn of the loop may,
-# because each page is near many, the next batch has half as many.
+# because each page is near many, the next batch has fewer. A timer may wait for three turns.
 CLAIMS_AT_ONCE = 64
-TURN = 0.01
+TURN = 0.006
 # How long a claim waits for others.
 PATIENCE = 0.01
 # Claims hold a crawl up if in so many seconds their calls take half of the time, and each so long.
@@ -100,10 +100,13 @@ class Claims:
             batch, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
             arrivals = [arrival for arrival, _ in batch]
             if self._thread is None:
+                # Of this thread, because a call that waits for a core is not shorter with fewer.
+                started = time.thread_time()
                 claims = self._claim(arrivals)
-                if self._took > TURN:
-                    self._most = max(self._most // 2, 1)
-                elif self._took < TURN / 4:
+                used = time.thread_time() - started
+                if used > TURN:
+                    self._most = max(int(len(batch) * TURN / used), 1)
+                elif used < TURN / 4:
                     self._most = min(2 * self._most, CLAIMS_AT_ONCE)
             else:
                 loop = asyncio.get_running_loop()
