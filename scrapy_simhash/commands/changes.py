@@ -21,7 +21,13 @@ from pathlib import Path
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.chosen import add_shared_options, index_url, log_lines, log_paths
+from scrapy_simhash.commands.chosen import (
+    NO_RUN,
+    add_shared_options,
+    index_url,
+    log_lines,
+    log_paths,
+)
 from scrapy_simhash.commands.output import columns, has_colours, say, show
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.values import Run
@@ -84,7 +90,7 @@ def _chosen(runs: Sequence[Run], options: argparse.Namespace) -> Run:
     if not runs:
         raise UsageError("the index has no runs: no crawl has used it, or it was emptied")
     if not some:
-        raise UsageError('there is no such run; "scrapy simhash runs" lists them')
+        raise UsageError(NO_RUN)
     return some[-1]
 
 

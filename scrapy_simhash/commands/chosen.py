@@ -18,6 +18,7 @@ from scrapy_simhash.keys import page_key
 from scrapy_simhash.report.dedup_log import Line, log_files, read_lines
 from scrapy_simhash.settings import INDEX_OF_JOB, FilterSettings, named_url, url_of_file
 
+NO_RUN = 'there is no such run; "scrapy simhash runs" lists them'
 _OPTIONS: dict[str, dict[str, Any]] = {
     "index": {"metavar": "URL", "help": "the index: a URL, a file, or a job's folder"},
     "json": {"action": "store_true", "help": "print the result as JSON"},

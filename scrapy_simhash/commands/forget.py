@@ -24,7 +24,7 @@ from collections.abc import Iterable
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.chosen import add_shared_options, chosen_index, keys_of
+from scrapy_simhash.commands.chosen import NO_RUN, add_shared_options, chosen_index, keys_of
 from scrapy_simhash.commands.output import progress, say
 from scrapy_simhash.index.values import Entry
 from scrapy_simhash.report.dedup_log import host_of_key
@@ -80,6 +80,10 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
                 index.clear()
                 say([f"{count(removed, 'page')} forgotten"])
             return 0
+        runs = {one.number for one in index.runs()}
+        # Pages of no run are of number 0.
+        if options.run not in (None, 0, *runs) or options.missing_since not in (None, *runs):
+            raise UsageError(NO_RUN)
         entries: Iterable[Entry] = index
         if options.missing_since is not None:
             entries = index.missing(options.missing_since)

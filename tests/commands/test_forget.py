@@ -103,6 +103,12 @@ def test_an_address_is_no_host(url: str, capsys: Any) -> None:
     assert "--host http://a.example: it must be a host" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("option", ["--run", "--missing-since"])
+def test_a_run_that_is_not_there_is_told(option: str, url: str, capsys: Any) -> None:
+    assert simhash("forget", option, "99", "--yes", "--index", url) == 2
+    assert "there is no such run" in capsys.readouterr().err
+
+
 def test_nothing_is_forgotten_unasked(url: str, monkeypatch: Any, capsys: Any) -> None:
     asked = []
     monkeypatch.setattr("sys.stdin", io.StringIO())
