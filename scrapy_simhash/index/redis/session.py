@@ -24,7 +24,7 @@ from scrapy_simhash.index.decision import Era
 from scrapy_simhash.index.pages import Pages
 from scrapy_simhash.index.redis.client import Client
 from scrapy_simhash.index.redis.finders import AnotherLog, Finder, InRam, InRedis
-from scrapy_simhash.index.redis.location import parse_location
+from scrapy_simhash.index.redis.location import Location, parse_location
 from scrapy_simhash.index.redis.rows import HEAD, NEVER
 from scrapy_simhash.index.redis.scripts import Geometry, script
 from scrapy_simhash.index.redis.steps import Steps, done
@@ -45,20 +45,31 @@ _ATTEMPTS = 100
 def stored_spec(url: str) -> tuple[str, IndexSpec]:
     """Return the URL, with the place of the buckets, and the spec of the index that is there."""
     address = parse_location(url)
-    with contextlib.closing(Client(address)) as client:
-        answer = client.call("HGETALL", client.key("meta"))
-    if not answer:
-        raise StoreMissing(f"there is no {client.where.removeprefix('the ')}")
-    try:
-        header = {name.decode(): value.decode() for name, value in answer.items()}
-        bits, distance, blocks = (int(header[name]) for name in ("bits", "distance", "blocks"))
-        spec = IndexSpec(header["recipe"], bits, distance, blocks, reach=reach_of(bits, distance))
-        buckets = header["buckets"]
-    except (KeyError, ValueError) as error:
-        raise StoreDamaged(f"{client.where} has a damaged header: {error}") from error
+    with _speaks_redis(address):
+        with contextlib.closing(Client(address)) as client:
+            answer = client.call("HGETALL", client.key("meta"))
+        if not answer:
+            raise StoreMissing(f"there is no {client.where.removeprefix('the ')}")
+        try:
+            header = {name.decode(): value.decode() for name, value in answer.items()}
+            bits, distance, blocks = (int(header[name]) for name in ("bits", "distance", "blocks"))
+            reach = reach_of(bits, distance)
+            spec = IndexSpec(header["recipe"], bits, distance, blocks, reach=reach)
+            buckets = header["buckets"]
+        except (KeyError, ValueError) as error:
+            raise StoreDamaged(f"{client.where} has a damaged header: {error}") from error
     if address.buckets != buckets and "buckets=" not in url:
         url += f"{'&' if '?' in url else '?'}buckets={buckets}"
     return url, spec
+
+
+@contextlib.contextmanager
+def _speaks_redis(address: Location) -> Iterator[None]:
+    """Turn the errors of answers that are of other types into one that says so."""
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError) as error:
+        raise StoreDamaged(f"{address.shown} does not answer as Redis does: {error}") from error
 
 
 class LogReplaced(StoreUnavailable):
@@ -100,17 +111,14 @@ class Session:
         self.era = Era()
         self._ahead = -math.inf
         try:
-            with self.use():
+            with _speaks_redis(self._address), self.use():
                 if not shard:
                     self._check_version()
                 self.begin()
                 if not shard:
                     self._warn_of_eviction()
-        except BaseException as error:
+        except BaseException:
             self.client.close()
-            if isinstance(error, (AttributeError, LookupError, TypeError)):
-                shown = self._address.shown
-                raise StoreDamaged(f"{shown} does not answer as Redis does: {error}") from error
             raise
 
     def begin(self) -> None:

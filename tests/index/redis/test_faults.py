@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import redis
 
-from scrapy_simhash.index import open_index
+from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.index.contract import (
     Index,
     StoreDamaged,
@@ -551,15 +551,18 @@ def test_pages_that_are_near_many_others_claim_in_few_turns(url, opened, monkeyp
     assert len(turns) < 16
 
 
+@pytest.mark.parametrize("is_made", [True, False])
 @pytest.mark.parametrize(
     ("answer", "error"),
     [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", StoreUnavailable),
         (b":1\r\n", StoreDamaged),
         (b"*1\r\n$1\r\nx\r\n", StoreDamaged),
+        (b"%1\r\n$4\r\nbits\r\n$1\r\n\xff\r\n", StoreDamaged),
     ],
 )
-def test_a_server_that_speaks_another_language_is_refused_with_one_message(opened, answer, error):
+def test_a_server_that_speaks_another_language_is_refused(opened, answer, error, is_made):
+    """With one message, by crawls and by commands, which open what was made before."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def serve() -> None:
@@ -572,7 +575,7 @@ def test_a_server_that_speaks_another_language_is_refused_with_one_message(opene
         serving.start()
         port = listening.getsockname()[1]
         with pytest.raises(error, match=f"127.0.0.1:{port}"):
-            opened(f"redis://127.0.0.1:{port}/0")
+            (open_existing if is_made else opened)(f"redis://127.0.0.1:{port}/0")
         serving.join()
 
 
