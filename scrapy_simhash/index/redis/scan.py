@@ -48,11 +48,11 @@ class Scan:
 
     def size(self) -> tuple[int, int]:
         """Return how many entries there are, and how many of them are provisional."""
-        end, dead = self.state("end", "dead")
+        end, (dead,) = self._end(), self.state("dead")
         return max(end - dead, 0), self._client.call("HLEN", self._client.key("leases")) - 1
 
     def lost_values(self) -> int:
-        (end,) = self.state("end")
+        end = self._end()
         if not self._geometry.in_redis:
             return 0
         known = sum(len(positions) for _, positions, _ in self._leaves())
@@ -61,7 +61,7 @@ class Scan:
     def bytes_of_parts(self) -> dict[str, int]:
         """Return the bytes of each part, from a sample; none where the server does not tell."""
         sizes = Counter[str]()
-        (end,) = self.state("end")
+        end = self._end()
         keys = [*zip(KEYS, self._client.keys, strict=True)]
         later = range(1, (end - 1) // SEEN + 1)
         keys += [("seen", self._client.key(f"seen:{part}")) for part in later]
@@ -78,7 +78,7 @@ class Scan:
 
         With buckets in Redis, fingerprints have block values only if they are asked for.
         """
-        (end,) = self.state("end")
+        end = self._end()
         with TemporaryFile() as file:
             values = (
                 self._read_blocks(file, end) if with_blocks and self._geometry.in_redis else None
@@ -94,6 +94,14 @@ class Scan:
         if not all(0 <= number < 1 << 32 for number in numbers):
             raise ValueError(f"{names} are {numbers}")
         return numbers
+
+    def _end(self) -> int:
+        """Return how many entries the log has; a header may tell of billions that are not there."""
+        (end,) = self.state("end")
+        segments = self._client.call("HLEN", self._client.key("log")) - 1
+        if end > 2 * segments * self._geometry.segment:  # some of them may be lost
+            raise ValueError(f"the log has {segments} segments for {end} entries")
+        return end
 
     def _between(self, first: int, end: int, blocks: Uint32s | None) -> Iterator[tuple[int, Entry]]:
         size, key, call = self._geometry.segment, self._client.key, self._client.call

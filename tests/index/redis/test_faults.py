@@ -558,7 +558,6 @@ def test_pages_that_are_near_many_others_claim_in_few_turns(url, opened, monkeyp
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", StoreUnavailable),
         (b":1\r\n", StoreDamaged),
         (b"*1\r\n$1\r\nx\r\n", StoreDamaged),
-        (b"%1\r\n$4\r\nbits\r\n$1\r\n\xff\r\n", StoreDamaged),
     ],
 )
 def test_a_server_that_speaks_another_language_is_refused(opened, answer, error, is_made):

@@ -154,6 +154,15 @@ def test_an_end_of_the_log_that_is_no_number_of_entries_is_told_as_damage(victim
         keep(index, values(70)[0] ^ 1, "near")
 
 
+def test_a_header_that_tells_of_billions_of_entries_is_told_as_damage(victim):
+    victim.restore()
+    index = victim.open()
+    victim.client.hset(victim.keys(":meta")[0], "end", (1 << 32) - 1)
+    for act in (index.__len__, index.check, index.census, lambda: list(index.with_blocks())):
+        with pytest.raises(StoreDamaged):
+            act()
+
+
 @pytest.mark.parametrize("leaves", [b"4294967296", b"0", b"-1", b"x"])
 def test_a_number_of_leaves_that_cannot_be_is_told_as_damage(server, url, opened, leaves):
     index = opened(url)
