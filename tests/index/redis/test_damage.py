@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+import time
 
 import pytest
 
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import StoreDamaged
 from scrapy_simhash.index.values import Outcome
-from scrapy_simhash.testing.made import ORIGINAL, fp, page, spec, values
+from scrapy_simhash.testing.made import LEASE, ORIGINAL, at, fp, page, spec, values
 from tests import servers
 from tests.index.made import Over
 from tests.index.redis.cases import keep
@@ -57,6 +58,22 @@ def test_a_key_that_was_evicted_is_damage_and_is_named(server, url, opened, part
     ):
         with pytest.raises(StoreDamaged, match=rf":{part} is gone.*noeviction"):
             act()
+
+
+def test_pages_of_a_dead_crawler_are_adopted_though_redis_forgot_that_they_are_due(
+    server, url, opened
+):
+    index, other = opened(url), opened(url)
+    pages = [page(str(n), value, request="r") for n, value in enumerate(values(250))]
+    index.claim_all(pages)
+    (due,) = server.client().scan_iter(f"*{url.partition('name=')[2]}*:due:*")
+    lose(server, url, due.decode().partition("}:")[2])
+    at(other, time.time() + 2 * LEASE)
+    found = set()
+    for _ in range(50):
+        found |= (keys := {orphan.key for orphan in other.orphans()})
+        other.confirm(keys)
+    assert found == {one.key for one in pages}
 
 
 def test_a_crawl_goes_on_around_a_page_that_its_store_does_not_take(server, url, caplog):

@@ -14,6 +14,15 @@ for at = 1, #crawlers, 16 do
   alive[sub(crawlers, at, at + 7)] = struct.unpack('>d', crawlers, at + 8) > now
 end
 local own = sub(head, 17, 20)
+-- Redis may have deleted what is due to make room; some leases are looked at, and noted again.
+if call('ZCARD', due) < call('HLEN', leases) - 1 then
+  local some = call('HRANDFIELD', leases, ARGV[5], 'WITHVALUES')
+  for i = 1, #some, 2 do
+    if #some[i + 1] > HEAD and sub(some[i + 1], 17, 20) == own then
+      call('ZADD', due, 'NX', math.ceil(expires_of(some[i + 1])), some[i])
+    end
+  end
+end
 local function adopt(position, lease, row, request)
   call('HSET', leases, position,
     sub(head, 1, ADOPTIONS - 1) .. char(byte(lease, ADOPTIONS) + 1) .. sub(lease, ADOPTIONS + 1))
