@@ -280,7 +280,8 @@ class Dedup:
         It returns False, and calls nobody, if a hundred copies of the original wait already: when
         it fails, one delivered copy is enough.
         """
-        return self._upkeep.copies.wait(verdict.matches[0].entry, told)
+        original = verdict.matches[0]
+        return self._upkeep.copies.wait(original.entry, original.key, told)
 
     def hold(self, key: str) -> None:
         """Note that one more part of a page in progress, such as an item, must be delivered."""

@@ -81,12 +81,15 @@ class Copies:
 
     def __init__(self) -> None:
         self._waiting: dict[int, list[Callable[[bool], None]]] = {}
+        # The keys of these originals.
+        self._keys: dict[int, str] = {}
 
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
-    def wait(self, entry: int, told: Callable[[bool], None]) -> bool:
+    def wait(self, entry: int, key: str, told: Callable[[bool], None]) -> bool:
         """Keep a copy until its original is settled; return False if enough wait already."""
+        self._keys[entry] = key
         copies = self._waiting.setdefault(entry, [])
         if len(copies) >= COPIES_OF_ONE:
             return False
@@ -97,6 +100,11 @@ class Copies:
         """Return the originals to ask the index about, the one that waits longest first."""
         return [*islice(self._waiting, most)]
 
+    def entries_of(self, keys: Iterable[str]) -> frozenset[int]:
+        """Return the originals of some keys."""
+        wanted = frozenset(keys)
+        return frozenset(entry for entry, key in self._keys.items() if wanted and key in wanted)
+
     def settle(self, entries: Iterable[int], unsettled: Unsettled) -> bool:
         """Tell the copies of settled originals; return whether an original was lost."""
         is_lost = False
@@ -105,6 +113,7 @@ class Copies:
             if entry in unsettled.provisional:
                 self._waiting[entry] = copies  # at the end, after those that were not asked about
                 continue
+            self._keys.pop(entry, None)
             is_lost = is_lost or (entry in unsettled.gone and bool(copies))
             for told in copies:
                 told(entry not in unsettled.gone)
@@ -112,6 +121,6 @@ class Copies:
 
     def end_all(self) -> None:
         """Tell every copy that its original was not delivered, because nobody will know."""
-        waiting, self._waiting = self._waiting, {}
+        waiting, self._waiting, self._keys = self._waiting, {}, {}
         for told in [told for copies in waiting.values() for told in copies]:
             told(False)

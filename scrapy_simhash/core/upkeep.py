@@ -37,13 +37,20 @@ Adopt = Callable[[str, str], None]
 
 
 class _News(NamedTuple):
-    """The answers of the index in one round; ``more`` to be reconciled after an outage."""
+    """The answers of the index in one round.
+
+    Attributes:
+        more: there is more to be reconciled after an outage.
+        untold: keys of pages that failed, and that were delivered, of which the index does not know
+            because it is away.
+    """
 
     entries: Sequence[int] = ()
     unsettled: Unsettled = Unsettled(frozenset(), frozenset())
     orphans: Sequence[Orphan] = ()
     more: bool = False
     failed: bool = False
+    untold: tuple[Sequence[str], Sequence[str]] = ((), ())
 
 
 class Upkeep:
@@ -186,7 +193,8 @@ class Upkeep:
                 if self._keep_runs and now >= self._expires_at and not at_once:
                     self._expire(now)
                 self._coming.update(orphan.key for orphan in reply.orphans)
-                return _News(entries, reply.unsettled, reply.orphans, more)
+                untold = (failed, delivered) if index.away else ([], [])
+                return _News(entries, reply.unsettled, reply.orphans, more, untold=untold)
             except Exception as error:  # noqa: BLE001 - whatever it is, a crawl needs upkeep
                 logger.error("The index does not take what was delivered: %r", error)
                 return _News(failed=True)
@@ -202,9 +210,14 @@ class Upkeep:
         """Have crawled again what must be; return whether there is anything."""
         self._again.update(orphan.key for orphan in news.orphans)
         self._coming -= self._again
-        self._copied |= news.unsettled.gone
+        # Copies of pages of this crawler need no index that is away.
+        lost, done = map(self.copies.entries_of, news.untold)
+        provisional, gone = news.unsettled
+        unsettled = Unsettled(provisional - lost - done, gone - done | lost)
+        self._copied |= unsettled.gone
         adopted = [orphan for orphan in news.orphans if self._is_adopted(orphan)]
-        return self.copies.settle(news.entries, news.unsettled) or bool(adopted)
+        entries = dict.fromkeys((*news.entries, *lost, *done))
+        return self.copies.settle(entries, unsettled) or bool(adopted)
 
     def _is_adopted(self, orphan: Orphan) -> bool:
         assert self._adopt is not None

@@ -64,7 +64,7 @@ def unsettled(*, provisional: set[int] = frozenset(), gone: set[int] = frozenset
 def test_copies_are_told_whether_their_original_was_delivered_once_it_is_settled() -> None:
     copies, told = Copies(), []
     for entry in (1, 2, 3):
-        copies.wait(entry, lambda delivered, entry=entry: told.append((entry, delivered)))
+        copies.wait(entry, "", lambda delivered, entry=entry: told.append((entry, delivered)))
     assert copies.settle(copies.entries(), unsettled(provisional={1}, gone={2}))
     assert told == [(2, False), (3, True)]
     assert copies.entries() == [1]
@@ -74,9 +74,9 @@ def test_copies_are_told_whether_their_original_was_delivered_once_it_is_settled
 
 def test_a_hundred_copies_wait_on_one_original_at_most() -> None:
     copies, told = Copies(), []
-    kept = [copies.wait(1, told.append) for _ in range(COPIES_OF_ONE + 10)]
+    kept = [copies.wait(1, "", told.append) for _ in range(COPIES_OF_ONE + 10)]
     assert kept == [True] * COPIES_OF_ONE + [False] * 10
-    copies.wait(2, told.append)
+    copies.wait(2, "", told.append)
     copies.settle([1], unsettled(gone={1}))
     assert told == [False] * COPIES_OF_ONE
     assert copies.entries() == [2]
@@ -85,7 +85,7 @@ def test_a_hundred_copies_wait_on_one_original_at_most() -> None:
 def test_index_is_asked_about_a_bounded_number_of_originals_each_in_its_turn() -> None:
     copies = Copies()
     for entry in range(ASKED_AT_ONCE + 10):
-        copies.wait(entry, lambda delivered: None)
+        copies.wait(entry, "", lambda delivered: None)
     first = copies.entries()
     copies.settle(first, unsettled(provisional=set(first)))
     assert len(first) == ASKED_AT_ONCE

@@ -22,7 +22,7 @@ class Calls:
         self.told: list[tuple[str, Any]] = []
         self.error: Exception | None = None
         self.answer = Unsettled(frozenset(), frozenset())
-        self.more = False
+        self.more = self.away = False
 
     def note(self, name: str, what: Any = None) -> None:
         self.told.append((name, what))
@@ -97,7 +97,7 @@ class Crawl:
         self.adopted.append(key)
 
     def wait(self, entry: int) -> None:
-        self.copies.wait(entry, self.told.append)
+        self.copies.wait(entry, "", self.told.append)
 
     def has_work(self) -> bool:
         return self.upkeep.has_work(0.01)

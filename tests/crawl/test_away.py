@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import resource
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -23,7 +24,7 @@ from scrapy_simhash.index.contract import Index, StoreMismatch, StoreUnavailable
 from scrapy_simhash.index.values import IndexSpec
 from scrapy_simhash.settings import FilterSettings
 from tests import servers
-from tests.crawl.spiders import ONE_AT_A_TIME, Pages, check_sum, paths, until
+from tests.crawl.spiders import ONE_AT_A_TIME, FailingLate, Pages, check_sum, paths, until
 from tests.pages import article, edited, html
 
 URL = "redis://nowhere.example/0?name=away"
@@ -302,3 +303,29 @@ def test_redis_that_fails_in_the_middle_costs_no_page(
     assert len(warnings) == 1
     again = crawl(Others, settings={**settings, **ONE_AT_A_TIME}, site=families, paths=["/2-1"])
     assert len(again.dropped) == 1
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_full_disk_keeps_no_crawl_open_for_a_lease(
+    crawl: Any, articles: Any, tmp_path: Path, fails: bool
+) -> None:
+    """Nothing more is written once a copy waits on a page; the crawler knows how that fared."""
+    path = tmp_path / "full.sqlite"
+
+    class Filling(FailingLate):
+        async def parse(self, response: Any) -> Any:
+            if response.url.endswith("/0"):
+                await until(lambda: self.counted("dropped"))
+                sizes = [file.stat().st_size for file in tmp_path.iterdir()]
+                resource.setrlimit(resource.RLIMIT_FSIZE, (max(sizes), limits[1]))
+                if fails:
+                    raise RuntimeError("too late")
+            yield {"path": response.url.removeprefix(self.base)}
+
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        settings = {"SIMHASH_INDEX_URL": f"sqlite:///{path}", "SIMHASH_LEASE": 3600}
+        crawled = crawl(Filling, settings=settings, site=articles, paths=[])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert paths(crawled) == ["/0/copy" if fails else "/0"]
