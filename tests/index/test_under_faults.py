@@ -30,6 +30,15 @@ def test_no_promise_is_broken_by_faults_of_redis_and_its_crawlers(buckets: str) 
     assert not broken
 
 
+@pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
+def test_no_promise_is_broken_by_failovers_that_lose_writes() -> None:
+    with servers.sentinel() as group:
+        events, faults, broken = check(group.url, 4.0, 3, group=group)
+    assert events > 50
+    assert faults["failover"]
+    assert not broken
+
+
 def note(act: str, key: str, asked: float, crawler: str = "c0", text: int = 0, *told: str) -> Note:
     return Note(act, key, asked, asked + 0.1, crawler, text, *told)
 

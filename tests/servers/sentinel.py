@@ -46,19 +46,20 @@ class Sentinel:
             _, port = client.execute_command("SENTINEL GET-MASTER-ADDR-BY-NAME", self.SERVICE)
         return next(server for server in self.servers if server.port == int(port))
 
-    @property
-    def failovers(self) -> int:
-        """How often a replica has taken over, so far."""
-        host, port = self.sentinels[0]
-        with redis.Redis(host, port) as client:
-            return int(client.sentinel_master(self.SERVICE)["config-epoch"])
-
     def fail_over(self) -> RedisServer:
         """Kill the master and wait until the replica has taken over; return the dead one."""
         dead = self.master
         dead.kill()
+        wait_until(self._begins, "no failover begins", 30)
         wait_until(lambda: _is_new_master(self.master, dead), "no failover", 30)
         return dead
+
+    def _begins(self) -> bool:
+        """Return whether sentinels, which know a replica by now, fail over."""
+        host, port = self.sentinels[0]
+        with redis.Redis(host, port) as client, contextlib.suppress(redis.ResponseError):
+            return bool(client.execute_command("SENTINEL FAILOVER", self.SERVICE))
+        return False
 
 
 class _SentinelServer(RedisServer):
@@ -68,8 +69,8 @@ class _SentinelServer(RedisServer):
         (self.folder / "sentinel.conf").write_text(
             f"port {self.port}\nbind {HOST}\ndir {self.folder}\n"
             f"sentinel monitor {service} {HOST} {master.port} {quorum}\n"
-            # More than the second between two pings, or a living master is given up now and then.
-            f"sentinel down-after-milliseconds {service} 1500\n"
+            # However busy the machine is, no living master is given up.
+            f"sentinel down-after-milliseconds {service} 60000\n"
             f"sentinel failover-timeout {service} 2000\n"
         )
 
