@@ -27,6 +27,7 @@ from scrapy_simhash.index.contract import (
 )
 from scrapy_simhash.index.decision import RULINGS
 from scrapy_simhash.index.redis.client import Client
+from scrapy_simhash.index.redis.index import RedisIndex
 from scrapy_simhash.index.redis.location import parse_location
 from scrapy_simhash.index.values import Arrival, Outcome, Report
 from scrapy_simhash.testing.made import DUPLICATE, at, fp, page, same_facts, spec, values
@@ -179,6 +180,30 @@ def test_an_entry_that_a_crash_lost_is_gone_though_another_has_its_place(opened)
         after = opened(own.url)
         keep(after, values(3)[2])
         assert after.unsettled([lost]).gone == {lost}
+
+
+def test_an_entry_that_is_deleted_by_its_key_is_no_other_that_has_its_place_since(
+    url, opened, monkeypatch
+):
+    index, other = opened(url), opened(url)
+    first, lost, new = values(3)
+    keep(index, first)
+    keys = f"*{url.partition('name=')[2]}*"
+    with redis.Redis.from_url(url.partition("?")[0]) as client:
+        before = {key: client.dump(key) for key in client.scan_iter(keys)}
+        keep(index, lost)
+        delete = RedisIndex._delete
+
+        def after_a_crash(self: RedisIndex, *args: Any) -> Any:
+            client.delete(*client.scan_iter(keys))
+            for key, content in before.items():
+                client.restore(key, 0, content)
+            keep(other, new)
+            return delete(self, *args)
+
+        monkeypatch.setattr(RedisIndex, "_delete", after_a_crash)
+        assert index.gone([str(lost)]) == 0
+    assert {entry.key for entry in other} == {str(first), str(new)}
 
 
 def test_what_was_acknowledged_outlives_a_kill_with_an_append_only_file(opened):
