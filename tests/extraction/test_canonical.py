@@ -12,6 +12,7 @@ from scrapy_simhash.extraction.canonical import canonical_address
         "<LINK HREF='http://a.test/7?x=1&amp;y=2' REL='canonical' />",
         "<link data-x\nrel=canonical href=http://a.test/7?x=1&amp;y=2>",
         '<link rel=icon href=/a><link rel=" canonical" href=" http://a.test/7?x=1&y=2 ">',
+        f"<LINK REL=CANONICAL HREF=http://a.test/7?x=1&amp;y=2>{' ' * 9000}a canonical form",
     ],
 )
 def test_the_declared_address_is_found_however_it_is_written(link: str) -> None:
