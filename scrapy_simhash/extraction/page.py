@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any
 
-import numpy as np
 from lxml import etree
 
 from scrapy_simhash.extraction.roles import INLINE_TAGS, UNSEEN_TAGS, Element
@@ -29,6 +28,7 @@ _MARKED = (
 )
 _MAX_HEADINGS = 3
 _MAX_EMPTY_HEADINGS = 9
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4"))
 _MAX_IN_HEADING = 3  # levels between a line and the heading that it stands in
 _MAX_LABELS = 10
 _MAX_LABEL = 40  # bytes
@@ -129,7 +129,7 @@ class Page:
 def _heading_around(el: Any) -> Any:
     """Return the heading that the holder of a line is or stands in, if there is one."""
     for _ in range(_MAX_IN_HEADING):
-        if el is None or el.tag in ("h1", "h2", "h3", "h4"):
+        if el is None or el.tag in _HEADINGS:
             return el
         el = el.getparent()
     return None
@@ -227,7 +227,7 @@ def read_page(html: str | bytes) -> Page:
     del marked
     # In C, and far faster than to look at each of them.
     etree.strip_elements(body, *UNSEEN_TAGS, with_tail=False)
-    if np.count_nonzero(np.frombuffer(data, np.uint8) == ord("<")) <= _MAX_STRIPPED:
+    if data.count(b"<") <= _MAX_STRIPPED:
         etree.strip_tags(body, *INLINE_TAGS)
     # A title in the body may be that of a drawing, which is stripped by now.
     title = next(chain(_of(head, "title"), body.iter("title")), None)

@@ -103,8 +103,8 @@ def state_of(content: str, key: bytes = b"") -> bytes:
     text = "\n".join(map(lasting, content[:_LONGEST].split("\n")))
     codes = code_points(text)
     kinds = _kinds().take(codes, mode="clip")
-    ends = np.flatnonzero(kinds < _HEX_LETTER)
-    if np.diff(ends, prepend=-1, append=len(codes)).max(initial=0) > _RUN_OF_ID:
+    ends = np.concatenate(([-1], np.flatnonzero(kinds < _HEX_LETTER), [len(codes)]))
+    if np.diff(ends).max() > _RUN_OF_ID:
         codes = code_points(_VISIT.sub(" ", text))
         kinds = _kinds().take(codes, mode="clip")
     codes = codes.copy()
