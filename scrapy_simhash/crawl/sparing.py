@@ -68,10 +68,11 @@ class Sparing:
         # Forecasts of requests on their way, by the address that was asked for first.
         self._on_their_way: LRUCache[str, Forecast] = LRUCache(_REMEMBERED)
         # Digests of addresses that fitted a pattern: each is counted once, however many pages link
-        # to it, and not at all if it was fetched.
+        # to it, and not at all if it was fetched. A fetched one is here by its hash, because a
+        # digest takes twenty times as long.
         self._counted: LRUCache[int, None] = LRUCache(_REMEMBERED)
-        # By digest: requests that were not sent, why, and the bytes that this has spared.
-        self._unsent: LRUCache[int, tuple[Request, Forecast, int]] = LRUCache(_UNSENT)
+        # By address, without a fragment: requests that were not sent, why, and the bytes spared.
+        self._unsent: LRUCache[str, tuple[Request, Forecast, int]] = LRUCache(_UNSENT)
         # The address by which this crawl got each page first.
         self._first_asked: LRUCache[str, str] = LRUCache(REMEMBERED)
         # Addresses that were sent after all, and are on their way.
@@ -170,14 +171,14 @@ class Sparing:
         )
 
     def _spare(self, forecast: Forecast, request: Request, *, is_queued: bool) -> None:
-        if forecast.digest in self._counted:
+        if forecast.digest in self._counted or hash(_page_of(request.url)) in self._counted:
             return
         self._counted[forecast.digest] = None
         length = self._learner.spare(forecast)
         if self.settings.spare == "skip":
             # The dupefilter has seen what comes from the queue.
             again = request.replace(dont_filter=True) if is_queued else request
-            self._unsent[forecast.digest] = (again, forecast, length)
+            self._unsent[_page_of(request.url)] = (again, forecast, length)
             self.counts["spared/skipped"] += 1
             self.summary.spared(forecast.url, forecast.host, forecast.signature)
             logger.debug(
@@ -199,15 +200,13 @@ class Sparing:
         if not fallen:
             return False
         requests = []
-        for digest, (request, forecast, length) in [*self._unsent.items()]:
+        for url, (request, forecast, _) in [*self._unsent.items()]:
             if (forecast.host, forecast.signature) in fallen:
-                del self._unsent[digest]
+                self._take_back(url)
                 # It may be spared once more, by another pattern.
-                self._counted.pop(digest, None)
+                self._counted.pop(forecast.digest, None)
                 self._sent_late[request.url] = True
-                self._learner.estimate.take_back_spared(length)
                 requests.append(request)
-        self.counts["spared/skipped"] -= len(requests)
         self.counts["spared/sent_late"] += len(requests)
         logger.info(
             "%s sent after all, because these addresses no longer tell of copies: %s",
@@ -217,6 +216,12 @@ class Sparing:
         )
         self.queue(requests)
         return True
+
+    def _take_back(self, url: str) -> None:
+        """Count an address as not spared, if it was."""
+        if unsent := self._unsent.pop(url, None):
+            self._learner.estimate.take_back_spared(unsent[2])
+            self.counts["spared/skipped"] -= 1
 
     # Pages.
 
@@ -228,6 +233,10 @@ class Sparing:
         if self._is_off or request.method != "GET":
             return None
         asked = (request.meta.get("redirect_urls") or [request.url])[0]
+        page = _page_of(asked)
+        self._counted[hash(page)] = None
+        # It was on its way when another link to it was spared.
+        self._take_back(page)
         forecast = self._on_their_way.pop(asked, None) or Forecast(asked)
         pattern = forecast.host + forecast.signature if forecast.bound else None
         if verdict.kind == "skipped" and verdict.reason in _TELL_NOTHING:
@@ -357,3 +366,7 @@ class Sparing:
             del rows[-BATCH:]
         changed, self._since = self._store.changes(self._since)
         return changed
+
+
+def _page_of(url: str) -> str:
+    return url.partition("#")[0]

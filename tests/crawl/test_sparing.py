@@ -354,6 +354,27 @@ def test_a_later_crawl_of_the_same_addresses_does_not_learn_to_spare_them(
         assert len(crawled.items) == NUMBER + 1
 
 
+def test_an_address_that_was_fetched_is_not_said_to_be_spared_at_a_later_link(
+    crawl: Any, site: Any
+) -> None:
+    stock(site, more=("/more",))
+    links = [f"{path}#top" for path in site.pages if "print" in path]
+    site.pages["/more"] = html(article(998), links=links)
+    crawled = crawl(MoreLast, settings=SETTINGS, site=site, paths=["/"])
+    assert crawled.stat("spared/skipped") == NUMBER - prints(site) > 0
+
+
+def test_a_request_in_the_queue_that_was_fetched_after_all_is_not_said_to_be_spared(
+    crawl: Any, site: Any
+) -> None:
+    """All print views stand in the queue before the first of them tells anything."""
+    stock(site)
+    views = [path for path in site.pages if "print" in path]
+    site.pages["/"] = html(article(999), links=(*views, *(path[:-8] for path in views)))
+    crawled = run(crawl, site, {"CONCURRENT_REQUESTS": 8})
+    assert crawled.stat("spared/skipped") == NUMBER - prints(site) > 0
+
+
 @pytest.mark.parametrize("at_once", [True, False], ids=["in the queue", "on the way to it"])
 def test_requests_that_were_spared_are_sent_when_a_wall_goes_away(
     crawl: Any, site: Any, caplog: Any, at_once: bool
