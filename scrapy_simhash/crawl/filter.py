@@ -311,7 +311,7 @@ class CrawlFilter:
             await maybe_deferred_to_future(engine.close_spider(self._spider, reason))
 
     def _spider_idle(self, spider: Spider) -> None:
-        is_late = self.sparing.send_late()
+        is_late = self.sparing.send_late(is_idle=True)
         if self.preferred is not None:
             is_late |= self.preferred.come_back(patience=0)
         if self._again:

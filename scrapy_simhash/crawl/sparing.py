@@ -45,6 +45,9 @@ _BATCHES = 100
 _REMEMBERED = 100_000
 # Requests that were not sent and are kept: the newest, because an old pattern has proved itself.
 _UNSENT = 10_000
+# Pages that come before what a fallen pattern has spared is sent: the page that speaks against it
+# may have another address, which stands in the queue.
+_PAGES_OF_DOUBT = 100
 # Answers that tell nothing about an address: an error may be gone tomorrow.
 _TELL_NOTHING = ("status", "opted_out", "no_callback", "unavailable", "slow_host")
 
@@ -73,6 +76,9 @@ class Sparing:
         self._counted: LRUCache[int, None] = LRUCache(_REMEMBERED)
         # By address, without a fragment: requests that were not sent, why, and the bytes spared.
         self._unsent: LRUCache[str, tuple[Request, Forecast, int]] = LRUCache(_UNSENT)
+        self._pages = 0
+        # Rows of patterns that have fallen, and the pages that had come by then.
+        self._fallen: dict[tuple[str, str], int] = {}
         # The address by which this crawl got each page first.
         self._first_asked: LRUCache[str, str] = LRUCache(REMEMBERED)
         # Addresses that were sent after all, and are on their way.
@@ -190,13 +196,20 @@ class Sparing:
                 extra={"spider": self.crawler.spider},
             )
 
-    def send_late(self) -> bool:
-        """Send requests that were spared by patterns that no longer hold; tell whether any."""
+    def send_late(self, *, is_idle: bool) -> bool:
+        """Send requests that were spared by patterns that no longer hold; tell whether any.
+
+        With an empty queue, no page can raise a pattern again.
+        """
         rows = {
             (forecast.host, forecast.signature): forecast
             for _, forecast, _ in self._unsent.values()
         }
         fallen = {row for row, forecast in rows.items() if not self._learner.holds(forecast)}
+        self._fallen = {row: self._fallen.get(row, self._pages) for row in fallen}
+        if not is_idle:
+            last = self._pages - _PAGES_OF_DOUBT
+            fallen = {row for row, fell_at in self._fallen.items() if fell_at <= last}
         if not fallen:
             return False
         requests = []
@@ -233,6 +246,7 @@ class Sparing:
         if self._is_off or request.method != "GET":
             return None
         asked = (request.meta.get("redirect_urls") or [request.url])[0]
+        self._pages += 1
         page = _page_of(asked)
         self._counted[hash(page)] = None
         # It was on its way when another link to it was spared.
@@ -331,7 +345,7 @@ class Sparing:
     async def _run(self) -> None:
         while True:
             await self._exchange()
-            self.send_late()
+            self.send_late(is_idle=False)
             await asyncio.sleep(EXCHANGE_SECONDS)
 
     async def _exchange(self) -> None:

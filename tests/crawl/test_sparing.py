@@ -375,6 +375,30 @@ def test_a_request_in_the_queue_that_was_fetched_after_all_is_not_said_to_be_spa
     assert crawled.stat("spared/skipped") == NUMBER - prints(site) > 0
 
 
+def test_nothing_is_sent_late_while_a_page_against_a_pattern_has_its_other_address_in_the_queue(
+    crawl: Any, site: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrapy_simhash.crawl.sparing.EXCHANGE_SECONDS", 0.05)
+    stock(site, more=("/more",))
+    stock(site, 200, "/more", "y")
+    names = [path for path in site.pages if path.endswith("y")][:20]
+    views = [f"{name}&print=1" for name in names]
+    seconds = iter([0.5])
+    page = site.pages[names[-1]]
+
+    def last_item(request: Any) -> tuple[int, dict[str, str], bytes]:
+        time.sleep(next(seconds, 0))
+        return 200, {"Content-Type": "text/html"}, page
+
+    site.pages[names[-1]] = last_item
+    # The last link comes first.
+    site.pages["/more"] = html(article(998), links=(*names, *views))
+    settings = SETTINGS | {"SIMHASH_SPARE_SHARE": 0.3}
+    crawled = crawl(MoreLast, settings=settings, site=site, paths=["/"])
+    assert crawled.stat("spared/sent_late") == 0
+    assert crawled.stat("spared/skipped") == NUMBER + 20 - prints(site) > 0
+
+
 @pytest.mark.parametrize("at_once", [True, False], ids=["in the queue", "on the way to it"])
 def test_requests_that_were_spared_are_sent_when_a_wall_goes_away(
     crawl: Any, site: Any, caplog: Any, at_once: bool
