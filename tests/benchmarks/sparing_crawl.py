@@ -41,7 +41,7 @@ def crawl(
 
     Args:
         url: where the crawl begins.
-        pages: responses after which it ends.
+        pages: responses after which it ends; 0 to go on to the end.
         spare: SIMHASH_SPARE.
         within: addresses to which links are followed; None for all of the host.
         depth_first: Scrapy's own order instead of the breadth first one.
@@ -201,7 +201,9 @@ def main() -> int:
         started = time.perf_counter()
         within = results[0]["addresses"] if results else None
         depth_first = options.depth_first
-        found = crawl(options.url, options.pages, spare, within, depth_first=depth_first)
+        # An end before the last address would look like a loss.
+        pages = 0 if results else options.pages
+        found = crawl(options.url, pages, spare, within, depth_first=depth_first)
         seconds = time.perf_counter() - started
         print(
             f"{spare}: {found['stats']['downloader/response_count']} responses in {seconds:.0f} s"
