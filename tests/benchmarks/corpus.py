@@ -1,15 +1,17 @@
 """The join of a corpus beside a crawl's way and two rivals, on made pages; cosines on real ones.
 
-    python -m tests.benchmarks.corpus --pages 1000000
+    python -m tests.benchmarks.corpus --pages 1000000 [--only join alone]
     python -m tests.benchmarks.corpus --cosine docs-html records-html
     python -m tests.benchmarks.corpus --same docs-html records-html blog-html mails-html
 
 Each step is a process of its own; CPU is that of all its processes, in microseconds a page. All
 steps have the same pages: fingerprints, block values and facts of ``tests.offline.made``, of which
-a third are copies, 1% share one bucket, and .2% have one text. The rivals are given the block
-values as MinHash bands: datasketch asks its LSH for each page and adds it if there is no answer;
-the way of text-dedup is a table for each band and a union of all that share a bucket. Neither looks
-at a distance or a page.
+a third are copies, 1% share one bucket, and .2% have one text. Two rivals are given the block
+values as MinHash bands: datasketch asks its LSH for each page and adds it if there is no answer; a
+table for each band, and a union of all that share a bucket, is how text-dedup clusters. text-dedup
+itself, whose command is run with its defaults, gets each page as a text with a word for each block.
+None of them looks at a distance or a page. *alone* is the join in one process, of which it prints
+what the rulings take.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.neighbours import near_pairs
 from scrapy_simhash.index.values import Entry
+from scrapy_simhash.offline import engines
 from scrapy_simhash.offline.dedupe import decide
 from scrapy_simhash.offline.engines import DuckDB
 from scrapy_simhash.offline.join import VERDICTS, find_copies
@@ -53,7 +56,7 @@ from scrapy_simhash.offline.prints import (
 from tests.benchmarks.documents import DATA
 from tests.offline.made import RECIPE, judged_in_turn, made_prints
 
-STEPS = ("join", "in turn", "datasketch", "text-dedup")
+STEPS = ("join", "in turn", "datasketch", "tables", "text-dedup")
 
 
 def make(folder: Path, count: int) -> None:
@@ -68,14 +71,30 @@ def entries(folder: Path) -> Iterator[Entry]:
     return read_prints(files, spec_of_prints(files)[0])
 
 
-def join(folder: Path) -> Iterator[int]:
+def join(folder: Path, processes: int = os.cpu_count() or 1) -> Iterator[int]:
     files = print_files([folder])
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
-        engine = DuckDB(files, os.cpu_count() or 1, Path(scratch), "4GB")
+        engine = DuckDB(files, processes, Path(scratch), "4GB")
         copies = find_copies(engine, spec_of_prints(files)[0])
         engine.put("dropped", copies.table())
         rows = (batch.column("kept").to_pylist() for batch in engine.rows(VERDICTS))
         yield from (n for n, kept in enumerate(kept for some in rows for kept in some) if not kept)
+
+
+def alone(folder: Path) -> Iterator[int]:
+    counts, spent, judge = [0], [0.0], engines.judged
+
+    def timed(batch: Any, k: int) -> Any:
+        begun = time.thread_time()
+        answer = judge(batch, k)
+        counts.append(len(batch))
+        spent.append(time.thread_time() - begun)
+        return answer
+
+    engines.judged = timed
+    yield from join(folder, 0)
+    us = 1e6 * sum(spent) / sum(counts)
+    print(f"{sum(counts):,} rulings, {us:.1f} us each, {sum(spent):.1f} s", file=sys.stderr)
 
 
 def in_turn(folder: Path) -> Iterator[int]:
@@ -102,6 +121,21 @@ def datasketch(folder: Path) -> Iterator[int]:
 
 
 def text_dedup(folder: Path) -> Iterator[int]:
+    import datasets
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    texts, kept = folder.parent / "texts.parquet", folder.parent / "kept"
+    words = [" ".join(f"{n:02}x{v:08x}" for n, v in enumerate(v.tolist())) for v in blocks(folder)]
+    parquet.write_table(pa.table({"text": words, "number": range(len(words))}), texts)
+    command = [sys.executable, "-m", "text_dedup.minhash", "--path=parquet", "--split=train"]
+    command += [f"--data_files={texts}", "--column=text", "--ngram=1", f"--output={kept}"]
+    command += [f"--cache_dir={folder.parent / 'cache'}", f"--num_proc={os.cpu_count()}"]
+    subprocess.run(command, check=True, stdout=sys.stderr, stderr=subprocess.DEVNULL)
+    yield from sorted({*range(len(words))}.difference(datasets.load_from_disk(kept)["number"]))
+
+
+def tables(folder: Path) -> Iterator[int]:
     tables: list[dict[int, list[int]]] = [defaultdict(list) for _ in range(RECIPE.blocks.count)]
     number = -1
     for number, values in enumerate(blocks(folder)):
@@ -211,12 +245,15 @@ def main() -> None:
         name, folder, to = options.step
         work = {
             "join": join,
+            "alone": alone,
             "in turn": in_turn,
             "datasketch": datasketch,
+            "tables": tables,
             "text-dedup": text_dedup,
         }
         Path(to).write_text(json.dumps(list(work[name](Path(folder)))))
-        print(1024 * int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]))
+        own = int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
+        print(1024 * max(own, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))
     elif options.pages:
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch) / "prints"
