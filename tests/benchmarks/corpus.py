@@ -9,9 +9,10 @@ steps have the same pages: fingerprints, block values and facts of ``tests.offli
 a third are copies, 1% share one bucket, and .2% have one text. Two rivals are given the block
 values as MinHash bands: datasketch asks its LSH for each page and adds it if there is no answer; a
 table for each band, and a union of all that share a bucket, is how text-dedup clusters. text-dedup
-itself, whose command is run with its defaults, gets each page as a text with a word for each block.
+itself, whose command is run with its defaults, gets each page as a text with a word for each block,
+and words in place of 5-grams.
 None of them looks at a distance or a page. *alone* is the join in one process, of which it prints
-what the rulings take.
+what rulings and decisions take.
 """
 
 from __future__ import annotations
@@ -25,12 +26,13 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import islice
 from math import log, sqrt
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -43,7 +45,7 @@ from scrapy_simhash.index.values import Entry
 from scrapy_simhash.offline import engines
 from scrapy_simhash.offline.dedupe import decide
 from scrapy_simhash.offline.engines import DuckDB
-from scrapy_simhash.offline.join import VERDICTS, find_copies
+from scrapy_simhash.offline.join import VERDICTS, Drops, find_copies
 from scrapy_simhash.offline.pages import SavedPage, read_pages
 from scrapy_simhash.offline.prints import (
     PIECE,
@@ -82,19 +84,23 @@ def join(folder: Path, processes: int = os.cpu_count() or 1) -> Iterator[int]:
 
 
 def alone(folder: Path) -> Iterator[int]:
-    counts, spent, judge = [0], [0.0], engines.judged
+    counts, spent = dict[str, int](), dict[str, float]()
 
-    def timed(batch: Any, k: int) -> Any:
-        begun = time.thread_time()
-        answer = judge(batch, k)
-        counts.append(len(batch))
-        spent.append(time.thread_time() - begun)
-        return answer
+    def timed(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def timing(first: Any, **rest: Any) -> Any:
+            begun, count = time.thread_time(), len(first) if rest else 1
+            answer = call(first, **rest)
+            counts[name] = counts.get(name, 0) + count
+            spent[name] = spent.get(name, 0.0) + time.thread_time() - begun
+            return answer
 
-    engines.judged = timed
-    yield from join(folder, 0)
-    us = 1e6 * sum(spent) / sum(counts)
-    print(f"{sum(counts):,} rulings, {us:.1f} us each, {sum(spent):.1f} s", file=sys.stderr)
+        return timing
+
+    rulings, decisions = timed("rulings", engines.judged), timed("decisions", Drops._decide)
+    with patch.object(engines, "judged", rulings), patch.object(Drops, "_decide", decisions):
+        yield from join(folder, 0)
+    for name, count in counts.items():
+        print(f"{count:,} {name} take {spent[name]:.1f} s", file=sys.stderr)
 
 
 def in_turn(folder: Path) -> Iterator[int]:
