@@ -98,9 +98,10 @@ def read_address(url: str) -> Address | None:
         return None
     rest, _, query = rest.partition("?")
     host, _, path = rest.partition("/")
-    host = host.rpartition("@")[2].lower()
-    if not _HOST.fullmatch(host):
+    if not (host := _host(host)):
         return None
+    if not query and ";" not in path:
+        return Address(host, _segments(path), ())
     if "%3B" in query:
         # In a canonical URL, as keys are, the separators ";" are escaped with what is around them.
         query = query.replace("%3B", ";").replace("%3D", "=")
@@ -109,9 +110,20 @@ def read_address(url: str) -> Address | None:
     pieces = query.replace(";", "&").split("&")
     if len(pieces) > MOST_PARAMETERS:
         return None
-    pairs = [piece.partition("=") for piece in pieces]
-    parameters = [(plain(n), _value(value)) for n, _, value in pairs if n and n != "amp"]
-    return Address(host, _segments(path), tuple(sorted(parameters)))
+    parameters = []
+    for piece in pieces:
+        name, _, value = piece.partition("=")
+        if name and name != "amp":
+            parameters.append((plain(name), _value(value)))
+    parameters.sort()
+    return Address(host, _segments(path), tuple(parameters))
+
+
+@lru_cache(maxsize=1024)
+def _host(text: str) -> str:
+    """Return the host in what stands before the path, or nothing where that is no host."""
+    host = text.rpartition("@")[2].lower()
+    return host if _HOST.fullmatch(host) else ""
 
 
 def digest(url: str) -> int:

@@ -5,6 +5,7 @@ that were spared (Horvitz and Thompson 1952).
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import inf, sqrt
 
 # 95% points of the normal distribution.
@@ -74,6 +75,7 @@ def _most_wrong(wrong: int) -> float:
     return half * (1 - 1 / (9 * half) + _Z_95_ONE_SIDED / (3 * sqrt(half))) ** 3
 
 
+@lru_cache(maxsize=4096)  # most look-ups find the counts as they were
 def lower_bound(successes: float, trials: float) -> float:
     """Return the lower end of Wilson's interval (1927) for a share; 0.0 without trials."""
     if trials <= 0:

@@ -101,11 +101,13 @@ class Learner:
         table = self.table.get(address.host)
         if table is None:
             return Forecast(url, address.host)
-        signature = table.places.signature(address)
-        for row in (signature, *_pairs_of(address, table)):
-            if bound := self.bound(address.host, row, table.counts(row)):
-                break
-        else:
+        row = signature = table.places.signature(address)
+        bound = self.bound(address.host, row, table.counts(row))
+        if not bound and table.mirrors:
+            for row in _pairs_of(address, table):
+                if bound := self.bound(address.host, row, table.counts(row)):
+                    break
+        if not bound:
             return Forecast(url, address.host, signature)
         # The less is known, the more is fetched; a host whose patterns held is trusted sooner.
         doubt = min((1 - bound) / 2, 1 - lower_bound(table.right, table.tried))
@@ -115,7 +117,7 @@ class Learner:
 
     def bound(self, host: str, row: str, counts: Counts) -> float:
         """Return the lower bound of a row's share of copies, or 0.0 if that makes no pattern."""
-        if mark := self.table.marks.get((host, row)):
+        if self.table.marks and (mark := self.table.marks.get((host, row))):
             return float(mark == "pinned")
         if self._traps.holds(host + row):
             return BOUND
@@ -125,8 +127,9 @@ class Learner:
         if distinct > MOST_DISTINCT * pages:
             return 0.0
         bound = lower_bound(counts.telling, pages)
-        names_pages = is_mirror(row) or "?" not in row
-        return bound if bound >= (BOUND_OF_PATHS if names_pages else BOUND) else 0.0
+        if BOUND <= bound < BOUND_OF_PATHS and (is_mirror(row) or "?" not in row):
+            return 0.0  # it names pages
+        return bound if bound >= BOUND else 0.0
 
     def holds(self, forecast: Forecast) -> bool:
         """Tell whether the row that decided a forecast is a pattern now."""

@@ -39,34 +39,31 @@ class Places:
         path = self._joined("", address.path, learn)
         if not address.parameters:
             return path
-        pairs = {
+        pairs = [
             f"{name}={self._joined(f'{path}?{name}', values, learn)[1:]}"
             for name, values in address.parameters
-        }
-        return f"{path}?{'&'.join(sorted(pairs))}"
+        ]
+        return f"{path}?{'&'.join(sorted({*pairs}) if len(pairs) > 1 else pairs)}"
 
     def _joined(self, place: str, values: tuple[str, ...], learn: bool) -> str:
         """Return what stands for values, each of which leads to the place of the next."""
         begun = len(place)
         for value in values:
-            place = f"{place}/{self._stand(place, value, learn)}"
+            kind, star = shape(value)
+            if kind in MANY_VALUES:
+                name = hash((place, star))
+                known = self._places.get(name, "\n")
+                if learn:
+                    known = self._learn_value(place, name, known, value, MANY_VALUES[kind])
+                if known != _STARRED:
+                    place = f"{place}/{value}"
+                    continue
+            elif kind == STAR and learn:
+                self._star(place, hash((place, star)))
+            if kind not in ("token", STAR):
+                self.starred_values.append(value)
+            place = f"{place}/{star}"
         return place[begun:]
-
-    def _stand(self, place: str, value: str, learn: bool) -> str:
-        """Return what stands for a value at a place."""
-        kind, star = shape(value)
-        if kind in MANY_VALUES:
-            name = hash((place, star))
-            values = self._places.get(name, "\n")
-            if learn:
-                values = self._learn_value(place, name, values, value, MANY_VALUES[kind])
-            if values != _STARRED:
-                return value
-        elif kind == STAR and learn:
-            self._star(place, hash((place, star)))
-        if kind not in ("token", STAR):
-            self.starred_values.append(value)
-        return star
 
     def _learn_value(self, place: str, name: int, values: str, value: str, many: int) -> str:
         if values == _STARRED or f"\n{value}\n" in values:

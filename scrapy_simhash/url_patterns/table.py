@@ -57,8 +57,10 @@ class HostTable:
         """Return the counts of a present signature or a pair."""
         if self._stale or self.places.newly_starred:
             self._fold()
-        counts = self._stored(signature)
         folded = self._folded.get(signature)
+        if signature not in self._rows:
+            return folded or NOTHING
+        counts = self._stored(signature)
         return counts.plus(folded) if folded else counts
 
     def present(self, row: str) -> str:

@@ -56,7 +56,7 @@ class Traps:
 
     def holds(self, signature: str) -> bool:
         """Tell whether a signature that was a trap is one still."""
-        return bool(self._rows.get(signature, 0) >= PAGES)
+        return bool(self._told and self._rows.get(signature, 0) >= PAGES)
 
 
 def _name(url: str) -> int:
