@@ -25,6 +25,7 @@ from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.crawl.requests import PREFERRED, is_start
 from scrapy_simhash.crawl.summary import Judged, Summary
 from scrapy_simhash.exceptions import SparedPage
+from scrapy_simhash.index.decision import RULINGS
 from scrapy_simhash.keys import page_key
 from scrapy_simhash.report.dedup_log import host_of
 from scrapy_simhash.report.words import clipped, count, size
@@ -273,6 +274,7 @@ class Sparing:
             original=original,
             size=len(response.body),
             is_canonical=verdict.better == "canonical",
+            is_sure=len(verdict.matches) + len(verdict.near) < RULINGS,
         )
         self._watch_for_walls(response.url, signature, original)
         is_poor = verdict.kind == "unique" and bool(verdict.near)

@@ -154,6 +154,7 @@ class Learner:
         original: str | None = None,
         size: int = 0,
         is_canonical: bool = False,
+        is_sure: bool = True,
     ) -> str:
         """Learn from a fetched page, and return its signature.
 
@@ -167,6 +168,8 @@ class Learner:
                 that was not compared.
             size: in bytes.
             is_canonical: whether that page declares the address of this one canonical.
+            is_sure: whether all pages near it were compared with it. If not, it is by chance that
+                the original was among those that were, and tells nothing of other pages.
         """
         if (page := self._page(forecast.url)) is None:
             return ""
@@ -193,7 +196,7 @@ class Learner:
             if forecast.url != key:
                 self._clusters[key] = Cluster(forecast.url)
         else:
-            self._count_copy(page, original, size, is_canonical=is_canonical)
+            self._count_copy(page, original, size, is_canonical=is_canonical, is_sure=is_sure)
         return page.signature
 
     def close(self) -> None:
@@ -230,7 +233,13 @@ class Learner:
         return original
 
     def _count_copy(
-        self, page: AddressedPage, original: str, size: int, *, is_canonical: bool
+        self,
+        page: AddressedPage,
+        original: str,
+        size: int,
+        *,
+        is_canonical: bool,
+        is_sure: bool,
     ) -> None:
         cluster = self._clusters.get(original) or Cluster(original)
         source = self._page(cluster.standing)
@@ -239,11 +248,12 @@ class Learner:
             self._uncount(original, source)
             self._count_distinct(page, 1)
             page, source = source, page
-        counts = self._copy(page, size)
+        counts = self._copy(page, size) if is_sure else Counts(1, bytes=size)
         example = f"{page.url} {source.url if source else original}"
         self.table.add(Tally(page.address.host, page.signature, counts, example=example))
         if source is not None:
-            self._count_mirror(page, source, size)
+            if is_sure:
+                self._count_mirror(page, source, size)
             self._compare_signatures(page, source, original, counts)
 
     def _copy(self, page: AddressedPage, size: int) -> Counts:

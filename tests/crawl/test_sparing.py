@@ -140,6 +140,14 @@ def test_an_address_is_counted_once_however_it_is_written(crawl: Any, shop: Any)
     assert crawled.stat("spared/skipped") == NUMBER - prints(shop) > 0
 
 
+def test_copies_among_more_near_pages_than_are_judged_spare_nothing(
+    crawl: Any, shop: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrapy_simhash.crawl.sparing.RULINGS", 1)
+    run(crawl, shop)
+    assert prints(shop) == NUMBER
+
+
 def test_deferred_requests_come_last(crawl: Any, shop: Any) -> None:
     crawled = run(crawl, shop, {"SIMHASH_SPARE": "defer"})
     deferred = crawled.stat("spared/deferred")

@@ -158,6 +158,22 @@ def test_versions_of_one_file_tell_nothing_about_another() -> None:
     assert spared(learner, (version(f"file{n}", 7) for n in range(30, 200))) == 0
 
 
+@pytest.mark.parametrize("is_sure", [True, False])
+def test_copies_that_were_found_by_chance_are_no_evidence(is_sure: bool) -> None:
+    """Where a page is near more pages than can be compared with it, its like may be distinct."""
+    learner = Learner()
+    for n in range(100):
+        fetch(learner, f"http://a.test/page{n}.html")
+        for url in (old(n), f"http://b.test/page{n}.html"):
+            forecast = learner.forecast(url)
+            learner.record(
+                forecast, key=url, original=f"http://a.test/page{n}.html", is_sure=is_sure
+            )
+    later = [f"http://b.test/new{n}.html" for n in range(200)]
+    assert (spared(learner, map(old, range(1000, 1200))) > 150) is is_sure
+    assert (spared(learner, later) > 100) is is_sure
+
+
 def test_hashes_are_no_evidence() -> None:
     learner = Learner()
 
