@@ -28,7 +28,7 @@ from scrapy_simhash.rule.sketch import (
 from scrapy_simhash.rule.state import STATE_SIZE, state_of
 
 # The hashes, the sketches, how many units are in each, two lengths, the flags and the state.
-_LAYOUT = struct.Struct(f"<IIIBI16s16sQQHBBBBBQB{STATE_SIZE}s")
+_LAYOUT = struct.Struct(f"<IIIBI16s16sQQHBBBBBQ{STATE_SIZE}s")
 #: How many bytes the facts of a page take.
 FACTS_SIZE = _LAYOUT.size
 
@@ -77,7 +77,7 @@ _SHORTEST_WORD = 4  # letters and marks; shorter ones stand in any text
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Facts about a page beside its fingerprint, in 85 bytes.
+    """Facts about a page beside its fingerprint, in 84 bytes.
 
     A hash of a heading is keyed with the recipe's seed; 0 means that there is no such heading.
     Lengths are those of the normalised text in UTF-8 bytes, rounded to steps of an eighth of an
@@ -126,10 +126,10 @@ class Facts:
         hashes = self.headings, self.title, self.heading, self.site, self.said
         bits, counts, _ = zip(self.sentences, self.text, self.rest, strict=True)
         wide = [each.to_bytes(16, "little") for each in (self.numbers, bits[2])]
-        flags = self.thin | self.backed << 1
+        flags = self.thin | self.backed << 1 | self.listed.size << 2
         return _LAYOUT.pack(
             *(*hashes, *wide, *bits[:2], *counts, self.text_steps, self.page_steps, flags),
-            *(self.listed.bits, self.listed.size, self.state),
+            *(self.listed.bits, self.state),
         )
 
     @classmethod
@@ -146,9 +146,10 @@ class Facts:
         sentences, text = map(Sketch, fields[7:9], fields[9:11])
         others = Sketch(rest, fields[11], WIDE)
         flags = fields[14]
+        listed = Sketch(fields[15], flags >> 2)
         return cls(
             *(*fields[:5], numbers, sentences, text, others),
-            *(*fields[12:14], bool(flags & 1), bool(flags & 2), fields[17], Sketch(*fields[15:17])),
+            *(*fields[12:14], bool(flags & 1), bool(flags & 2), fields[16], listed),
         )
 
     @property
