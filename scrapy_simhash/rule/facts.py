@@ -141,15 +141,16 @@ class Facts:
         """
         if len(data) != FACTS_SIZE:
             raise ValueError(f"the facts of a page have {FACTS_SIZE} bytes, not {len(data)}")
-        fields = _LAYOUT.unpack(data)
-        numbers, rest = (int.from_bytes(each, "little") for each in fields[5:7])
-        sentences, text = map(Sketch, fields[7:9], fields[9:11])
-        others = Sketch(rest, fields[11], WIDE)
-        flags = fields[14]
-        listed = Sketch(fields[15], flags >> 2)
+        names = _LAYOUT.unpack(data)
+        headings, title, heading, site, said, numbers, rest, sentences, text, *others = names
+        of_sentences, of_text, of_rest, text_steps, page_steps, flags, listed, state = others
         return cls(
-            *(*fields[:5], numbers, sentences, text, others),
-            *(*fields[12:14], bool(flags & 1), bool(flags & 2), fields[16], listed),
+            *(headings, title, heading, site, said, int.from_bytes(numbers, "little")),
+            Sketch(sentences, of_sentences),
+            Sketch(text, of_text),
+            Sketch(int.from_bytes(rest, "little"), of_rest, WIDE),
+            *(text_steps, page_steps, bool(flags & 1), bool(flags & 2), state),
+            Sketch(listed, flags >> 2),
         )
 
     @property

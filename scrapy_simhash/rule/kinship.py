@@ -146,7 +146,10 @@ def _place(key: str) -> tuple[str, str, str, str]:
     """
     method, _, address = key.rpartition(" ")
     try:
-        parts = urlsplit(_VISIT.sub("", address).rstrip("?&"))
+        # Most addresses have no place for such a mark, and a search for one takes longer.
+        may_be_marked = "?" in address or ";" in address or "(" in address
+        unmarked = _VISIT.sub("", address) if may_be_marked else address
+        parts = urlsplit(unmarked.rstrip("?&"))
     except ValueError:  # no address at all, such as http://[
         return "", "", "", ""
     path = _INDEX.sub("/", _AMP.sub("", parts.path))
