@@ -92,12 +92,14 @@ class Drops:
         certain: near pairs that a crawl compares whatever the originals are: ids, the later page
             first, distance, whether it is a copy, and the number of the reason.
         pairs: these, and those of the last round.
+        telling: those of them on which a verdict depends, in the order in which they are judged.
         reasons: by their numbers.
-        dropped: for each page that is dropped, the number of the pair by which it is.
+        dropped: for each page that is dropped, the number of the telling pair by which it is.
     """
 
     certain: _Pairs = field(default_factory=lambda: np.empty((0, 5), np.int64))
     pairs: _Pairs = field(default_factory=lambda: np.empty((0, 5), np.int64))
+    telling: _Pairs = field(default_factory=lambda: np.empty((0, 5), np.int64))
     reasons: list[str] = field(default_factory=list)
     dropped: dict[int, int] = field(default_factory=dict)
 
@@ -124,13 +126,12 @@ class Drops:
     def _decide(self) -> None:
         """Let each page, in their order, repeat the nearest of the originals before it."""
         pairs = self.pairs
-        self.pairs = pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 2], pairs[:, 0]))]
         # Other pages count only where there are more pairs than are judged.
         _, place, counts = np.unique(pairs[:, 0], return_inverse=True, return_counts=True)
-        chosen = np.flatnonzero((pairs[:, 3] > 0) | (counts[place] > RULINGS))
+        pairs = pairs[(pairs[:, 3] > 0) | (counts[place] > RULINGS)]
+        self.telling = pairs[np.lexsort((pairs[:, 1], pairs[:, 2], pairs[:, 0]))]
         dropped, judged_of, last = dict[int, int](), 0, -1
-        rows = pairs[chosen][:, (0, 1, 3)].tolist()
-        for number, (page, other, is_copy) in zip(chosen.tolist(), rows, strict=True):
+        for number, (page, other, is_copy) in enumerate(self.telling[:, (0, 1, 3)].tolist()):
             if page != last:
                 last, judged_of = page, 0
             if other in dropped or page in dropped or judged_of == RULINGS:
@@ -144,7 +145,7 @@ class Drops:
         """Return an Arrow table of the dropped pages: id, original's id, distance, reason."""
         import pyarrow as pa
 
-        pairs = self.pairs[np.array([*self.dropped.values()], np.int64)]
+        pairs = self.telling[np.array([*self.dropped.values()], np.int64)]
         reasons = [self.reasons[n] for n in pairs[:, 4].tolist()]
         columns = [*(pa.array(pairs[:, n]) for n in range(3)), pa.array(reasons, pa.string())]
         return pa.table(columns, ["id", "original", "distance", "reason"])
