@@ -100,7 +100,7 @@ class Claims:
             batch, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
             arrivals = [arrival for arrival, _ in batch]
             if self._thread is None:
-                # Of this thread, because a call that waits for a core is not shorter with fewer.
+                # By CPU time, because a call that waits for a core is not shorter with fewer.
                 started = time.thread_time()
                 claims = self._claim(arrivals)
                 used = time.thread_time() - started

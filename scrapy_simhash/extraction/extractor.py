@@ -53,7 +53,8 @@ class Extraction:
             empty, these are the lines of the text.
         said: the lines of the page that are not mostly links, and the values of its fields.
         marks: what tells the page from others whose texts are the same, see :mod:`.units`.
-        listed: the names of the links of the content, and the addresses of its pictures.
+        listed: the names of links where a list may stand, without digits, and the addresses of
+            pictures.
     """
 
     text: str
