@@ -53,9 +53,10 @@ class Outline:
         places, parents, roles, manners, around, made = [], [0], [0], [0], [0], [("body", "")]
         for el in holders:
             path: list[Element] = []
+            while el not in numbers and el.tag in _INLINE:
+                el = el.getparent()
             while (place := numbers.get(el)) is None:
-                if path or el.tag not in _INLINE:
-                    path.append(el)
+                path.append(el)
                 el = el.getparent()
             for el in reversed(path):
                 parent, place = place, len(parents)

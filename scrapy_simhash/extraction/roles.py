@@ -69,13 +69,15 @@ _ARIA_ROLES = {
     "navigation": NAVIGATION,
 }
 _NOTICE = re.compile(r"cookie|consent|gdpr")
+# Each alternative begins with a letter, and no two with the same one, because the search then looks
+# closer at few characters only.
 _DOUBTFUL = re.compile(
-    r"comment(?!ary|s-open)|disqus|respond|foot|side-?bar|related|recommend|teaser|widget|promo"
-    r"|newsletter|popup|modal|caption|author[-_]?(?:box|bio)|signature"
+    r"author[-_]?(?:box|bio)|c(?:omment(?!ary|s-open)|aption)|disqus|foot|modal|newsletter"
+    r"|p(?:romo|opup)|re(?:spond|lated|commend)|si(?:de-?bar|gnature)|teaser|widget"
 )
 _UNLIKELY = re.compile(
-    r"menu|nav|head|(?<!in)side|crumb|share|social|tag|meta|banner|ad-|ads|login|cart|search"
-    r"|copyright|pager|pagin|toolbar"
+    r"ad[-s]|banner|c(?:rumb|art|opyright)|head|login|m(?:enu|eta)|nav|pag(?:er|in)"
+    r"|s(?:ide(?<!inside)|hare|ocial|earch)|t(?:ag|oolbar)"
 )
 _INVISIBLE = re.compile(r"display\s{0,3}:\s{0,3}none")
 LONGEST_NAMES = 200  # characters of an attribute that are looked at
@@ -110,6 +112,6 @@ def _role_of_names(names: str) -> int:
     role = NOTICE if _NOTICE.search(names) else 0
     if _UNLIKELY.search(names):
         role |= UNLIKELY
-    if "footer" in names.split():
-        role |= NAMED_FOOTER
-    return role | DOUBTFUL if _DOUBTFUL.search(names) else role
+    if _DOUBTFUL.search(names):
+        role |= DOUBTFUL | (NAMED_FOOTER if "footer" in names.split() else 0)
+    return role
