@@ -27,7 +27,7 @@ from scrapy_simhash.extraction.roles import (
 #: Tags and attributes say that a line is of the site, where names would only hint at it.
 _OF_THE_SITE = NAVIGATION | FOOTER | NAMED_FOOTER | HEADER | ASIDE | DIALOG | HIDDEN | NOTICE
 _LONGEST_DATA = 100_000  # characters of a script that describes the page
-_MOST = 400  # scripts, names of a head, and offers
+_MOST = 400  # scripts, and offers of each
 _OFFER = re.compile(
     r'"((?:price|lowPrice|highPrice|priceCurrency|availability)"\s{0,9}:\s{0,9}'
     r'(?:"[^"]{0,99}"|[\d.]{1,20}))'
@@ -86,7 +86,7 @@ def offers(page: Page) -> Iterator[str]:
     for el in page.scripts[:_MOST]:
         if el.get("type", "") == "application/ld+json" and el.text:
             yield from islice(_OFFER.findall(el.text[:_LONGEST_DATA]), _MOST)
-    for el in page.metas[:_MOST]:
-        name = el.get("itemprop") or el.get("property") or ""
+    for meta in page.metas:
+        name = meta.get("itemprop") or meta.get("property") or ""
         if _OFFERED.search(name[-20:]):
-            yield f"{name[-20:]} {el.get('content', '')[:99]}"
+            yield f"{name[-20:]} {meta.get('content', '')[:99]}"

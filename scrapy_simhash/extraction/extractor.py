@@ -5,8 +5,8 @@ bound the size of a page, because time and memory grow with it.
 """
 
 import logging
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Set
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from itertools import count
@@ -145,12 +145,20 @@ def load_extractor(name: str) -> Callable[[Any], str | Extraction]:
 
 
 def _extraction(
-    text: str, page: Page, *, thin: bool = False, content: str = "", open_lines: Iterable[int] = ()
+    text: str,
+    page: Page,
+    *,
+    thin: bool = False,
+    weighed: str = "",
+    weights: tuple[int, ...] = (),
+    content: str = "",
+    open_lines: Iterable[int] = (),
 ) -> Extraction:
     headings, subheading = page.headings, page.subheading(text)
     labels = () if thin or headings or subheading else page.labels(text)
     lines = said(page)
-    in_links = thin or _is_in_links(text, content, page, lines)
+    in_links = thin or _is_in_links(text, content, set(page.texts).difference(lines))
+    joined = "\n".join(lines)
     return Extraction(
         text,
         thin,
@@ -159,19 +167,21 @@ def _extraction(
         headings,
         subheading,
         labels,
-        said=lines,
-        marks=marks(page, lines, in_links),
-        listed=frozenset(() if thin else listed(page, open_lines)),
+        weighed,
+        weights,
+        content,
+        joined,
+        marks(page, joined, in_links),
+        frozenset(() if thin else listed(page, open_lines)),
     )
 
 
-def _is_in_links(text: str, content: str, page: Page, lines: str) -> bool:
+def _is_in_links(text: str, content: str, in_links: Set[str]) -> bool:
     """Return whether half of a text are lines of links, or a list of links beside it is longer.
 
     A shop has a text of its own above each page of a category, and the names of products in links.
     """
     # Another extractor may have lines of its own, which are none of the page.
-    in_links = set(page.texts) - set(lines.split("\n"))
     if 2 * sum(len(line) for line in text.split("\n") if line in in_links) > len(text):
         return True
     links = [len(line) for line in content.split("\n") if line in in_links]
@@ -182,14 +192,18 @@ def _main(html: str | bytes) -> Extraction:
     page = read_page(html)
     found = main_text(page)
     if found is None:
-        extraction = _extraction(shown_text(page), page, thin=True)
-        return replace(extraction, content="\n".join([extraction.text, *offers(page)]))
+        text = shown_text(page)
+        return _extraction(text, page, thin=True, content="\n".join([text, *offers(page)]))
     lines, weights, changing, open_lines = found
     pairs = zip(lines, weights, strict=True)
-    text = "\n".join([line for line, weight in pairs if weight >= TAKEN])
-    extraction = _extraction(text, page, content=changing, open_lines=open_lines)
-    weighed = "\n".join(lines)
-    return replace(extraction, weighed=weighed, weights=tuple(weights), content=changing)
+    return _extraction(
+        "\n".join([line for line, weight in pairs if weight >= TAKEN]),
+        page,
+        weighed="\n".join(lines),
+        weights=tuple(weights),
+        content=changing,
+        open_lines=open_lines,
+    )
 
 
 def _shown(html: str | bytes) -> Extraction:

@@ -7,9 +7,8 @@ from itertools import chain, islice
 from typing import Any
 
 from scrapy_simhash.extraction.page import Page, single_spaced
-from scrapy_simhash.extraction.roles import Element
 
-#: Links, images, frames and names of a page that are looked at.
+#: Links, images and names of a page that are looked at.
 _MAX_MARKS = 400
 _LONGEST = 300  # characters of a mark
 _LONGEST_DATA = 100_000  # characters of a script that describes the page
@@ -33,7 +32,7 @@ _TOKEN = re.compile(r"[0-9A-Fa-f]{16,}|[0-9A-Za-z_-]{32,}")
 _ADDRESS_WITHIN = re.compile(r"[?&][^=&]*=[^&]*(?:/|%2F)", re.IGNORECASE)
 
 
-def said(page: Page) -> str:
+def said(page: Page) -> list[str]:
     """Return the lines of a page that are not mostly links, and the values of its fields.
 
     The value of a field may be a link, such as the author of a book; teasers and menus are links
@@ -41,7 +40,7 @@ def said(page: Page) -> str:
     """
     pairs = enumerate(zip(page.texts, page.linked, strict=True))
     lines = [text for at, (text, linked) in pairs if 2 * linked <= len(text) or _is_value(page, at)]
-    return "\n".join([*lines, *page.fields, *_told_by_pictures(page)])
+    return [*lines, *page.fields, *_told_by_pictures(page)]
 
 
 def _told_by_pictures(page: Page) -> Iterator[str]:
@@ -89,8 +88,10 @@ def marks(page: Page, said: str, few: bool) -> tuple[str, ...]:
         said: its lines outside links.
         few: whether it has no main text, or one that stands in links.
     """
-    own = next((el.get("href", "")[:_LONGEST] for el in _links(page, "canonical")), "")
-    versions = {el.get("href") for el in _links(page, "alternate") if el.get("hreflang")}
+    links = [(link.get("rel", "").lower(), link) for link in page.links]
+    own = next((link.get("href", "")[:_LONGEST] for rel, link in links if rel == "canonical"), "")
+    others = [link for rel, link in links if rel == "alternate" and link.get("hreflang")]
+    versions = {link.get("href") for link in others}
     found = [f"version {own}"] if len(versions) > 1 and own in versions else []
     size = len(said[:_FEW].encode("utf-8", "surrogatepass"))
     is_shell = few and size < _SHELL
@@ -102,10 +103,6 @@ def marks(page: Page, said: str, few: bool) -> tuple[str, ...]:
     if few:
         found += islice(_targets(page), _MAX_MARKS)
     return (*found, own) if is_shell else tuple(found)
-
-
-def _links(page: Page, rel: str) -> Iterator[Element]:
-    return (el for el in page.links[:_MAX_MARKS] if el.get("rel", "").lower() == rel)
 
 
 def listed(page: Page, lines: Iterable[int]) -> Iterator[str]:
@@ -132,7 +129,9 @@ def _pictures(page: Page) -> Iterator[str]:
 
 def _targets(page: Page) -> Iterator[str]:
     yield from (
-        el.get("content", "")[:_LONGEST] for el in page.metas[:_MAX_MARKS] if _is_refresh(el)
+        meta.get("content", "")[:_LONGEST]
+        for meta in page.metas
+        if meta.get("http-equiv", "").lower() == "refresh"
     )
     for el in islice(page.body.iter("a"), _MAX_MARKS):
         # How far a page is down decides how far up its links go.
@@ -141,23 +140,19 @@ def _targets(page: Page) -> Iterator[str]:
             yield _TOKEN.sub("*", target)
 
 
-def _is_refresh(meta: Element) -> bool:
-    return meta.get("http-equiv", "").lower() == "refresh"  # type: ignore[no-any-return]
-
-
 def _named(page: Page) -> Iterator[str]:
-    for el in page.metas[:_MAX_MARKS]:
-        name = (el.get("name") or el.get("property") or "").lower()
+    for meta in page.metas:
+        name = (meta.get("name") or meta.get("property") or "").lower()
         if name in _NAMING:
-            yield f"{name} {el.get('content', '')[:_LONGEST]}"
+            yield f"{name} {meta.get('content', '')[:_LONGEST]}"
 
 
 def _stated(page: Page) -> Iterator[str]:
     """Yield the values of the microdata in a head, and of the JSON-LD, but for dates and counts."""
-    for el in page.metas[:_MAX_MARKS]:
-        name = el.get("itemprop", "")[:_LONGEST]
+    for meta in page.metas:
+        name = meta.get("itemprop", "")[:_LONGEST]
         if name and not _CHANGING.search(name):
-            yield f"{name} {el.get('content', '')[:_LONGEST]}"
+            yield f"{name} {meta.get('content', '')[:_LONGEST]}"
     for el in page.scripts[:_MAX_MARKS]:
         if el.get("type", "") == "application/ld+json" and el.text:
             yield from _values(el.text)
