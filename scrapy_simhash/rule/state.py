@@ -79,6 +79,7 @@ _OF_AGES = (
 ).split()
 _TELLING = frozenset([*_COUNTED, *_OF_AGES])
 _LETTERS = re.compile(r"[^\W\d_]+")
+_ASCII_LETTERS = re.compile("[a-z]+")
 _TELLING_PARTS = re.compile(
     rf"{_COUNTED_STEMS}|{_COUNTED_UNSPACED}|[\u524d\uc804]|\u521a\u521a|\u6628\u5929"
 )
@@ -149,7 +150,8 @@ def _lasting(line: str) -> str:
     has_digit = _DIGIT.search(line)
     if not has_digit and not _AGES.search(lower):
         return line
-    if _TELLING.isdisjoint(_LETTERS.findall(lower)) and (
+    letters = _ASCII_LETTERS if lower.isascii() else _LETTERS
+    if _TELLING.isdisjoint(letters.findall(lower)) and (
         lower.isascii() or not _TELLING_PARTS.search(lower)
     ):
         return line
