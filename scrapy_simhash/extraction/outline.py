@@ -1,6 +1,7 @@
 """The elements around the lines of a page, and what they have in common."""
 
 from collections.abc import Iterable
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -95,7 +96,8 @@ class Outline:
         sums: list[float] = values.tolist()
         parents = self.parents
         for place in range(len(sums) - 1, 0, -1):
-            sums[parents[place]] += sums[place]
+            if value := sums[place]:
+                sums[parents[place]] += value
         return np.fromiter(sums, np.float64)
 
     def distances(self, area: int) -> Ints:
@@ -103,11 +105,13 @@ class Outline:
 
         It is 0 for what lies in the area.
         """
-        way = {area: 0}
-        while area:
-            area = self.parents[area]
-            way[area] = len(way)
+        way = [area]
+        while way[-1]:
+            way.append(self.parents[way[-1]])
         found: list[int] = []
-        for place, parent in enumerate(self.parents):
-            found.append(way[place] if place in way else found[parent])
+        for level in range(len(way) - 1, -1, -1):
+            found.append(level)
+            end = way[level - 1] if level else len(self.parents)
+            for parent in islice(self.parents, way[level] + 1, end):
+                found.append(found[parent])
         return np.fromiter(found, np.intp)

@@ -204,9 +204,7 @@ def read_page(html: str | bytes) -> Page:
     """Return the lines of a page; bytes are taken as UTF-8."""
     data = _with_short_tags(encoded(html))
     root = _parse(data)
-    body = root.find("body")
-    if body is None:
-        body = root
+    body = next(root.iterchildren("body"), root)
     # Browsers show what stands behind the end of a body or of a page, and templates end them early.
     if body.tail:
         etree.SubElement(body, "p").text = body.tail.translate(_NOT_XML)
@@ -224,7 +222,7 @@ def read_page(html: str | bytes) -> Page:
             template.tag = "div"
     _close_drawings(marked["drawing"])
     for el in [el for el in marked["embedded"] if el.tag != "frame"][:_MAX_EMBEDDED]:
-        first = el.find("source")
+        first = next(el.iterchildren("source"), None)
         address = el.get("data-src") or el.get("src") or el.get("data")
         if not address and first is not None:
             address = first.get("src")
