@@ -186,11 +186,11 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
     text = normalise(extraction.text) if normal is None else normal
     backed = _speaks_of(own_part, text) or _speaks_of(heading, text)
     names = [title, *headings, *[normalise(_NUMBER.sub("", label)) for label in extraction.labels]]
-    may_be_site = _without_number(title) == _without_number(heading) and _size(text) < LONG_TEXT
+    size, unnumbered = _size(text), _without_number(heading)
+    may_be_site = size < LONG_TEXT and unnumbered == _without_number(title)
     subheading = extraction.subheading[:_LONGEST_HEADING]
     if may_be_site or not backed or _speaks_of(subheading, text):
         names.append(subheading)
-    shown = normalise(extraction.shown or extraction.text)
     units = units_of(extraction.said, extraction.text, extraction.marks, extraction.thin)
     seed = int.from_bytes(key[:8], "little")
     # A unit of two sorts would cancel itself out in the digest of them all.
@@ -199,15 +199,15 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
     return Facts(
         headings=_hash([composed(name) for name in names if has_words(name)], key),
         title=_hash([_without_number(own_part)], key),
-        heading=_hash([_without_number(heading)], key),
+        heading=_hash([unnumbered], key),
         site=_hash([_DIGITS.sub("", site)], key) % 255 + 1 if site else 0,
         said=digest(numbers) ^ digest(fields) ^ digest(sentences),
         numbers=odd_bits(numbers, WIDE),
         sentences=sketch(sentences),
         text=sketch(of_text, SAMPLE),
         rest=sketch(of_rest, 2 * SAMPLE, WIDE),
-        text_steps=_steps(_size(text)),
-        page_steps=_steps(max(_size(text), _size(shown))),
+        text_steps=_steps(size),
+        page_steps=_steps(max(size, _size(normalise(extraction.shown or extraction.text)))),
         thin=extraction.thin,
         backed=backed,
         listed=sketch(hashes_of(extraction.listed, seed), SAMPLE // 2),
@@ -246,7 +246,7 @@ def _speaks_of(heading: str, text: str) -> bool:
     """Return whether a normalised text has at least half of the words of a heading."""
     words: dict[str, None] = {}
     for run in _WORD.findall(fold(heading)):
-        letters = normalise(run)
+        letters = run.lower() if run.isascii() else normalise(run)
         if _UNSPACED.search(letters):
             words.update(dict.fromkeys(letters[at : at + 2] for at in range(len(letters) - 1)))
         elif stem := _KOREAN.match(letters):

@@ -64,7 +64,7 @@ _AGE = re.compile(
     r"(?:\u4e4b?\u524d|\uc804)|\u521a\u521a|\u6628\u5929"
 )
 # An id of 64 bits, or a UUID. Longer ones are the checksums of files.
-_RUN_OF_ID = 12  # letters and digits that stand together in each
+_RUN_OF_ID = b"\1" * 12  # so many letters and digits stand together in each
 # It begins with a letter of the id, because a search for a \b takes twice the time.
 _VISIT = re.compile(
     r"[0-9a-f](?<!\w[0-9a-f])[0-9a-f]{7}(?:[0-9a-f]{8}|(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b"
@@ -104,8 +104,7 @@ def state_of(content: str, key: bytes = b"") -> bytes:
     text = "\n".join(map(lasting, content[:_LONGEST].split("\n")))
     codes = code_points(text)
     kinds = _kinds().take(codes, mode="clip")
-    ends = np.concatenate(([-1], np.flatnonzero(kinds < _HEX_LETTER), [len(codes)]))
-    if np.diff(ends).max() > _RUN_OF_ID:
+    if _RUN_OF_ID in (kinds >= _HEX_LETTER).tobytes():
         codes = code_points(_VISIT.sub(" ", text))
         kinds = _kinds().take(codes, mode="clip")
     codes = codes.copy()
