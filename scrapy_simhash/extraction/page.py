@@ -1,7 +1,8 @@
 """A page as lines of text in document order, from one parse and one pass over the tree."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from html import unescape
 from itertools import chain, islice
 from typing import Any
 
@@ -34,7 +35,7 @@ _MAX_IN_HEADING = 3  # levels between a line and the heading that it stands in
 _MAX_LABELS = 10
 _MAX_LABEL = 40  # bytes
 _MAX_EMBEDDED = 100
-_MAX_TOLD = 400  # links of a head, and metas
+_MAX_TOLD = 400  # links of a head, metas, and elements that tell something in one attribute
 _MAX_OPEN_DRAWINGS = 30
 _LONGEST_VALUE = 300  # characters
 # A reader neither sees nor chooses what other fields hold, such as tokens.
@@ -44,6 +45,8 @@ _MOST_BEFORE_TITLE = 1000  # elements among which one of the class "title" is lo
 # Characters that lxml reads but does not take; they become spaces.
 _NOT_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF), " ")
 _CLIMB = 16  # levels that are searched for what follows an element
+# Attributes in which an element without text says what it shows.
+_TELLING = (b"aria-label=", b" title=")
 
 
 @dataclass(slots=True)
@@ -65,6 +68,7 @@ class Page:
         scripts: all elements of this name.
         fields: what is written into the fields of forms, and the options that are chosen in them.
         frames: the addresses of frames.
+        icons: what empty elements outside links say in words, such as a number of stars.
         heading_elements: all elements ``h1``.
         heading_line: how many lines come before the first of them; None if there is none.
         title: the text of ``<title>``.
@@ -83,6 +87,7 @@ class Page:
     scripts: list[Element] = field(default_factory=list)
     fields: list[str] = field(default_factory=list)
     frames: list[str] = field(default_factory=list)
+    icons: list[str] = field(default_factory=list)
     heading_elements: list[Element] = field(default_factory=list)
     heading_line: int | None = None
     # The last field, because it is freed last, and from its end: whenever lxml frees an element, it
@@ -244,7 +249,7 @@ def read_page(html: str | bytes) -> Page:
     # A title in the body may be that of a drawing, which is stripped by now.
     title = next(chain(head["title"], body.iter("title")), None)
     page = Page(body, "" if title is None else inner_text(title))
-    page.fields, page.frames = fields, frames
+    page.fields, page.frames, page.icons = fields, frames, [*_icons(data)]
     page.links, page.metas, page.scripts = links, metas, scripts
     page.elements = [*islice(body.iter(), MAX_ELEMENTS)]
     _read_lines(page)
@@ -270,6 +275,27 @@ def _value(el: Element) -> str:
     elif kind not in _WRITTEN:
         return ""
     return single_spaced(value[:_LONGEST_VALUE])
+
+
+def _icons(data: bytes) -> Iterator[str]:
+    """Yield what empty elements outside links say, from the source: a walk takes ten times as long.
+
+    The text of any other element tells it anyway.
+    """
+    for attribute in _TELLING:
+        at = 0
+        for _ in range(_MAX_TOLD):
+            at = data.find(attribute, at) + len(attribute)
+            if at < len(attribute):
+                break
+            quote = data[at : at + 1]
+            end = data.find(quote, at + 1, at + _LONGEST_VALUE) if quote in (b'"', b"'") else -1
+            closed = data.find(b">", end, end + _LONGEST_VALUE) if end >= 0 else -1
+            if closed >= 0 and data[closed + 1 : closed + 3] == b"</":
+                opened = data.rfind(b"<", max(0, at - _LONGEST_VALUE), at)
+                around = data.rfind(b"<", max(0, opened - _LONGEST_VALUE), opened)
+                if b"<a " not in (data[opened : opened + 3], data[around : around + 3]):
+                    yield single_spaced(unescape(data[at + 1 : end].decode("utf-8", "replace")))
 
 
 def _close_drawings(found: Iterable[Element]) -> None:

@@ -40,7 +40,7 @@ def said(page: Page) -> list[str]:
     """
     pairs = enumerate(zip(page.texts, page.linked, strict=True))
     lines = [text for at, (text, linked) in pairs if 2 * linked <= len(text) or _is_value(page, at)]
-    return [*lines, *page.fields, *_told_by_pictures(page)]
+    return [*lines, *page.fields, *_told_by_pictures(page), *page.icons]
 
 
 def _told_by_pictures(page: Page) -> Iterator[str]:

@@ -224,6 +224,34 @@ def test_what_a_picture_says_in_words_is_said() -> None:
     assert page.said.endswith("\nRain, 7 mm")
 
 
+@pytest.mark.parametrize(
+    "icon",
+    [
+        "<i class=stars title='Stars: 4 &amp; more'></i>",
+        '<span role=img aria-label="Stars: 4 & more"></span>',
+        '<td title="Stars:  4 &amp; more" class=x></td>',
+    ],
+)
+def test_what_an_icon_says_in_an_attribute_is_said(icon: str) -> None:
+    page = extract(f"<body><h1>Ulm</h1><p>{article(1)}</p><p>{icon}</p>")
+    assert page.said.endswith("\nStars: 4 & more")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "<i title='Stars: 4'>****</i>",
+        "<a href=/4 title='Stars: 4'></a>",
+        "<a href=/4> <i title='Stars: 4'></i> four</a>",
+        "<i title=Stars></i>",
+        "<i title='Stars: 4",
+        f"<i title='Stars {'4' * 400}'></i>",
+    ],
+)
+def test_an_element_with_a_text_or_in_a_link_says_nothing_in_its_attributes(other: str) -> None:
+    assert "Stars" not in extract(f"<body><h1>Ulm</h1><p>{article(1)}</p><p>{other}</p>").said
+
+
 @pytest.mark.parametrize("between", ["</li><li>", ", ", " "])
 def test_a_page_lists_the_links_of_its_content_without_counts_and_its_pictures(
     between: str,
