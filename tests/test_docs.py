@@ -401,9 +401,8 @@ def test_the_metrics_of_two_spiders_are_on_loopback_with_their_names() -> None:
 @pytest.mark.parametrize(
     ("pair", "kin"),
     [
-        ("are one address, or two views", (Kinship.ADDRESS, Kinship.QUERY)),
-        ("have one path in two folders", (Kinship.FOLDER,)),
-        ("may be two records", (Kinship.VALUE, Kinship.HOST, Kinship.DOMAIN)),
+        ("are one address, or two views", (Kinship.ADDRESS, Kinship.VIEW)),
+        ("may be two records", (Kinship.DOMAIN,)),
         ("have one path on two hosts of a site", (Kinship.VERSIONS,)),
         ("have one file name on two sites", (Kinship.MIRROR,)),
         ("are on two sites", (Kinship.NONE,)),

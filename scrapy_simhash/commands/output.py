@@ -59,15 +59,16 @@ def about(facts: bytes) -> dict[str, str]:
         return {}
     known = Facts.from_bytes(facts)
     return {
-        "main text": f"about {known.text_bytes:,.0f} of {known.page_bytes:,.0f} bytes",
+        "main text": f"about {known.text_bytes:,.0f} bytes",
         "main text stands out": "no" if known.thin else "yes",
+        "it is a third of the page": "yes" if known.fills else "no",
         "it speaks of a heading": "yes" if known.backed else "no",
         "title": f"{known.title:08x}" if known.title else "-",
         "h1": f"{known.heading:08x}" if known.heading else "-",
         "names on one host": f"{known.headings:08x}",
         "name of the site": f"{known.site:02x}" if known.site else "-",
-        "words and sentences": f"{known.said:08x}",
-        "numbers": f"{known.numbers:032x}",
+        "words and sentences": f"{known.said:06x}",
+        "numbers": f"{known.numbers.bits:032x}",
     }
 
 

@@ -34,7 +34,7 @@ _VERSIONS = {
     "fnv1": 2,
     "main": 9,
     "text": 4,
-    "facts": 15,
+    "facts": 16,
 }
 
 

@@ -21,7 +21,7 @@ from scrapy_simhash.index.neighbours import Numbers, near_pairs
 from scrapy_simhash.offline.datasets import Dataset
 from scrapy_simhash.offline.pages import SavedPage
 from scrapy_simhash.rule.facts import FACTS_SIZE, Facts
-from scrapy_simhash.rule.kinship import ONE_HOST, Kinship, kinship
+from scrapy_simhash.rule.kinship import VIEWS, Kinship, kinship
 from scrapy_simhash.rule.rule import Rule, headings_alike
 from scrapy_simhash.rule.ruling import Page, Ruling
 
@@ -226,8 +226,8 @@ def _are_siblings(documents: Sequence[SavedPage], facts: Sequence[bytes], pair: 
     if not all(len(facts[page]) == FACTS_SIZE for page in pair):
         return False
     a, b = (Facts.from_bytes(facts[page]) for page in pair)
-    on_one_host = kinship(*(documents[page].key for page in pair)) in ONE_HOST
-    return on_one_host and not headings_alike(a, b, Kinship.HOST)
+    on_one_host = kinship(*(documents[page].key for page in pair)) in (*VIEWS, Kinship.DOMAIN)
+    return on_one_host and not headings_alike(a, b, Kinship.DOMAIN)
 
 
 def _matched(

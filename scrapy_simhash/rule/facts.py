@@ -21,14 +21,13 @@ from scrapy_simhash.rule.sketch import (
     Sketch,
     digest,
     hashes_of,
-    odd_bits,
     sketch,
     units_of,
 )
 from scrapy_simhash.rule.state import STATE_SIZE, state_of
 
-# The hashes, the sketches, how many units are in each, two lengths, the flags and the state.
-_LAYOUT = struct.Struct(f"<IIIBI16s16sQQHBBBBBQ{STATE_SIZE}s")
+# The hashes, the sketches, how many units are in each, the length, the flags and the state.
+_LAYOUT = struct.Struct(f"<IIIBI16s16sQQHBBBBQ{STATE_SIZE}s")
 #: How many bytes the facts of a page take.
 FACTS_SIZE = _LAYOUT.size
 
@@ -77,11 +76,9 @@ _SHORTEST_WORD = 4  # letters and marks; shorter ones stand in any text
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Facts about a page beside its fingerprint, in 84 bytes.
+    """Facts about a page beside its fingerprint, in 83 bytes.
 
     A hash of a heading is keyed with the recipe's seed; 0 means that there is no such heading.
-    Lengths are those of the normalised text in UTF-8 bytes, rounded to steps of an eighth of an
-    octave: in characters, a text in Chinese would seem a third of its size.
 
     Attributes:
         headings: 32-bit hash of the whole title and the first three ``h1``, as they are written.
@@ -92,13 +89,14 @@ class Facts:
         heading: 32-bit hash of the last of the first three ``h1``, without outline number: the
             first one is the name of the site in many themes.
         site: 8-bit hash of the rest of the title, without digits: the name of the site.
-        said: 32-bit hash of all numbers, fields and sentences of the page, see :mod:`.sketch`.
-        numbers: odd sketch of 128 bits of the numbers of the page.
+        said: 24-bit hash of all numbers, fields and sentences of the page, see :mod:`.sketch`.
+        numbers: sketch of 128 bits of the numbers of the page, of which it counts 255.
         sentences: sketch of its sentences.
         text: sketch of a sample of the words and sentences of its main text.
         rest: sketch of 128 bits of a sample of all others.
-        text_steps: length of the main text, in steps from 0 to 255.
-        page_steps: length of all visible text, in steps from 0 to 255.
+        text_steps: length of the normalised main text in UTF-8 bytes, because in characters a text
+            in Chinese would seem a third of its size; in eighths of an octave, from 0 to 255.
+        fills: the main text is at least a third of all visible text.
         thin: the page has no main text, and the fingerprint is of all that it shows.
         backed: the main text has at least half of the words of the title's own part or of the
             heading, so it is what the page is about.
@@ -111,24 +109,25 @@ class Facts:
     heading: int
     site: int
     said: int
-    numbers: int
+    numbers: Sketch
     sentences: Sketch
     text: Sketch
     rest: Sketch
     text_steps: int
-    page_steps: int
+    fills: bool
     thin: bool
     backed: bool
     state: bytes = bytes(STATE_SIZE)
     listed: Sketch = EMPTY
 
     def to_bytes(self) -> bytes:
-        hashes = self.headings, self.title, self.heading, self.site, self.said
+        names = self.headings, self.title, self.heading, self.site
+        said = self.said << 8 | min(self.numbers.size, 255)
         bits, counts, _ = zip(self.sentences, self.text, self.rest, strict=True)
-        wide = [each.to_bytes(16, "little") for each in (self.numbers, bits[2])]
-        flags = self.thin | self.backed << 1 | self.listed.size << 2
+        wide = [each.to_bytes(16, "little") for each in (self.numbers.bits, bits[2])]
+        flags = self.thin | self.backed << 1 | self.fills << 2 | self.listed.size << 3
         return _LAYOUT.pack(
-            *(*hashes, *wide, *bits[:2], *counts, self.text_steps, self.page_steps, flags),
+            *(*names, said, *wide, *bits[:2], *counts, self.text_steps, flags),
             *(self.listed.bits, self.state),
         )
 
@@ -143,30 +142,21 @@ class Facts:
             raise ValueError(f"the facts of a page have {FACTS_SIZE} bytes, not {len(data)}")
         names = _LAYOUT.unpack(data)
         headings, title, heading, site, said, numbers, rest, sentences, text, *others = names
-        of_sentences, of_text, of_rest, text_steps, page_steps, flags, listed, state = others
+        of_sentences, of_text, of_rest, text_steps, flags, listed, state = others
         return cls(
-            *(headings, title, heading, site, said, int.from_bytes(numbers, "little")),
+            *(headings, title, heading, site, said >> 8),
+            Sketch(int.from_bytes(numbers, "little"), said & 255, WIDE),
             Sketch(sentences, of_sentences),
             Sketch(text, of_text),
             Sketch(int.from_bytes(rest, "little"), of_rest, WIDE),
-            *(text_steps, page_steps, bool(flags & 1), bool(flags & 2), state),
-            Sketch(listed, flags >> 2),
+            *(text_steps, bool(flags & 4), bool(flags & 1), bool(flags & 2), state),
+            Sketch(listed, flags >> 3),
         )
 
     @property
     def text_bytes(self) -> float:
         """The length of the main text, within 5%."""
         return 2 ** (self.text_steps / _STEPS)
-
-    @property
-    def page_bytes(self) -> float:
-        """The length of all visible text, within 5%."""
-        return 2 ** (self.page_steps / _STEPS)
-
-    @property
-    def share(self) -> float:
-        """The share of the main text in what the page shows, within 10%; not above 1."""
-        return min(1.0, self.text_bytes / self.page_bytes)
 
 
 def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) -> bytes:
@@ -202,12 +192,12 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
         heading=_hash([unnumbered], key),
         site=_hash([_DIGITS.sub("", site)], key) % 255 + 1 if site else 0,
         said=digest(numbers) ^ digest(fields) ^ digest(sentences),
-        numbers=odd_bits(numbers, WIDE),
+        numbers=sketch(numbers, width=WIDE),
         sentences=sketch(sentences),
         text=sketch(of_text, SAMPLE),
         rest=sketch(of_rest, 2 * SAMPLE, WIDE),
         text_steps=_steps(size),
-        page_steps=_steps(max(size, _size(normalise(extraction.shown or extraction.text)))),
+        fills=3 * _size(extraction.text) >= _size(extraction.shown),
         thin=extraction.thin,
         backed=backed,
         listed=sketch(hashes_of(extraction.listed, seed), SAMPLE // 2),

@@ -38,8 +38,6 @@ _PRINT = re.compile(r"(?<![a-z])print(?:able|version)?(?![a-z])", re.IGNORECASE)
 _NUMBERS = re.compile(r"\d+")
 _AMP = re.compile(r"(?:/amp/?|\.amp)(?=(?:\.html?)?$)", re.IGNORECASE)
 _INDEX = re.compile(r"/(?:index(?:\.[\w-]{1,8}){0,2}|default\.\w{1,5})$", re.IGNORECASE)
-# The number of a record, or of a part of a list, at the end of a path.
-_PAGE = re.compile(r"(?:/page)?/\d{1,3}/?$")
 _LANGUAGE = re.compile(r"\.[a-z]{2}(?:-[a-z]{2})?(?=\.)", re.IGNORECASE)
 
 
@@ -47,21 +45,15 @@ class Kinship(Enum):
     """How two addresses are related."""
 
     ADDRESS = "one host, path and query, but for marks of a visit"
-    FOLDER = "the same, but for folders before the path"
-    QUERY = "one host; one path or file name and a query, or a query with the other's name in it"
-    VALUE = "one host and path; each has a parameter or value of its own, or one a number more"
-    HOST = "one host"
+    VIEW = "one host; one path, but for folders before it, or one file name and a query"
+    DOMAIN = "one registered domain, and none of the others"
     VERSIONS = "two hosts of one registered domain, and one path or file name"
-    DOMAIN = "two hosts of one registered domain"
     MIRROR = "two sites, and one path or file name that says more than a number"
     NONE = "two sites"
 
 
 #: Addresses of one page.
-VIEWS = (Kinship.ADDRESS, Kinship.FOLDER, Kinship.QUERY)
-#: Addresses that may be those of two pages.
-RECORDS = (Kinship.VALUE, Kinship.HOST)
-ONE_HOST = (*VIEWS, *RECORDS)
+VIEWS = (Kinship.ADDRESS, Kinship.VIEW)
 TWO_SITES = (Kinship.MIRROR, Kinship.NONE)
 
 
@@ -78,15 +70,14 @@ def kinship(key: str, other: str, *, is_same: bool = False) -> Kinship:
             _MAY_BE_VISIT.sub("", each).strip("&") for each in (query, other_query)
         )
     if one and (one, query) == (two, other_query) and _one_ends_the_other(path, other_path):
-        return Kinship.ADDRESS if path == other_path else Kinship.FOLDER
+        return Kinship.ADDRESS if path == other_path else Kinship.VIEW
     if one == two or not (one and two):
         is_named = _names(query, other_path) or _names(other_query, path)
         is_named = is_named or _is_print_view(f"{path}?{query}", f"{other_path}?{other_query}")
         is_view = (query or other_query) and (name == other_name or path == other_path)
         if is_named or (is_view and not _names_another(query, other_query)):
-            return Kinship.QUERY
-        paths = {_PAGE.sub("", each).rstrip("/") for each in (path, other_path)}
-        return Kinship.VALUE if one and two and len(paths) == 1 else Kinship.HOST
+            return Kinship.VIEW
+        return Kinship.DOMAIN
     is_named = query == other_query and (name == other_name or path == other_path)
     if registered_domain(one) == registered_domain(two):
         return Kinship.VERSIONS if is_named else Kinship.DOMAIN

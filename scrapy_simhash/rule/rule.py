@@ -13,9 +13,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from scrapy_simhash.rule.facts import FACTS_SIZE, LONG_TEXT, Facts
-from scrapy_simhash.rule.kinship import ONE_HOST, TWO_SITES, VIEWS, Kinship, kinship
+from scrapy_simhash.rule.kinship import TWO_SITES, VIEWS, Kinship, kinship
 from scrapy_simhash.rule.ruling import Page, Ruling
-from scrapy_simhash.rule.sketch import SAMPLE, WIDE, units_apart
+from scrapy_simhash.rule.sketch import SAMPLE
 
 #: The reason for pages beyond k. Verdicts do not name them, because they are not near.
 FAR = "far"
@@ -26,13 +26,12 @@ REASONS = {
     "edits": "the headings are alike, and what differs in the texts stands in pairs, as edits do",
     "long-text": "the headings differ, but the texts have one path or one name",
     "other-site": "two publications have the text under headings of their own",
-    "thin-page": "neither page has a main text, and no page has anything of its own",
+    "thin-page": "a page has no main text, and no page has anything of its own",
     FAR: "the texts are beyond k, and nothing allows for more",
     "short": "the texts are within k, but not near enough for such short ones",
     "own-values": "each page has numbers, names or values of its own, as records have",
     "own-text": "a page has sentences of its own, as a reply has",
     "other-heading": "the headings differ",
-    "one-thin": "only one of the pages has a main text",
     "other-length": "one of the pages has much more text than the other",
 }
 
@@ -47,8 +46,8 @@ class Limits(NamedTuple):
         own: how many numbers only one of the pages has, beside edits; one that differs counts for
             each page. Without edits the pages may have no numbers, fields or sentences of their
             own; None where nothing of this is asked.
-        values: how many numbers only one of the pages has, if no sentence differs and the text is
-            below 1,500 bytes, as those of records of one program are.
+        values: the same of two texts below 1,500 bytes, if no sentence differs, as none does in
+            the records of one program.
     """
 
     near: float = 1
@@ -58,46 +57,37 @@ class Limits(NamedTuple):
     values: float = math.inf
 
 
-#: Two views of one page may have other counters, teasers and notices.
-_ONE_PAGE = Limits(length=0.75)
-#: Two addresses of one domain that may be two records, replies, forms.
-_TWO_PAGES = Limits(own=3)
-#: One path on two hosts of a domain, as in two releases.
-_TWO_VERSIONS = Limits(near_if_short=0.45)
-#: A mirror has notices among the text.
-_TWO_SITES = Limits(near=4 / 3, near_if_short=0.6, values=1)
-
 TABLE = {
-    Kinship.ADDRESS: _ONE_PAGE,
-    # A folder may be the branch or the year of a record, or the category that it is in.
-    Kinship.FOLDER: _ONE_PAGE._replace(values=1),
-    Kinship.QUERY: _ONE_PAGE,
-    Kinship.VALUE: _TWO_PAGES,
-    Kinship.HOST: _TWO_PAGES,
-    Kinship.VERSIONS: _TWO_VERSIONS,
-    Kinship.DOMAIN: _TWO_PAGES,
-    # Two releases have two numbers each. Branches of a firm have pages of one name, too.
-    Kinship.MIRROR: _TWO_SITES._replace(values=3),
-    Kinship.NONE: _TWO_SITES,
+    # Two views of one page may have other counters, teasers and notices.
+    Kinship.ADDRESS: Limits(length=0.75),
+    Kinship.VIEW: Limits(length=0.75),
+    # Two records, replies, forms may have much the same text.
+    Kinship.DOMAIN: Limits(own=3),
+    # Two releases of a site have one path.
+    Kinship.VERSIONS: Limits(near_if_short=0.45),
+    # A mirror has notices among the text. Two releases have two numbers each.
+    Kinship.MIRROR: Limits(near=4 / 3, near_if_short=0.6, values=3),
+    Kinship.NONE: Limits(near=4 / 3, near_if_short=0.6, values=1),
 }
 #: A shorter text may come from the program behind two sites, or be no story; bytes.
 SHORT_TEXT, STORY = 500, 300
 #: So many sentences, links, or pieces of what a page shows are enough to tell something by.
 ENOUGH = 6
+#: So many numbers of each page are no counts of visits or of answers.
+COUNTS = 3
 #: Edits come in pairs: the page with fewer sentences of its own has half of the other's number.
 #: They are all over a text: enough sentences have changed, and of all sentences this share, times
 #: the square of the distance as a share of k. That square follows the share of the text that has
 #: changed (by the angle; Charikar 2002, section 3), and an edit leaves most of its sentence.
 TOUCHED = 1 / 4
-#: Two lists are others if at most this share of their links or pictures is the same.
-LISTED = 1 / 3
 #: Within so much of k, two texts are the same but for a word or two.
 SAME = 1 / 6
 #: Beyond so much of k, at most half of a text may be its own on two sites.
 DOUBT = 5 / 6
 #: Two sites are one publication if what they show around the texts is so much alike.
 ONE_PUBLICATION = 1 / 5
-#: A share of k, of a page, of its sentences, of what two pages show around their texts.
+#: A share of k, of the sentences of a page, of the links of two lists, or of what two pages show
+#: around their texts.
 HALF = 1 / 2
 
 
@@ -124,32 +114,35 @@ _unpacked = lru_cache(maxsize=1024)(Facts.from_bytes)
 def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
     """Return whether two pages at a distance are copies, and why."""
     near, limits = distance / k if k else 0.0, TABLE[kin]
+    is_thin, backed = a.thin or b.thin, a.backed and b.backed
     # Beyond k, the texts have to be what both pages are about.
-    are_about = a.backed and b.backed and not (a.thin or b.thin)
+    are_about = backed and not is_thin
     if near > (limits.near if are_about else min(limits.near, 1)):
         return Ruling(False, FAR)
-    if a.thin != b.thin:
-        return Ruling(False, "one-thin")
-    shorter, longer = sorted((a.text_bytes, b.text_bytes))
-    if kin in TWO_SITES and near > DOUBT and a.text.own_share(b.text) > HALF:
+    alike = headings_alike(a, b, kin, near)
+    on_two_sites = kin in TWO_SITES
+    most = 1 if alike and are_about else DOUBT
+    if on_two_sites and near > most and a.text.own_share(b.text) > HALF:
         return Ruling(False, "own-text")
+    shorter, longer = sorted((a.text_bytes, b.text_bytes))
     if shorter < LONG_TEXT and _are_records(a, b, kin):
         return Ruling(False, "own-values")
-    if not headings_alike(a, b, kin, near):
+    if not alike:
         return _under_other_headings(a, b, kin, near)
-    is_short = shorter < SHORT_TEXT
-    if a.thin and kin is not Kinship.ADDRESS:
-        limits = _TWO_PAGES
+    if is_thin and kin is not Kinship.ADDRESS:
+        # A mirror of a thin page has other links around the same few words.
+        is_mirror = on_two_sites and one_publication(a, b, kin) and backed and near <= SAME
+        limits = limits if is_mirror else TABLE[Kinship.DOMAIN]
     if shorter < limits.length * longer:
         return Ruling(False, "other-length")
-    if near > (limits.near_if_short if is_short else limits.near):
+    if near > (limits.near_if_short if shorter < SHORT_TEXT else limits.near):
         return Ruling(False, "short")
     return _under_like_headings(a, b, near, limits)
 
 
 def _under_like_headings(a: Facts, b: Facts, near: float, limits: Limits) -> Ruling:
     if limits.own is not None:
-        if units_apart(a.numbers, b.numbers, WIDE) > limits.own or _list_others(a, b):
+        if sum(a.numbers.own(b.numbers)) > limits.own or _list_others(a, b):
             return Ruling(False, "own-values")
         if a.said != b.said:
             less, more = sorted(a.sentences.own(b.sentences))
@@ -158,23 +151,24 @@ def _under_like_headings(a: Facts, b: Facts, near: float, limits: Limits) -> Rul
             touched = less / max(min(a.sentences.size, b.sentences.size), 1)
             is_edited = near <= SAME or (less >= ENOUGH and touched >= TOUCHED * near**2)
             # Sentences that are no part of the texts are no edits of them.
-            is_sampled = a.text.size == b.text.size == SAMPLE
-            is_in_text = near > 0 and (a.text.bits != b.text.bits or is_sampled)
+            is_in_text = a.text.bits != b.text.bits or a.text.size == b.text.size == SAMPLE
             are_pairs = less >= HALF * more and one_template(a, b)
             if is_in_text and are_pairs and is_edited:
                 return Ruling(True, "edits")
             return Ruling(False, "own-text")
-    return Ruling(True, "thin-page") if a.thin else Ruling(True, "like-headings")
+    is_thin = a.thin or b.thin
+    return Ruling(True, "thin-page") if is_thin else Ruling(True, "like-headings")
 
 
 def _under_other_headings(a: Facts, b: Facts, kin: Kinship, near: float) -> Ruling:
-    size, share = min(a.text_bytes, b.text_bytes), min(a.share, b.share)
+    size = min(a.text_bytes, b.text_bytes)
     other = Ruling(False, "other-heading") if near <= 1 else Ruling(False, FAR)
-    if a.thin or near > 1:
+    if a.thin or b.thin or near > 1:
         return other
-    is_long = size >= LONG_TEXT and share >= HALF
+    fill = a.fills and b.fills
+    is_long = size >= LONG_TEXT and fill
     if one_publication(a, b, kin):
-        is_one_path = kin is Kinship.VERSIONS and size >= STORY and share >= HALF
+        is_one_path = kin is Kinship.VERSIONS and size >= STORY and fill
         one_name = (a.title, a.heading, a.site) == (b.title, b.heading, b.site)
         one_name = one_name and a.title != 0 and a.heading != 0
         is_copy = is_one_path or (is_long and one_name and near <= HALF)
@@ -186,21 +180,19 @@ def _under_other_headings(a: Facts, b: Facts, kin: Kinship, near: float) -> Ruli
 
 
 def _are_records(a: Facts, b: Facts, kin: Kinship) -> bool:
-    says_the_same = not any(a.sentences.own(b.sentences))
-    apart = units_apart(a.numbers, b.numbers, WIDE)
-    return (says_the_same or _share_a_program(a, b, kin)) and apart > TABLE[kin].values
-
-
-def _share_a_program(a: Facts, b: Facts, kin: Kinship) -> bool:
-    """Return whether the records of two sites may share a text, which does not speak of them."""
-    silent = kin in TWO_SITES and not (a.backed or b.backed)
-    return silent and min(a.rest.size, b.rest.size) >= ENOUGH and one_publication(a, b, kin)
+    """Return whether two short texts on two sites may be those of two records of one program."""
+    limit, own = TABLE[kin].values, a.numbers.own(b.numbers)
+    says_the_same = sum(own) > limit and not any(a.sentences.own(b.sentences))
+    # A few pieces around a text tell little of a program.
+    enough = COUNTS if min(a.rest.size, b.rest.size) >= ENOUGH else ENOUGH
+    are_two = kin in TWO_SITES and min(own) >= enough and one_publication(a, b, kin)
+    return says_the_same or are_two
 
 
 def _list_others(a: Facts, b: Facts) -> bool:
     """Return whether two pages list other pages, as the parts of a catalogue do."""
     are_lists = min(a.listed.size, b.listed.size) >= ENOUGH
-    return are_lists and a.listed.likeness(b.listed) <= LISTED
+    return are_lists and a.listed.likeness(b.listed) <= HALF
 
 
 def one_template(a: Facts, b: Facts) -> bool:
@@ -220,30 +212,24 @@ def one_publication(a: Facts, b: Facts, kin: Kinship) -> bool:
 def headings_alike(a: Facts, b: Facts, kin: Kinship, near: float = HALF) -> bool:
     """Return whether two pages call themselves the same.
 
-    On one host the whole titles and the ``h1`` are the same, but for the name of the site, which
-    print views lack; or the title of one, which has no other ``h1``, is the ``h1`` of the other, as
-    a print view may have the name of the site as its title. Two views of one page have one title
-    and one last ``h1``, because a print view has no ``h2``; in like surroundings one title, because
-    an ``h1`` may count something, or one ``h1`` and nearly one text (k/6), because a title may say
-    how a list is sorted. Two hosts put the name of the site
-    into the title, each its own; and a page may have as its title what another has as its ``h1``.
+    Two views of one page have one title, and one last ``h1``, nearly one text (k/2) or one menu;
+    or one ``h1`` and the same text (k/6), because a title may say how a list is sorted. On one
+    domain the whole titles and the ``h1`` are the same, but for the name of the site, which print
+    views lack; or the title of one, which has no other ``h1``, is the ``h1`` of the other, as a
+    print view may have the name of the site as its title. Two sites put the name of the site into
+    the title, each its own; and a page may have as its title what another has as its ``h1``.
     """
     if a.headings == b.headings:
         return True
     titles = a.title == b.title != 0
     headings = a.heading == b.heading != 0
     if kin in VIEWS:
-        under_one_title = titles and a.site == b.site
-        is_sorted = headings and near <= SAME and not a.thin
-        if (under_one_title and headings) or (
-            (under_one_title or is_sorted) and one_template(a, b)
-        ):
+        under_one_title = titles and (headings or near <= HALF or one_template(a, b))
+        if under_one_title or (headings and near <= SAME):
             return True
-    if kin in ONE_HOST:
+    if kin in (*VIEWS, Kinship.DOMAIN):
         is_named = _is_name_of(a, b) or _is_name_of(b, a)
         return is_named or (titles and headings and (a.site == 0) != (b.site == 0))
-    if kin not in TWO_SITES:
-        return titles and (headings or not (a.heading and b.heading))
     # In one template, all lists of members may have one title.
     are_siblings = a.heading and b.heading and (near > DOUBT or one_template(a, b))
     is_titled = titles and not are_siblings

@@ -188,5 +188,5 @@ def odd_bits(hashes: Iterable[int], width: int) -> int:
 
 
 def digest(hashes: Iterable[int]) -> int:
-    """Return 32 bits of a set, in any order."""
-    return reduce(xor, hashes, 0) >> 32
+    """Return 24 bits of a set, in any order."""
+    return reduce(xor, hashes, 0) >> 40

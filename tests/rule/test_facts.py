@@ -33,7 +33,7 @@ def test_facts_are_the_same_after_they_were_bytes() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"x", bytes(FACTS_SIZE + 1)])
 def test_bytes_of_another_length_are_refused_in_one_line(data: bytes) -> None:
-    with pytest.raises(ValueError, match="the facts of a page have 84 bytes, not"):
+    with pytest.raises(ValueError, match="the facts of a page have 83 bytes, not"):
         Facts.from_bytes(data)
 
 
@@ -216,15 +216,16 @@ def test_lengths_count_bytes() -> None:
     assert facts(text="汉" * 100).text_bytes == pytest.approx(300, rel=0.05)
 
 
-def test_text_in_other_lines_than_the_page_counts_once() -> None:
-    one = facts(text="a text of the page\n" * 50, shown="a text of the page\n" * 50 + "a menu")
-    other = facts(text="a text of the page " * 50, shown="a text of the page\n" * 50 + "a menu")
-    assert abs(one.page_steps - other.page_steps) <= 1
+@pytest.mark.parametrize(("menu", "fills"), [(1900, True), (2100, False)])
+def test_a_text_fills_a_page_that_shows_no_more_than_twice_of_other_things(
+    menu: int, fills: bool
+) -> None:
+    text = "a" * 1000
+    assert facts(text=text, shown=f"{text}\n{'m' * menu}").fills == fills
 
 
-def test_where_nothing_visible_is_named_the_text_is_the_page() -> None:
-    bare = facts(Extraction("The text."))
-    assert bare.page_steps == bare.text_steps
+def test_where_nothing_visible_is_named_the_text_fills_the_page() -> None:
+    assert facts(Extraction("The text.")).fills
 
 
 @pytest.mark.parametrize("unit", ["a", "1.", "第", "\ufdfa", "第 ", "chapter ", " - ", "\ud800"])

@@ -192,7 +192,7 @@ def test_the_pairs_have_each_row_of_the_rule_in_its_words() -> None:
 
 def test_each_sentence_of_the_rule_decides_a_pair_but_those_of_rare_pages() -> None:
     decided = {ruled(pair)[1].reason for pairs in PAIRS.values() for pair in pairs}
-    assert {*REASONS} - decided == {"distance", "one-thin"}
+    assert {*REASONS} - decided == {"distance"}
 
 
 if __name__ == "__main__":

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.rule.facts import Facts
-from scrapy_simhash.rule.kinship import ONE_HOST, RECORDS, VIEWS, Kinship
+from scrapy_simhash.rule.kinship import VIEWS, Kinship
 from scrapy_simhash.rule.rule import REASONS, TABLE, Rule, headings_alike, rule
 from scrapy_simhash.rule.ruling import Page, Ruling
-from scrapy_simhash.rule.sketch import SAMPLE, WIDE, digest, hashes_of, odd_bits, sketch
+from scrapy_simhash.rule.sketch import EMPTY, SAMPLE, WIDE, digest, hashes_of, sketch
 
 PROSE = [f"a sentence that all pages of the site have {n}" for n in range(12)]
 MENU = [f"entry {n}" for n in range(12)]
@@ -41,11 +41,12 @@ def page(
     names, spoken = hashes_of([*numbers, *words], 7), hashes_of([*PROSE, *sentences], 7)
     return Facts(
         *(headings, title, heading, site, digest(names) ^ digest(spoken)),
-        odd_bits(hashes_of(["1", "2", *numbers], 7), WIDE),
+        sketch(hashes_of(["1", "2", *numbers], 7), width=WIDE),
         sketch(spoken),
         sketch(hashes_of(prose or [*PROSE, *sentences], 7), SAMPLE),
         sketch(hashes_of(menu or MENU, 7), SAMPLE, WIDE),
-        *(round(8 * math.log2(length)) for length in (text, shown)),
+        round(8 * math.log2(text)),
+        3 * text >= shown,
         thin,
         backed,
         listed=sketch(hashes_of(listed, 7), SAMPLE // 2),
@@ -56,7 +57,8 @@ STORY = page()
 OTHER = page(2, 2, 2)
 RELEASE = page(2, 1, 1)
 ELSEWHERE = page(2, 2, 2, site=2, menu=("a menu of its own", "and no other"))
-ADDRESS, FOLDER, QUERY, VALUE, HOST, VERSIONS, DOMAIN, MIRROR, SITES = Kinship
+ADDRESS, VIEW, DOMAIN, VERSIONS, MIRROR, SITES = Kinship
+ONE_DOMAIN = (*VIEWS, DOMAIN)
 RENTED = tuple(f"a sentence of this one {n}" for n in range(6))
 LET = tuple(f"a sentence of that one {n}" for n in range(6))
 
@@ -70,65 +72,54 @@ def test_the_table_has_a_line_for_each_kinship() -> None:
     assert [*TABLE] == [*Kinship]
 
 
-@pytest.mark.parametrize("kin", RECORDS)
-def test_two_records_that_differ_in_one_number_are_two_pages(kin: Kinship) -> None:
+def test_two_records_that_differ_in_one_number_are_two_pages() -> None:
     rooms, others = page(numbers=("3", "71")), page(numbers=("4", "71"))
-    assert rule(rooms, others, kin, 0, 48) == (False, "own-values")
+    assert rule(rooms, others, DOMAIN, 0, 48) == (False, "own-values")
     for view in VIEWS:
         assert rule(rooms, others, view, 0, 48).is_copy
 
 
-@pytest.mark.parametrize("kin", RECORDS)
-def test_records_whose_numbers_have_one_bit_in_the_sketch_are_two_pages(kin: Kinship) -> None:
+def test_records_whose_numbers_have_one_bit_in_the_sketch_are_two_pages() -> None:
     one = page(numbers=("3",))
-    assert rule(one, replace(page(numbers=("4",)), numbers=one.numbers), kin, 0, 48) == (
+    assert rule(one, replace(page(numbers=("4",)), numbers=one.numbers), DOMAIN, 0, 48) == (
         *(False, "own-values"),
     )
 
 
-@pytest.mark.parametrize("kin", RECORDS)
-def test_two_records_that_differ_in_one_word_are_two_pages(kin: Kinship) -> None:
-    assert rule(page(words=("red",)), page(words=("blue",)), kin, 0, 48) == (False, "own-values")
-    assert rule(page(words=("red",)), page(), kin, 0, 48) == (False, "own-values")
+def test_two_records_that_differ_in_one_word_are_two_pages() -> None:
+    assert rule(page(words=("red",)), page(words=("blue",)), DOMAIN, 0, 48) == (False, "own-values")
+    assert rule(page(words=("red",)), page(), DOMAIN, 0, 48) == (False, "own-values")
     for view in VIEWS:
         assert rule(page(words=("red",)), page(words=("blue",)), view, 0, 48).is_copy
 
 
-@pytest.mark.parametrize("kin", RECORDS)
-def test_a_reply_with_a_sentence_of_its_own_is_no_copy_of_the_mail_that_it_quotes(
-    kin: Kinship,
-) -> None:
+def test_a_reply_with_a_sentence_of_its_own_is_no_copy_of_the_mail_that_it_quotes() -> None:
     reply = page(sentences=("I do not think so.",))
-    assert rule(reply, STORY, kin, 4, 48) == (False, "own-text")
-    assert rule(reply, page(sentences=("Neither do I.",)), kin, 20, 48) == (False, "own-text")
+    assert rule(reply, STORY, DOMAIN, 4, 48) == (False, "own-text")
+    assert rule(reply, page(sentences=("Neither do I.",)), DOMAIN, 20, 48) == (False, "own-text")
 
 
-@pytest.mark.parametrize("kin", RECORDS)
-def test_edits_come_in_pairs_and_are_all_over_a_text_or_hardly_anything(kin: Kinship) -> None:
+def test_edits_come_in_pairs_and_are_all_over_a_text_or_hardly_anything() -> None:
     one, other = page(sentences=RENTED), page(sentences=LET)
-    assert rule(one, other, kin, 48, 48) == (True, "edits")
-    assert rule(one, page(sentences=LET[:2]), kin, 30, 48) == (False, "own-text")
+    assert rule(one, other, DOMAIN, 48, 48) == (True, "edits")
+    assert rule(one, page(sentences=LET[:2]), DOMAIN, 30, 48) == (False, "own-text")
     one, other = page(sentences=RENTED[:1]), page(sentences=LET[:1])
-    assert rule(one, other, kin, 8, 48) == (True, "edits")
-    assert rule(one, other, kin, 9, 48) == (False, "own-text")
+    assert rule(one, other, DOMAIN, 8, 48) == (True, "edits")
+    assert rule(one, other, DOMAIN, 9, 48) == (False, "own-text")
 
 
-@pytest.mark.parametrize("kin", RECORDS)
-def test_an_edited_text_with_two_numbers_of_its_own_is_of_another_record(kin: Kinship) -> None:
+def test_an_edited_text_with_two_numbers_of_its_own_is_of_another_record() -> None:
     one, other = page(numbers=("3", "71"), sentences=RENTED), page(numbers=("3",), sentences=LET)
-    assert rule(one, other, kin, 30, 48) == (True, "edits")
+    assert rule(one, other, DOMAIN, 30, 48) == (True, "edits")
     other = page(numbers=("4", "72"), sentences=LET)
-    assert rule(one, other, kin, 30, 48) == (False, "own-values")
+    assert rule(one, other, DOMAIN, 30, 48) == (False, "own-values")
 
 
-@pytest.mark.parametrize("kin", RECORDS)
-def test_a_text_that_has_changed_more_than_edits_change_it_has_other_sentences(
-    kin: Kinship,
-) -> None:
+def test_a_text_that_has_changed_more_than_edits_change_it_has_other_sentences() -> None:
     quoted = [f"a line of the mail that both of them quote {n}" for n in range(40)]
     one, other = (page(sentences=(*quoted, *own)) for own in (RENTED, LET))
-    assert rule(one, other, kin, 28, 48) == (True, "edits")
-    assert rule(one, other, kin, 38, 48) == (False, "own-text")
+    assert rule(one, other, DOMAIN, 28, 48) == (True, "edits")
+    assert rule(one, other, DOMAIN, 38, 48) == (False, "own-text")
 
 
 def test_like_headings_on_two_sites_count_a_third_beyond_k_if_both_texts_have_their_words() -> None:
@@ -137,32 +128,35 @@ def test_like_headings_on_two_sites_count_a_third_beyond_k_if_both_texts_have_th
     silent = page(backed=False)
     assert rule(STORY, silent, SITES, 48, 48) == (True, "like-headings")
     assert rule(STORY, silent, SITES, 49, 48) == (False, "far")
-    for kin in (ADDRESS, HOST, QUERY, VERSIONS, DOMAIN):
+    for kin in (*ONE_DOMAIN, VERSIONS):
         assert rule(STORY, STORY, kin, 49, 48) == (False, "far")
     assert rule(page(thin=True), page(thin=True), SITES, 49, 48) == (False, "far")
 
 
 def test_far_apart_on_two_sites_a_page_needs_more_than_the_heading_of_another() -> None:
     altered = page(prose=tuple(f"a sentence with another word {n}" for n in range(12)))
-    assert rule(STORY, altered, SITES, 40, 48) == (True, "like-headings")
-    assert rule(STORY, altered, SITES, 41, 48) == (False, "own-text")
+    assert rule(STORY, altered, SITES, 48, 48) == (True, "like-headings")
+    assert rule(STORY, altered, SITES, 49, 48) == (False, "own-text")
+    silent = replace(altered, backed=False)
+    assert rule(STORY, silent, SITES, 40, 48) == (True, "like-headings")
+    assert rule(STORY, silent, SITES, 41, 48) == (False, "own-text")
     shorter = page(prose=tuple(PROSE[:8]))
     assert rule(STORY, shorter, SITES, 60, 48) == (True, "like-headings")
 
 
 def test_other_headings_on_one_host_make_another_page() -> None:
-    assert rule(STORY, OTHER, HOST, 25, 48) == (False, "other-heading")
+    assert rule(STORY, OTHER, DOMAIN, 25, 48) == (False, "other-heading")
 
 
 def test_long_texts_that_are_very_near_may_have_other_titles_around_one_name() -> None:
-    assert rule(STORY, RELEASE, HOST, 24, 48) == (True, "long-text")
-    assert rule(STORY, RELEASE, HOST, 25, 48) == (False, "other-heading")
+    assert rule(STORY, RELEASE, DOMAIN, 24, 48) == (True, "long-text")
+    assert rule(STORY, RELEASE, DOMAIN, 25, 48) == (False, "other-heading")
     short, other_package = page(2, text=1000, shown=1000), page(2, site=2)
-    assert rule(STORY, short, HOST, 0, 48) == (False, "other-heading")
-    assert rule(STORY, other_package, HOST, 4, 48) == (False, "other-heading")
+    assert rule(STORY, short, DOMAIN, 0, 48) == (False, "other-heading")
+    assert rule(STORY, other_package, DOMAIN, 4, 48) == (False, "other-heading")
 
 
-@pytest.mark.parametrize("kin", ONE_HOST)
+@pytest.mark.parametrize("kin", ONE_DOMAIN)
 def test_a_print_view_may_have_the_name_of_the_site_as_its_title(kin: Kinship) -> None:
     """Its ``h1`` is the title of the page, which has no other."""
     for story in (page(1, 1, 0), page(1, 1, 1)):
@@ -171,42 +165,41 @@ def test_a_print_view_may_have_the_name_of_the_site_as_its_title(kin: Kinship) -
         assert not headings_alike(story, page(2, 7, 2), kin)
     under_logo = page(1, 1, 7)
     assert not headings_alike(under_logo, page(2, 7, 2), kin)
-    assert not headings_alike(page(1, 7, 7), page(2, 7, 7), Kinship.HOST)
+    assert not headings_alike(page(1, 7, 7), page(2, 7, 7), Kinship.DOMAIN)
 
 
-def test_a_print_view_has_the_title_and_the_h1_of_a_page_and_nothing_else() -> None:
+def test_a_print_view_has_the_title_of_a_page_and_its_h1_or_nearly_its_text() -> None:
     story, printed = page(1, 1, 1), page(2, 1, 1, menu=("an address",))
-    for kin in ONE_HOST:
-        assert headings_alike(story, printed, kin) is (kin in VIEWS)
-    assert not headings_alike(story, replace(printed, heading=0), QUERY)
+    for kin in ONE_DOMAIN:
+        assert headings_alike(story, printed, kin, 1) is (kin in VIEWS)
+    without_h1 = replace(printed, heading=0)
+    assert headings_alike(story, without_h1, VIEW, 0.5)
+    assert not headings_alike(story, without_h1, VIEW, 0.51)
 
 
-@pytest.mark.parametrize("kin", ONE_HOST)
+@pytest.mark.parametrize("kin", ONE_DOMAIN)
 def test_a_view_may_say_in_its_title_how_it_is_sorted(kin: Kinship) -> None:
     one, sorted_by_name = page(1, 1, 3), page(2, 2, 3)
     is_view = kin in VIEWS
     assert rule(one, sorted_by_name, kin, 8, 48).is_copy is is_view
     assert not rule(one, sorted_by_name, kin, 9, 48).is_copy
     assert not rule(one, page(2, 2, 4), kin, 8, 48).is_copy
-    thin = replace(one, thin=True), replace(sorted_by_name, thin=True)
-    assert not rule(*thin, kin, 0, 48).is_copy
 
 
 def test_siblings_of_one_publication_are_told_apart_by_their_names() -> None:
-    for kin in (HOST, DOMAIN):
-        assert rule(STORY, OTHER, kin, 4, 48) == (False, "other-heading")
-        assert rule(STORY, page(2, 1, 2), kin, 4, 48) == (False, "other-heading")
+    assert rule(STORY, OTHER, DOMAIN, 4, 48) == (False, "other-heading")
+    assert rule(STORY, page(2, 1, 2), DOMAIN, 4, 48) == (False, "other-heading")
 
 
 def test_one_path_on_two_hosts_of_a_domain_is_a_name() -> None:
     assert rule(STORY, OTHER, VERSIONS, 48, 48) == (True, "long-text")
     assert rule(STORY, OTHER, VERSIONS, 49, 48) == (False, "far")
-    for short in (page(2, 2, 2, text=280, shown=300), page(2, 2, 2, shown=15_000)):
+    for short in (page(2, 2, 2, text=280, shown=300), page(2, 2, 2, shown=16_000)):
         assert rule(STORY, short, VERSIONS, 0, 48) == (False, "other-heading")
 
 
 def test_the_same_long_text_under_two_names_is_on_two_pages() -> None:
-    assert rule(STORY, OTHER, HOST, 0, 48) == (False, "other-heading")
+    assert rule(STORY, OTHER, DOMAIN, 0, 48) == (False, "other-heading")
 
 
 def test_short_texts_on_two_hosts_have_to_be_nearer() -> None:
@@ -224,8 +217,8 @@ def test_a_view_whose_text_is_a_third_longer_is_no_copy(kin: Kinship) -> None:
 
 def test_two_views_under_one_title_may_have_other_h1_under_one_menu() -> None:
     counting = page(2, 1, 2)
-    assert rule(STORY, counting, QUERY, 4, 48) == (True, "like-headings")
-    assert rule(STORY, counting, HOST, 4, 48) == (False, "other-heading")
+    assert rule(STORY, counting, VIEW, 4, 48) == (True, "like-headings")
+    assert rule(STORY, counting, DOMAIN, 4, 48) == (False, "other-heading")
 
 
 def test_records_of_one_program_are_told_apart_on_two_sites() -> None:
@@ -238,29 +231,28 @@ def test_records_of_one_program_are_told_apart_on_two_sites() -> None:
     assert rule(one, replace(named, numbers=one.numbers), SITES, 0, 48) == (True, "other-site")
 
 
-@pytest.mark.parametrize("kin", [MIRROR, SITES])
-def test_on_sites_of_one_program_records_share_a_text_that_does_not_speak_of_them(
-    kin: Kinship,
-) -> None:
-    own = {"text": 1400, "backed": False}
-    one = page(numbers=("3", "4", "5"), sentences=("a sentence of one site",), **own)
-    other = page(numbers=("6", "7", "8"), sentences=("a sentence of the other",), **own)
-    assert rule(one, other, kin, 20, 48) == (False, "own-values")
-    assert rule(one, replace(other, backed=True), kin, 20, 48) == (True, "like-headings")
-    for menu in ([*RENTED, *LET], MENU[:4]):
-        mirror = replace(other, site=2, rest=sketch(hashes_of(menu, 7), SAMPLE, WIDE))
-        assert rule(one, mirror, kin, 20, 48) == (True, "like-headings")
+@pytest.mark.parametrize("sites", [MIRROR, SITES])
+def test_two_sites_of_one_program_have_numbers_of_their_own_on_each_record(sites: Kinship) -> None:
+    """A mirror has those of its notices, and its original may have none that it lacks."""
+    one = page(numbers=("3", "4", "5"), sentences=("a sentence of one site",), text=1400)
+    other = page(numbers=("6", "7", "8"), sentences=("a sentence of the other",), text=1400)
+    assert rule(one, other, sites, 20, 48) == (False, "own-values")
+    assert rule(one, replace(other, numbers=page().numbers), sites, 20, 48).is_copy
+    for kin in (ADDRESS, VIEW, VERSIONS):
+        assert rule(one, other, kin, 20, 48).is_copy
+    for menu in ([*RENTED, *LET], MENU[:5]):
+        elsewhere = replace(other, site=2, rest=sketch(hashes_of(menu, 7), SAMPLE, WIDE))
+        assert rule(one, elsewhere, sites, 20, 48) == (True, "like-headings")
 
 
-@pytest.mark.parametrize("kin", [VALUE, HOST, DOMAIN])
-def test_two_lists_of_other_links_below_one_text_are_two_pages(kin: Kinship) -> None:
+def test_two_lists_of_other_links_below_one_text_are_two_pages() -> None:
     names = [f"item {n}" for n in range(20)]
     one, other, grown, few = (
-        page(listed=names[part]) for part in (slice(8), slice(8, 16), slice(2, 10), slice(8, 13))
+        page(listed=names[part]) for part in (slice(8), slice(4, 12), slice(1, 9), slice(8, 13))
     )
-    assert rule(one, other, kin, 0, 48) == (False, "own-values")
-    assert rule(one, grown, kin, 0, 48).is_copy
-    assert rule(one, few, kin, 0, 48).is_copy
+    assert rule(one, other, DOMAIN, 0, 48) == (False, "own-values")
+    assert rule(one, grown, DOMAIN, 0, 48).is_copy
+    assert rule(one, few, DOMAIN, 0, 48).is_copy
 
 
 @pytest.mark.parametrize("kin", [*VIEWS, VERSIONS, MIRROR, SITES])
@@ -288,16 +280,10 @@ def test_pages_of_one_name_on_two_sites_may_differ_in_the_numbers_of_their_relea
     assert rule(one, branch, MIRROR, 0, 48) == (False, "own-values")
 
 
-def test_a_folder_before_the_path_may_name_another_record() -> None:
-    one, other = (page(numbers=(own,), text=1400) for own in ("3", "4"))
-    assert rule(one, other, FOLDER, 0, 48) == (False, "own-values")
-    assert rule(one, other, ADDRESS, 0, 48) == (True, "like-headings")
-
-
 def test_pages_without_a_name_of_their_own_are_no_two_releases() -> None:
     """The title is that of the site, and the name stands in an ``h2``."""
     one, other = (page(headings, heading=0) for headings in (1, 2))
-    assert rule(one, other, HOST, 6, 48) == (False, "other-heading")
+    assert rule(one, other, DOMAIN, 6, 48) == (False, "other-heading")
 
 
 def test_two_hosts_of_a_domain_may_show_two_records() -> None:
@@ -309,9 +295,9 @@ def test_two_hosts_of_a_domain_may_show_two_records() -> None:
 def test_sentences_around_two_texts_are_no_edits_of_them() -> None:
     one = page(sentences=RENTED)
     other = page(sentences=LET, menu=tuple(f"a translated entry {n}" for n in range(12)))
-    assert rule(one, other, HOST, 30, 48) == (False, "own-text")
+    assert rule(one, other, DOMAIN, 30, 48) == (False, "own-text")
     answers = [page(sentences=(said,), prose=tuple(PROSE)) for said in (RENTED[0], LET[0])]
-    assert rule(*answers, HOST, 8, 48) == (False, "own-text")
+    assert rule(*answers, DOMAIN, 8, 48) == (False, "own-text")
 
 
 def test_two_publications_may_print_a_story_under_headings_of_their_own() -> None:
@@ -341,21 +327,27 @@ def test_siblings_on_two_mirrors_are_no_copies(sibling: Facts) -> None:
 def test_thin_pages_with_anything_of_their_own_are_two_pages(kin: Kinship) -> None:
     thin = page(thin=True)
     assert rule(thin, thin, kin, 48, 48) == (True, "thin-page")
-    assert rule(thin, page(words=("a link",), thin=True), kin, 0, 48) == (False, "own-values")
-    assert rule(thin, STORY, kin, 0, 48) == (False, "one-thin")
+    assert rule(thin, page(words=("a link",), thin=True), kin, 9, 48) == (False, "own-values")
+    assert rule(STORY, page(words=("a link",), thin=True), kin, 9, 48) == (False, "own-values")
     assert rule(thin, page(2, 2, 2, thin=True), kin, 0, 48) == (False, "other-heading")
+
+
+def test_a_mirror_of_a_thin_page_that_shows_its_name_may_have_other_links() -> None:
+    thin, mirror = page(thin=True), page(words=("a link",), thin=True)
+    assert rule(thin, mirror, SITES, 8, 48) == (True, "thin-page")
+    for other in (replace(mirror, backed=False), replace(mirror, site=2, rest=EMPTY)):
+        assert rule(thin, other, SITES, 8, 48) == (False, "own-values")
 
 
 @pytest.mark.parametrize(
     ("one", "other", "kin", "alike"),
     [
-        (page(1, 5, 6), page(2, 5, 6), HOST, False),
-        (page(1, 5, 6), page(2, 5, 6, site=0), HOST, True),
-        (page(1, 5, 6), page(2, 5, 6, site=2), HOST, False),
-        (page(1, 5, 0), page(2, 5, 0, site=0), QUERY, False),
-        (page(1, 5, 6), page(2, 5, 6), DOMAIN, True),
-        (page(1, 5, 6), page(2, 5, 7), DOMAIN, False),
-        (page(1, 5, 0), page(2, 5, 7), DOMAIN, True),
+        (page(1, 5, 6), page(2, 5, 6), DOMAIN, False),
+        (page(1, 5, 6), page(2, 5, 6, site=0), DOMAIN, True),
+        (page(1, 5, 6), page(2, 5, 6, site=2), DOMAIN, False),
+        (page(1, 5, 0), page(2, 5, 0, site=0), VIEW, True),
+        (page(1, 5, 6), page(2, 5, 7), VERSIONS, False),
+        (page(1, 5, 0), page(2, 5, 7), VERSIONS, True),
         (page(1, 5, 6), page(2, 5, 7), SITES, False),
         (page(1, 5, 6), page(2, 5, 7, menu=("another menu",)), SITES, True),
         (page(1, 5, 0), page(2, 5, 7), SITES, True),

@@ -183,9 +183,9 @@ def test_edits_change_a_share_of_the_words(kind: str, share: float) -> None:
 
 def test_a_moved_page_has_another_path_on_its_host() -> None:
     for original, copy in pages_of("moved-5"):
-        assert kinship(original.key, copy.key) is Kinship.HOST
+        assert kinship(original.key, copy.key) is Kinship.DOMAIN
     for original, copy in pages_of("edits-5"):
-        assert kinship(original.key, copy.key) is Kinship.QUERY
+        assert kinship(original.key, copy.key) is Kinship.VIEW
 
 
 def test_a_mirror_has_the_headline_of_the_article_and_the_name_of_the_other_site() -> None:
