@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from scrapy_simhash.rule.facts import FACTS_SIZE, LONG_TEXT, Facts
+from scrapy_simhash.rule.facts import FACTS_SIZE, Facts
 from scrapy_simhash.rule.kinship import TWO_SITES, VIEWS, Kinship, kinship
+from scrapy_simhash.rule.names import LONG_TEXT
 from scrapy_simhash.rule.ruling import Page, Ruling
 from scrapy_simhash.rule.sketch import SAMPLE
 
