@@ -112,13 +112,13 @@ class Page:
 
     def subheading(self, text: str) -> str:
         """Return the last ``<h2>`` above the first long line of a main text, else the first one."""
-        first = [*islice(self.body.iter("h2"), _MAX_EMPTY_HEADINGS)]
-        above = self.holders[: self._first_long_line(text)] if first else []
-        for line in reversed(above):
+        if next(self.body.iter("h2"), None) is None:
+            return ""
+        for line in reversed(self.holders[: self._first_long_line(text)]):
             el = _heading_around(line)
             if el is not None and el.tag == "h2":
                 return inner_text(el)
-        return "".join(_texts(first, 1))
+        return "".join(_texts(islice(self.body.iter("h2"), _MAX_EMPTY_HEADINGS), 1))
 
     def labels(self, text: str) -> tuple[str, ...]:
         """Return the last short lines above the first long one of a main text.
@@ -156,7 +156,7 @@ def inner_text(el: Element) -> str:
 
 
 def _is_short(line: str) -> bool:
-    return len(line.encode("utf-8", "surrogatepass")) < _MAX_LABEL
+    return len(line) < _MAX_LABEL and len(line.encode("utf-8", "surrogatepass")) < _MAX_LABEL
 
 
 def single_spaced(text: str) -> str:

