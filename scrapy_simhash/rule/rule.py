@@ -74,7 +74,7 @@ TABLE = {
 SHORT_TEXT, STORY = 500, 300
 #: So many sentences, links, or pieces of what a page shows are enough to tell something by.
 ENOUGH = 6
-#: So many numbers of each page are no counts of visits or of answers.
+#: So many numbers of a page may be dates, and counts of visits or answers.
 COUNTS = 3
 #: Edits come in pairs: the page with fewer sentences of its own has half of the other's number.
 #: They are all over a text: enough sentences have changed, and of all sentences this share, times
@@ -181,12 +181,10 @@ def _under_other_headings(a: Facts, b: Facts, kin: Kinship, near: float) -> Ruli
 
 
 def _are_records(a: Facts, b: Facts, kin: Kinship) -> bool:
-    """Return whether two short texts on two sites may be those of two records of one program."""
+    """Return whether two short texts on two hosts may be those of two records of one program."""
     limit, own = TABLE[kin].values, a.numbers.own(b.numbers)
     says_the_same = sum(own) > limit and not any(a.sentences.own(b.sentences))
-    # A few pieces around a text tell little of a program.
-    enough = COUNTS if min(a.rest.size, b.rest.size) >= ENOUGH else ENOUGH
-    are_two = kin in TWO_SITES and min(own) >= enough and one_publication(a, b, kin)
+    are_two = kin not in VIEWS and min(own) > COUNTS and one_publication(a, b, kin)
     return says_the_same or are_two
 
 
