@@ -1,5 +1,6 @@
 """A page as lines of text in document order, from one parse and one pass over the tree."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from html import unescape
@@ -47,6 +48,8 @@ _NOT_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF), " 
 _CLIMB = 16  # levels that are searched for what follows an element
 # Attributes in which an element without text says what it shows.
 _TELLING = (b"aria-label=", b" title=")
+# Its value, up to the end of the element.
+_TOLD = re.compile(rb"""(?:"([^"]{0,298})"|'([^']{0,298})')[^>]{0,298}></""")
 
 
 @dataclass(slots=True)
@@ -289,14 +292,12 @@ def _icons(data: bytes) -> Iterator[str]:
     for attribute in _TELLING:
         ends = (signs[before == attribute[-4]] + 1).tolist()
         for at in islice((at for at in ends if data.endswith(attribute, 0, at)), _MAX_TOLD):
-            quote = data[at : at + 1]
-            end = data.find(quote, at + 1, at + _LONGEST_VALUE) if quote in (b'"', b"'") else -1
-            closed = data.find(b">", end, end + _LONGEST_VALUE) if end >= 0 else -1
-            if closed >= 0 and data[closed + 1 : closed + 3] == b"</":
+            if told := _TOLD.match(data, at):
                 opened = data.rfind(b"<", max(0, at - _LONGEST_VALUE), at)
                 around = data.rfind(b"<", max(0, opened - _LONGEST_VALUE), opened)
                 if b"<a " not in (data[opened : opened + 3], data[around : around + 3]):
-                    yield single_spaced(unescape(data[at + 1 : end].decode("utf-8", "replace")))
+                    words = told[1] or told[2] or b""
+                    yield single_spaced(unescape(words.decode("utf-8", "replace")))
 
 
 def _close_drawings(found: Iterable[Element]) -> None:
