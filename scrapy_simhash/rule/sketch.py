@@ -80,10 +80,10 @@ class Sketch(NamedTuple):
     width: int = SMALL
 
     def own(self, other: "Sketch") -> tuple[float, float]:
-        """Return about how many units this set and the other one have of their own."""
+        """Return about how many units this set and the other one have of their own, if not all."""
         more = self.size - other.size
         apart = max(units_apart(self.bits, other.bits, self.width), abs(more))
-        return (apart + more) / 2, (apart - more) / 2
+        return min((apart + more) / 2, self.size), min((apart - more) / 2, other.size)
 
     def own_share(self, other: "Sketch") -> float:
         """Return the share of own units in the set that has fewer of them, from 0 to 1."""

@@ -7,7 +7,15 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.rule.sketch import WIDE, digest, hashes_of, odd_bits, units_apart, units_of
+from scrapy_simhash.rule.sketch import (
+    WIDE,
+    digest,
+    hashes_of,
+    odd_bits,
+    sketch,
+    units_apart,
+    units_of,
+)
 
 WORDS = st.sets(st.text(min_size=1, max_size=9), max_size=40)
 
@@ -36,6 +44,15 @@ def test_some_units_that_only_one_page_has_are_counted() -> None:
 
 def test_a_sketch_that_says_no_more_is_infinitely_far() -> None:
     assert units_apart(0, (1 << 64) - 1, WIDE) == float("inf")
+
+
+@given(*[st.sets(st.integers(0, 2**64 - 1), max_size=200)] * 2)
+def test_a_set_has_no_more_units_of_its_own_than_it_has(one: set[int], other: set[int]) -> None:
+    a, b = sketch([*one]), sketch([*other])
+    own, others = a.own(b)
+    assert 0 <= own <= len(one)
+    assert 0 <= others <= len(other)
+    assert 0 <= a.likeness(b) <= 1
 
 
 def test_a_field_is_a_number_and_a_value_and_a_line_that_says_when_is_neither() -> None:
