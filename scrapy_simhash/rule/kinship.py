@@ -34,6 +34,11 @@ _SHOWN = re.compile(
     r"|replytocom",
     re.IGNORECASE,
 )
+# Parameters by which the next part of a list is asked for: its first entry, or a mark of it.
+_CURSOR = re.compile(
+    r"_next|(?:\w{1,20}_)?(?:cursor|after|before|continue)|page_?(?:token|from|until)",
+    re.IGNORECASE,
+)
 _PRINT = re.compile(r"(?<![a-z])print(?:able|version)?(?![a-z])", re.IGNORECASE)
 _NUMBERS = re.compile(r"\d+")
 _AMP = re.compile(r"(?:/amp/?|\.amp)(?=(?:\.html?)?$)", re.IGNORECASE)
@@ -114,12 +119,15 @@ def _is_name(name: str, query: str) -> bool:
 
 
 def _names_another(query: str, other: str) -> bool:
-    """Return whether both have something that the other lacks, or one has a number more."""
+    """Return whether both have something that the other lacks, or one a number or a cursor more."""
     pairs, others = ({*filter(_says_what, each.split("&"))} for each in (query, other))
     more, others_more = pairs - others, others - pairs
-    return bool(more and others_more) or any(
-        pair.partition("=")[2].isdecimal() for pair in more | others_more
-    )
+    return bool(more and others_more) or any(map(_names_a_part, more | others_more))
+
+
+def _names_a_part(parameter: str) -> bool:
+    name, _, value = parameter.partition("=")
+    return value.isdecimal() or bool(_CURSOR.fullmatch(name))
 
 
 def _says_what(parameter: str) -> bool:
