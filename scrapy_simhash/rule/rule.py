@@ -30,7 +30,7 @@ REASONS = {
     "thin-page": "a page has no main text, and no page has anything of its own",
     FAR: "the texts are beyond k, and nothing allows for more",
     "short": "the texts are within k, but not near enough for such short ones",
-    "own-values": "each page has numbers, names or values of its own, as records have",
+    "own-values": "a page has numbers, names or values of its own, as records have",
     "own-text": "a page has sentences of its own, as a reply has",
     "other-heading": "the headings differ",
     "other-length": "one of the pages has much more text than the other",
