@@ -167,12 +167,12 @@ def _extraction(
         headings,
         subheading,
         labels,
-        weighed,
-        weights,
-        content,
-        joined,
-        marks(page, joined, in_links),
-        frozenset(() if thin else listed(page, open_lines)),
+        weighed=weighed,
+        weights=weights,
+        content=content,
+        said=joined,
+        marks=marks(page, joined, in_links),
+        listed=frozenset(() if thin else listed(page, open_lines)),
     )
 
 

@@ -50,7 +50,7 @@ class Kinship(Enum):
     """How two addresses are related."""
 
     ADDRESS = "one host, path and query, but for marks of a visit"
-    VIEW = "one host; one path, but for folders before it, or one file name and a query"
+    VIEW = "one host; one path or name and a query, the name in a query, or folders before the path"
     DOMAIN = "one registered domain, and none of the others"
     VERSIONS = "two hosts of one registered domain, and one path or file name"
     MIRROR = "two sites, and one path or file name that says more than a number"

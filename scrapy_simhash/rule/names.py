@@ -1,4 +1,4 @@
-"""What a page calls itself, and whether its text speaks of it."""
+"""Reads what a page calls itself, and whether its text speaks of that."""
 
 import re
 from collections.abc import Iterable

@@ -58,24 +58,27 @@ class Limits(NamedTuple):
     values: float = math.inf
 
 
+#: So many numbers of a page may be dates, counts of visits or answers, and those of its release.
+COUNTS = 3
+#: Two views of one page may have other counters, teasers and notices.
+_ONE_PAGE = Limits(length=0.75)
+#: A mirror has notices among the text.
+_TWO_SITES = Limits(near=4 / 3, near_if_short=0.6, values=1)
+
 TABLE = {
-    # Two views of one page may have other counters, teasers and notices.
-    Kinship.ADDRESS: Limits(length=0.75),
-    Kinship.VIEW: Limits(length=0.75),
+    Kinship.ADDRESS: _ONE_PAGE,
+    Kinship.VIEW: _ONE_PAGE,
     # Two records, replies, forms may have much the same text.
-    Kinship.DOMAIN: Limits(own=3),
+    Kinship.DOMAIN: Limits(own=COUNTS),
     # Two releases of a site have one path.
     Kinship.VERSIONS: Limits(near_if_short=0.45),
-    # A mirror has notices among the text. Two releases have two numbers each.
-    Kinship.MIRROR: Limits(near=4 / 3, near_if_short=0.6, values=3),
-    Kinship.NONE: Limits(near=4 / 3, near_if_short=0.6, values=1),
+    Kinship.MIRROR: _TWO_SITES._replace(values=COUNTS),
+    Kinship.NONE: _TWO_SITES,
 }
 #: A shorter text may come from the program behind two sites, or be no story; bytes.
 SHORT_TEXT, STORY = 500, 300
-#: So many sentences, links, or pieces of what a page shows are enough to tell something by.
+#: So many sentences or links are enough to tell something by.
 ENOUGH = 6
-#: So many numbers of a page may be dates, and counts of visits or answers.
-COUNTS = 3
 #: Edits come in pairs: the page with fewer sentences of its own has half of the other's number.
 #: They are all over a text: enough sentences have changed, and of all sentences this share, times
 #: the square of the distance as a share of k. That square follows the share of the text that has
@@ -83,7 +86,8 @@ COUNTS = 3
 TOUCHED = 1 / 4
 #: Within so much of k, two texts are the same but for a word or two.
 SAME = 1 / 6
-#: Beyond so much of k, at most half of a text may be its own on two sites.
+#: Beyond so much of k, or beyond k where both texts speak of like headings, at most half of a text
+#: may be its own on two sites.
 DOUBT = 5 / 6
 #: Two sites are one publication if what they show around the texts is so much alike.
 ONE_PUBLICATION = 1 / 5

@@ -16,7 +16,6 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import islice
 from typing import Any
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
@@ -201,7 +200,7 @@ class RedisIndex(Index):
 
     def put(self, entries: Iterable[Entry]) -> int:
         count, rest = 0, iter(entries)
-        while some := list(islice(rest, _PAGES)):
+        while some := list(itertools.islice(rest, _PAGES)):
             pages = [Arrival(e.key, e.fingerprint, e.scope, e.facts) for e in some]
             self.spec.check(pages)
             with self._session.use():
