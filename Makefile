@@ -34,26 +34,26 @@ docs: $(VENV)/installed-docs
 
 # A choice of them, in minutes; FULL=1 takes everything, and hours.
 bench: $(VENV)/installed-test,bench
-	$(BIN)/python tests/benchmarks/crawl.py $(if $(FULL),--full)
-	$(BIN)/python -m tests.benchmarks.crawl_profile $(if $(FULL),,--pages 400)
-	$(BIN)/python tests/benchmarks/fingerprint.py
-	$(BIN)/python tests/benchmarks/index.py $(if $(FULL),--full)
-	$(BIN)/python tests/benchmarks/extraction.py
+	$(BIN)/python benchmarks/crawl.py $(if $(FULL),--full)
+	$(BIN)/python -m benchmarks.crawl_profile $(if $(FULL),,--pages 400)
+	$(BIN)/python benchmarks/fingerprint.py
+	$(BIN)/python benchmarks/index.py $(if $(FULL),--full)
+	$(BIN)/python benchmarks/extraction.py
 ifdef FULL
-	$(BIN)/python -m tests.benchmarks.growth --pages 1000000
-	$(BIN)/python tests/benchmarks/docs_crawl.py
-	$(BIN)/python tests/benchmarks/bands.py
-	$(BIN)/python tests/benchmarks/recipes.py --full
-	$(BIN)/python tests/benchmarks/false_drops.py
-	$(BIN)/python tests/benchmarks/min_length.py
-	$(BIN)/python -m tests.benchmarks.verdict
-	$(BIN)/python -m tests.benchmarks.redis_race
-	$(BIN)/python -m tests.benchmarks.redis_speed --full
-	$(BIN)/python -m tests.benchmarks.redis_recall --full
-	$(BIN)/python -m tests.benchmarks.redis_scripts
-	$(BIN)/python -m tests.benchmarks.redis_workers
-	$(BIN)/python -m tests.benchmarks.sizing
-	$(BIN)/python -m tests.benchmarks.corpus --pages 1000000 --cosine docs-html records-html
+	$(BIN)/python -m benchmarks.growth --pages 1000000
+	$(BIN)/python benchmarks/docs_crawl.py
+	$(BIN)/python benchmarks/bands.py
+	$(BIN)/python benchmarks/recipes.py --full
+	$(BIN)/python benchmarks/false_drops.py
+	$(BIN)/python benchmarks/min_length.py
+	$(BIN)/python -m benchmarks.verdict
+	$(BIN)/python -m benchmarks.redis_race
+	$(BIN)/python -m benchmarks.redis_speed --full
+	$(BIN)/python -m benchmarks.redis_recall --full
+	$(BIN)/python -m benchmarks.redis_scripts
+	$(BIN)/python -m benchmarks.redis_workers
+	$(BIN)/python -m benchmarks.sizing
+	$(BIN)/python -m benchmarks.corpus --pages 1000000 --cosine docs-html records-html
 endif
 
 # The tests want a real redis-server. Root may install one, which is said first; where there is none

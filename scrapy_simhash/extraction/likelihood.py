@@ -5,7 +5,7 @@ one looks at what the first one found: of the line, of the lines beside it, of t
 like it, and of the part of the page that holds most of the likely text. So a line is judged by
 its company, and one paragraph more or less moves little.
 
-``tests/benchmarks/fit.py`` fits the weights to pages whose main text people marked. All features
+``benchmarks/fit.py`` fits the weights to pages whose main text people marked. All features
 count bytes, marks and elements, because words would tie them to a language.
 """
 

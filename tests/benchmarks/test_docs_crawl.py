@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.benchmarks import docs_crawl
-from tests.benchmarks.docs_crawl import crawl_docs, read_labels, score
+from benchmarks import docs_crawl
+from benchmarks.docs_crawl import crawl_docs, read_labels, score
 
 needs_data = pytest.mark.skipif(
     not docs_crawl.DATA.is_dir(), reason="needs ../shared/data/docs-html beside the checkout"

@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from benchmarks.documents import DATA, lines_of
 from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.fingerprint.recipe import named_recipe
-from tests.benchmarks.documents import DATA, lines_of
 from tests.pages import article, edited, html
 
 ROOT = Path(__file__).parents[2]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.documents import DATA, lines_of
 from scrapy_simhash.extraction.charset import decode_html, utf8_html
-from tests.benchmarks.documents import DATA, lines_of
 
 SAMPLES = {
     "simplified": "这个地方的人们都说，他们在这里生活了很多年，从来没有看到过这样的天气。",

@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
+from benchmarks.documents import DATA, lines_of
 from scrapy_simhash.extraction.extractor import (
     EXTRACTORS,
     FAST_EXTRACTORS,
@@ -17,7 +18,6 @@ from scrapy_simhash.extraction.extractor import (
     extract,
     load_extractor,
 )
-from tests.benchmarks.documents import DATA, lines_of
 from tests.pages import article
 
 PAGE = f"<html><body><article><p>{article(1)}</p><p>{article(2)}</p></article></body></html>"

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.documents import DATA, lines_of
 from scrapy_simhash.fingerprint import segmentation
 from scrapy_simhash.fingerprint.segmentation import jieba_tokenizer, segment
-from tests.benchmarks.documents import DATA, lines_of
 
 HAN_RUN = re.compile("[\u4e00-\u9fd5]+")
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from benchmarks.faults import check
+from benchmarks.promises import LEASE, SURE, Disturbed, Note, violations
 from scrapy_simhash.index.values import Entry
 from scrapy_simhash.testing.made import fp
 from tests import servers
-from tests.benchmarks.faults import check
-from tests.benchmarks.promises import LEASE, SURE, Disturbed, Note, violations
 
 
 def test_no_promise_is_broken_by_kills_stops_and_jumps_of_the_clock_on_a_file(

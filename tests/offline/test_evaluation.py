@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.documents import DATA
 from scrapy_simhash.core.analysis import Body, text_body
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint, hamming_distance
@@ -22,7 +23,6 @@ from scrapy_simhash.offline.evaluation import (
     wrong_drops,
 )
 from scrapy_simhash.offline.pages import SavedPage
-from tests.benchmarks.documents import DATA
 from tests.pages import article, edited, html
 
 NEWS = DATA / "news-en"

@@ -1,0 +1,298 @@
+"""The generator keeps and changes what it says, and labels pages by what was done to them."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from benchmarks.documents import MarkedPage, html_of
+from benchmarks.kinds import DUPLICATES, NEGATIVES, made_page, make_kinds
+from benchmarks.kinds.phrases import CHINESE, ENGLISH
+from benchmarks.kinds.templates import shingles, take_apart
+from scrapy_simhash.core.analysis import Body, text_body
+from scrapy_simhash.extraction.extractor import extract
+from scrapy_simhash.offline.datasets import Dataset, Pair
+from scrapy_simhash.offline.pages import SavedPage
+from scrapy_simhash.rule.kinship import Kinship, kinship
+from tests.pages import article
+
+HAN = "天地玄黄宇宙洪荒日月盈昃辰宿列张寒来暑往秋收冬藏闰余成岁律吕调阳云腾致雨露结为霜"
+
+
+def chinese(seed: int) -> str:
+    """Return a text of Chinese characters that is unlike that of any other seed."""
+    chance = random.Random(seed)
+    return "".join("".join(chance.choices(HAN, k=18)) + "。" for _ in range(40))
+
+
+def page(number: int, beside: str = "") -> MarkedPage:
+    """Return a page of a site of its own; sites differ in how they set their text."""
+    text = chinese(number) if number % 4 == 3 else article(number)
+    parts = re.findall(r"(?:[^.。]+[.。]\s*){1,3}", text)
+    if number % 4 == 1:
+        body = "<table><tr><td>" + "<br><br>".join(parts) + "</td></tr></table>"
+    elif number % 4 == 2:
+        body = "".join(f"<div><div class=part><b>{p[:9]}</b>{p[9:]}</div></div>" for p in parts)
+    else:
+        body = "".join(f"<p id=p{at}>{part}</p>" for at, part in enumerate(parts))
+    html = (
+        f"<html><head><title>Title of page {number}</title><script>{text}</script></head><body>"
+        f"<ul class=menu><li><a href='/{number}?x=1'>Menu {number}</a> <a href=#top>Top</a></ul>"
+        f"<h1>Title of page {number}</h1><div>2024-01-02, 1234567 views</div>"
+        f"<div class=content>{body}</div>{beside}<div>Foot of the site number {number}</div>"
+        "</body></html>"
+    )
+    return made_page(f"{number:02}", html, f"http://site{number}.example/a", text)
+
+
+PAGES = [page(number) for number in range(12)]
+
+
+@cache
+def made() -> Dataset:
+    return make_kinds(PAGES)
+
+
+def pages_of(kind: str) -> list[tuple[MarkedPage, SavedPage]]:
+    """Return each original and the page of a kind made of it."""
+    by_id = {document.name: document for document in made().documents}
+    return [(original, by_id[f"{original.name}#{kind}"]) for original in PAGES]
+
+
+def shown(document: SavedPage) -> str:
+    return extract(html_of(document), "text").text
+
+
+def held(text: str, inside: str) -> float:
+    """The share of a text's 5-grams that stand in another text."""
+    own = shingles(text, 5)
+    return len(own & shingles(inside, 5)) / len(own)
+
+
+def partners(document: SavedPage, kind: str) -> set[str]:
+    pairs = made().negatives.items()
+    return {name for pair, k in pairs if k == kind and document.name in pair for name in pair} - {
+        document.name
+    }
+
+
+def template_of(mirror: SavedPage) -> SavedPage:
+    return next(p for p in PAGES if p.name in partners(mirror, "template"))
+
+
+def test_the_same_seed_makes_the_same_pages_and_another_makes_others() -> None:
+    once, again, other = (make_kinds(PAGES[:8], seed=seed) for seed in (1, 1, 2))
+    assert once == again
+    assert [html_of(d) for d in once.documents] != [html_of(d) for d in other.documents]
+
+
+def test_a_page_does_not_depend_on_what_else_is_made() -> None:
+    edits = {d.name: html_of(d) for d in make_kinds(PAGES[:6], kinds=["edits-2"]).documents}
+    assert edits.items() <= {d.name: html_of(d) for d in made().documents}.items()
+
+
+def test_every_kind_is_made_of_every_page() -> None:
+    labels = Counter(pair.kind for pair in made().pairs.values() if pair.label == "duplicate")
+    assert labels == dict.fromkeys(DUPLICATES, len(PAGES))
+    assert set(made().negatives.values()) == {*NEGATIVES}
+    assert made().documents[: len(PAGES)] == PAGES
+
+
+def test_two_copies_of_one_page_are_ambiguous_and_no_pair_is_both() -> None:
+    assert made().pairs["00#ads", "00#edits-2"].label == "ambiguous"
+    assert not made().negatives.keys() & made().pairs.keys()
+    ids = {document.name for document in made().documents}
+    for one, other in [*made().pairs, *made().negatives]:
+        assert one < other
+        assert {one, other} <= ids
+
+
+@pytest.mark.parametrize(
+    ("kind", "least"), [("mirror", 1), ("copy", 0.98), ("counters", 1), ("ads", 0.9)]
+)
+def test_the_body_stays(kind: str, least: float) -> None:
+    for original, copy in pages_of(kind):
+        assert held(original.line["body"] or "", shown(copy)) >= least, copy.name
+
+
+def test_a_mirror_has_the_template_of_another_site_and_nothing_of_its_text() -> None:
+    for original, mirror in pages_of("mirror"):
+        template = template_of(mirror)
+        assert template.url != original.url
+        assert f"Foot of the site number {int(template.name)}" in shown(mirror)
+        assert f"Foot of the site number {int(original.name)}" not in shown(mirror)
+        assert f"Title of page {int(original.name)}" in shown(mirror)
+        assert not shingles(template.line["body"] or "", 20) & shingles(html_of(mirror), 20)
+
+
+def test_a_mirror_is_set_as_its_template_sets_its_own_text() -> None:
+    by_layout = {0: "<p>", 1: "<br><br>", 2: '<div class="part">', 3: "<p>"}
+    for _, mirror in pages_of("mirror"):
+        template = int(template_of(mirror).name)
+        assert by_layout[template % 4].replace("<p>", "<p id=") in html_of(mirror)
+        ids = re.findall(r"id=\"(\w+)\"", html_of(mirror))
+        assert len(ids) == len(set(ids))
+
+
+def test_a_copy_says_where_it_comes_from_in_its_own_language() -> None:
+    for original, copy in pages_of("copy"):
+        phrases = CHINESE if int(original.name) % 4 == 3 else ENGLISH
+        patterns = [
+            ".+".join(map(re.escape, re.split(r"\{\w+\}", phrase)))
+            for phrase in phrases.sources + phrases.credits
+        ]
+        added = set(shown(copy).split("\n")) - set(shown(original).split("\n"))
+        assert any(re.search(pattern, line) for pattern in patterns for line in added)
+
+
+def test_ads_come_into_the_body() -> None:
+    for original, copy in pages_of("ads"):
+        lines = shown(copy).split("\n")
+        body = [held(line, original.line["body"] or "") if len(line) > 9 else 0 for line in lines]
+        inside = body[body.index(1.0) : -1]
+        assert inside[0] == 1
+        assert any(share < 0.9 for share in inside)
+        assert lines[-1] == shown(original).split("\n")[-1]
+
+
+def test_counters_change_around_the_body_and_links_get_a_session() -> None:
+    for original, copy in pages_of("counters"):
+        assert "1234567 views" in shown(original)
+        assert "1234567 views" not in shown(copy)
+        assert re.search(rf'href="/{int(original.name)}\?x=1&amp;sid=\w{{16}}"', html_of(copy))
+        assert 'href="#top"' in html_of(copy)
+
+
+@pytest.mark.parametrize(
+    ("kind", "share"), [("edits-2", 0.02), ("edits-5", 0.05), ("moved-5", 0.05)]
+)
+def test_edits_change_a_share_of_the_words(kind: str, share: float) -> None:
+    for original, copy in pages_of(kind):
+        assert held(shown(original), shown(copy)) >= 1 - 10 * share, copy.name
+        assert shown(original).split("\n")[1] == shown(copy).split("\n")[1]
+        if int(original.name) % 4 != 3:
+            words, others = (Counter(re.findall(r"\w+", shown(d))) for d in (original, copy))
+            changed = max((words - others).total(), (others - words).total())
+            assert share / 3 <= changed / words.total() <= 1.1 * share
+
+
+def test_a_moved_page_has_another_path_on_its_host() -> None:
+    for original, copy in pages_of("moved-5"):
+        assert kinship(original.key, copy.key) is Kinship.DOMAIN
+    for original, copy in pages_of("edits-5"):
+        assert kinship(original.key, copy.key) is Kinship.VIEW
+
+
+def test_a_mirror_has_the_headline_of_the_article_and_the_name_of_the_other_site() -> None:
+    pages = [page(n) for n in (0, 4)]
+    titled = [html_of(p).replace("</title>", f" | Site {p.name}</title>", 1) for p in pages]
+    bodies = [Body(title.encode(), "utf-8") for title in titled]
+    pages = [replace(p, body=body) for p, body in zip(pages, bodies, strict=True)]
+    mirror = make_kinds(pages, kinds=["mirror"]).documents[-2]
+    other = "04" if mirror.name.startswith("00") else "00"
+    number = int(mirror.name[:2])
+    found = extract(html_of(mirror))
+    assert found.title == f"Title of page {number} | Site {other}"
+    assert found.headings == (f"Title of page {number}",)
+
+
+@pytest.mark.parametrize(("kind", "least"), [("headline", 1), ("headline-edits", 0.8)])
+def test_a_paper_prints_a_story_under_another_headline(kind: str, least: float) -> None:
+    for original, copy in pages_of(kind):
+        found = extract(html_of(copy))
+        assert held(original.line["body"] or "", shown(copy)) >= least
+        assert found.title in found.headings
+        assert f"Title of page {int(original.name)}" not in shown(copy)
+        assert f"Foot of the site number {int(template_of(copy).name)}" in shown(copy)
+
+
+def test_half_of_a_topic_page_is_another_article() -> None:
+    for original, blend in pages_of("topic"):
+        others = {name for name in partners(blend, "topic") if "#" not in name} - {original.name}
+        (other,) = (p for p in PAGES if p.name in others)
+        for one in (original, other):
+            assert 0.3 < held(one.line["body"] or "", shown(blend)) < 0.7
+
+
+def test_pages_of_one_site_are_on_one_topic_and_no_near_duplicates() -> None:
+    one, other = page(0), replace(page(4), url=page(0).url)
+    dataset = make_kinds([one, other], kinds=["topic"])
+    assert dataset.negatives[one.name, other.name] == "topic"
+
+
+def test_boilerplate_is_the_template_without_the_body() -> None:
+    notices = set()
+    for original, emptied in pages_of("boilerplate"):
+        assert not shingles(original.line["body"] or "", 20) & shingles(html_of(emptied), 20)
+        assert f"Foot of the site number {int(original.name)}" in shown(emptied)
+        assert original.name in partners(emptied, "boilerplate")
+        notices.add(len(shown(emptied)))
+    assert len(notices) > 2
+
+
+def test_what_was_there_before_and_what_is_short_takes_no_part() -> None:
+    again = replace(PAGES[0], name="again")
+    short = made_page("short", "<p>A few words.</p>", None, "A few words.")
+    text = SavedPage("text", "text", text_body(article(99)))
+    lost = made_page("lost", "<p>Something else altogether.</p>", None, article(98))
+    dataset = make_kinds([PAGES[0], again, short, text, lost], kinds=["edits-2"])
+    assert [document.name for document in dataset.documents] == ["00", "00#edits-2"]
+
+
+def test_a_body_that_is_the_lesser_part_of_its_page_makes_no_negatives() -> None:
+    crowded = page(0, beside=f"<div>{article(90, 400)}</div>")
+    dataset = make_kinds([crowded, page(4)], kinds=("mirror", "template", "topic", "boilerplate"))
+    assert {d.name for d in dataset.documents} == {
+        "00",
+        "04",
+        "00#mirror",
+        "04#topic",
+        "04#boilerplate",
+    }
+
+
+def test_an_unknown_body_is_the_one_that_the_extractor_finds() -> None:
+    known, found = take_apart(PAGES[0]), take_apart(replace(PAGES[0], line={}))
+    assert known is not None
+    assert found is not None
+    assert found.text == extract(html_of(PAGES[0])).text
+    assert known.text in found.text
+
+
+def test_another_body_goes_where_the_text_stood_not_into_headings_or_repetitions() -> None:
+    first, second, third = (article(seed, 60) for seed in (1, 2, 3))
+    html = (
+        f"<h2>{article(4, 300)}</h2><div class=text><p>{first}<p>{second}<p>{third}</div>"
+        f"<div class=text><p>{first}<p>{second}<p>{third}</div>"
+    )
+    body = "\n".join([article(4, 300), first, second, third])
+    taken = take_apart(made_page("a", html, None, body))
+    assert taken is not None
+    draft = taken.draft()
+    draft.fill(["One.", "Two.", "Three.", "Four."])
+    assert re.sub(r"</?(html|body)>", "", draft.html()) == (
+        '<h2></h2><div class="text"><p>One.</p><p>Two.</p><p>Three.</p><p>Four.</p></div>'
+        '<div class="text"><p></p><p></p><p></p></div>'
+    )
+
+
+def test_what_is_left_of_two_pages_of_one_site_is_ambiguous() -> None:
+    pages = [page(0), replace(page(4), url=page(0).url)]
+    dataset = make_kinds(pages, kinds=["boilerplate"])
+    assert dataset.pairs == {("00#boilerplate", "04#boilerplate"): Pair("ambiguous")}
+
+
+def test_negatives_are_named_only_if_asked_for() -> None:
+    assert not make_kinds(PAGES, kinds=["mirror"]).negatives
+    assert set(make_kinds(PAGES, kinds=["template"]).negatives.values()) == {"template"}
+
+
+def test_fewer_pages_of_each_kind_can_be_made() -> None:
+    dataset = make_kinds(PAGES, per_kind=2)
+    made_of_each = Counter(d.name.split("#")[1] for d in dataset.documents[len(PAGES) :])
+    assert set(made_of_each.values()) == {2}
