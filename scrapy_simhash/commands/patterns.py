@@ -13,8 +13,7 @@ one is none; crawls learn of that within seconds. --forget deletes a signature a
 counts; a running crawl keeps what it knows.
 
 columns: copies and distinct, pages; at least, the lower end of the 95% interval of the
-share of copies, if that makes a pattern. "A = B" says that pages below A repeated those
-below B.
+share of copies, if that makes a pattern.
 """
 
 import argparse
@@ -34,7 +33,6 @@ from scrapy_simhash.report.words import count, size
 from scrapy_simhash.url_patterns import open_patterns
 from scrapy_simhash.url_patterns.address import read_signature
 from scrapy_simhash.url_patterns.learner import MOST_DISTINCT, Learner
-from scrapy_simhash.url_patterns.mirrors import is_mirror
 from scrapy_simhash.url_patterns.places import Places
 from scrapy_simhash.url_patterns.store import PatternStore, Tally
 from scrapy_simhash.url_patterns.table import PatternTable
@@ -93,9 +91,8 @@ def _parted(text: str) -> tuple[str, str]:
     host, slash, rest = text.partition("/")
     if not host or not slash or rest.startswith("/") or "://" in host:
         raise UsageError(f"{text!r} is no signature: it must be like www.example.com/item/*?view=*")
-    signature = slash + rest
     # Its parameters may have any order, and the values any escapes.
-    return host, signature if is_mirror(signature) else Places().signature(read_signature(text))
+    return host, Places().signature(read_signature(text))
 
 
 def _read(store: PatternStore) -> list[tuple[float, Tally]]:

@@ -34,7 +34,6 @@ from scrapy_simhash.url_patterns import open_patterns
 from scrapy_simhash.url_patterns.learner import REMEMBERED, Forecast, Learner
 from scrapy_simhash.url_patterns.store import BATCH, PatternStore, Tally
 from scrapy_simhash.url_patterns.traps import PAGES, Traps, deny_expression
-from scrapy_simhash.url_patterns.walls import Walls
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +67,6 @@ class Sparing:
         self._traps = Traps()
         slows = self.settings.spare in ("skip", "defer")
         self._learner = Learner(self.settings.spare_share, traps=self._traps if slows else None)
-        self._walls = Walls()
         # Forecasts of requests on their way, by the address that was asked for first.
         self._on_their_way: LRUCache[str, Forecast] = LRUCache(_REMEMBERED)
         # Digests of addresses that fitted a pattern: each is counted once, however many pages link
@@ -276,26 +274,11 @@ class Sparing:
             is_canonical=verdict.better == "canonical",
             is_sure=len(verdict.matches) + len(verdict.near) < RULINGS,
         )
-        self._watch_for_walls(response.url, signature, original)
         is_poor = verdict.kind == "unique" and bool(verdict.near)
         if original is None and signature:
             name = host_of(response.url) + signature
             self._traps.page(response.url, name, is_poor=is_poor)
         return pattern
-
-    def _watch_for_walls(self, url: str, signature: str, original: str | None) -> None:
-        host = host_of(url)
-        if copies := self._walls.page(host, signature, original):
-            logger.warning(
-                "%d pages of %s repeat one page, %s, the last one at %s: a wall (log-in, consent, "
-                "not found, an empty calendar) may stand before the others",
-                copies,
-                host,
-                original,
-                host + signature,
-                extra={"spider": self.crawler.spider},
-            )
-            self.counts["spared/walls"] += 1
 
     def _watch_for_traps(self, page: str, link: str) -> None:
         forecast = self._learner.forecast(link)

@@ -9,25 +9,23 @@ In a REPL::
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from cachetools import LRUCache
 
 from scrapy_simhash.rule.better import better
-from scrapy_simhash.url_patterns.address import Address, digest, read_address
+from scrapy_simhash.url_patterns.address import digest, read_address
 from scrapy_simhash.url_patterns.clusters import AddressedPage, Cluster, pair_of, parameter_names
 from scrapy_simhash.url_patterns.estimate import Estimate, lower_bound
 from scrapy_simhash.url_patterns.evidence import Evidence
-from scrapy_simhash.url_patterns.mirrors import BETWEEN, is_mirror, pairs, prefixes
 from scrapy_simhash.url_patterns.store import Counts, Tally
-from scrapy_simhash.url_patterns.table import HostTable, PatternTable
+from scrapy_simhash.url_patterns.table import PatternTable
 from scrapy_simhash.url_patterns.traps import Traps
 
 #: The share of copies that makes a pattern, by its lower bound: 6 copies of 6 pages.
 BOUND = 0.6
-#: The same for mirrors and for signatures without parameters, because a path names a page until
-#: much speaks against it: 73 copies of 73 pages.
+#: The same for signatures without parameters, because a path names a page until much speaks against
+#: it: 73 copies of 73 pages.
 BOUND_OF_PATHS = 0.95
 #: The share of distinct pages up to which a signature is a pattern at all.
 MOST_DISTINCT = 0.05
@@ -42,7 +40,7 @@ class Forecast(NamedTuple):
 
     Attributes:
         host: of the address; empty where nothing can be learned from it.
-        signature: of the address, or the pair of prefixes that decided; without the host.
+        signature: of the address, without the host.
         bound: lower bound of the share of copies, 0.0 if that makes no pattern.
         chance: that the address is fetched; 1.0 without a pattern.
         spared: whether it need not be fetched.
@@ -59,7 +57,7 @@ class Forecast(NamedTuple):
 
 
 class Learner:
-    """Learns signatures and mirrors, and tells which addresses will be copies.
+    """Learns signatures, and tells which addresses will be copies.
 
     Args:
         share: of the addresses that fit a pattern, those that are fetched all the same; above 0.
@@ -101,19 +99,16 @@ class Learner:
         table = self.table.get(address.host)
         if table is None:
             return Forecast(url, address.host)
-        row = signature = table.places.signature(address)
-        bound = self.bound(address.host, row, table.counts(row))
-        if not bound and table.mirrors:
-            for row in _pairs_of(address, table):
-                if bound := self.bound(address.host, row, table.counts(row)):
-                    break
+        signature = table.places.signature(address)
+        bound = self.bound(address.host, signature, table.counts(signature))
         if not bound:
             return Forecast(url, address.host, signature)
         # The less is known, the more is fetched; a host whose patterns held is trusted sooner.
         doubt = min((1 - bound) / 2, 1 - lower_bound(table.right, table.tried))
         chance = max(self._share, doubt)
         drawn = digest(url)
-        return Forecast(url, address.host, row, bound, chance, drawn / 2**64 >= chance, drawn)
+        is_spared = drawn / 2**64 >= chance
+        return Forecast(url, address.host, signature, bound, chance, is_spared, drawn)
 
     def bound(self, host: str, row: str, counts: Counts) -> float:
         """Return the lower bound of a row's share of copies, or 0.0 if that makes no pattern."""
@@ -127,7 +122,7 @@ class Learner:
         if distinct > MOST_DISTINCT * pages:
             return 0.0
         bound = lower_bound(counts.telling, pages)
-        if BOUND <= bound < BOUND_OF_PATHS and (is_mirror(row) or "?" not in row):
+        if BOUND <= bound < BOUND_OF_PATHS and "?" not in row:
             return 0.0  # it names pages
         return bound if bound >= BOUND else 0.0
 
@@ -252,8 +247,6 @@ class Learner:
         example = f"{page.url} {source.url if source else original}"
         self.table.add(Tally(page.address.host, page.signature, counts, example=example))
         if source is not None:
-            if is_sure:
-                self._count_mirror(page, source, size)
             self._compare_signatures(page, source, original, counts)
 
     def _copy(self, page: AddressedPage, size: int) -> Counts:
@@ -341,24 +334,7 @@ class Learner:
             self._count_distinct(page, -1)
 
     def _count_distinct(self, page: AddressedPage, number: int) -> None:
-        for row in (page.signature, *_pairs_of(page.address, page.table)):
-            self._add(page.address.host, row, Counts(distinct=number))
-
-    def _count_mirror(self, page: AddressedPage, source: AddressedPage, size: int) -> None:
-        host, path = page.address.host, page.address.path
-        for pair in pairs(page.address, source.address):
-            prefix = pair.partition(BETWEEN)[0]
-            is_new = not page.table.counts(pair).duplicates
-            before = page.table.distinct_below(prefix) if is_new else 0
-            # A prefix tells about the segments that have stood after it, if they were many.
-            telling = self._evidence.is_telling(host + pair, [path[prefix.count("/") - 1]])
-            self._add(host, pair, Counts(1, int(telling), distinct=before, bytes=size))
+        self._add(page.address.host, page.signature, Counts(distinct=number))
 
     def _add(self, host: str, signature: str, counts: Counts) -> None:
         self.table.add(Tally(host, signature, counts))
-
-
-def _pairs_of(address: Address, table: HostTable) -> Iterator[str]:
-    """Yield the pairs that an address may belong to, the deepest first."""
-    for prefix in prefixes(address) if table.mirrors else ():
-        yield from table.mirrors.get(prefix, ())

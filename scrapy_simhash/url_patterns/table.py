@@ -11,7 +11,6 @@ from heapq import nlargest
 from struct import Struct
 
 from scrapy_simhash.url_patterns.address import read_signature
-from scrapy_simhash.url_patterns.mirrors import BETWEEN, is_mirror
 from scrapy_simhash.url_patterns.places import Places, may_pass
 from scrapy_simhash.url_patterns.store import NOTHING, Counts, Tally
 
@@ -21,14 +20,13 @@ _NO_PAGES = _PACKED.pack(*NOTHING)
 
 
 class HostTable:
-    """The signatures of one host, and the pairs of prefixes that make it a mirror.
+    """The signatures of one host.
 
     Args:
         most: rows and places that are kept; those with the fewest pages go.
 
     Attributes:
         places: of the host's addresses.
-        mirrors: rows of pairs, by the host's own prefix.
         tried: addresses that fitted a pattern and were fetched all the same.
         right: those of them that were copies.
     """
@@ -36,7 +34,6 @@ class HostTable:
     def __init__(self, most: int) -> None:
         self._most = most
         self.places = Places()
-        self.mirrors: dict[str, list[str]] = {}
         self.tried = self.right = 0
         self._rows: dict[str, bytes] = {}
         # The present forms of rows, as the places were known at the last fold.
@@ -54,7 +51,7 @@ class HostTable:
                 yield signature, self.counts(signature)
 
     def counts(self, signature: str) -> Counts:
-        """Return the counts of a present signature or a pair."""
+        """Return the counts of a present signature."""
         if self._stale or self.places.newly_starred:
             self._fold()
         folded = self._folded.get(signature)
@@ -64,29 +61,21 @@ class HostTable:
         return counts.plus(folded) if folded else counts
 
     def present(self, row: str) -> str:
-        """Return the present form of a signature or a pair, as its places are known now."""
-        return row if is_mirror(row) else self.places.signature(read_signature(row))
+        """Return the present form of a signature, as its places are known now."""
+        return self.places.signature(read_signature(row))
 
     def add(self, signature: str, increment: Counts) -> None:
         self._put(signature, self._stored(signature).plus(increment))
 
     def read(self, signature: str, counts: Counts) -> None:
         """Replace a row by what the store says, and take note of the places in it."""
-        if not is_mirror(signature):
-            self._stale |= self.places.signature(read_signature(signature), learn=True) != signature
+        self._stale |= self.places.signature(read_signature(signature), learn=True) != signature
         self._put(signature, counts)
-
-    def distinct_below(self, prefix: str) -> int:
-        """Return the distinct pages whose signatures begin with a prefix."""
-        rows = (row for row in self._rows if row.startswith(prefix) and not is_mirror(row))
-        return sum(self._stored(row).distinct for row in rows)
 
     def _stored(self, row: str) -> Counts:
         return Counts._make(_PACKED.unpack(self._rows.get(row, _NO_PAGES)))
 
     def _put(self, signature: str, counts: Counts) -> None:
-        if signature not in self._rows and is_mirror(signature):
-            self.mirrors.setdefault(signature.partition(BETWEEN)[0], []).append(signature)
         self._rows[signature] = _PACKED.pack(*counts)
         if len(self._rows) > self._most:
             self._trim()
@@ -106,7 +95,7 @@ class HostTable:
     def _trim(self) -> None:
         rows = {row: self._stored(row) for row in self._rows}
         pages = {row: counts.duplicates + counts.distinct for row, counts in rows.items()}
-        self._rows, self.mirrors, self._presents, self._stale = {}, {}, {}, True
+        self._rows, self._presents, self._stale = {}, {}, True
         if len(self.places) > self._most:
             self.places = Places()
         for row in nlargest(self._most * 3 // 4, rows, pages.__getitem__):

@@ -275,17 +275,6 @@ def test_what_was_spared_is_in_the_dedup_log(crawl: Any, shop: Any, tmp_path: Pa
     assert {line["pattern"] for line in sent} == {spared[-1]["host"] + "/item?id=*&print=1"}
 
 
-def test_a_wall_is_told_once(crawl: Any, site: Any, caplog: Any) -> None:
-    wall = html(article(7))
-    links = [f"/page?to={n}x" for n in range(200)]
-    site.pages = {"/": html(article(1), links=links)} | dict.fromkeys(links, wall)
-    with caplog.at_level(logging.WARNING):
-        crawl(Links, settings=SETTINGS | {"SIMHASH_SPARE": "watch"}, site=site, paths=["/"])
-    told = [record for record in caplog.records if "repeat one page" in record.getMessage()]
-    assert len(told) == 1
-    assert site.url + "/page?to=" in told[0].getMessage()
-
-
 @pytest.fixture
 def calendar(site: Any) -> Any:
     def months(last: int, *, days: bool = False) -> Any:

@@ -192,47 +192,6 @@ def test_what_a_path_names_needs_more_evidence() -> None:
     assert spared(learner, (f"http://b.test/docs/page{n}.html" for n in range(100, 300))) == 0
 
 
-def test_a_mirror_is_learned_for_each_prefix_of_its_own() -> None:
-    learner = Learner()
-    for n in range(150):
-        url = f"/section{n}/page.html"
-        fetch(learner, f"http://a.test{url}")
-        fetch(learner, f"http://mirror.a.test{url}", f"http://a.test{url}")
-    assert spared(learner, (f"http://mirror.a.test/new{n}/page.html" for n in range(200))) > 150
-    assert spared(learner, (f"http://a.test/new{n}/page.html" for n in range(200))) == 0
-
-
-def test_a_mirror_is_learned_though_each_shape_of_its_addresses_is_rare() -> None:
-    ends = ("", "/", ".html", ".htm")
-    paths = [f"/part-{n}" * (1 + n % 5) + ends[n // 5 % 4] for n in range(400)]
-    learner = Learner()
-    for path in paths[:200]:
-        fetch(learner, f"http://a.test{path}")
-        fetch(learner, f"http://mirror.a.test{path}", f"http://a.test{path}")
-    assert spared(learner, (f"http://mirror.a.test{path}" for path in paths[200:])) > 150
-
-
-def test_of_two_mirrors_that_are_crawled_at_once_the_longer_name_is_spared() -> None:
-    learner = Learner()
-    for n in range(200):
-        hosts = ["http://a.test", "http://mirror.a.test"][:: 1 if n % 2 else -1]
-        urls = [f"{host}/section{n}/page.html" for host in hosts]
-        fetch(learner, urls[0])
-        fetch(learner, urls[1], urls[0])
-    assert spared(learner, (f"http://mirror.a.test/new{n}/page.html" for n in range(200))) > 150
-    assert spared(learner, (f"http://a.test/new{n}/page.html" for n in range(200))) == 0
-
-
-def test_one_folder_of_a_mirror_tells_nothing_about_the_others() -> None:
-    learner = Learner()
-    for n in range(300):
-        fetch(learner, f"http://a.test/docs/page{n}.html")
-        fetch(
-            learner, f"http://mirror.a.test/docs/page{n}.html", f"http://a.test/docs/page{n}.html"
-        )
-    assert spared(learner, (f"http://mirror.a.test/press/{n}.html" for n in range(300))) == 0
-
-
 def test_marks_decide_whatever_the_counts_say() -> None:
     learner = Learner()
     learn_old_versions(learner)
