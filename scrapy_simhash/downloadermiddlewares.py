@@ -72,8 +72,6 @@ class NearDuplicateDownloaderMiddleware:
             return response
         if QUEUED in request.meta:
             self._filter.sparing.before_download(request)
-            if self._filter.probe is not None:
-                self._filter.probe.ask(request)
         return None
 
     def process_exception(
@@ -101,7 +99,7 @@ class NearDuplicateDownloaderMiddleware:
         verdict, action = judged.verdict, judged.action
         # A fresh dict each time: requests that copy a response's meta share what is inside. A
         # middleware before this one may have given the response another request.
-        page = _as_meta(verdict, times, self._filter.last_seen(verdict), soft_404=judged.soft_404)
+        page = _as_meta(verdict, times, self._filter.last_seen(verdict))
         if verdict.unchanged and self._filter.settings.recrawl == "changed":
             page["follow"] = True
         for asked in (request, response.request or request):
@@ -180,7 +178,7 @@ def _times_dropped(request: Request, response: Response) -> int:
 
 
 def _as_meta(
-    verdict: Verdict, dropped: int, last_seen: float | None, *, soft_404: bool = False
+    verdict: Verdict, dropped: int, last_seen: float | None
 ) -> dict[str, str | float | bool | None]:
     return {
         "verdict": verdict.kind,
@@ -194,6 +192,5 @@ def _as_meta(
         "change": verdict.change,
         "moved_from": verdict.moved_from,
         "last_seen": last_seen,
-        "soft_404": soft_404,
         "dropped": dropped,
     }

@@ -33,7 +33,7 @@ Action = Literal["drop", "follow", "flag"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 OnUnavailable = Literal["continue", "stop"]
 Recrawl = Literal["all", "changed"]
-Spare = Literal["watch", "defer", "skip", "off"]
+Spare = Literal["watch", "skip", "off"]
 
 _PREFIX = "SIMHASH_"
 #: The index in the folder of a job.
@@ -238,10 +238,8 @@ def _readers(settings: BaseSettings, name: str) -> dict[str, str | None] | None:
 _CHANGES: dict[str, Read] = {
     "seed": _seed,
     "distance": _number(int, 0),
-    "min_length": _number(int, 1),
     "extractor": _text,
     "readers": _readers,
-    "other_types": _choice(("pass", "bytes", None)),
 }
 
 
@@ -336,9 +334,7 @@ class FilterSettings:
     timeout: float = _setting(10.0, _number(float, 0.1, _LONGEST_WAIT))
     processes: int = _setting(None, _processes)
     spare: Spare = _setting("watch", _choice(get_args(Spare)))
-    spare_share: float = _setting(0.05, _number(float, 0.01, 1))
     spare_never: tuple[re.Pattern[str], ...] = _setting([], _spare_never)
-    probe: bool = _setting(False, _flag)
     log: Path | None = _setting(None, _log)
     log_size: int = _setting(1_000_000_000, _number(int, 10_000))
     log_text: int = _setting(1000, _number(int, 0))

@@ -35,7 +35,7 @@ ROOMS = {
     "offline": {"core", "extraction", "fingerprint", "index", "keys", "readers", "rule"},
     "settings": {"exceptions", "extraction", "fingerprint", "index", "keys", "readers"},
     "crawl": {
-        *("core", "exceptions", "extraction", "fingerprint", "index", "keys", "readers"),
+        *("core", "exceptions", "extraction", "index", "keys", "readers"),
         *("report", "settings", "url_patterns"),
     },
     "doors": {"core", "crawl", "exceptions", "keys", "settings", "signals"},

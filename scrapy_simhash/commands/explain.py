@@ -8,8 +8,7 @@ SIMHASH_LOG, names the pages that were dropped or not asked for, and why.
 
 For a page that was kept, the command shows the pages of the index that are near it,
 with the facts of both and what the rule says of them. It reads the whole index.
-For a page that was dropped, it shows what differs, as far as the log has it. For a page
-that the crawl did not meet, it names the dropped page that links to it.
+For a page that was dropped, it shows what differs, as far as the log has it.
 """
 
 import argparse
@@ -56,7 +55,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
             "name a dedup log with --log FILE, or the index with --index URL or -s JOBDIR=FOLDER"
         )
     names = keys_of(options.page)
-    last, repeating, hiding = _read(logs, names)
+    last, repeating = _read(logs, names)
     other = _other(logs, last) if isinstance(last, LogLine) else None
     lines = [options.page]
     own: list[Entry] = []
@@ -70,20 +69,18 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         lines += _logged(last, other)
     elif logs:
         lines.append("  not in the log")
-        lines += [f"  linked only from {page}, which was dropped" for page in hiding[:1]]
     if repeating:
         lines.append(f"  repeated by {count(len(repeating), 'page')}")
     say(lines)
-    return 0 if own or last is not None or repeating or hiding else 1
+    return 0 if own or last is not None or repeating else 1
 
 
 def _read(
     logs: Sequence[str | Path], names: set[str]
-) -> tuple[LogLine | SparedLine | None, set[str], list[str]]:
-    """Return the last line about the page, the pages that repeat it, and those that hid it."""
+) -> tuple[LogLine | SparedLine | None, set[str]]:
+    """Return the last line about the page, and the pages that repeat it."""
     last: LogLine | SparedLine | None = None
     repeating: set[str] = set()
-    hiding: list[str] = []
     for line in log_lines(logs):
         if isinstance(line, SparedLine) and line.url in names:
             last = line
@@ -93,10 +90,9 @@ def _read(
             last = line
         # A page that has changed since repeats this one no more.
         repeating.discard(line.key)
-        hiding += [line.url] * bool(names & {*line.hides.split("\n")})
         if line.original in names:
             repeating.add(line.key)
-    return last, repeating, hiding
+    return last, repeating
 
 
 def _in_index(index: Index, own: Sequence[Entry]) -> Iterator[str]:

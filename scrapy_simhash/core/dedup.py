@@ -29,7 +29,6 @@ from scrapy_simhash.core.pool import SlowHosts, WorkerPool
 from scrapy_simhash.core.upkeep import Adopt, Upkeep
 from scrapy_simhash.core.verdict import Document, Verdict, spec_of, verdict_of
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
-from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Index, StoreMismatch
 from scrapy_simhash.index.registry import store_of
@@ -249,10 +248,6 @@ class Dedup:
             return False
         finally:
             self._upkeep.urgent -= 1
-
-    async def fingerprint(self, document: Document) -> Fingerprint | None:
-        """Return the fingerprint of a document that is not claimed; None if it has none."""
-        return (await self._analyse(document, document.url)).fingerprint
 
     async def _analyse(self, document: Document, key: str) -> PageAnalysis:
         body = body_of(document.data, document.content_type, self._recipe)

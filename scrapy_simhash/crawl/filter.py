@@ -23,7 +23,6 @@ from scrapy_simhash.core.analysis import SkipReason
 from scrapy_simhash.core.dedup import Dedup
 from scrapy_simhash.core.verdict import Document, Verdict
 from scrapy_simhash.crawl.preferred import Preferred
-from scrapy_simhash.crawl.probe import Probe
 from scrapy_simhash.crawl.progress import Again, Arrivals, Delivery, PassingItems, once_more
 from scrapy_simhash.crawl.requests import (
     ADOPTED,
@@ -40,7 +39,6 @@ from scrapy_simhash.crawl.sparing import Sparing
 from scrapy_simhash.crawl.summary import Judged, Summary, content_type
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index.contract import StoreError
-from scrapy_simhash.redis_settings import uses_scrapy_redis
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import ACTIONS, Action, FilterSettings, OwnAction, one_of
 
@@ -77,8 +75,7 @@ class CrawlFilter:
         self.passing = PassingItems()
         self._arrivals = Arrivals()
         self._again = Again(crawler, self.settings.lease)
-        own = resumed is None and not uses_scrapy_redis(crawler.settings)
-        self.summary = Summary(self.settings, self.counts, knows_requests=own)
+        self.summary = Summary(self.settings, self.counts)
         self.sparing = Sparing(
             crawler, self.settings, self.dedup, self.summary, self.counts, self._again.put
         )
@@ -89,10 +86,6 @@ class CrawlFilter:
             self._count,
             self._follow,
         )
-        self.probe: Probe | None = None
-        if self.settings.probe:
-            distance = self.settings.recipe.distance
-            self.probe = Probe(crawler, self.dedup, distance, self.counts)
         self.preferred: Preferred | None = None
         if self.settings.prefer == "canonical":
             self.preferred = Preferred(self.counts, self._again.put)
@@ -122,8 +115,6 @@ class CrawlFilter:
         if (reason := self._reason_to_skip(request, response)) is not None:
             verdict = Verdict("skipped", key, reason)
         else:
-            if self.probe is not None:
-                await self.probe.wait(response.url)
             stored = None
             # A page that is only flagged is delivered now and need not be crawled again.
             if action != "flag" and self._stores_requests:
@@ -140,8 +131,6 @@ class CrawlFilter:
         if isinstance(action, OwnAction):
             action = self._asked(action, verdict, request, response)
         judged = Judged(request, response, verdict, action)
-        if self.probe is not None:
-            judged.soft_404 = self.probe.finds(response.url, verdict.fingerprint)
         for listen in self._listeners:
             listen(judged)
         return judged
@@ -236,7 +225,6 @@ class CrawlFilter:
 
     def _request_scheduled(self, request: Request) -> None:
         request.meta[QUEUED] = True
-        self.summary.asked(request.url)
 
     def _request_dropped(self, request: Request) -> None:
         # An address that redirects to one that was asked for already has no page of its own.
@@ -328,8 +316,6 @@ class CrawlFilter:
             self._rounds.cancel()
         if self.preferred is not None:
             self.preferred.end()
-        if self.probe is not None:
-            self.probe.close()
         await self.dedup.settle()
         self._publish_counts()
 

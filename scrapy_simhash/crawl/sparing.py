@@ -1,4 +1,4 @@
-"""Requests whose addresses tell that their pages will be copies are not sent, or sent last.
+"""Requests whose addresses tell that their pages will be copies are not sent.
 
 A request is looked at twice: when a callback yields it, so that it does not fill the queue, and
 before its download, when more is known. What is learned goes to the index's store and comes from
@@ -38,8 +38,6 @@ from scrapy_simhash.url_patterns.traps import PAGES, Traps, deny_expression
 logger = logging.getLogger(__name__)
 
 EXCHANGE_SECONDS = 5.0
-# The priority of a deferred request is lowered by more than any project's own priorities.
-DEFERRED = 1_000_000
 # Batches of rows that are read at a time, and addresses that are remembered of each kind.
 _BATCHES = 100
 _REMEMBERED = 100_000
@@ -65,8 +63,8 @@ class Sparing:
 
     def __post_init__(self) -> None:
         self._traps = Traps()
-        slows = self.settings.spare in ("skip", "defer")
-        self._learner = Learner(self.settings.spare_share, traps=self._traps if slows else None)
+        skips = self.settings.spare == "skip"
+        self._learner = Learner(traps=self._traps if skips else None)
         # Forecasts of requests on their way, by the address that was asked for first.
         self._on_their_way: LRUCache[str, Forecast] = LRUCache(_REMEMBERED)
         # Digests of addresses that fitted a pattern: each is counted once, however many pages link
@@ -114,10 +112,9 @@ class Sparing:
         A request with an errback goes on, since its errback is called before the download. ``page``
         is the address of the page that links to the request.
         """
-        spare = self.settings.spare
         if not self._is_off and self._traps.may_be_part(page, request.url):
             self._watch_for_traps(page, request.url)
-        if spare in ("watch", "off") or (spare == "skip" and request.errback is not None):
+        if self.settings.spare != "skip" or request.errback is not None:
             return request
         if not self._may_spare(request):
             return request
@@ -127,11 +124,8 @@ class Sparing:
                 # It was drawn to be fetched, also if the pattern no longer holds by then.
                 self._on_their_way[request.url] = forecast
             return request
-        if spare == "skip":
-            self._spare(forecast, request, is_queued=False)
-            return None
-        self.counts["spared/deferred"] += 1
-        return request.replace(priority=request.priority - DEFERRED)
+        self._spare(forecast, request, is_queued=False)
+        return None
 
     def before_download(self, request: Request) -> None:
         """Spare a request that is about to be sent, by raising SparedPage."""

@@ -16,7 +16,6 @@ from scrapy.http import HtmlResponse, Response, XmlResponse
 
 from scrapy_simhash.core.dedup import Dedup
 from scrapy_simhash.core.verdict import Verdict
-from scrapy_simhash.crawl.hidden import Hidden
 from scrapy_simhash.readers import kind_of
 from scrapy_simhash.report.dedup_log import CrawlStart, DedupLog, SparedLine, host_of, line_of
 from scrapy_simhash.report.totals import Totals
@@ -55,7 +54,6 @@ class Judged:
     Attributes:
         action: what becomes of the page if it is a duplicate.
         pattern: the address pattern that it fitted; sparing, which is told first, says it.
-        soft_404: whether it is like the answer of its host to an address that cannot exist.
     """
 
     request: Request
@@ -63,21 +61,14 @@ class Judged:
     verdict: Verdict
     action: Action
     pattern: str | None = None
-    soft_404: bool = False
 
 
 class Summary:
-    """Notes each verdict; ``counts`` are the stats of the filter, by name.
+    """Notes each verdict; ``counts`` are the stats of the filter, by name."""
 
-    ``knows_requests`` says that the crawl makes all its requests itself, and makes them now.
-    """
-
-    def __init__(
-        self, settings: FilterSettings, counts: Counter[str], *, knows_requests: bool = True
-    ) -> None:
+    def __init__(self, settings: FilterSettings, counts: Counter[str]) -> None:
         self._settings = settings
         self._counts = counts
-        self._hidden = Hidden(counts) if knows_requests else None
         self._log: DedupLog | None = None
         if settings.log is not None:
             self._log = DedupLog(settings.log, size=settings.log_size)
@@ -99,16 +90,10 @@ class Summary:
             "SIMHASH_RECIPE": recipe.name,
             "SIMHASH_DISTANCE": recipe.distance,
             "SIMHASH_EXTRACTOR": recipe.extractor,
-            "SIMHASH_MIN_LENGTH": recipe.min_length,
             "SIMHASH_ACTION": str(self._settings.action),
             "SIMHASH_SCOPE": self._settings.scope,
         }
         self._log.write(CrawlStart(round(time.time(), 3), spider, settings))
-
-    def asked(self, url: str) -> None:
-        """Note that the crawl asks for an address, or knows of it and spares it."""
-        if self._hidden is not None:
-            self._hidden.asked(url)
 
     def judged(self, judged: Judged) -> None:
         verdict, response = judged.verdict, judged.response
@@ -129,15 +114,13 @@ class Summary:
         # are forgotten.
         copied = length if is_copy else 0
         self._hosts.add(host_of(response.url), 1, is_copy, verdict.kind == "skipped", copied)
-        is_dropped = is_copy and judged.action == "drop"
-        hides = self._hidden.dropped(response) if self._hidden and is_dropped else []
         if self._log is not None:
             seconds = judged.request.meta.get("download_latency")
             k = self._settings.recipe.distance
             line = line_of("page", response.url, verdict, judged.action, k)
             seconds = None if seconds is None else round(seconds, 4)
             line = replace(line, bytes=length, seconds=seconds, pattern=judged.pattern)
-            self._log.write(replace(line, run=self.run, hides="\n".join(hides)))
+            self._log.write(replace(line, run=self.run))
 
     def item(self, verdict: Verdict) -> None:
         # An item that repeats another is dropped by either action that drops pages.
@@ -147,7 +130,6 @@ class Summary:
             self._log.write(replace(line_of("item", verdict.key, verdict, action, k), run=self.run))
 
     def spared(self, url: str, host: str, signature: str) -> None:
-        self.asked(url)
         if self._log is not None:
             self._log.write(SparedLine(round(time.time(), 3), url, host, signature))
 
@@ -197,8 +179,6 @@ class Summary:
                 lines += _counted(self._counts["copies_kept"], "of those: copies (SIMHASH_COPIES)")
             elif name == "dropped":
                 lines += _counted(self._counts["dropped_starts"], "of those: start requests")
-                words = "more not asked for, because only those link to them"
-                lines += _counted(self._counts["hidden"], words)
         if self._settings.survives:
             lines += self._changes()
         lines += _counted(self._counts["better"], "of the copies: with the better address")

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import Literal
 
 from scrapy_simhash.fingerprint.blocks import VERSION as BLOCKS_VERSION
 from scrapy_simhash.fingerprint.blocks import Bands, Slices
@@ -22,7 +21,6 @@ from scrapy_simhash.fingerprint.simhash import (
 )
 
 #: How documents of a type that has no reader are compared: not at all, or by all of their bytes.
-OtherTypes = Literal["pass", "bytes"]
 _NARROW_DISTANCE = 3  # what four slices find every pair within
 
 # Versions of this package's own algorithms, as they stand in the identity. Raise one when the
@@ -55,7 +53,6 @@ class Recipe:
         sign: ``>`` or ``>=``: a bit is 1 where the sum of its weights is so to 0.
         readers: readers by content types in lower case, by name or import path, beside those of
             :mod:`scrapy_simhash.readers`; with None the type passes.
-        other_types: documents that nothing reads pass, or are compared by all of their bytes.
     """
 
     name: str
@@ -68,7 +65,6 @@ class Recipe:
     min_length: int = 10
     sign: str = ">"
     readers: Mapping[str, str | None] = field(default_factory=dict, hash=False)
-    other_types: OtherTypes = "pass"
 
     def __post_init__(self) -> None:
         if not 0 <= self.distance <= self.bits // 4:

@@ -50,9 +50,7 @@ def reader_of(kind: str, recipe: Recipe) -> str | None:
         return recipe.readers[kind]
     suffix = kind.rpartition("+")[2]
     name = TYPES.get(kind) or (suffix if "+" in kind and suffix in ("json", "xml") else None)
-    if name == "pdf" and not has_pdf():
-        name = None
-    return name or ("bytes" if recipe.other_types == "bytes" else None)
+    return None if name == "pdf" and not has_pdf() else name
 
 
 def has_pdf() -> bool:

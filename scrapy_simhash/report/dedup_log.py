@@ -81,7 +81,6 @@ class LogLine:
     better: str | None = None
     copies: int = 0
     details: str = ""
-    hides: str = ""
 
     @property
     def shown(self) -> Shown:

@@ -15,7 +15,7 @@ from scrapy_simhash.report.totals import Totals
 
 #: The report shows so many of each.
 CLUSTERS, WALLS, HOSTS, MIRRORS, PATTERNS, STARTS, STRETCHES = 20, 10, 100, 20, 20, 10, 24
-SAMPLE, ROWS, CHANGED, HIDDEN = 30, 5000, 30, 10_000
+SAMPLE, ROWS, CHANGED = 30, 5000, 30
 # Columns of a line that shows what has changed.
 COLUMNS = 120
 #: Copies on its own host from which on an original is likely to be a wall, or a bare template.
@@ -52,7 +52,6 @@ class Figures:
         told_apart: pages that were kept though they are near another one, the nearest.
         stretches: numbers of kept, repeated and skipped, by the number of the ``stretch``.
         pages: those that others are compared with, by key.
-        hidden: addresses that only dropped pages link to, with these; 10,000 at most.
     """
 
     starts: list[CrawlStart] = field(default_factory=list)
@@ -80,7 +79,6 @@ class Figures:
     clusters: list[Cluster] = field(default_factory=list)
     walls: list[Cluster] = field(default_factory=list)
     pages: dict[str, LogLine] = field(default_factory=dict)
-    hidden: dict[str, str] = field(default_factory=dict)
     records: Records = field(default_factory=Records)
     run: int = 0
     changes: Counter[str] = field(default_factory=Counter)
@@ -124,10 +122,7 @@ class Figures:
         self.originals.add(original, 1, line.host == host)
         self.pairs.add((line.host, host), 1)
         self.sample.add(line.url, crc32(line.url.encode("utf-8", "replace")), line)
-        self.rows.add(line.url, distance, replace(line, text="", details="", hides=""))
-        for url in filter(None, line.hides.split("\n")):
-            if len(self.hidden) < HIDDEN:
-                self.hidden[url] = line.url
+        self.rows.add(line.url, distance, replace(line, text="", details=""))
         is_far, is_unlike = _doubts(line)
         if is_far:
             self.far.add(original, distance, line)
@@ -149,7 +144,6 @@ class Figures:
         for line in lines:
             if not isinstance(line, LogLine):
                 continue
-            self.hidden.pop(line.url, None)
             number = int((line.time - self.first) // self.stretch)
             self.stretches.setdefault(number, [0, 0, 0])[_PARTS[line.verdict]] += 1
             if line.verdict == "duplicate":

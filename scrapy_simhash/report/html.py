@@ -68,7 +68,6 @@ def render(figures: Figures, *logs: str) -> str:
         bound=_bound,
         title=_title(figures, ", ".join(logs)),
         host_limit=HOSTS,
-        hidden_limit=HOSTS,
         mirrors=_mirrors(figures),
         patterns=first_of(figures.patterns, PATTERNS),
         failures=sum(figures.reasons[reason] for reason in _FAILURES),

@@ -702,7 +702,7 @@ def test_each_type_that_is_read_has_its_copies_found_in_a_crawl(crawl: Any, site
             site.pages[f"/{name}/{n}"] = (200, {"Content-Type": kind}, body)
     crawled = crawl(
         Pages,
-        settings={"SIMHASH_OTHER_TYPES": "bytes", "CONCURRENT_REQUESTS": 1},
+        settings={"SIMHASH_READERS": {"application/zip": "bytes"}, "CONCURRENT_REQUESTS": 1},
         site=site,
         paths=[*site.pages],
     )

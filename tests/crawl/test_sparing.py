@@ -6,6 +6,7 @@ import json
 import logging
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -16,6 +17,7 @@ from scrapy.core.scheduler import Scheduler
 
 from scrapy_simhash.exceptions import SparedPage
 from scrapy_simhash.url_patterns import open_patterns
+from scrapy_simhash.url_patterns.learner import Learner
 from tests.crawl.spiders import Pages
 from tests.pages import article, html
 
@@ -145,14 +147,6 @@ def test_copies_among_more_near_pages_than_are_judged_spare_nothing(
 ) -> None:
     monkeypatch.setattr("scrapy_simhash.crawl.sparing.RULINGS", 1)
     run(crawl, shop)
-    assert prints(shop) == NUMBER
-
-
-def test_deferred_requests_come_last(crawl: Any, shop: Any) -> None:
-    crawled = run(crawl, shop, {"SIMHASH_SPARE": "defer"})
-    deferred = crawled.stat("spared/deferred")
-    assert deferred > NUMBER / 2
-    assert all("print" in path for path in list(shop.hits)[-deferred:])
     assert prints(shop) == NUMBER
 
 
@@ -390,8 +384,8 @@ def test_nothing_is_sent_late_while_a_page_against_a_pattern_has_its_other_addre
     site.pages[names[-1]] = last_item
     # The last link comes first.
     site.pages["/more"] = html(article(998), links=(*names, *views))
-    settings = SETTINGS | {"SIMHASH_SPARE_SHARE": 0.3}
-    crawled = crawl(MoreLast, settings=settings, site=site, paths=["/"])
+    monkeypatch.setattr("scrapy_simhash.crawl.sparing.Learner", partial(Learner, 0.3))
+    crawled = crawl(MoreLast, settings=SETTINGS, site=site, paths=["/"])
     assert crawled.stat("spared/sent_late") == 0
     assert crawled.stat("spared/skipped") == NUMBER + 20 - prints(site) > 0
 
@@ -408,7 +402,7 @@ def test_requests_that_were_spared_are_sent_when_a_wall_goes_away(
 
 
 def test_what_was_drawn_to_be_sent_is_known_as_such_when_the_pattern_has_fallen(
-    crawl: Any, site: Any, tmp_path: Path
+    crawl: Any, site: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Or the estimate of what was lost would count the first of them only."""
     walled, behind = ([f"/item?id={n}" for n in range(*ends)] for ends in ((0, 60), (100, 160)))
@@ -424,7 +418,8 @@ def test_what_was_drawn_to_be_sent_is_known_as_such_when_the_pattern_has_fallen(
     site.pages |= {"/": html(article(1), links=(*walled, "/more"))}
     site.pages |= {"/more": html(article(2), links=behind)}
     log = tmp_path / "dedup.jsonl"
-    settings = SETTINGS | {"SIMHASH_LOG": log, "SIMHASH_SPARE_SHARE": 0.3}
+    monkeypatch.setattr("scrapy_simhash.crawl.sparing.Learner", partial(Learner, 0.3))
+    settings = SETTINGS | {"SIMHASH_LOG": log}
     crawl(MoreLast, settings=settings, site=site, paths=["/"])
     lines = [json.loads(line) for line in log.read_text().splitlines()[1:]]
     drawn = {line["url"] for line in lines if line["what"] == "spared" or line.get("pattern")}

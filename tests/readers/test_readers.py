@@ -73,9 +73,9 @@ def feed(item: str, about: str = ABOUT) -> bytes:
     ).encode()
 
 
-def kinds(*documents: tuple[str, bytes], other_types: Any = "pass") -> list[str]:
+def kinds(*documents: tuple[str, bytes], **readers: str) -> list[str]:
     """Return verdicts on documents of one host, by their content types and bytes."""
-    with SyncDedup(recipe=replace(RECIPE, other_types=other_types), processes=0) as dedup:
+    with SyncDedup(recipe=replace(RECIPE, readers=readers), processes=0) as dedup:
         found = [
             dedup.check(Document(f"http://a.example/{n}", data, kind), wait=False)
             for n, (kind, data) in enumerate(documents)
@@ -135,16 +135,16 @@ def test_the_text_of_pdf_files_is_compared() -> None:
     assert told == ["unique", "duplicate", "unique"]
 
 
-def test_other_types_pass_or_are_compared_by_their_bytes() -> None:
+def test_images_pass_or_are_compared_by_their_bytes() -> None:
     image = b"\x89PNG" + bytes(range(256)) * 9
     documents = [
         ("image/png", image),
         ("image/png", image),
-        ("", image + b"\0"),
+        ("image/png", image + b"\0"),
         ("image/png", b""),
     ]
     assert kinds(*documents) == ["other_type"] * 4
-    told = kinds(*documents, other_types="bytes")
+    told = kinds(*documents, **{"image/png": "bytes"})
     assert told == ["unique", "duplicate", "unique", "too_short"]
 
 

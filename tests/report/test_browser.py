@@ -56,8 +56,7 @@ def log_lines() -> list[LogLine]:
     lines += [copy(f"http://{c * 90}.example/", long.url, text=c * 300) for c in "xy"]
     for number, text in enumerate(HOSTILE):
         original = f"http://h{number}/{text}"
-        hides = f"http://b/{'deep/' * 40}{text}"
-        lines.append(copy(f"http://b/{text}", original, text=text, host=text, hides=hides))
+        lines.append(copy(f"http://b/{text}", original, text=text, host=text))
         lines.append(line(url=f"http://h{number}/{text}", text=f"{text}!"))
     return lines
 

@@ -216,11 +216,3 @@ def test_times_are_counted_in_at_most_24_stretches(times: list[int]) -> None:
         inside = sum(begin <= time < begin + figures.stretch for time in times)
         assert counts == [inside, 0, 0]
     assert sum(sum(counts) for counts in figures.stretches.values()) == len(times)
-
-
-def test_what_only_dropped_pages_link_to_is_hidden_unless_a_later_line_has_it(
-    tmp_path: Path,
-) -> None:
-    dropped, asked, hidden = (f"http://b.example/{name}" for name in ("list", "asked", "hidden"))
-    lines = [copy(dropped, "http://a.example/", hides=f"{asked}\n{hidden}"), line(url=asked)]
-    assert figures_of(write(tmp_path / "log", lines)).hidden == {hidden: dropped}
