@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 from scrapy import Request, Spider
@@ -23,13 +22,14 @@ from scrapy_simhash.crawl.requests import (
 )
 from scrapy_simhash.exceptions import NearDuplicatePage, SettingError
 from scrapy_simhash.pipelines import NearDuplicatePipeline
+from scrapy_simhash.printable import logger_of
 from scrapy_simhash.settings import ACTIONS, Action, OwnAction, one_of
 from scrapy_simhash.spidermiddlewares import NearDuplicateSpiderMiddleware
 
 if TYPE_CHECKING:
     from scrapy_simhash.core.verdict import Verdict
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 FLAG = "near-duplicate"
 # A copy for which an errback asks again is let through after so many drops.

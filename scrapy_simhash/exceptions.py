@@ -2,12 +2,19 @@
 
 from scrapy.exceptions import DropItem, IgnoreRequest
 
+from scrapy_simhash.printable import printable, without_userinfo
+
 
 class SettingError(ValueError):
     """A SIMHASH_* setting or meta key has a value that cannot be used; the message names it.
 
     REDIS_URL and REDIS_PARAMS of scrapy-redis, and TWISTED_REACTOR, raise it, too.
     """
+
+
+def _repeats(key: str, original: str, distance: int) -> str:
+    # Scrapy logs the text of an exception as it is, and pages write keys.
+    return printable(without_userinfo(f"{key} repeats {original} (distance {distance})"))
 
 
 class NearDuplicatePage(IgnoreRequest):
@@ -20,7 +27,7 @@ class NearDuplicatePage(IgnoreRequest):
     """
 
     def __init__(self, key: str, original: str, distance: int) -> None:
-        super().__init__(f"{key} repeats {original} (distance {distance})")
+        super().__init__(_repeats(key, original, distance))
         self.key = key
         self.original = original
         self.distance = distance
@@ -35,7 +42,8 @@ class SparedPage(IgnoreRequest):
     """
 
     def __init__(self, url: str, signature: str) -> None:
-        super().__init__(f"{url} is spared: pages of {signature} were copies")
+        said = f"{without_userinfo(url)} is spared: pages of {signature} were copies"
+        super().__init__(printable(said))
         self.url = url
         self.signature = signature
 
@@ -47,7 +55,7 @@ class NearDuplicateItem(DropItem):
     """
 
     def __init__(self, key: str, original: str, distance: int) -> None:
-        super().__init__(f"{key} repeats {original} (distance {distance})", log_level="DEBUG")
+        super().__init__(_repeats(key, original, distance), log_level="DEBUG")
         self.key = key
         self.original = original
         self.distance = distance

@@ -22,24 +22,27 @@ PACKAGE = Path(__file__).parent.parent / "scrapy_simhash"
 # A line for each room: the rooms that it may import from, all of them further up. A door is every
 # module at the root that Scrapy knows by its own word for it.
 ROOMS = {
-    "extraction": set(),
+    "exceptions": {"printable"},
+    "extraction": {"printable"},
     "fingerprint": set(),
     "readers": {"extraction", "fingerprint"},
     "rule": {"extraction", "fingerprint", "keys"},
-    "index": {"fingerprint", "rule"},
+    "index": {"printable", "fingerprint", "rule"},
     "testing": {"fingerprint", "index", "rule"},
     "url_patterns": {"index", "rule"},
-    "core": {"extraction", "fingerprint", "index", "keys", "readers", "rule"},
-    "report": {"core", "extraction", "rule"},
+    "core": {"printable", "extraction", "fingerprint", "index", "keys", "readers", "rule"},
+    "report": {"printable", "core", "extraction", "rule"},
     "adapters": {"core", "keys"},
     "offline": {"core", "extraction", "fingerprint", "index", "keys", "readers", "rule"},
     "settings": {"exceptions", "extraction", "fingerprint", "index", "keys", "readers"},
     "crawl": {
+        "printable",
         *("core", "exceptions", "extraction", "index", "keys", "readers"),
         *("report", "settings", "url_patterns"),
     },
-    "doors": {"core", "crawl", "exceptions", "keys", "settings", "signals"},
+    "doors": {"printable", "core", "crawl", "exceptions", "keys", "settings", "signals"},
     "commands": {
+        "printable",
         *("core", "extraction", "fingerprint", "index", "keys", "offline", "report", "settings"),
         *("rule", "url_patterns"),
     },
@@ -98,7 +101,7 @@ def test_each_import_that_a_room_may_make_is_made() -> None:
 
 
 def test_rooms_and_modules_import_in_one_direction() -> None:
-    before = {"exceptions", "keys", "signals"}
+    before = {"keys", "printable", "signals"}
     for name, rooms in ROOMS.items():
         assert rooms <= before, name
         before.add(name)
@@ -195,3 +198,9 @@ def test_each_answer_of_contributing_names_what_stands_where_it_says() -> None:
             assert (root / path).exists(), path
             for name in re.findall(r"`(\w+)`", names):
                 assert re.search(rf"\b{name}\b", (root / path).read_text("utf-8")), (path, name)
+
+
+def test_every_logger_escapes_what_pages_wrote() -> None:
+    for path in FILES:
+        if path.name != "printable.py":
+            assert "getLogger" not in path.read_text("utf-8"), path

@@ -15,10 +15,14 @@ from typing import IO, Any
 
 from tqdm import tqdm
 
+from scrapy_simhash.printable import printable
 from scrapy_simhash.report.difference import pad, width
-from scrapy_simhash.report.words import count, plain
+from scrapy_simhash.report.words import count
 from scrapy_simhash.rule.facts import FACTS_SIZE, Facts
 from scrapy_simhash.rule.rule import REASONS
+
+# Ends of lines, and the colours of our own.
+_KEPT = ("\n", "\t", *(f"\x1b[{colour}m" for colour in ("0", "1", "32", "31;9")))
 
 
 def progress(
@@ -97,7 +101,7 @@ def columns() -> int:
 def shown(text: str) -> str:
     """Return a text with escapes for what steers a terminal or cannot be written there."""
     encoding = sys.stdout.encoding or "utf-8"
-    return plain(text, colours=True).encode(encoding, "backslashreplace").decode(encoding)
+    return printable(text, _KEPT).encode(encoding, "backslashreplace").decode(encoding)
 
 
 def say(lines: Iterable[str]) -> None:

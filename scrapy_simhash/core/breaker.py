@@ -6,7 +6,6 @@ those that repeat an older page are counted. Nothing is written to disk.
 """
 
 import contextlib
-import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -32,8 +31,9 @@ from scrapy_simhash.index.values import (
     Report,
     Unsettled,
 )
+from scrapy_simhash.printable import logger_of
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # Pages that claim in the store in one step after an outage: the crawl's own come in between.
 RECONCILED_AT_ONCE = 64

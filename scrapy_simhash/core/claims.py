@@ -6,7 +6,6 @@ others, but only while there are others on their way. What they are answered is 
 """
 
 import asyncio
-import logging
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -17,8 +16,9 @@ from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.core.pool import WorkerPool
 from scrapy_simhash.index.contract import StoreError
 from scrapy_simhash.index.values import Arrival, Claim
+from scrapy_simhash.printable import logger_of
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # A batch that fails is lost as a whole, and a shared store serves nobody else meanwhile. On the
 # event loop, it takes some three milliseconds; if it takes longer than a turn of the loop may,

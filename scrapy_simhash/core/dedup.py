@@ -15,7 +15,6 @@ in favour of one that was never delivered.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
@@ -34,10 +33,11 @@ from scrapy_simhash.index.contract import Index, StoreMismatch
 from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.index.values import DEFAULT_LEASE, Arrival, IndexSpec, Run
 from scrapy_simhash.keys import Scope, page_key, page_scope
+from scrapy_simhash.printable import indented, logger_of
 from scrapy_simhash.readers import own_readers
 from scrapy_simhash.rule.better import Canonicals
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 T = TypeVar("T")
 
@@ -262,11 +262,11 @@ class Dedup:
             logger.warning("SIMHASH_TIMEOUT: %s: %s; let through unchecked", key, analysis.error)
             self._slow_hosts.note_timeout(document.url)
         elif analysis.error:
-            # A traceback a page would fill the disk.
-            lines = analysis.error.strip().split("\n")
-            said = "\n".join(lines[-1:] if self._has_failed else lines)
-            self._has_failed = True
+            said = analysis.error.strip().rpartition("\n")[2]
             logger.error("The extractor failed on %s; let through unchecked: %s", key, said)
+            if not self._has_failed:  # a traceback a page would fill the disk
+                logger.error(f"The first failure of the extractor:\n{indented(analysis.error)}")
+            self._has_failed = True
         return analysis
 
     def follow(self, verdict: Verdict, told: Callable[[bool], None]) -> bool:

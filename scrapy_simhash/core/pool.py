@@ -6,7 +6,6 @@ a loop that is busy with something else. Equal bodies are analysed once.
 
 import asyncio
 import contextlib
-import logging
 import os
 import secrets
 import time
@@ -23,6 +22,7 @@ from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body
 from scrapy_simhash.core.process import Job, WorkerProcess
 from scrapy_simhash.core.worker import pack_order
 from scrapy_simhash.fingerprint.recipe import Recipe
+from scrapy_simhash.printable import logger_of
 
 # Bytes that the remembered analyses may take. One takes a kilobyte at most, and five bytes for each
 # character of its excerpt.
@@ -39,7 +39,7 @@ HOSTS = 1000
 
 T = TypeVar("T")
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 
 class SlowHosts:

@@ -7,7 +7,6 @@ it had to tell is left to the leases: they run out, and the pages are crawled ag
 """
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -20,8 +19,9 @@ from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.core.claims import Claims
 from scrapy_simhash.core.progress import Copies, Progress
 from scrapy_simhash.index.values import Orphan, Report, Unsettled
+from scrapy_simhash.printable import logger_of
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # Seconds between two rounds; until its round a delivered page is provisional for others.
 ROUND_SECONDS = 0.1
@@ -196,7 +196,7 @@ class Upkeep:
                 untold = (failed, delivered) if index.away else ([], [])
                 return _News(entries, reply.unsettled, reply.orphans, more, untold=untold)
             except Exception as error:  # noqa: BLE001 - whatever it is, a crawl needs upkeep
-                logger.error("The index does not take what was delivered: %r", error)
+                logger.error("The index does not take what was delivered: %s", repr(error))
                 return _News(failed=True)
 
         return self._claims.run(talk)

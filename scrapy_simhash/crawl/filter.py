@@ -5,7 +5,6 @@ The middlewares and the pipeline act on a copy.
 """
 
 import asyncio
-import logging
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -39,10 +38,11 @@ from scrapy_simhash.crawl.sparing import Sparing
 from scrapy_simhash.crawl.summary import Judged, Summary, content_type
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index.contract import StoreError
+from scrapy_simhash.printable import logger_of
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import ACTIONS, Action, FilterSettings, OwnAction, one_of
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # Seconds between two looks at what is lost, told and due.
 ROUND_SECONDS = 0.1
@@ -331,7 +331,7 @@ class CrawlFilter:
         await asyncio.get_running_loop().run_in_executor(None, self.summary.close)
         await self.sparing.close()
         self._publish_counts()
-        logger.info("%s", self.summary.text(), extra={"spider": spider})
+        logger.info(self.summary.text(), extra={"spider": spider})
         self._tell_sparing()
 
 

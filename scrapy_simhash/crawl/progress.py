@@ -14,8 +14,9 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from scrapy_simhash.crawl.requests import OF_ONE_ATTEMPT
+from scrapy_simhash.printable import logger_of
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # Seconds between two attempts to put a request into a queue that refuses it.
 PAUSE = 5.0

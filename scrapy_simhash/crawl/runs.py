@@ -14,11 +14,12 @@ from scrapy_simhash.crawl.requests import is_start
 from scrapy_simhash.crawl.summary import Judged
 from scrapy_simhash.index.contract import Index
 from scrapy_simhash.keys import page_key
+from scrapy_simhash.printable import logger_of
 from scrapy_simhash.redis_settings import uses_scrapy_redis
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import FilterSettings
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # The file in the folder of a job with the number of its run.
 NUMBER_OF_JOB = "simhash.run"

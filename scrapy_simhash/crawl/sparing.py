@@ -7,7 +7,6 @@ Requests that were not sent are kept for a while, because a pattern may turn out
 """
 
 import asyncio
-import logging
 from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +26,7 @@ from scrapy_simhash.crawl.summary import Judged, Summary
 from scrapy_simhash.exceptions import SparedPage
 from scrapy_simhash.index.decision import RULINGS
 from scrapy_simhash.keys import page_key
+from scrapy_simhash.printable import logger_of
 from scrapy_simhash.report.dedup_log import host_of
 from scrapy_simhash.report.words import clipped, count, size
 from scrapy_simhash.settings import FilterSettings
@@ -35,7 +35,7 @@ from scrapy_simhash.url_patterns.learner import REMEMBERED, Forecast, Learner
 from scrapy_simhash.url_patterns.store import BATCH, PatternStore, Tally
 from scrapy_simhash.url_patterns.traps import PAGES, Traps, deny_expression
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 EXCHANGE_SECONDS = 5.0
 # Batches of rows that are read at a time, and addresses that are remembered of each kind.

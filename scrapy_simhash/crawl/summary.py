@@ -4,7 +4,6 @@ It writes a line for each in the dedup log, a line each minute in the crawl's lo
 the end.
 """
 
-import logging
 import re
 import shlex
 import time
@@ -16,13 +15,14 @@ from scrapy.http import HtmlResponse, Response, XmlResponse
 
 from scrapy_simhash.core.dedup import Dedup
 from scrapy_simhash.core.verdict import Verdict
+from scrapy_simhash.printable import logger_of
 from scrapy_simhash.readers import kind_of
 from scrapy_simhash.report.dedup_log import CrawlStart, DedupLog, SparedLine, host_of, line_of
 from scrapy_simhash.report.totals import Totals
 from scrapy_simhash.report.words import count, size
 from scrapy_simhash.settings import Action, FilterSettings
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 SECONDS_BETWEEN_LINES = 60.0
 

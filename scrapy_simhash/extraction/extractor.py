@@ -4,7 +4,6 @@ Markup never makes a named extractor raise: a page that it cannot read has an em
 bound the size of a page, because time and memory grow with it.
 """
 
-import logging
 from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,8 +15,9 @@ from scrapy_simhash.extraction.content import offers
 from scrapy_simhash.extraction.main_text import TAKEN, main_text, shown_text
 from scrapy_simhash.extraction.page import Page, encoded, read_page
 from scrapy_simhash.extraction.units import listed, marks, said
+from scrapy_simhash.printable import logger_of
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 #: The extractors that have names; any other is given by import path.
 EXTRACTORS = ("main", "trafilatura", "text")
@@ -230,7 +230,7 @@ def _trafilatura() -> Callable[[str], str]:
                 include_tables=False,
             )
         except Exception as error:  # noqa: BLE001 - a page that it trips over has no text
-            logger.debug("trafilatura failed: %r", error)
+            logger.debug("trafilatura failed: %s", repr(error))
             text = None
         return text or ""
 

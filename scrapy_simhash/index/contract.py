@@ -28,7 +28,6 @@ copy's*, which is to say that it is expired, has the copy's request, and its own
 that dropped the copy. While that crawler lives in its run, it is no orphan.
 """
 
-import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -46,8 +45,9 @@ from scrapy_simhash.index.values import (
     Run,
     Unsettled,
 )
+from scrapy_simhash.printable import logger_of
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # Adoptions of one entry, after which it is deleted: its page has ended as many crawlers.
 MAX_ADOPTIONS = 5

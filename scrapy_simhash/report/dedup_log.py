@@ -10,7 +10,6 @@ import contextlib
 import errno
 import fcntl
 import json
-import logging
 import os
 import threading
 import time
@@ -22,9 +21,10 @@ from typing import Any, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
 from scrapy_simhash.core.verdict import Verdict
+from scrapy_simhash.printable import logger_of
 from scrapy_simhash.report.difference import Shown
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 VERDICTS = ("unique", "revisit", "duplicate", "skipped")
 #: The files of one log, the one that is written to among them.

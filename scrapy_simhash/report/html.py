@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from scrapy_simhash.printable import printable
 from scrapy_simhash.report import words
 from scrapy_simhash.report.dedup_log import LogLine
 from scrapy_simhash.report.difference import own_lines, sides
@@ -82,9 +83,8 @@ def render(figures: Figures, *logs: str) -> str:
 
 
 def _plain(value: object) -> object:
-    return (
-        words.plain(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
-    )
+    is_text = isinstance(value, str) and not hasattr(value, "__html__")
+    return printable(value, "\n\t") if is_text else value
 
 
 def _bound(number: int) -> float:

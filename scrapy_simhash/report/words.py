@@ -1,21 +1,6 @@
 """Numbers, sizes, times and long texts in words for people: one spelling everywhere."""
 
-import re
 from datetime import datetime, timezone
-
-# Control characters, and those for the direction of writing.
-_STEERING = "[\0-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
-_ANY = re.compile(f"\x1b|{_STEERING}")
-_BUT_COLOURS = re.compile(f"\x1b(?!\\[(?:0|1|32|31;9)m)|{_STEERING}")
-
-
-def plain(text: str, colours: bool = False) -> str:
-    """Return a text with escapes for what steers a terminal or a reader, but for our own colours.
-
-    Strangers wrote most of what is shown.
-    """
-    pattern = _BUT_COLOURS if colours else _ANY
-    return pattern.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def count(number: float, noun: str = "") -> str:

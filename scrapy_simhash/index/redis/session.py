@@ -1,7 +1,6 @@
 """One crawler's use of an index in Redis: its name in the leases, and the log that it looks at."""
 
 import contextlib
-import logging
 import math
 import re
 import secrets
@@ -29,8 +28,9 @@ from scrapy_simhash.index.redis.rows import HEAD, NEVER
 from scrapy_simhash.index.redis.scripts import Geometry, script
 from scrapy_simhash.index.redis.steps import Steps, done
 from scrapy_simhash.index.values import IndexSpec, spider_mark
+from scrapy_simhash.printable import logger_of
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 FORMAT = 12
 # Shards of a new index of pages with scopes on a cluster: as many on each of 3, 4, 6 or 8 nodes.

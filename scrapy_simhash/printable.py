@@ -1,0 +1,59 @@
+"""Text that strangers wrote, as it may stand in a message, a log or a terminal."""
+
+import logging
+import re
+import textwrap
+import traceback
+from collections.abc import Container
+
+# Control characters, ends of lines, marks for the direction of writing, and lone surrogates. An
+# escape sequence for colours is matched as a whole.
+_STEERING = re.compile(
+    "\x1b\\[[0-9;]*m"
+    "|[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
+)
+_USERINFO = re.compile(r"(?<=://)[^/?#\s]*@")
+
+
+def printable(text: object, kept: Container[str] = ()) -> str:
+    """Return a text in one line, with escapes for what steers a terminal or a reader.
+
+    Args:
+        text: anything that has a text.
+        kept: what stays as it is, such as ends of lines, or escape sequences of the caller's own.
+    """
+    return _STEERING.sub(
+        lambda match: match[0] if match[0] in kept else ascii(match[0])[1:-1], str(text)
+    )
+
+
+def without_userinfo(text: str) -> str:
+    """Return a text without user names and passwords in its addresses."""
+    return _USERINFO.sub("", text)
+
+
+def indented(text: str) -> str:
+    """Return a printable text of several lines, none of which looks like a message."""
+    return textwrap.indent(printable(text.rstrip(), "\n"), "  ")
+
+
+def logger_of(name: str) -> logging.Logger:
+    """Return a logger whose arguments and tracebacks are printable, and have no passwords.
+
+    Arguments have no ends of lines: a message of several lines takes none.
+    """
+    logger = logging.getLogger(name)
+    logger.addFilter(_clean)
+    return logger
+
+
+def _clean(record: logging.LogRecord) -> bool:
+    if isinstance(record.args, tuple):
+        record.args = tuple(
+            arg if isinstance(arg, int | float) else printable(without_userinfo(str(arg)))
+            for arg in record.args
+        )
+    if record.exc_info:
+        lines = "".join(traceback.format_exception(*record.exc_info))
+        record.exc_text = indented(without_userinfo(lines))
+    return True
