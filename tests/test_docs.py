@@ -403,6 +403,7 @@ def test_the_metrics_of_two_spiders_are_on_loopback_with_their_names() -> None:
     [
         ("are one address, or two views", (Kinship.ADDRESS, Kinship.VIEW)),
         ("may be two records", (Kinship.DOMAIN,)),
+        ("are one page of two releases", (Kinship.RELEASE,)),
         ("have one path on two hosts of a site", (Kinship.VERSIONS,)),
         ("have one file name on two sites", (Kinship.MIRROR,)),
         ("are on two sites", (Kinship.NONE,)),

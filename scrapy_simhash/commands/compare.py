@@ -171,7 +171,7 @@ def _side(name: str, as_text: bool, recipe: Recipe, settings: BaseSettings) -> _
     body, extraction = body_of(data, type_, recipe), None
     reason: SkipReason = "too_large" if len(data) > most else "too_short" if body else "other_type"
     if body and reason != "too_large":
-        extraction, _ = read_body(body, recipe)
+        extraction = read_body(body, recipe)
     if extraction is None:
         return _Side(key, Extraction(""), PageAnalysis(None, reason=reason))
     return _Side(key, extraction, analyse_text(extraction.text, recipe, 0, extraction))

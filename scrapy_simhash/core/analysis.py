@@ -6,7 +6,6 @@ from typing import Literal, NamedTuple
 
 from w3lib.encoding import http_content_type_encoding
 
-from scrapy_simhash.extraction.canonical import canonical_address
 from scrapy_simhash.extraction.charset import utf8_html
 from scrapy_simhash.extraction.excerpt import excerpt, first_lines
 from scrapy_simhash.extraction.extractor import Extraction, extract
@@ -111,17 +110,17 @@ def analyse_body(body: Body, recipe: Recipe, excerpt_length: int = 0) -> PageAna
         if body.is_text:
             text = body.data.decode("utf-8", "surrogatepass")
             return analyse_text(text, recipe, excerpt_length)
-        extraction, canonical = read_body(body, recipe)
+        extraction = read_body(body, recipe)
         if extraction is None:
             return PageAnalysis(None, reason="too_short")
         analysis = analyse_text(extraction.text, recipe, excerpt_length, extraction)
-        return replace(analysis, canonical=canonical) if canonical else analysis
+        return replace(analysis, canonical=extraction.canonical)
     except Exception:  # noqa: BLE001 - it is reported
         return PageAnalysis(None, reason="extractor_error", error=traceback.format_exc())
 
 
-def read_body(body: Body, recipe: Recipe) -> tuple[Extraction | None, str]:
-    """Return what the reader of a page finds, and the address that the page declares canonical.
+def read_body(body: Body, recipe: Recipe) -> Extraction | None:
+    """Return what the reader of a page finds.
 
     There is no extraction if the page says too little to be compared.
 
@@ -129,9 +128,8 @@ def read_body(body: Body, recipe: Recipe) -> tuple[Extraction | None, str]:
         Exception: whatever a reader or extractor given by import path raises.
     """
     if body.reader != HTML:
-        return read(body.reader, body.data, body.charset), ""
-    html = utf8_html(body.data, body.charset)
-    return extract(html, recipe.extractor), canonical_address(html)
+        return read(body.reader, body.data, body.charset)
+    return extract(utf8_html(body.data, body.charset), recipe.extractor)
 
 
 def analyse_html(html: str | bytes, recipe: Recipe, excerpt_length: int = 0) -> PageAnalysis:

@@ -23,7 +23,7 @@ from scrapy.http.request import NO_CALLBACK
 
 from scrapy_simhash.crawl.progress import once_more
 from scrapy_simhash.crawl.requests import PREFERRED, QUEUED, WAITED
-from scrapy_simhash.extraction.canonical import canonical_address
+from scrapy_simhash.extraction.declared import canonical_address
 from scrapy_simhash.keys import page_key, registered_domain
 from scrapy_simhash.url_patterns.address import read_address
 

@@ -6,7 +6,7 @@ price, a cell of a table), and lists of links beside it, but no menu, advertisem
 
 import re
 from collections.abc import Iterator
-from itertools import compress, islice
+from itertools import chain, compress
 
 import numpy as np
 
@@ -26,12 +26,6 @@ from scrapy_simhash.extraction.roles import (
 
 #: Tags and attributes say that a line is of the site, where names would only hint at it.
 _OF_THE_SITE = NAVIGATION | FOOTER | NAMED_FOOTER | HEADER | ASIDE | DIALOG | HIDDEN | NOTICE
-_LONGEST_DATA = 100_000  # characters of a script that describes the page
-_MOST = 400  # scripts, and offers of each
-_OFFER = re.compile(
-    r'"((?:price|lowPrice|highPrice|priceCurrency|availability)"\s{0,9}:\s{0,9}'
-    r'(?:"[^"]{0,99}"|[\d.]{1,20}))'
-)
 _PRICE = re.compile(
     r"[$\u00a3\u00a5\u20a0-\u20cf\uffe5]\s?\d|\d\s?(?:[\u00a3\u20a0-\u20cf]|\u5143|\u5186|\uc6d0|EUR|USD|kr\b|z\u0142"
     r"|\u0440\u0443\u0431)"
@@ -83,10 +77,7 @@ def content(page: Page, outline: Outline, taken: Ints) -> tuple[str, list[int]]:
 
 def offers(page: Page) -> Iterator[str]:
     """Yield the prices and stocks that a page names to search engines."""
-    for el in page.scripts[:_MOST]:
-        if el.get("type", "") == "application/ld+json" and el.text:
-            yield from islice(_OFFER.findall(el.text[:_LONGEST_DATA]), _MOST)
-    for meta in page.metas:
-        name = meta.get("itemprop") or meta.get("property") or ""
+    properties = ((meta.get("property", ""), meta.get("content", "")) for meta in page.metas)
+    for name, value in chain(page.stated, properties):
         if _OFFERED.search(name[-20:]):
-            yield f"{name[-20:]} {meta.get('content', '')[:99]}"
+            yield f"{name[-20:]} {value[:99]}"

@@ -5,16 +5,17 @@ bound the size of a page, because time and memory grow with it.
 """
 
 from collections.abc import Callable, Iterable, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from importlib import import_module
 from itertools import count
 from typing import Any
 
 from scrapy_simhash.extraction.content import offers
+from scrapy_simhash.extraction.declared import canonical_address
 from scrapy_simhash.extraction.main_text import TAKEN, main_text, shown_text
 from scrapy_simhash.extraction.page import Page, encoded, read_page
 from scrapy_simhash.extraction.units import listed, marks, said
+from scrapy_simhash.loading import load
 from scrapy_simhash.printable import logger_of
 
 logger = logger_of(__name__)
@@ -53,6 +54,7 @@ class Extraction:
             empty, these are the lines of the text.
         said: the lines of the page that are not mostly links, and the values of its fields.
         marks: what tells the page from others whose texts are the same, see :mod:`.units`.
+        canonical: the address that the page declares canonical, which may be relative.
         listed: the names of links where a list may stand, without digits, and the addresses of
             pictures.
     """
@@ -70,6 +72,7 @@ class Extraction:
     said: str = ""
     marks: tuple[str, ...] = ()
     listed: frozenset[str] = frozenset()
+    canonical: str = ""
 
     @property
     def to_fingerprint(self) -> tuple[str, tuple[int, ...]]:
@@ -107,7 +110,9 @@ def extract(html: str | bytes, extractor: str = "main") -> Extraction:
         html = html.decode("utf-8", "replace")
     result = load_extractor(extractor)(html)
     if isinstance(result, Extraction):
-        return result
+        if extractor in EXTRACTORS or result.canonical:
+            return result
+        return replace(result, canonical=canonical_address(encoded(html)))
     if isinstance(result, str):
         return _extraction(result, read_page(html))
     raise TypeError(f"the extractor {extractor} returned {type(result).__name__}, not a text")
@@ -130,13 +135,11 @@ def load_extractor(name: str) -> Callable[[Any], str | Extraction]:
         return _trafilatura()
     if name == "text":
         return _shown
-    module, _, attribute = name.rpartition(".")
     try:
-        found: Any = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        why = f" ({error})" if module else ""
+        found: Any = load(name)
+    except ValueError as error:
         raise ValueError(
-            f"no extractor {name!r}{why}: use {', '.join(EXTRACTORS)}"
+            f"no extractor {name!r} ({error}): use {', '.join(EXTRACTORS)}"
             " or the import path of a callable"
         ) from error
     if not callable(found):
@@ -173,6 +176,7 @@ def _extraction(
         said=joined,
         marks=marks(page, joined, in_links),
         listed=frozenset(() if thin else listed(page, open_lines)),
+        canonical=page.canonical,
     )
 
 

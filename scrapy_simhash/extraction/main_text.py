@@ -12,6 +12,7 @@ from scrapy_simhash.extraction.likelihood import Lines, likelihoods
 from scrapy_simhash.extraction.outline import Floats, Ints, Outline
 from scrapy_simhash.extraction.page import Page, single_spaced
 from scrapy_simhash.extraction.roles import FIELD, FOOTER, HEADER, NAVIGATION, TITLE, Element
+from scrapy_simhash.extraction.targets import is_picture, picture
 
 # Sizes are UTF-8 bytes, not characters: 80 bytes are about 80 Latin letters or 27 Han characters,
 # which say about as much.
@@ -28,11 +29,6 @@ THIN_BYTES = 150
 THIN_BYTES_OF_MUCH = 450
 THIN_SHARE = 0.1
 
-# These attributes name the file of an image. Before a script has run, the "src" of a lazy one is
-# that of all others.
-_SOURCES = ("data-src", "data-original", "data-lazy-src", "data-srcset", "src", "srcset")
-# A file of another name is a program, such as thumb.php?id=7: its query may be all that differs.
-_PICTURES = (".avif", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp")
 # A script that begins with data: window.__INITIAL_STATE__ = {..., self.__next_f.push([..., or, as
 # Nuxt has it, window.__NUXT__=(function(a,b){return {...
 _STATE = re.compile(
@@ -145,12 +141,13 @@ def shown_text(page: Page) -> str:
         own = np.where(2 * np.array(page.linked) > lengths, 0, measures(page.shown).sizes)
         gone = _believed(roles[: len(texts)], own)
     stays = (roles & gone == 0).tolist()
-    names = map(_name, compress(page.images, stays[len(texts) :]))
+    shown = map(picture, compress(page.images, stays[len(texts) :]))
+    names = [address.rpartition("/")[2] for address in shown]
     texts = [*compress(texts, stays)]
     # A page that shows nothing repeats none, because all pages of a program have the same trackers
     # and settings.
     shows = measures("\n".join(texts)).sizes.sum() >= MIN_LINE
-    texts += [name for name in names if shows or _is_picture(name)]
+    texts += [name for name in names if shows or is_picture(name)]
     if measures("\n".join(texts)).sizes.sum() < THIN_BYTES:
         scripts = [(el.text or "", _is_json(el)) for el in page.scripts]
         texts += [single_spaced(text) for text, is_json in scripts if is_json]
@@ -160,18 +157,6 @@ def shown_text(page: Page) -> str:
             states += [value for value in values if value.startswith(("{", "["))]
             texts += map(single_spaced, states)
     return "\n".join(filter(None, texts))
-
-
-def _name(image: Element) -> str:
-    """Return the name of an image's file, with its query unless the name is that of a picture."""
-    address = next(filter(None, map(image.get, _SOURCES)), "")
-    path, mark, query = address.partition("?")
-    name: str = path.rpartition("/")[2]
-    return name if _is_picture(name) else name + mark + query
-
-
-def _is_picture(name: str) -> bool:
-    return name.lower().endswith(_PICTURES)
 
 
 def _is_json(script: Element) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
+from scrapy_simhash.extraction.declared import canonical_address, stated
 from scrapy_simhash.extraction.roles import INLINE_TAGS, UNSEEN_TAGS, Element
 
 #: Elements of a page that are looked at; what comes after them is not part of its text.
@@ -23,7 +24,7 @@ _LONG_TAG = 4096
 _MANY_WORDS = 400
 #: Tags that are looked at before they are stripped, or that stand in a head, and kinds of them.
 _MARKED = {
-    **{tag: tag for tag in ("link", "meta", "script", "title", "template")},
+    **{tag: tag for tag in ("meta", "script", "title", "template")},
     **dict.fromkeys(("svg", "math"), "drawing"),
     **dict.fromkeys(("input", "option"), "field"),
     **dict.fromkeys(("frame", "iframe", "embed", "object", "video", "audio"), "embedded"),
@@ -36,7 +37,7 @@ _MAX_IN_HEADING = 3  # levels between a line and the heading that it stands in
 _MAX_LABELS = 10
 _MAX_LABEL = 40  # bytes
 _MAX_EMBEDDED = 100
-_MAX_TOLD = 400  # links of a head, metas, and elements that tell something in one attribute
+_MAX_TOLD = 400  # metas, and elements that tell something in one attribute
 _MAX_OPEN_DRAWINGS = 30
 _LONGEST_VALUE = 300  # characters
 # A reader neither sees nor chooses what other fields hold, such as tokens.
@@ -67,8 +68,10 @@ class Page:
         linked: how many characters of a line stand in links.
         images: the images outside unseen elements, and one for each frame or player, which is known
             by its address as they are.
-        links, metas: the attributes of the elements ``link`` and ``meta``, 400 of each at most.
+        metas: the attributes of the elements ``meta``, 400 at most.
         scripts: all elements of this name.
+        stated: names and values that the page states for programs, see :mod:`.declared`.
+        canonical: the address that it declares canonical, or nothing.
         fields: what is written into the fields of forms, and the options that are chosen in them.
         frames: the addresses of frames.
         icons: what empty elements outside links say in words, such as a number of stars.
@@ -85,9 +88,10 @@ class Page:
     holders: list[Element] = field(default_factory=list)
     linked: list[int] = field(default_factory=list)
     images: list[Element] = field(default_factory=list)
-    links: list[dict[str, str]] = field(default_factory=list)
     metas: list[dict[str, str]] = field(default_factory=list)
     scripts: list[Element] = field(default_factory=list)
+    stated: list[tuple[str, str]] = field(default_factory=list)
+    canonical: str = ""
     fields: list[str] = field(default_factory=list)
     frames: list[str] = field(default_factory=list)
     icons: list[str] = field(default_factory=list)
@@ -239,8 +243,7 @@ def read_page(html: str | bytes) -> Page:
     fields = [*islice(filter(None, map(_value, marked["field"])), _MAX_EMBEDDED)]
     framed = [el for el in head["embedded"] + marked["embedded"] if el.tag in _FRAMES]
     frames = [el.get("src") or "" for el in framed[:_MAX_EMBEDDED]]
-    told = ((head[kind] + marked[kind])[:_MAX_TOLD] for kind in ("link", "meta"))
-    links, metas = ([dict(el.items()) for el in elements] for elements in told)
+    metas = [dict(el.items()) for el in (head["meta"] + marked["meta"])[:_MAX_TOLD]]
     scripts = head["script"] + marked["script"]
     # lxml takes longer to strip what is still held.
     del marked, framed
@@ -253,7 +256,8 @@ def read_page(html: str | bytes) -> Page:
     title = next(chain(head["title"], body.iter("title")), None)
     page = Page(body, "" if title is None else inner_text(title))
     page.fields, page.frames, page.icons = fields, frames, [*_icons(data)]
-    page.links, page.metas, page.scripts = links, metas, scripts
+    page.metas, page.scripts = metas, scripts
+    page.stated, page.canonical = [*stated(metas, scripts)], canonical_address(data)
     page.elements = [*islice(body.iter(), MAX_ELEMENTS)]
     _read_lines(page)
     return page

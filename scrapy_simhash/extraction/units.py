@@ -1,18 +1,13 @@
 """Takes from a page the lines outside links, and the marks that it is known by or leads to."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
-from typing import Any
 
 from scrapy_simhash.extraction.page import Page, single_spaced
+from scrapy_simhash.extraction.targets import MOST, pictures, targets
 
-#: Links, images and names of a page that are looked at.
-_MAX_MARKS = 400
 _LONGEST = 300  # characters of a mark
-_LONGEST_DATA = 100_000  # characters of a script that describes the page
-_DEEPEST = 6
 _DIGIT = re.compile(r"\d")
 _DIGITS = re.compile(r"\d+")
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
@@ -22,14 +17,9 @@ _LONGEST_FIELD = 40
 _APART = frozenset(("nav", "header", "footer", "aside"))
 #: Bytes of text outside links: few, and hardly any.
 _FEW, _SHELL = 500, 200
-_SOURCES = ("data-src", "data-original", "data-lazy-src", "data-srcset", "src", "srcset")
 _NAMING = frozenset(("og:title", "og:description", "description"))
 # Two visits of one page are told different dates and counts.
 _CHANGING = re.compile("date|time|count|modified|published", re.IGNORECASE)
-# A session or a token in an address: another one in each visit.
-_TOKEN = re.compile(r"[0-9A-Fa-f]{16,}|[0-9A-Za-z_-]{32,}")
-# An address in a parameter is that of the page itself, or of the one before.
-_ADDRESS_WITHIN = re.compile(r"[?&][^=&]*=[^&]*(?:/|%2F)", re.IGNORECASE)
 
 
 def said(page: Page) -> list[str]:
@@ -48,7 +38,7 @@ def _told_by_pictures(page: Page) -> Iterator[str]:
 
     Those of links belong to teasers and menus.
     """
-    for el in islice(page.images, _MAX_MARKS):
+    for el in islice(page.images, MOST):
         words = el.get("alt", "")[:_LONGEST]
         if words and el.getparent().tag != "a":
             yield single_spaced(words)
@@ -80,29 +70,27 @@ def marks(page: Page, said: str, few: bool) -> tuple[str, ...]:
     These are what its head calls it, and what it states for programs, which readers do not see. Of
     a page with few words, also the addresses of its images and frames; if it has no main text, or
     one of links, the targets of links; if it says hardly anything, its own address, and those in
-    what it states. A page that is one of several versions, as for countries, is known by its own
-    address.
+    what it states.
 
     Args:
         page: the page.
         said: its lines outside links.
         few: whether it has no main text, or one that stands in links.
     """
-    links = [(link.get("rel", "").lower(), link) for link in page.links]
-    own = next((link.get("href", "")[:_LONGEST] for rel, link in links if rel == "canonical"), "")
-    others = [link for rel, link in links if rel == "alternate" and link.get("hreflang")]
-    versions = {link.get("href") for link in others}
-    found = [f"version {own}"] if len(versions) > 1 and own in versions else []
     size = len(said[:_FEW].encode("utf-8", "surrogatepass"))
     is_shell = few and size < _SHELL
-    stated = (value for value in _stated(page) if is_shell or "://" not in value)
-    found += islice(chain(_named(page), stated), _MAX_MARKS)
+    stated = (
+        f"{name} {value}"
+        for name, value in page.stated
+        if not _CHANGING.search(name) and (is_shell or "://" not in value)
+    )
+    found = [*islice(chain(_named(page), stated), MOST)]
     if few or size < _FEW:
         found += [f"frame {address}"[:_LONGEST] for address in page.frames]
-        found += _pictures(page)
+        found += pictures(page)
     if few:
-        found += islice(_targets(page), _MAX_MARKS)
-    return (*found, own) if is_shell else tuple(found)
+        found += islice(targets(page), MOST)
+    return (*found, page.canonical) if is_shell else tuple(found)
 
 
 def listed(page: Page, lines: Iterable[int]) -> Iterator[str]:
@@ -114,30 +102,10 @@ def listed(page: Page, lines: Iterable[int]) -> Iterator[str]:
     # One line may have many links, of which it begins with the first, and one element many lines.
     holders = dict.fromkeys(el.getparent() if el.tag == "a" else el for el in found)
     links = chain.from_iterable(el.iter("a") for el in holders)
-    for link in islice(links, _MAX_MARKS):
+    for link in islice(links, MOST):
         name = "".join(link.itertext()) if len(link) else link.text or ""
         yield _DIGITS.sub("", name[:_LONGEST]).strip()
-    yield from _pictures(page)
-
-
-def _pictures(page: Page) -> Iterator[str]:
-    """Yield the addresses of images outside menus."""
-    for el in islice(page.images, _MAX_MARKS):
-        if next(el.iterancestors("nav", "header", "footer"), None) is None:
-            yield next(filter(None, map(el.get, _SOURCES)), "")[:_LONGEST]
-
-
-def _targets(page: Page) -> Iterator[str]:
-    yield from (
-        meta.get("content", "")[:_LONGEST]
-        for meta in page.metas
-        if meta.get("http-equiv", "").lower() == "refresh"
-    )
-    for el in islice(page.body.iter("a"), _MAX_MARKS):
-        # How far a page is down decides how far up its links go.
-        target = el.get("href", "")[:_LONGEST].partition("#")[0].strip().lstrip("./")
-        if target and not _ADDRESS_WITHIN.search(target):
-            yield _TOKEN.sub("*", target)
+    yield from pictures(page)
 
 
 def _named(page: Page) -> Iterator[str]:
@@ -145,34 +113,3 @@ def _named(page: Page) -> Iterator[str]:
         name = (meta.get("name") or meta.get("property") or "").lower()
         if name in _NAMING:
             yield f"{name} {meta.get('content', '')[:_LONGEST]}"
-
-
-def _stated(page: Page) -> Iterator[str]:
-    """Yield the values of the microdata in a head, and of the JSON-LD, but for dates and counts."""
-    for meta in page.metas:
-        name = meta.get("itemprop", "")[:_LONGEST]
-        if name and not _CHANGING.search(name):
-            yield f"{name} {meta.get('content', '')[:_LONGEST]}"
-    for el in page.scripts[:_MAX_MARKS]:
-        if el.get("type", "") == "application/ld+json" and el.text:
-            yield from _values(el.text)
-
-
-def _values(text: str) -> Iterator[str]:
-    if len(text) > _LONGEST_DATA:
-        return
-    try:
-        waiting: list[tuple[str, Any, int]] = [("", json.loads(text), 0)]
-    except (ValueError, RecursionError):
-        return
-    while waiting:
-        name, value, depth = waiting.pop()
-        if isinstance(value, dict):
-            inner = [*value.items()]
-        elif isinstance(value, list):
-            inner = [(name, each) for each in value]
-        else:
-            yield f"{name} {value}"[:_LONGEST]
-            continue
-        if depth < _DEEPEST:
-            waiting += [(n, v, depth + 1) for n, v in inner if not _CHANGING.search(n[:_LONGEST])]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scrapy_simhash.fingerprint.normalisation import LONGEST, fold, normalise
-from scrapy_simhash.fingerprint.own import load
+from scrapy_simhash.loading import load
 
 
 @dataclass(frozen=True, slots=True)

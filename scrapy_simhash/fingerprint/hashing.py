@@ -18,7 +18,7 @@ import numpy.typing as npt
 import xxhash
 
 from scrapy_simhash.fingerprint.normalisation import code_points
-from scrapy_simhash.fingerprint.own import load
+from scrapy_simhash.loading import load
 
 Uint64s: TypeAlias = npt.NDArray[np.uint64]
 

@@ -10,7 +10,6 @@ from scrapy_simhash.fingerprint.blocks import Bands, Slices
 from scrapy_simhash.fingerprint.features import FeatureSpec, heavier, ngrams
 from scrapy_simhash.fingerprint.hashing import key_from_seed
 from scrapy_simhash.fingerprint.normalisation import normalise
-from scrapy_simhash.fingerprint.own import load
 from scrapy_simhash.fingerprint.simhash import (
     Fingerprint,
     Sums,
@@ -19,6 +18,7 @@ from scrapy_simhash.fingerprint.simhash import (
     ngram_sums,
     weighed_ngram_sums,
 )
+from scrapy_simhash.loading import load
 
 #: How documents of a type that has no reader are compared: not at all, or by all of their bytes.
 _NARROW_DISTANCE = 3  # what four slices find every pair within
@@ -30,9 +30,9 @@ _VERSIONS = {
     **dict.fromkeys(("tokens", "keywords", "pypi"), 1),
     **dict.fromkeys(("characters", "words"), 2),
     "fnv1": 2,
-    "main": 9,
+    "main": 10,
     "text": 4,
-    "facts": 16,
+    "facts": 17,
 }
 
 

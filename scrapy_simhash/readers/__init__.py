@@ -9,8 +9,8 @@ from pkgutil import resolve_name
 from typing import Any
 
 from scrapy_simhash.extraction.extractor import Extraction
-from scrapy_simhash.fingerprint.own import load
 from scrapy_simhash.fingerprint.recipe import Recipe
+from scrapy_simhash.loading import load
 
 #: A reader gets the bytes, and the charset that the header declares. It returns a text, or an
 #: :class:`.Extraction`; None for a document that says too little to be compared.

@@ -10,10 +10,11 @@ length, but what the pages and the addresses say of themselves stands before it.
 import re
 from functools import lru_cache
 from typing import NamedTuple
-from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.parse import SplitResult, urljoin
 
 from cachetools import LRUCache
 
+from scrapy_simhash.addresses import split_address
 from scrapy_simhash.keys import page_key, registered_domain
 
 _MOST_CANONICAL = 10_000  # keys that are remembered
@@ -56,7 +57,7 @@ def better(one: str, other: str, canonical: str = "", other_canonical: str = "")
             declares none, or if nobody knows.
         other_canonical: likewise of the page at ``other``.
     """
-    mine, theirs = _split(one), _split(other)
+    mine, theirs = split_address(one), split_address(other)
     if mine is None or theirs is None or one == other:
         return ""
     if mine.netloc != theirs.netloc:
@@ -74,15 +75,6 @@ def better(one: str, other: str, canonical: str = "", other_canonical: str = "")
     if a.unencrypted != b.unencrypted:
         return "https" if b.unencrypted else ""
     return "path" if a.path < b.path else ""
-
-
-@lru_cache(maxsize=1024)
-def _split(text: str) -> SplitResult | None:
-    try:
-        parts = urlsplit(text)
-        return parts if parts.scheme in ("http", "https") and parts.hostname else None
-    except ValueError:  # no address at all, such as http://[
-        return None
 
 
 @lru_cache(maxsize=1024)

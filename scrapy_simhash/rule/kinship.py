@@ -3,28 +3,11 @@
 import re
 from enum import Enum
 from functools import lru_cache
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote
 
+from scrapy_simhash.addresses import split_address, without_visit
 from scrapy_simhash.keys import registered_domain
 
-# Parameters that are no part of a page's name. They name the link by which a visitor came, the page
-# to which a form leads back, the session of the visit by a long number, or the moment, so that no
-# cache answers; or they have no value, because a form sends them for fields that nobody filled in.
-# Sessions stand in paths, too. AMP is another form of a page.
-_VISIT = re.compile(
-    r"(?:(?<=[?&])(?:(?:(?:utm|mtm|hsa|vero|oly)_\w{1,20}|(?:pk|piwik|matomo)_(?:campaign|kwd|keyword"
-    r"|source|medium|content|[cv]id)|fb_(?:action_\w{1,9}|source|ref)|_hs(?:mi|enc)|__hs\w{2,4}"
-    r"|hsctatracking|at_(?:medium|campaign)|[a-z]{1,4}clid|[gw]braid|gad_source|srsltid|mc_[ce]id"
-    r"|(?:rdt|s)_cid|s_kwcid|ef_id|_g[al]|spm|igshid|igsh|li_fat_id|epik|mkt_tok|wt[._]mc\w*"
-    r"|_openstat|dm_i|elqtrack\w*|cmpid|icid)=[^&]*"
-    r"|(?:s|sid|\w{0,20}sess\w{0,20}|oscsid|zenid)=(?=[a-z]*\d)[a-z\d]{16,}"
-    r"|cfid=\d+|cftoken=[\w-]+|_=\d+|(?:_?ts?|timestamp)=\d{9,}"
-    r"|(?:return_?(?:to(?:query)?|url)|redirect_?to|came_?from|back_?url)=[^&]*"
-    r"|(?:no_?cache|cache_?bust(?:er)?|cb|ra?nd(?:om)?)=[\d.]{5,}|amp=(?:1|true)|output(?:type)?=amp"
-    r"|[^=&]{1,99}(?<!\d)=(?=&|$))"
-    r"|;(?:jsessionid|cfid|cftoken)=[\w.!-]*)(?:&|$)?|/\((?:[A-Z]\([^()/]{9,99}\)){1,4}\)(?=/)",
-    re.IGNORECASE,
-)
 # A mark of a visit in some shops and papers, the number of a record in others.
 _MAY_BE_VISIT = re.compile("(?:^|&)cid=[^&]*")
 # Parameters that say how a page is shown: how many entries of a list, which version, or the form
@@ -44,6 +27,13 @@ _NUMBERS = re.compile(r"\d+")
 _AMP = re.compile(r"(?:/amp/?|\.amp)(?=(?:\.html?)?$)", re.IGNORECASE)
 _INDEX = re.compile(r"/(?:index(?:\.[\w-]{1,8}){0,2}|default\.\w{1,5})$", re.IGNORECASE)
 _LANGUAGE = re.compile(r"\.[a-z]{2}(?:-[a-z]{2})?(?=\.)", re.IGNORECASE)
+_ENDING = re.compile(r"(?<=[^/])\.(?:html?|php|aspx?)$", re.IGNORECASE)
+# The folder of a release. A number alone may be that of a record or a year.
+_RELEASE = re.compile(
+    r"/(?:v?\d{1,2}(?:\.\d{1,4}){1,3}(?:[.-]?[a-z]{1,5}\d{0,3})?|v\d{1,2}|latest|stable"
+    r"|dev(?:el)?|main|master|nightly)(?=/)",
+    re.IGNORECASE,
+)
 
 
 class Kinship(Enum):
@@ -51,6 +41,7 @@ class Kinship(Enum):
 
     ADDRESS = "one host, path and query, but for marks of a visit"
     VIEW = "one host; one path or name and a query, the name in a query, or folders before the path"
+    RELEASE = "one host, query and path, but for a folder that names a release"
     DOMAIN = "one registered domain, and none of the others"
     VERSIONS = "two hosts of one registered domain, and one path or file name"
     MIRROR = "two sites, and one path or file name that says more than a number"
@@ -82,11 +73,17 @@ def kinship(key: str, other: str, *, is_same: bool = False) -> Kinship:
         is_view = (query or other_query) and (name == other_name or path == other_path)
         if is_named or (is_view and not _names_another(query, other_query)):
             return Kinship.VIEW
-        return Kinship.DOMAIN
+        is_release = one and query == other_query and _released(path) == _released(other_path)
+        return Kinship.RELEASE if is_release else Kinship.DOMAIN
     is_named = query == other_query and (name == other_name or path == other_path)
     if registered_domain(one) == registered_domain(two):
         return Kinship.VERSIONS if is_named else Kinship.DOMAIN
     return Kinship.MIRROR if is_named and _is_name(name, query) else Kinship.NONE
+
+
+def _released(path: str) -> str:
+    """Return a path without the folder of a release."""
+    return _RELEASE.sub("", path, 1)
 
 
 def _one_ends_the_other(path: str, other: str) -> bool:
@@ -138,20 +135,15 @@ def _says_what(parameter: str) -> bool:
 def _place(key: str) -> tuple[str, str, str, str]:
     """Return host, path, file name and query of the address in a key; what is no address has none.
 
-    Marks of a visit are gone, and from the path "index.html", "amp" and the slash at its end.
-    Behind the path stands what the key of anything but a GET begins with. The name is without the
-    language that servers put into it ("x.en.html" is "x.html"). A folder has its whole path as its
-    name.
+    Marks of a visit are gone, and from the path "index.html", "amp", the ending of a file and the
+    slash. Behind the path stands what the key of anything but a GET begins with. The name is
+    without the language that servers put into it ("x.en.html" is "x.html"). A folder has its whole
+    path as its name.
     """
     method, _, address = key.rpartition(" ")
-    try:
-        # Most addresses have no place for such a mark, and a search for one takes longer.
-        may_be_marked = "?" in address or ";" in address or "(" in address
-        unmarked = _VISIT.sub("", address) if may_be_marked else address
-        parts = urlsplit(unmarked.rstrip("?&"))
-    except ValueError:  # no address at all, such as http://[
+    if (parts := split_address(without_visit(address))) is None:
         return "", "", "", ""
     path = _INDEX.sub("/", _AMP.sub("", parts.path))
     name = _LANGUAGE.sub("", path.rpartition("/")[2]) or path
-    path = path.rstrip("/") or "/"
+    path = _ENDING.sub("", path.rstrip("/")) or "/"
     return parts.hostname or "", f"{path} {method}".rstrip(), name, parts.query

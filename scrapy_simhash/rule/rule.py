@@ -68,6 +68,8 @@ _TWO_SITES = Limits(near=4 / 3, near_if_short=0.6, values=1)
 TABLE = {
     Kinship.ADDRESS: _ONE_PAGE,
     Kinship.VIEW: _ONE_PAGE,
+    # The old one has a notice and numbers of its own.
+    Kinship.RELEASE: Limits(near_if_short=0.45, values=COUNTS),
     # Two records, replies, forms may have much the same text.
     Kinship.DOMAIN: Limits(own=COUNTS),
     # Two releases of a site have one path.

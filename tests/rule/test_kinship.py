@@ -8,7 +8,7 @@ import pytest
 
 from scrapy_simhash.rule.kinship import Kinship, kinship
 
-ADDRESS, VIEW, DOMAIN, VERSIONS, MIRROR, SITES = Kinship
+ADDRESS, VIEW, RELEASE, DOMAIN, VERSIONS, MIRROR, SITES = Kinship
 SESSION = "0123456789abcdef"
 
 
@@ -126,6 +126,22 @@ SESSION = "0123456789abcdef"
         ("http://a.com/day?t=1200", "http://a.com/day", DOMAIN),
         ("http://a.com/x?pk=1", "http://a.com/x?pk=2", DOMAIN),
         ("http://a.com/News/Tea", "http://a.com/news/tea", DOMAIN),
+        ("http://a.com/tea/cap.html", "http://a.com/tea/cap/", ADDRESS),
+        ("http://a.com/list?a=1&a=1&b=2&b=2", "http://a.com/list?a=1&b=2", ADDRESS),
+        ("http://a.com/list?a=1&a=2", "http://a.com/list?a=1", DOMAIN),
+        ("http://a.com/list?_wpnonce=20e7&add_to_wishlist=7", "http://a.com/list", ADDRESS),
+        ("http://a.com/7?Expires=1700000000&Signature=aB3~xY9-Qw7_zZ1k", "http://a.com/7", ADDRESS),
+        ("http://a.com/item?token=tea", "http://a.com/item", VIEW),
+        ("http://a.com/find?s=tea-2-and-coffee-with-milk", "http://a.com/find?s=milk", DOMAIN),
+        ("http://a.com/4.2/install", "http://a.com/3.0/install", RELEASE),
+        ("http://a.com/en/latest/install.html", "http://a.com/en/5.0.dev0/install/", RELEASE),
+        ("http://a.com/v1/users", "http://a.com/stable/users", RELEASE),
+        ("http://a.com/en/dev/users", "http://a.com/en/users", RELEASE),
+        ("http://a.com/4.2/install", "http://a.com/3.0/use", DOMAIN),
+        ("http://a.com/2019/fees", "http://a.com/2020/fees", DOMAIN),
+        ("http://a.com/2019.04/fees", "http://a.com/2019.05/fees", DOMAIN),
+        ("http://a.com/4/tea", "http://a.com/5/tea", DOMAIN),
+        ("http://a.com/devices/tea", "http://a.com/latests/tea", DOMAIN),
         ("http://a.com/7?print=1", "http://a.com/7", VIEW),
         ("http://a.com/s.php?article44", "http://a.com/s.php?id_article=44&page=print", VIEW),
         ("http://a.com/print/44", "http://a.com/news/44/tea.html", VIEW),

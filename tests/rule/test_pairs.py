@@ -99,7 +99,11 @@ PAIRS: dict[str, list[Pair]] = {
             (page(TEXT), page(edited(TEXT, 4, 0.02), menu=MENU)),
         ),
     ],
-    "alike; one path on two hosts of one site": [
+    "alike; one path on two hosts of one site, or in two releases": [
+        Pair(
+            *(A + "/4.2/mill", A + "/3.0/mill", "a notice above the text of the old release"),
+            (page(TEXT), page("You are reading about an old release of this mill. " + TEXT)),
+        ),
         Pair(
             *("http://www.a.example/mill", "http://old.a.example/mill", "two words in forty"),
             (page(SHORT), page(edited(SHORT, 4, 0.05), menu=MENU)),
@@ -142,7 +146,7 @@ PAIRS: dict[str, list[Pair]] = {
     ],
     "other; long texts": [
         Pair(
-            *(A + "/3.1/mill", A + "/3.2/mill", "the release in the title; two words"),
+            *(A + "/guide/mill", A + "/new-guide/mill", "the release in the title; two words"),
             (
                 page(TEXT, title="The old mill - Guide 3.1"),
                 page(edited(TEXT, 4, 0.005), title="The old mill - Guide 3.2"),

@@ -57,7 +57,7 @@ STORY = page()
 OTHER = page(2, 2, 2)
 RELEASE = page(2, 1, 1)
 ELSEWHERE = page(2, 2, 2, site=2, menu=("a menu of its own", "and no other"))
-ADDRESS, VIEW, DOMAIN, VERSIONS, MIRROR, SITES = Kinship
+ADDRESS, VIEW, RELEASES, DOMAIN, VERSIONS, MIRROR, SITES = Kinship
 ONE_DOMAIN = (*VIEWS, DOMAIN)
 RENTED = tuple(f"a sentence of this one {n}" for n in range(6))
 LET = tuple(f"a sentence of that one {n}" for n in range(6))

@@ -1,4 +1,4 @@
-"""A project brings a recipe, its features or its hash by import path."""
+"""A project brings a recipe, its features, its hash or an extractor by import path."""
 
 import functools
 from importlib import import_module

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_simhash.extraction.canonical import canonical_address
+from scrapy_simhash.extraction.declared import canonical_address
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,71 @@
+"""Targets and pictures: where a page leads, without what names only the visit."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_simhash.extraction.extractor import extract
+from scrapy_simhash.extraction.page import read_page
+from scrapy_simhash.extraction.targets import pictures, targets
+
+
+def led_to(body: str) -> set[str]:
+    return set(targets(read_page(f"<body>{body}</body>")))
+
+
+def links(*addresses: str) -> str:
+    return "".join(f"<a href='{address}'>tea</a>" for address in addresses)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (links("/7?utm_source=top"), links("/7?utm_source=all")),
+        (links("/7;jsessionid=0123456789ABCDEF"), links("/7")),
+        (links("/7?id=1&id=1"), links("/7?id=1")),
+        # The next page of a list, and its orders, with all that the page itself was asked for.
+        (links("/7") + "<a rel=next href='/list?p=8'>Next</a>", links("/7")),
+        (links("/a/a?s=1&o=up", "/a/a?s=1&o=down"), links("/a?s=2&o=up", "/a?s=2&o=down")),
+    ],
+)
+def test_marks_of_a_visit_and_parts_of_the_list_itself_are_no_targets(one: str, other: str) -> None:
+    assert led_to(one) == led_to(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (links("/7"), links("/8")),
+        (links("/show?id=7"), links("/show?id=8")),
+        (links("/show?a=1&id=1", "/show?a=1&id=2"), links("/show?a=1&id=3", "/show?a=1&id=4")),
+    ],
+)
+def test_other_pages_are_other_targets(one: str, other: str) -> None:
+    assert led_to(one) != led_to(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("/1.jpg?v=1699912345", "/1.jpg?v=1700012345"),
+        ("/1.jpg;jsessionid=0123456789ABCDEF", "/1.jpg"),
+        ("/1.jpg?Expires=1700000000&Signature=aB3~xY9-Qw7_zZ1k", "/1.jpg"),
+        ("/thumb.php?id=7&sid=0123456789abcdef", "/thumb.php?id=7"),
+    ],
+)
+def test_a_picture_is_one_on_each_visit(one: str, other: str) -> None:
+    shown = [[*pictures(read_page(f"<img src='{source}'>"))] for source in (one, other)]
+    assert shown[0] == shown[1]
+
+
+def test_pictures_of_a_program_are_told_apart_by_its_parameters() -> None:
+    page = read_page("<img src='/thumb.php?id=7'><img src='/thumb.php?id=8'>")
+    assert [*pictures(page)] == ["/thumb.php?id=7", "/thumb.php?id=8"]
+
+
+def test_character_references_in_json_ld_are_read_as_the_characters() -> None:
+    """Some sites write the references of an address at random."""
+    ways = "mail &#64; tea", "mail &#x40; tea", "mail @ tea"
+    script = '<script type="application/ld+json">{"email": "%s", "date": "%d"}</script><p>x</p>'
+    found = [extract(script % (way, at)).marks for at, way in enumerate(ways)]
+    assert found[0] == found[1] == found[2] != ()
