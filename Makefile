@@ -36,16 +36,10 @@ docs: $(VENV)/installed-docs
 bench: $(VENV)/installed-test,bench
 	$(BIN)/python benchmarks/crawl.py $(if $(FULL),--full)
 	$(BIN)/python -m benchmarks.crawl_profile $(if $(FULL),,--pages 400)
-	$(BIN)/python benchmarks/fingerprint.py
 	$(BIN)/python benchmarks/index.py $(if $(FULL),--full)
-	$(BIN)/python benchmarks/extraction.py
 ifdef FULL
 	$(BIN)/python -m benchmarks.growth --pages 1000000
 	$(BIN)/python benchmarks/docs_crawl.py
-	$(BIN)/python benchmarks/bands.py
-	$(BIN)/python benchmarks/recipes.py --full
-	$(BIN)/python benchmarks/false_drops.py
-	$(BIN)/python benchmarks/min_length.py
 	$(BIN)/python -m benchmarks.verdict
 	$(BIN)/python -m benchmarks.redis_race
 	$(BIN)/python -m benchmarks.redis_speed --full

@@ -63,7 +63,7 @@ class Bands:
     Unrelated long texts share their most frequent n-grams, unrelated short ones hardly any. So the
     last value of a band counts only in the first twentieth of its bin, where it is in most long
     texts and in few short ones. So bands find as many of the pairs of short texts as half as many
-    more without it, and no more unrelated pages. ``benchmarks/bands.py`` measures both.
+    more without it, and no more unrelated pages.
 
     Attributes:
         count: bands of a page, which are its block values; at least 1.
