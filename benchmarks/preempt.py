@@ -14,7 +14,7 @@ from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.rule.facts import facts_of
 from scrapy_simhash.rule.rule import Rule
-from scrapy_simhash.rule.ruling import Page, by_distance
+from scrapy_simhash.rule.ruling import Page
 
 PAGES = 100
 WORDS = 480
@@ -27,33 +27,39 @@ def html_of(title: str, words: list[str]) -> str:
     return f"<title>{title}</title><h1>{title}</h1>{body}"
 
 
-def main() -> None:
+def distances(share: float) -> list[tuple[int, bool]]:
+    """Return how far each page is from one with that share of other words, and whether it hides."""
     recipe = named_recipe("default")
     rule = Rule(recipe.distance)
     random = Random(3)
     syllables = [c + v for c in "bcdfghklmnprstvw" for v in "aeiou"]
     known = ["".join(random.choices(syllables, k=random.randint(1, 4))) for _ in range(3000)]
+    found = []
+    for number in range(PAGES):
+        random = Random(number)
+        name = random.choices(known, k=6)
+        words = [*name, *random.choices(known, k=WORDS)]
+        others = list(words)
+        for place in random.sample(range(6, len(words)), int(share * len(words))):
+            others[place] = random.choice(known)
+        prints, pages = [], []
+        for address, text in (("http://first.test/1", others), ("http://true.test/a", words)):
+            extraction = extract(html_of(" ".join(name), text))
+            prints.append(recipe.fingerprint(*extraction.to_fingerprint))
+            pages.append(Page(address, facts_of(extraction, recipe)))
+        distance = hamming_distance(*(each.value for each in prints))
+        found.append((distance, rule(*pages, distance).is_copy))
+    return found
+
+
+def main() -> None:
+    k = named_recipe("default").distance
     print("| words replaced | hidden, by distance | with the rule | median distance |")
     print("| --- | --- | --- | --- |")
     for share in SHARES:
-        apart, near, hidden = [], 0, 0
-        for number in range(PAGES):
-            random = Random(number)
-            name = random.choices(known, k=6)
-            words = [*name, *random.choices(known, k=WORDS)]
-            others = list(words)
-            for place in random.sample(range(6, len(words)), int(share * len(words))):
-                others[place] = random.choice(known)
-            prints, pages = [], []
-            for address, text in (("http://first.test/1", others), ("http://true.test/a", words)):
-                extraction = extract(html_of(" ".join(name), text))
-                prints.append(recipe.fingerprint(*extraction.to_fingerprint))
-                pages.append(Page(address, facts_of(extraction, recipe)))
-            distance = hamming_distance(*(each.value for each in prints))
-            apart.append(distance)
-            near += by_distance(*pages, distance).is_copy and distance <= recipe.distance
-            hidden += rule(*pages, distance).is_copy
-        median = sorted(apart)[PAGES // 2]
+        found = sorted(distances(share))
+        near, hidden = sum(distance <= k for distance, _ in found), sum(hides for _, hides in found)
+        median, _ = found[PAGES // 2]
         print(f"| {share:.0%} | {near} of {PAGES} | {hidden} of {PAGES} | {median} |", flush=True)
 
 

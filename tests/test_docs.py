@@ -26,6 +26,7 @@ from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.test import get_crawler
 
 import scrapy_simhash
+from benchmarks import preempt
 from scrapy_simhash import exceptions, signals
 from scrapy_simhash.commands import SUBCOMMANDS, _load
 from scrapy_simhash.core.analysis import SkipReason
@@ -424,6 +425,14 @@ def test_how_it_decides_has_the_limits_of_the_rule(pair: str, kin: tuple[Kinship
     assert ("nothing" in own) == (limits.own is not None)
     told = {number for number, word in ((1, "one number"), (3, "three")) if word in own}
     assert told == {limits.own or limits.values} - {math.inf}
+
+
+def test_security_tells_how_many_pages_a_site_can_hide() -> None:
+    (text,) = re.findall(r"`python -m benchmarks.preempt`(.*?)\.\s", PAGES["security"], re.DOTALL)
+    told = re.findall(r"(\d+)% (?:of 480 words replaced, )?(\d+)", text)
+    assert len(told) > 2
+    for share, pages in told:
+        assert sum(hides for _, hides in preempt.distances(int(share) / 100)) == int(pages)
 
 
 def test_the_index_begins_as_the_readme_does() -> None:

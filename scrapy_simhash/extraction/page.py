@@ -11,6 +11,7 @@ import numpy as np
 from lxml import etree
 
 from scrapy_simhash.extraction.declared import canonical_address, stated
+from scrapy_simhash.extraction.moments import with_moments
 from scrapy_simhash.extraction.roles import INLINE_TAGS, UNSEEN_TAGS, Element
 
 #: Elements of a page that are looked at; what comes after them is not part of its text.
@@ -62,7 +63,7 @@ class Page:
 
     Attributes:
         body: the root of all that is shown, without inline elements but links and images.
-        texts: the text of each line; runs of spaces are those of the source.
+        texts: the text of each line, with moments in UTC; runs of spaces are those of the source.
         shown: all lines.
         holders: the element that a line stands in, or the link that it begins with.
         linked: how many characters of a line stand in links.
@@ -381,7 +382,7 @@ def _read_lines(page: Page) -> None:
         lines += [[text] for _, text in tails]
         holders += [holder for holder, _ in tails]
         linked += [0 for _ in tails]
-    page.texts = ["".join(pieces).strip().replace("\n", " ") for pieces in lines]
+    page.texts = [with_moments("".join(pieces).strip().replace("\n", " ")) for pieces in lines]
     page.shown = "\n".join(page.texts)
 
 

@@ -30,9 +30,9 @@ _VERSIONS = {
     **dict.fromkeys(("tokens", "keywords", "pypi"), 1),
     **dict.fromkeys(("characters", "words"), 2),
     "fnv1": 2,
-    "main": 10,
+    "main": 11,
     "text": 4,
-    "facts": 17,
+    "facts": 18,
 }
 
 

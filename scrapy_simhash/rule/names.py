@@ -33,9 +33,10 @@ _OUTLINE = re.compile(
     r"|\s*第\s{0,9}[\d一二三四五六七八九十百零]{1,9}\s{0,9}[章节節部分编編篇条回]\s*",
     re.IGNORECASE,
 )
-# A name keeps its signs, or "operator<" and "operator>" would be one. Quotes differ between
-# releases of a template, and so do signs beyond ASCII, such as those of links to a section.
-_NO_NAME = re.compile("[^\\w!-~]|['\"`]")
+# A name keeps its signs, or "operator<" and "operator>" would be one, and marks between digits.
+# Marks of punctuation, quotes and dashes differ between templates, and so do signs beyond ASCII,
+# such as those of links to a section.
+_NO_NAME = re.compile("(?:[^\\w!-~]|['\"`,.;:!?|_-])(?!(?<=\\d.)\\d)")
 _MOST_WORDS = 24  # of a heading that are looked for in the text
 _SEARCHED = 100_000  # characters of the text in which they are looked for
 # Marks stand inside words, and so does what Tibetan has between syllables.
@@ -56,7 +57,7 @@ class Names(NamedTuple):
     """The names of a page, as hashes that are keyed with the recipe's seed; 0 is no name.
 
     Attributes:
-        headings: 32-bit hash of the whole title and the first three ``h1``, as they are written.
+        headings: 32-bit hash of the whole title and the first three ``h1``.
             The last ``h2`` above the text is among them if the text speaks of it, or does not speak
             of them, or has less than 1,500 bytes and the title is the ``h1``, which may be the
             site's name; if there are none of either, the short lines above the text are.
@@ -96,7 +97,7 @@ def names_of(extraction: Extraction, text: str, size: int, key: bytes) -> Names:
     if may_be_site or not backed or _speaks_of(subheading, text):
         names.append(subheading)
     return Names(
-        _hash([composed(name) for name in names if has_words(name)], key),
+        _hash([_as_written(name) for name in names if has_words(name)], key),
         _hash([_without_number(own_part)], key),
         _hash([unnumbered], key),
         _hash([_DIGITS.sub("", site)], key) % 255 + 1 if site else 0,
@@ -114,7 +115,17 @@ def _without_number(heading: str) -> str:
     """Return the letters, digits and signs of a heading without the outline number before it."""
     number = _OUTLINE.match(heading)
     name = heading[number.end() :] if number else heading
-    return _NO_NAME.sub("", fold(name)) if has_words(name) else ""
+    return _plain(name) if has_words(name) else ""
+
+
+def _as_written(name: str) -> str:
+    """Return a name as :func:`_plain` does, but for the case of a word: it may be an identifier."""
+    return _plain(name) if " " in name.strip() else _NO_NAME.sub("", composed(name))
+
+
+def _plain(name: str) -> str:
+    """Return the letters, digits and signs of a name in lower case."""
+    return _NO_NAME.sub("", fold(name))
 
 
 def _hash(texts: Iterable[str], key: bytes) -> int:

@@ -88,9 +88,8 @@ ENOUGH = 6
 TOUCHED = 1 / 4
 #: Within so much of k, two texts are the same but for a word or two.
 SAME = 1 / 6
-#: Beyond so much of k, or beyond k where both texts speak of like headings, at most half of a text
-#: may be its own on two sites.
-DOUBT = 5 / 6
+#: Beyond so much of k, at most half of a text may be its own on two sites.
+DOUBT = 3 / 4
 #: Two sites are one publication if what they show around the texts is so much alike.
 ONE_PUBLICATION = 1 / 5
 #: A share of k, of the sentences of a page, of the links of two lists, or of what two pages show
@@ -128,8 +127,7 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
         return Ruling(False, FAR)
     alike = headings_alike(a, b, kin, near)
     on_two_sites = kin in TWO_SITES
-    most = 1 if alike and are_about else DOUBT
-    if on_two_sites and near > most and a.text.own_share(b.text) > HALF:
+    if on_two_sites and near > DOUBT and a.text.own_share(b.text) > HALF:
         return Ruling(False, "own-text")
     shorter, longer = sorted((a.text_bytes, b.text_bytes))
     if shorter < LONG_TEXT and _are_records(a, b, kin):

@@ -82,6 +82,20 @@ def test_quotes_and_links_to_a_section_are_no_part_of_its_name() -> None:
         assert facts(headings=(heading,)).heading == facts(headings=("The main part",)).heading
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        *("The ferry returns: why!", "The ferry returns \u2013 why?", "THE FERRY RETURNS, WHY"),
+        *("\u201cThe fer\u00adry\u201d returns \u2014 why", "The ferry returns - why \U0001f6a2"),
+    ],
+)
+def test_marks_and_case_are_no_part_of_a_name(other: str) -> None:
+    one = facts(title=f"{other} | Herald", headings=(other,))
+    two = facts(title="The ferry returns - why | Herald", headings=("The ferry returns - why",))
+    assert (one.headings, one.heading) == (two.headings, two.heading)
+    assert facts(headings=("Release 1.2",)).heading != facts(headings=("Release 12",)).heading
+
+
 def test_on_one_host_headings_are_those_that_are_written() -> None:
     assert facts(headings=("KEY_Ehook",)).headings != facts(headings=("KEY_ehook",)).headings
     assert facts(headings=("|",)).headings == facts(headings=()).headings
