@@ -34,11 +34,10 @@ docs: $(VENV)/installed-docs
 
 # A choice of them, in minutes; FULL=1 takes everything, and hours.
 bench: $(VENV)/installed-test,bench
-	$(BIN)/python benchmarks/crawl.py $(if $(FULL),--full)
-	$(BIN)/python -m benchmarks.crawl_profile $(if $(FULL),,--pages 400)
+	$(BIN)/python -m benchmarks.comparison
+	$(BIN)/python -m benchmarks.crawl $(if $(FULL),--pages 2000)
 	$(BIN)/python benchmarks/index.py $(if $(FULL),--full)
 ifdef FULL
-	$(BIN)/python -m benchmarks.growth --pages 1000000
 	$(BIN)/python benchmarks/docs_crawl.py
 	$(BIN)/python -m benchmarks.verdict
 	$(BIN)/python -m benchmarks.redis_race

@@ -1,17 +1,14 @@
-"""Crawls real pages from loopback, without the filter and with it: CPU, speed, loop lag, memory.
+"""What a crawl costs with the filter: CPU and memory of all processes, beside other ways.
 
-Run as ``python benchmarks/crawl.py [--full] [--only FILTERS] [--spider NAME] [--requests N]
-[--pages N] [--rounds N] [--instructions]``.
-One process serves the pages of articles-html and of one release of docs-html at full speed; each
-crawl is a process of its own. The crawls of a round follow each other, so that a ratio compares
-neighbours; figures are medians over the rounds, with the least and the most. The first pages are
-not measured: they start the worker process and fill caches. The data is read from
-``../shared/data`` beside the checkout.
+``python -m benchmarks.crawl [--pages N] [--rounds N]`` crawls pages from loopback, each time in a
+process of its own: a spider that extracts fields, without the filter, with it, and with a pipeline
+that compares the text of trafilatura by the package simhash. The ways follow each other in each
+round; figures are medians over the rounds, and ratios compare neighbours. The first pages do not
+count, because they start workers and fill caches.
 
-On a machine that does other things as well, pages/s say more about those than about the filter; CPU
-time says how much work there is, though caches that others use make it larger, too. The last column
-tells what others took. With ``--instructions``, valgrind counts those that the crawl's process
-carries out for a page, which nothing else on the machine changes; it takes fifty times as long.
+``--start`` measures what the add-on costs before the first page, and ``--stages`` where the time of
+a page goes in a worker. The pages are those of ../shared/data (articles-html, and one release of
+docs-html); where that folder is missing, those of the example's newspapers.
 """
 
 from __future__ import annotations
@@ -27,69 +24,64 @@ import resource
 import subprocess
 import sys
 import tempfile
-import threading
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import median
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
 RELEASE = "bookworm"
-SHORT_PAGES = 500
 WARM_UP = 100
-TICK = 0.005
 
-FILTERS: dict[str, dict[str, Any]] = {
-    "no filter": {"SIMHASH_ENABLED": False},
-    "default": {},
-    "in a thread": {"SIMHASH_PROCESSES": 0},
-    "1 process": {"SIMHASH_PROCESSES": 1},
-    "sqlite": {"SIMHASH_INDEX_URL": "sqlite:///{folder}/index.sqlite"},
-    "trafilatura": {"SIMHASH_EXTRACTOR": "trafilatura"},
+ADDON = {"ADDONS": {"scrapy_simhash.Addon": 500}}
+WAYS: dict[str, dict[str, Any]] = {
+    "no filter": {},
+    "scrapy-simhash": ADDON,
+    "scrapy-simhash, a file": {**ADDON, "SIMHASH_INDEX_URL": "sqlite:///{folder}/index.sqlite"},
+    "trafilatura and PyPI simhash": {"ITEM_PIPELINES": {"benchmarks.crawl.SimhashPipeline": 1}},
 }
-SPIDERS = ("bare", "ordinary")
-SHORT = [
-    *(("bare", name, 64) for name in ("no filter", "default", "in a thread", "trafilatura")),
-    *(("ordinary", name, 64) for name in ("no filter", "default")),
-]
-FULL = [(spider, name, number) for number in (64, 16) for spider in SPIDERS for name in FILTERS]
-
-DEFINITIONS = """\
-CPU in ms a page, of the crawl's process, of the worker processes and of the server. by CPU: that of
-the crawl's process without a filter, in the same round, to that with it. pages/s: in brackets, the
-ratio to those without a filter in the same round. lag: how much later than asked for the event loop
-comes back, by its own CPU time. RSS in MB at the end. others: share of the machine's CPU that went
-to other programs."""
-
-HEADER = (
-    "| spider | requests | filter | CPU crawl | by CPU | CPU workers | CPU server | pages/s"
-    " | lag p50 / p99, ms | RSS crawl | RSS workers | others |"
-)
-
-Case = tuple[str, str, int]
+STARTS: dict[str, dict[str, Any]] = {
+    "no add-on": {},
+    "switched off": {**ADDON, "SIMHASH_ENABLED": False},
+    "on": ADDON,
+    "on, with a JOBDIR": {**ADDON, "JOBDIR": "{folder}"},
+}
 
 
-@dataclass(frozen=True)
-class Run:
-    """What one crawl measured, from the end of the warm-up on."""
+class SimhashPipeline:
+    """The rival as its manuals have it: the text of trafilatura, 64 bits, k = 3, in the crawl."""
 
-    pages_per_second: float
-    lag_p50: float
-    lag_p99: float
-    cpu: float
-    worker_cpu: float
-    server_cpu: float
-    others: float
-    rss: float
-    worker_rss: float
-    threads: dict[str, float]
+    def __init__(self) -> None:
+        from simhash import SimhashIndex
+
+        self.index = SimhashIndex([], k=3)
+
+    def process_item(self, item: dict[str, Any]) -> dict[str, Any]:
+        import trafilatura
+        from scrapy.exceptions import DropItem
+        from simhash import Simhash
+
+        # With NumPy 2 the package cannot multiply by a count above 255.
+        with contextlib.suppress(OverflowError):
+            value = Simhash(trafilatura.extract(item["html"]) or "")
+            if self.index.get_near_dups(value):
+                raise DropItem("a near-duplicate")
+            self.index.add(item["url"], value)
+        return item
 
 
 def read_pages() -> Iterator[tuple[bytes, str]]:
     """Yield the body and the content type of each page."""
+    if not DATA.is_dir():
+        sys.path.insert(0, str(ROOT / "example_project"))
+        from example.site.newsroom import Newsroom
+
+        for page in Newsroom().pages.values():
+            yield page.answer.body, page.answer.content_type
+        return
     for name in ("docs-html", "articles-html"):
         with lzma.open(DATA / name / "docs.jsonl.xz", "rt", encoding="utf-8") as lines:
             for page in map(json.loads, lines):
@@ -105,21 +97,19 @@ class _Server(asyncio.Protocol):
     """Answers ``GET /<number>`` with what is ready to be sent."""
 
     def __init__(self, answers: list[bytes]) -> None:
-        self._answers = answers
-        self._asked = b""
+        self._answers, self._received = answers, b""
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        *requests, self._asked = (self._asked + data).split(b"\r\n\r\n")
+        *requests, self._received = (self._received + data).split(b"\r\n\r\n")
         for request in requests:
             number = int(request[len("GET /") : request.index(b" HTTP")])
             self._transport.write(self._answers[number])
 
 
 async def _serve() -> None:
-    """Serve the pages, spread over the run; print the port and how many there are."""
     answers = [
         b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s"
         % (content_type.encode(), len(body), body)
@@ -135,77 +125,30 @@ async def _serve() -> None:
 
 
 @contextlib.contextmanager
-def serving() -> Iterator[tuple[int, int, int]]:
-    """Serve the pages from a process of its own; yield its port, the number of pages, its pid."""
-    command = [sys.executable, __file__, "--serve"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+def serving() -> Iterator[tuple[int, int]]:
+    """Serve the pages from a process of its own; yield its port and the number of pages."""
+    command = [sys.executable, "-m", "benchmarks.crawl", "--serve"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as server:
         assert server.stdout is not None
         try:
             port, count = json.loads(server.stdout.readline())
-            yield port, count, server.pid
+            yield port, count
         finally:
             server.kill()
 
 
-def run(case: Case, port: int, count: int, server: int, profile: Path | None = None) -> Run:
-    """Crawl in a process of its own; ``profile`` is a file for a cProfile of its event loop."""
+def in_a_process(order: dict[str, Any]) -> Any:
+    """Crawl in a process of its own, and return what it has measured."""
     with tempfile.TemporaryDirectory() as folder:
-        order = _order(case, port, count, server, folder, profile)
-        done = subprocess.run(
-            [sys.executable, __file__, "--order", order],
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-        )
-        report = Path(folder, "report.json")
-        if done.returncode or not report.exists():
+        text = json.dumps(order).replace("{folder}", folder)
+        command = [sys.executable, "-W", "ignore", "-m", "benchmarks.crawl", "--order", text]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+        if done.returncode:
             raise RuntimeError(f"the crawl failed:\n{done.stderr[-4000:]}")
-        return Run(**json.loads(report.read_text()))
+        return json.loads(done.stdout)
 
 
-def instructions(case: Case, port: int, server: int) -> float:
-    """Return the instructions of the crawl's process for each page, by valgrind's callgrind."""
-    found = []
-    for count in (WARM_UP + 20, WARM_UP + 170):
-        with tempfile.TemporaryDirectory() as folder:
-            command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out"]
-            command += [sys.executable, __file__, "--order"]
-            command.append(_order(case, port, count, server, folder))
-            done = subprocess.run(
-                command,
-                env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "0"},
-                capture_output=True,
-                text=True,
-                check=True,
-            )
-        found.append(int(done.stderr.rpartition("Collected : ")[2].split()[0]))
-    return (found[1] - found[0]) / 150
-
-
-def _order(
-    case: Case, port: int, count: int, server: int, folder: str, profile: Path | None = None
-) -> str:
-    """Return what a crawl's process is told."""
-    spider, name, concurrent = case
-    settings = {
-        key: value.format(folder=folder) if isinstance(value, str) else value
-        for key, value in FILTERS[name].items()
-    }
-    return json.dumps(
-        {
-            "spider": spider,
-            "settings": settings,
-            "server": server,
-            "concurrent": concurrent,
-            "port": port,
-            "count": count,
-            "folder": folder,
-            "profile": str(profile) if profile else None,
-        }
-    )
-
-
-def children() -> list[int]:
+def _workers() -> list[int]:
     return [
         int(child)
         for thread in Path("/proc/self/task").iterdir()
@@ -218,243 +161,158 @@ def _cpu_of(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _cpu_of_threads() -> dict[str, float]:
-    """Return the seconds of CPU of this process's threads, by name; its children are not in."""
-    found = {}
-    for thread in threading.enumerate():
-        stat = Path(f"/proc/self/task/{thread.native_id}/stat")
-        fields = stat.read_text().rpartition(")")[2].split()
-        seconds = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-        found[thread.name] = found.get(thread.name, 0.0) + seconds
-    return found
-
-
-def _cpu_of_machine() -> float:
-    """Return the seconds in which any core worked."""
-    fields = [int(n) for n in Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
-    return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
-
-
-def rss_of(pid: int | str) -> float:
-    """Return resident memory in MB."""
+def _megabytes(pid: int | str) -> float:
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+    return pages * resource.getpagesize() / 1e6
 
 
-class _Meter:
-    """Measures the crawl that it runs in, from the end of the warm-up to the last page."""
-
-    def __init__(self, count: int, server: int) -> None:
-        self._count = count
-        self._server = server
-        self._done = 0
-        self._lags: list[float] = []
-        self._begun = (0.0,) * 5
-        self._threads_begun: dict[str, float] = {}
-        self.report: dict[str, Any] = {}
-
-    async def watch_loop(self) -> None:
-        while True:
-            asked = time.thread_time()
-            await asyncio.sleep(TICK)
-            # By the loop's own CPU time, because other programs make it late as well.
-            self._lags.append(max(0.0, time.thread_time() - asked - TICK))
-
-    def page_done(self, request: Any) -> None:
-        """Note that a page has its verdict: it goes to its callback, or was dropped."""
-        self._done += 1
-        if self._done == WARM_UP:
-            self._begun = self._now()
-            self._threads_begun = _cpu_of_threads()
-            self._lags.clear()
-        elif self._done == self._count:
-            self._finish()
-
-    def _now(self) -> tuple[float, ...]:
-        usage = resource.getrusage(resource.RUSAGE_SELF)
-        workers = sum(map(_cpu_of, children()))
-        own, server = usage.ru_utime + usage.ru_stime, _cpu_of(self._server)
-        return time.perf_counter(), own, workers, server, _cpu_of_machine()
-
-    def _finish(self) -> None:
-        seconds, cpu, workers, server, machine = (
-            end - begin for begin, end in zip(self._begun, self._now(), strict=True)
-        )
-        others = max(0.0, machine - cpu - workers - server)
-        number = self._count - WARM_UP
-        lags = quantiles(self._lags, n=100)
-        self.report = {
-            "pages_per_second": number / seconds,
-            "lag_p50": 1000 * lags[49],
-            "lag_p99": 1000 * lags[98],
-            "cpu": 1000 * cpu / number,
-            "worker_cpu": 1000 * workers / number,
-            "server_cpu": 1000 * server / number,
-            "others": others / seconds / (os.cpu_count() or 1),
-            "rss": rss_of("self"),
-            "worker_rss": sum(map(rss_of, children())),
-            "threads": {
-                name: 1000 * (seconds - self._threads_begun.get(name, 0.0)) / number
-                for name, seconds in _cpu_of_threads().items()
-            },
-        }
+def _now() -> tuple[float, float, float]:
+    """Return seconds: of the clock, of this process's CPU, and of that of its workers."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    workers = sum(map(_cpu_of, _workers()))
+    return time.perf_counter(), usage.ru_utime + usage.ru_stime, workers
 
 
-def _run_spider(order: dict[str, Any]) -> None:
-    """Crawl, in the process that is there for it, and write the report."""
+def _crawl(order: dict[str, Any]) -> None:
+    """Crawl, in the process that is there for it, and print what was measured."""
     from scrapy import Request, Spider, signals
     from scrapy.crawler import CrawlerProcess
     from scrapy.linkextractors import LinkExtractor
 
     from scrapy_simhash.signals import near_duplicate
 
-    meter = _Meter(order["count"], order["server"])
-    folder = Path(order["folder"])
+    count, report, begun, done = order["count"], dict[str, float](), list[float](), [0]
 
-    class Bare(Spider):
-        name = "bare"
-
-        async def start(self) -> AsyncIterator[Any]:
-            self.watching = asyncio.ensure_future(meter.watch_loop())
-            yield self.page(0, callback=self.parse_first)
-
-        def parse_first(self, response: Any) -> Any:
-            # All at once, so that the downloader is always full.
-            yield from map(self.page, range(1, order["count"]))
-
-        def page(self, number: int, **kwargs: Any) -> Request:
-            return Request(f"http://127.0.0.1:{order['port']}/{number}", **kwargs)
-
-        def parse(self, response: Any) -> Any:
-            pass
-
-        def closed(self, reason: str) -> None:
-            self.watching.cancel()
-
-    class Ordinary(Bare):
+    class Ordinary(Spider):
         name = "ordinary"
         links = LinkExtractor()
+
+        async def start(self) -> AsyncIterator[Any]:
+            for number in range(count):
+                yield Request(f"http://127.0.0.1:{order['port']}/{number}")
 
         def parse(self, response: Any) -> Any:
             yield {
                 "url": response.url,
+                "html": response.text,
                 "title": response.css("title::text").get(),
                 "heading": response.css("h1::text").getall(),
-                "description": response.css("meta[name=description]::attr(content)").get(),
                 "text": response.xpath("//p//text()").getall(),
                 "links": [link.url for link in self.links.extract_links(response)],
             }
 
+    def opened() -> None:
+        if not count:
+            report.update(cpu=_now()[1], memory=_megabytes("self"))
+
+    def page_done() -> None:
+        done[0] += 1
+        if done[0] == WARM_UP:
+            begun[:] = _now()
+        elif done[0] == count:
+            seconds, cpu, workers = (b - a for a, b in zip(begun, _now(), strict=True))
+            number = count - WARM_UP
+            report.update(
+                cpu=1000 * cpu / number,
+                workers=1000 * workers / number,
+                speed=number / seconds,
+                memory=_megabytes("self"),
+                of_workers=sum(map(_megabytes, _workers())),
+            )
+
     process = CrawlerProcess(
         {
-            "ADDONS": {"scrapy_simhash.Addon": 500},
-            "CONCURRENT_REQUESTS": order["concurrent"],
-            "CONCURRENT_REQUESTS_PER_DOMAIN": order["concurrent"],
-            "DOWNLOAD_DELAY": 0,
-            "LOG_LEVEL": "INFO",
-            "LOG_FILE": str(folder / "crawl.log"),
+            "CONCURRENT_REQUESTS": 32,
+            "CONCURRENT_REQUESTS_PER_DOMAIN": 32,
+            "LOG_LEVEL": "ERROR",
             "TELNETCONSOLE_ENABLED": False,
-            "FEEDS": {str(folder / "items.jsonl"): {"format": "jsonlines"}},
             **order["settings"],
         }
     )
-    crawler = process.create_crawler(Ordinary if order["spider"] == "ordinary" else Bare)
-
-    def passed(request: Any) -> None:
-        meter.page_done(request)
-
-    crawler.signals.connect(passed, signal=signals.response_received)
-    if order["settings"].get("SIMHASH_ENABLED", True):
-        crawler.signals.connect(passed, signal=near_duplicate)
+    crawler = process.create_crawler(Ordinary)
+    crawler.signals.connect(opened, signal=signals.spider_opened, weak=False)
+    # An item is scraped or dropped when pipelines are done with it; a copy has none.
+    for signal in (signals.item_scraped, signals.item_dropped, near_duplicate):
+        crawler.signals.connect(page_done, signal=signal, weak=False)
     process.crawl(crawler)
-    if order["profile"]:
-        import cProfile
-
-        # By CPU time, since other processes may have the core meanwhile.
-        profile = cProfile.Profile(time.thread_time)
-        profile.runcall(process.start)
-        profile.dump_stats(order["profile"])
-    else:
-        process.start()
-    Path(folder, "report.json").write_text(json.dumps(meter.report))
+    process.start()
+    print(json.dumps(report))
 
 
-def _table(runs: dict[Case, list[Run]]) -> Iterator[str]:
-    yield HEADER
-    yield "| --- |" + " ---: |" * (HEADER.count("|") - 2)
-    for case, found in runs.items():
-        spider, name, concurrent = case
-        base = runs[spider, "no filter", concurrent]
-        pairs = list(zip(base, found, strict=True))
-
-        def of(field: str, found: list[Run] = found) -> float:
-            return median(getattr(run, field) for run in found)
-
-        speed = median(on.pages_per_second / off.pages_per_second for off, on in pairs)
-        cells = [
-            *(spider, str(concurrent), name),
-            _range([run.cpu for run in found]),
-            _range([off.cpu / on.cpu for off, on in pairs]),
-            f"{of('worker_cpu'):.2f}",
-            f"{of('server_cpu'):.2f}",
-            f"{of('pages_per_second'):.0f} ({speed:.2f})",
-            f"{of('lag_p50'):.1f} / {of('lag_p99'):.1f}",
-            f"{of('rss'):.0f}",
-            f"{of('worker_rss'):.0f}",
-            f"{of('others'):.0%}",
-        ]
-        yield "| " + " | ".join(cells) + " |"
+def _table(head: list[str], rows: dict[str, list[dict[str, float]]], base: str) -> None:
+    fields = [*next(iter(rows.values()))[0]]
+    print("| | " + " | ".join(head) + " |\n| --- |" + " ---: |" * len(head))
+    for name, runs in rows.items():
+        pairs = zip(runs, rows[base], strict=True)
+        ratio = median(
+            (run["cpu"] + run.get("workers", 0)) / (other["cpu"] + other.get("workers", 0))
+            for run, other in pairs
+        )
+        cells = [f"{median(run[field] for run in runs):.2f}" for field in fields]
+        print(f"| {name} | " + " | ".join([*cells, f"{ratio:.2f}"]) + " |", flush=True)
 
 
-def _range(values: list[float]) -> str:
-    return f"{median(values):.2f} ({min(values):.2f}-{max(values):.2f})"
+def stages(count: int) -> None:
+    """Print the CPU of each stage of a page, as a worker has them."""
+    from scrapy_simhash.core.analysis import analyse_body, body_of
+    from scrapy_simhash.extraction.charset import utf8_html
+    from scrapy_simhash.extraction.extractor import extract
+    from scrapy_simhash.fingerprint.recipe import named_recipe
+
+    recipe, times, pages = named_recipe("default"), Counter[str](), [*read_pages()][:count]
+    for data, content_type in pages:
+        if (body := body_of(data, content_type, recipe)) is None:
+            continue
+        begun = time.process_time()
+        html = utf8_html(data)
+        decoded = time.process_time()
+        extract(html)
+        extracted = time.process_time()
+        analyse_body(body, recipe)
+        times["decode"] += decoded - begun
+        times["parse and extract"] += extracted - decoded
+        times["whole analysis"] += time.process_time() - extracted
+    for stage, seconds in times.items():
+        print(f"{1000 * seconds / len(pages):8.2f} ms a page: {stage}")
 
 
 def main() -> None:
-    """Crawl, print the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--full", action="store_true", help="all pages, filters, concurrencies")
-    parser.add_argument("--only", help="filters, separated by ; beside no filter")
-    parser.add_argument("--spider", choices=SPIDERS, help="this one alone")
-    parser.add_argument("--requests", type=int, choices=(16, 64), help="at a time, these alone")
-    parser.add_argument("--pages", type=int, help="of each crawl; 500, with --full all")
-    parser.add_argument("--rounds", type=int, help="how often each; 2, with --full 3")
-    parser.add_argument("--instructions", action="store_true", help="count them, by valgrind")
-    parser.add_argument("--order", help=argparse.SUPPRESS)
+    parser.add_argument("--pages", type=int, default=500, help="of each crawl")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--start", action="store_true", help="before the first page")
+    parser.add_argument("--stages", action="store_true", help="in a worker")
+    parser.add_argument("--order", type=json.loads, help=argparse.SUPPRESS)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.order:
-        return _run_spider(json.loads(options.order))
-    if not DATA.is_dir():
-        return print(f"skipped: there is no {DATA}")
+        return _crawl(options.order)
     if options.serve:
         return asyncio.run(_serve())
-    with serving() as (port, count, server):
-        cases = FULL if options.full or options.only else SHORT
-        chosen = ["no filter", *(options.only or ";".join(FILTERS)).split(";")]
-        cases = [
-            case
-            for case in cases
-            if case[0] in ([options.spider] if options.spider else SPIDERS)
-            and case[1] in chosen
-            and case[2] == (options.requests or case[2])
-        ]
-        if options.instructions:
-            for case in cases:
-                number = instructions(case, port, server)
-                print(*case, f"{number / 1e6:.2f} million instructions a page", flush=True)
-            return None
-        count = min(count, options.pages or (count if options.full else SHORT_PAGES))
-        rounds = options.rounds or (3 if options.full else 2)
-        runs: dict[Case, list[Run]] = {case: [] for case in cases}
-        for _ in range(rounds):
-            for case in cases:
-                runs[case].append(run(case, port, count, server))
-    load = "/".join(f"{number:.1f}" for number in os.getloadavg())
-    print(f"{count - WARM_UP} pages after {WARM_UP}, medians of {rounds} (least-most)")
-    print(f"{os.cpu_count()} cores, load in the last 1/5/15 minutes {load}\n\n{DEFINITIONS}\n")
-    print(*_table(runs), sep="\n")
-    return None
+    if options.stages:
+        return stages(options.pages)
+    ways = STARTS if options.start else WAYS
+    runs: dict[str, list[dict[str, float]]] = {name: [] for name in ways}
+    with serving() as (port, count):
+        count = 0 if options.start else min(count, options.pages)
+        for number in range(options.rounds + options.start):
+            for name, settings in ways.items():
+                run = in_a_process({"settings": settings, "port": port, "count": count})
+                if number >= options.start:  # the first start compiles modules
+                    runs[name].append(run)
+    base = next(iter(ways))
+    if options.start:
+        return _table(["CPU, s", "memory, MB", "by CPU"], runs, base)
+    print(f"{count - WARM_UP} pages after {WARM_UP}, medians of {options.rounds}; CPU in ms a page")
+    head = [
+        "CPU crawl",
+        "CPU workers",
+        "pages/s",
+        "MB crawl",
+        "MB workers",
+        "all CPU, by no filter",
+    ]
+    return _table(head, runs, base)
 
 
 if __name__ == "__main__":
