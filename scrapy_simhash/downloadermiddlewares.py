@@ -61,8 +61,12 @@ class NearDuplicateDownloaderMiddleware:
                 " copies that wait. Use ADDONS, which places all components."
             )
 
-    def process_request(self, request: Request, spider: Spider | None = None) -> Response | None:
-        """Let a request pass, or spare it; return the response of a page that has waited.
+    def process_request(
+        self, request: Request, spider: Spider | None = None
+    ) -> Response | Request | None:
+        """Let a request pass, put it back into the queue, or spare it.
+
+        Of a page that has waited, return the response.
 
         Raises:
             SparedPage: its address tells that its page will be a copy; see SIMHASH_SPARE.
@@ -71,7 +75,7 @@ class NearDuplicateDownloaderMiddleware:
         if preferred is not None and (response := preferred.before_download(request)) is not None:
             return response
         if QUEUED in request.meta:
-            self._filter.sparing.before_download(request)
+            return self._filter.sparing.before_download(request)
         return None
 
     def process_exception(

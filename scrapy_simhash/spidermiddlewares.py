@@ -41,9 +41,7 @@ class NearDuplicateSpiderMiddleware:
                     # not got it: it was told to wait, or to prove that it is no robot.
                     if key is not None and output.dont_filter:
                         asks_again = asks_again or request_key(output, output.url) == key
-                    output = self._filter.sparing.on_the_way(output, response.url)
-                    if output is None:
-                        continue
+                    self._filter.sparing.linked(response.url, output.url)
                 else:
                     if drops_items:
                         if unchanged:

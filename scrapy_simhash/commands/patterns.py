@@ -30,15 +30,16 @@ from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.index.contract import StoreMissing
 from scrapy_simhash.report.words import count, size
-from scrapy_simhash.url_patterns import open_patterns
 from scrapy_simhash.url_patterns.address import read_signature
-from scrapy_simhash.url_patterns.learner import MOST_DISTINCT, Learner
+from scrapy_simhash.url_patterns.cells import open_cells
+from scrapy_simhash.url_patterns.learner import Learner
 from scrapy_simhash.url_patterns.places import Places
-from scrapy_simhash.url_patterns.store import PatternStore, Tally
+from scrapy_simhash.url_patterns.pool import MOST_HOSTS, Pool
+from scrapy_simhash.url_patterns.rows import Row
 from scrapy_simhash.url_patterns.table import PatternTable
 
-_MANY = 20  # copies of a signature that is nearly a pattern
-_NEARLY = 5  # of them are listed
+_NEARLY = 5  # signatures that are nearly patterns and listed
+_Listed = tuple[float, str, Row]  # bound of the share of copies, host and signature, counts
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -52,38 +53,43 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     url = index_url(options, settings)
-    if both := {*map(_parted, options.pin)} & {*map(_parted, options.forbid)}:
+    pinned, forbidden, forgotten = (
+        [*map(_parted, texts)] for texts in (options.pin, options.forbid, options.forget)
+    )
+    if both := {*pinned} & {*forbidden}:
         raise UsageError(f"{''.join(min(both))} cannot be pinned and forbidden at once")
     try:
         open_existing(url).close()
     except StoreMissing:
-        if not (options.pin or options.forbid):
+        if not (pinned or forbidden):
             raise
         # The first crawl finds its index, with the recipe of the settings.
         open_index(url, spec_of(chosen_recipe(None, settings))).close()
-    with closing(open_patterns(url)) as store:
-        if options.pin or options.forbid or options.forget:
-            marked = [Tally(*_parted(text), mark="pinned") for text in options.pin]
-            marked += [Tally(*_parted(text), mark="forbidden") for text in options.forbid]
-            known = {(row.host, row.signature) for _, row in _read(store)}
-            store.add(marked)
-            done = len(marked) + sum(store.remove(*_parted(text)) for text in options.forget)
-            say([f"{count(done, 'signature')} changed"])
-            say(
-                f"no crawl has met {row.host}{row.signature} yet; --all lists those that were met"
-                for row in marked
-                if (row.host, row.signature) not in known
-            )
-            return 0 if done else 1
-        found = _read(store)
-    listed = found if options.all else [(bound, row) for bound, row in found if bound]
+    index = open_cells(url)
+    pool = Pool()
+    with closing(index):
+        pool.read(index)
+        for host, signature in pinned:
+            pool.add(index, host, {signature: Row(mark="pinned")})
+        for host, signature in forbidden:
+            pool.add(index, host, {signature: Row(mark="forbidden")})
+        changed = len(pinned) + len(forbidden)
+        for host, signature in forgotten:
+            changed += signature in pool.rows(host)
+            pool.add(index, host, {}, forget=[signature])
+    if pinned or forbidden or forgotten:
+        say([f"{count(changed, 'signature')} changed"])
+        return 0 if changed else 1
+    learner = Learner(PatternTable(pool.rows, most=MOST_HOSTS * 1000))
+    known = [*_known(pool, learner)]
+    listed = known if options.all else [row for row in known if row[0]]
     if listed:
-        say(_listed(listed))
+        say(_lines(listed))
     else:
-        learned = count(len(found), "signature")
-        say([f"no pattern among {learned}{'; --all lists them' if found else ''}"])
+        learned = count(len(known), "signature")
+        say([f"no pattern among {learned}{'; --all lists them' if known else ''}"])
     if not options.all:
-        say(_nearly(found))
+        say(f"{near}; pin it?" for near, _ in zip(learner.nearly(), range(_NEARLY), strict=False))
     return 0 if listed else 1
 
 
@@ -95,63 +101,25 @@ def _parted(text: str) -> tuple[str, str]:
     return host, Places().signature(read_signature(text))
 
 
-def _read(store: PatternStore) -> list[tuple[float, Tally]]:
-    """Return signatures with examples, those first whose copies have the most bytes.
-
-    Each stands behind the bound of its share of copies, which is 0 for what is no pattern.
-    """
-    table = PatternTable(most_hosts=10**6, most_of_host=10**6, most=10**6)
-    read: list[Tally] = []
-    rows, since = store.changes()
-    while rows:
-        read += rows
-        rows, since = store.changes(since)
-    table.read(read)
-    examples = {
-        (row.host, table.of(row.host).present(row.signature)): row.example
-        for row in read
-        if row.example
-    }
-    learner = Learner(table=table)
-    found = []
-    for row in table:
-        example = examples.get((row.host, row.signature), "")
-        bound = learner.bound(row.host, row.signature, row.counts)
-        found.append((bound, row._replace(example=example)))
-    return sorted(found, key=lambda pair: -pair[1].counts.bytes)
+def _known(pool: Pool, learner: Learner) -> list[_Listed]:
+    """Return all signatures, those first whose copies have the most bytes."""
+    known = []
+    for host in pool:
+        table = learner.table.of(host)
+        for signature, row in table.rows().items():
+            known.append((learner.bound(host, table, signature), host + signature, row))
+    return sorted(known, key=lambda row: -row[2].counts.bytes)
 
 
-def _listed(found: list[tuple[float, Tally]]) -> Iterator[str]:
+def _lines(listed: list[_Listed]) -> Iterator[str]:
     yield f"{'copies':>9} {'distinct':>9} {'at least':>9} {'in bytes':>10}   signature"
-    for bound, row in found:
-        counts = row.counts
+    for bound, name, (counts, mark, example) in listed:
         share = f"{bound:.0%}" if bound else "-"
-        mark = f" ({row.mark})" if row.mark else ""
+        marked = f" ({mark})" if mark else ""
         yield (
-            f"{counts.duplicates:>9,} {counts.distinct:>9,} {share:>9} {size(counts.bytes):>10}   "
-            f"{row.host}{row.signature}{mark}"
+            f"{counts.copies:>9,} {counts.distinct:>9,} {share:>9} {size(counts.bytes):>10}   "
+            f"{name}{marked}"
         )
-        if row.example:
-            copy, _, original = row.example.partition(" ")
+        if example:
+            copy, _, original = example.partition(" ")
             yield f"{'':>40}   such as {copy}, a copy of {original}"
-
-
-def _nearly(found: list[tuple[float, Tally]]) -> Iterator[str]:
-    """Yield what is in the way of the largest signatures most of whose pages are copies."""
-    near = [
-        (row, row.counts.duplicates, row.counts.duplicates + max(0, row.counts.distinct))
-        for bound, row in found
-        if not bound and not row.mark and row.counts.duplicates >= _MANY
-    ]
-    for row, copies, pages in [one for one in near if 2 * one[1] >= one[2]][:_NEARLY]:
-        learned = row.counts.telling + pages - copies
-        if pages - copies > MOST_DISTINCT * learned:
-            why = f"{(pages - copies) / learned:.0%} distinct are too many"
-        elif 2 * row.counts.telling < copies:
-            why = "they are versions of few pages, which tell nothing about others"
-        else:
-            why = "they are too few yet, because a path names a page"
-        yield (
-            f"nearly a pattern: {copies:,} of {pages:,} {row.host}{row.signature} were copies; "
-            f"{why}; pin it?"
-        )

@@ -76,9 +76,7 @@ class CrawlFilter:
         self._arrivals = Arrivals()
         self._again = Again(crawler, self.settings.lease)
         self.summary = Summary(self.settings, self.counts)
-        self.sparing = Sparing(
-            crawler, self.settings, self.dedup, self.summary, self.counts, self._again.put
-        )
+        self.sparing = Sparing(crawler, self.settings, self.dedup, self.summary, self.counts)
         self._listeners: tuple[Callable[[Judged], None], ...] = (
             self.sparing.judged,
             self.summary.judged,
@@ -299,9 +297,7 @@ class CrawlFilter:
             await maybe_deferred_to_future(engine.close_spider(self._spider, reason))
 
     def _spider_idle(self, spider: Spider) -> None:
-        is_late = self.sparing.send_late(is_idle=True)
-        if self.preferred is not None:
-            is_late |= self.preferred.come_back(patience=0)
+        is_late = self.preferred is not None and self.preferred.come_back(patience=0)
         if self._again:
             self._again.put()
         if self.dedup.has_work(IDLE_SECONDS) or self._again or is_late:
@@ -333,6 +329,8 @@ class CrawlFilter:
         self._publish_counts()
         logger.info(self.summary.text(), extra={"spider": spider})
         self._tell_sparing()
+        if advice := self.sparing.advice():
+            logger.info("%s", advice, extra={"spider": spider})
 
 
 def open_dedup(

@@ -1,14 +1,17 @@
-"""Requests whose addresses tell that their pages will be copies are not sent.
+"""Requests whose addresses tell that their pages will be copies are not sent, or sent last.
 
-A request is looked at twice: when a callback yields it, so that it does not fill the queue, and
-before its download, when more is known. What is learned goes to the index's store and comes from
-there in the background; no request waits for it, and while the store is away nothing is spared.
-Requests that were not sent are kept for a while, because a pattern may turn out to be wrong.
+A request is looked at when it leaves the queue. If pages with such addresses have been copies, it
+goes back into the queue, behind all others: by the time it leaves that again, the pages that it may
+repeat have come, and more is known. So Scrapy's own order, depth first, serves as well as breadth
+first. Nothing is kept beside the queue.
+
+What is learned goes to the index and comes from there in the background; no request waits for it,
+and while the index is away nothing is spared.
 """
 
 import asyncio
+import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from urllib.parse import unquote
@@ -28,24 +31,26 @@ from scrapy_simhash.index.decision import RULINGS
 from scrapy_simhash.keys import page_key
 from scrapy_simhash.printable import logger_of
 from scrapy_simhash.report.dedup_log import host_of
-from scrapy_simhash.report.words import clipped, count, size
+from scrapy_simhash.report.words import count, size
 from scrapy_simhash.settings import FilterSettings
-from scrapy_simhash.url_patterns import open_patterns
-from scrapy_simhash.url_patterns.learner import REMEMBERED, Forecast, Learner
-from scrapy_simhash.url_patterns.store import BATCH, PatternStore, Tally
+from scrapy_simhash.url_patterns.cells import Cells, open_cells
+from scrapy_simhash.url_patterns.learner import Forecast, Learner
+from scrapy_simhash.url_patterns.pool import Pool
+from scrapy_simhash.url_patterns.rows import Rows
+from scrapy_simhash.url_patterns.table import PatternTable
 from scrapy_simhash.url_patterns.traps import PAGES, Traps, deny_expression
 
 logger = logger_of(__name__)
 
 EXCHANGE_SECONDS = 5.0
-# Batches of rows that are read at a time, and addresses that are remembered of each kind.
-_BATCHES = 100
-_REMEMBERED = 100_000
-# Requests that were not sent and are kept: the newest, because an old pattern has proved itself.
-_UNSENT = 10_000
-# Pages that come before what a fallen pattern has spared is sent: the page that speaks against it
-# may have another address, which stands in the queue.
-_PAGES_OF_DOUBT = 100
+# The priority of a request that is held back is lowered by more than any project's own priorities.
+DEFERRED = 1_000_000
+# In the meta of a request that was put back into the queue: how far behind. What is to be spared
+# comes behind all of its like that are fetched all the same, and may tell that a pattern is wrong.
+_HELD_BACK = "simhash_held_back"
+_NOT, _BEHIND, _LAST = range(3)
+# Requests on their way whose forecasts are remembered.
+_REMEMBERED = 10_000
 # Answers that tell nothing about an address: an error may be gone tomorrow.
 _TELL_NOTHING = ("status", "opted_out", "no_callback", "unavailable", "slow_host")
 
@@ -59,34 +64,22 @@ class Sparing:
     dedup: Dedup
     summary: Summary
     counts: Counter[str]
-    queue: Callable[[Iterable[Request]], None]
 
     def __post_init__(self) -> None:
+        self._is_off = self.settings.spare == "off"
+        self._slows = self.settings.spare == "skip"
+        self._pool = Pool()
+        self._table = PatternTable(self._pool.rows)
         self._traps = Traps()
-        skips = self.settings.spare == "skip"
-        self._learner = Learner(traps=self._traps if skips else None)
-        # Forecasts of requests on their way, by the address that was asked for first.
+        traps = self._traps if self._slows else None
+        self._learner = Learner(self._table, traps)
+        # By the address that was asked for first.
         self._on_their_way: LRUCache[str, Forecast] = LRUCache(_REMEMBERED)
-        # Digests of addresses that fitted a pattern: each is counted once, however many pages link
-        # to it, and not at all if it was fetched. A fetched one is here by its hash, because a
-        # digest takes twenty times as long.
-        self._counted: LRUCache[int, None] = LRUCache(_REMEMBERED)
-        # By address, without a fragment: requests that were not sent, why, and the bytes spared.
-        self._unsent: LRUCache[str, tuple[Request, Forecast, int]] = LRUCache(_UNSENT)
-        self._pages = 0
-        # Rows of patterns that have fallen, and the pages that had come by then.
-        self._fallen: dict[tuple[str, str], int] = {}
-        # The address by which this crawl got each page first.
-        self._first_asked: LRUCache[str, str] = LRUCache(REMEMBERED)
-        # Addresses that were sent after all, and are on their way.
-        self._sent_late: LRUCache[str, bool] = LRUCache(_REMEMBERED)
-        self._store: PatternStore | None = None
-        self._since = 0
+        self._index: Cells | None = None
         # Before the first rows came, nothing is known of what others have learned.
         self._store_is_away = self.settings.survives
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash-patterns")
         self._running: asyncio.Task[None] | None = None
-        self._is_off = self.settings.spare == "off"
 
     def begin(self) -> None:
         """Begin to exchange what is learned with the other crawlers of the index."""
@@ -98,49 +91,55 @@ class Sparing:
         if self._running is None:
             return
         self._running.cancel()
-        self._learner.close()
         await self._exchange()
-        if self._store is not None:
-            self._thread.submit(self._store.close)
+        if self._index is not None:
+            self._thread.submit(self._index.close)
         self._thread.shutdown(wait=False)
 
     # Requests.
 
-    def on_the_way(self, request: Request, page: str) -> Request | None:
-        """Return a request that a callback yields as it is to be queued, None if it is spared.
+    def linked(self, page: str, link: str) -> None:
+        """Take note of an address that the callback of a page asks for."""
+        if self._is_off or not self._traps.may_be_part(page, link):
+            return
+        forecast = self._learner.forecast(link)
+        if self._traps.link(page, forecast.host + forecast.signature):
+            logger.warning(
+                "%d pages like %s in a row were near others and brought nothing new but links to "
+                "more of their kind, as in a calendar without end; to leave them out, deny %s",
+                PAGES,
+                link,
+                deny_expression(link, forecast.signature),
+                extra={"spider": self.crawler.spider},
+            )
+            self.counts["spared/traps"] += 1
 
-        A request with an errback goes on, since its errback is called before the download. ``page``
-        is the address of the page that links to the request.
+    def before_download(self, request: Request) -> Request | None:
+        """Return a request that goes into the queue in place of one that is about to be sent.
+
+        Raises:
+            SparedPage: its address tells that its page will be a copy.
         """
-        if not self._is_off and self._traps.may_be_part(page, request.url):
-            self._watch_for_traps(page, request.url)
-        if self.settings.spare != "skip" or request.errback is not None:
-            return request
-        if not self._may_spare(request):
-            return request
-        forecast = self._learner.forecast(request.url)
-        if not forecast.spared:
-            if forecast.bound:
-                # It was drawn to be fetched, also if the pattern no longer holds by then.
-                self._on_their_way[request.url] = forecast
-            return request
-        self._spare(forecast, request, is_queued=False)
-        return None
-
-    def before_download(self, request: Request) -> None:
-        """Spare a request that is about to be sent, by raising SparedPage."""
+        level: int = request.meta.pop(_HELD_BACK, _NOT)
+        if level:
+            request.dont_filter, request.priority = False, request.priority + level * DEFERRED
         # A request without a depth may be the beginning of a crawl.
         if self._is_off or is_start(request) or not self._may_spare(request):
-            return
+            return None
         forecast = self._learner.forecast(request.url)
-        if not forecast.bound:
-            return
+        due = _LAST if forecast.spared else _BEHIND if forecast.may_wait else _NOT
+        if self._slows and due > level:
+            self.counts["spared/held_back"] += not level
+            return request.replace(
+                priority=request.priority - due * DEFERRED,
+                dont_filter=True,
+                meta={**request.meta, _HELD_BACK: due},
+            )
         if forecast.spared:
-            self._spare(forecast, request, is_queued=True)
-            if self.settings.spare == "skip":
-                raise SparedPage(forecast.url, forecast.host + forecast.signature)
-        self._counted[forecast.digest] = None
-        self._on_their_way[request.url] = forecast
+            self._spare(forecast)
+        if forecast.bound:
+            self._on_their_way[request.url] = forecast
+        return None
 
     def _may_spare(self, request: Request) -> bool:
         meta = request.meta
@@ -169,65 +168,21 @@ class Sparing:
             for form in (url, unquote(url))
         )
 
-    def _spare(self, forecast: Forecast, request: Request, *, is_queued: bool) -> None:
-        if forecast.digest in self._counted or hash(_page_of(request.url)) in self._counted:
+    def _spare(self, forecast: Forecast) -> None:
+        self._learner.spare(forecast)
+        if self.settings.spare != "skip":
             return
-        self._counted[forecast.digest] = None
-        length = self._learner.spare(forecast)
-        if self.settings.spare == "skip":
-            # The dupefilter has seen what comes from the queue.
-            again = request.replace(dont_filter=True) if is_queued else request
-            self._unsent[_page_of(request.url)] = (again, forecast, length)
-            self.counts["spared/skipped"] += 1
-            self.summary.spared(forecast.url, forecast.host, forecast.signature)
-            logger.debug(
-                "%s is spared: %.0f%% of the pages of %s%s or more were copies",
-                forecast.url,
-                100 * forecast.bound,
-                forecast.host,
-                forecast.signature,
-                extra={"spider": self.crawler.spider},
-            )
-
-    def send_late(self, *, is_idle: bool) -> bool:
-        """Send requests that were spared by patterns that no longer hold; tell whether any.
-
-        With an empty queue, no page can raise a pattern again.
-        """
-        rows = {
-            (forecast.host, forecast.signature): forecast
-            for _, forecast, _ in self._unsent.values()
-        }
-        fallen = {row for row, forecast in rows.items() if not self._learner.holds(forecast)}
-        self._fallen = {row: self._fallen.get(row, self._pages) for row in fallen}
-        if not is_idle:
-            last = self._pages - _PAGES_OF_DOUBT
-            fallen = {row for row, fell_at in self._fallen.items() if fell_at <= last}
-        if not fallen:
-            return False
-        requests = []
-        for url, (request, forecast, _) in [*self._unsent.items()]:
-            if (forecast.host, forecast.signature) in fallen:
-                self._take_back(url)
-                # It may be spared once more, by another pattern.
-                self._counted.pop(forecast.digest, None)
-                self._sent_late[request.url] = True
-                requests.append(request)
-        self.counts["spared/sent_late"] += len(requests)
-        logger.info(
-            "%s sent after all, because these addresses no longer tell of copies: %s",
-            count(len(requests), "spared request"),
-            clipped(", ".join(sorted(host + signature for host, signature in fallen)), 300),
+        self.counts["spared/skipped"] += 1
+        self.summary.spared(forecast.url, forecast.host, forecast.signature)
+        logger.debug(
+            "%s is spared: %.0f%% of the pages of %s%s or more were copies",
+            forecast.url,
+            100 * forecast.bound,
+            forecast.host,
+            forecast.signature,
             extra={"spider": self.crawler.spider},
         )
-        self.queue(requests)
-        return True
-
-    def _take_back(self, url: str) -> None:
-        """Count an address as not spared, if it was."""
-        if unsent := self._unsent.pop(url, None):
-            self._learner.estimate.take_back_spared(unsent[2])
-            self.counts["spared/skipped"] -= 1
+        raise SparedPage(forecast.url, forecast.host + forecast.signature)
 
     # Pages.
 
@@ -239,27 +194,18 @@ class Sparing:
         if self._is_off or request.method != "GET":
             return None
         asked = (request.meta.get("redirect_urls") or [request.url])[0]
-        self._pages += 1
-        page = _page_of(asked)
-        self._counted[hash(page)] = None
-        # It was on its way when another link to it was spared.
-        self._take_back(page)
         forecast = self._on_their_way.pop(asked, None) or Forecast(asked)
         pattern = forecast.host + forecast.signature if forecast.bound else None
         if verdict.kind == "skipped" and verdict.reason in _TELL_NOTHING:
             return pattern
         original = verdict.original
-        if verdict.kind == "unique":
-            self._first_asked[verdict.key] = asked
-        elif verdict.kind == "revisit":
+        if verdict.kind == "revisit":
             # An earlier crawl may have got it by this address, too, which a redirect or the key of
             # the request hides.
-            first = self._first_asked.setdefault(verdict.key, asked)
+            first = self._learner.first.setdefault(verdict.key, asked)
             if page_key(asked) in (verdict.key, page_key(first)):
                 return pattern  # the page was crawled once more, as somebody wished
             original = verdict.key
-        if self._sent_late.pop(asked, False):
-            self._learner.estimate.recovered += original is None
         signature = self._learner.record(
             forecast,
             key=verdict.key,
@@ -268,24 +214,10 @@ class Sparing:
             is_canonical=verdict.better == "canonical",
             is_sure=len(verdict.matches) + len(verdict.near) < RULINGS,
         )
-        is_poor = verdict.kind == "unique" and bool(verdict.near)
         if original is None and signature:
-            name = host_of(response.url) + signature
-            self._traps.page(response.url, name, is_poor=is_poor)
+            is_poor = verdict.kind == "unique" and bool(verdict.near)
+            self._traps.page(response.url, host_of(response.url) + signature, is_poor=is_poor)
         return pattern
-
-    def _watch_for_traps(self, page: str, link: str) -> None:
-        forecast = self._learner.forecast(link)
-        if self._traps.link(page, forecast.host + forecast.signature):
-            logger.warning(
-                "%d pages like %s in a row were near others and brought nothing new but links to "
-                "more of their kind, as in a calendar without end; to leave them out, deny %s",
-                PAGES,
-                link,
-                deny_expression(forecast.signature),
-                extra={"spider": self.crawler.spider},
-            )
-            self.counts["spared/traps"] += 1
 
     # Messages.
 
@@ -319,47 +251,47 @@ class Sparing:
             f"{count(self._learner.lost, 'distinct page')} would be lost"
         )
 
-    # The store.
+    def advice(self) -> str:
+        """Return what is nearly a pattern, with the line that pins it; empty if nothing is."""
+        near = None if self._is_off else next(self._learner.nearly(), None)
+        if near is None or not self.settings.survives:
+            return ""
+        name = shlex.quote(near.name)
+        return f"{near}; to spare such pages from now on: scrapy simhash patterns --pin {name}"
+
+    # The index.
 
     async def _run(self) -> None:
         while True:
             await self._exchange()
-            self.send_late(is_idle=False)
             await asyncio.sleep(EXCHANGE_SECONDS)
 
     async def _exchange(self) -> None:
         """Send what was learned here, and learn what was learned elsewhere."""
-        table = self._learner.table
-        rows = table.take_increments()
         if not self.settings.survives:
             return
+        fresh = {host: rows for host, table in self._table if (rows := table.take_fresh())}
         talk = asyncio.get_running_loop().run_in_executor
+        sent, changed, error = await talk(self._thread, self._talk, fresh)
+        for host, table in self._table:
+            table.settle(is_sent=host in sent)
+            if host in sent or host in changed:
+                table.read(self._pool.rows(host))
+        # The index has said already that the store is away.
+        if error and not self._store_is_away and self._slows:
+            logger.warning("Nothing is spared while address patterns are away: %s", error)
+        self._store_is_away = error is not None
+
+    def _talk(self, fresh: dict[str, Rows]) -> tuple[set[str], set[str], Exception | None]:
+        """Send rows; return the hosts that were sent and that have changed, and what failed."""
+        sent, changed = set[str](), set[str]()
         try:
-            for _ in range(_BATCHES):
-                changed = await talk(self._thread, self._talk, rows)
-                table.read(changed)
-                if len(changed) < BATCH:
-                    break
+            if self._index is None:
+                self._index = open_cells(self.settings.index_url)
+            changed = self._pool.read(self._index)
+            for host, rows in fresh.items():
+                self._pool.add(self._index, host, rows)
+                sent.add(host)
         except Exception as error:  # noqa: BLE001 - sparing is no reason to end a crawl
-            # Rows that could not be sent are left in the list.
-            table.put_back(rows)
-            # The index has said already that the store is away.
-            if not self._store_is_away and self.settings.spare != "watch":
-                logger.warning("Nothing is spared while address patterns are away: %s", error)
-            self._store_is_away = True
-        else:
-            self._store_is_away = False
-
-    def _talk(self, rows: list[Tally]) -> list[Tally]:
-        """Send rows, which leave the list; return some that have changed since the last call."""
-        if self._store is None:
-            self._store = open_patterns(self.settings.index_url)
-        while rows:
-            self._store.add(rows[-BATCH:])
-            del rows[-BATCH:]
-        changed, self._since = self._store.changes(self._since)
-        return changed
-
-
-def _page_of(url: str) -> str:
-    return url.partition("#")[0]
+            return sent, changed, error
+        return sent, changed, None

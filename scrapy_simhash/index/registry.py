@@ -22,7 +22,7 @@ class Store:
         index: called with the URL and a spec, it opens the :class:`.Index` there, and makes one
             if there is none; called with None for the spec, it opens what is there, or raises
             :class:`.StoreMissing`.
-        patterns: called with the URL, it opens the ``PatternStore`` beside the index; without it,
+        patterns: called with the URL, it opens the ``Cells`` beside the index; without it,
             crawlers pool nothing.
         remote: it may be away for a while, and be back.
         lasting: it outlives the process that made it.
@@ -43,7 +43,7 @@ class Store:
 
 _REDIS = Store(
     "scrapy_simhash.index.redis.shards:open_redis",
-    "scrapy_simhash.url_patterns.redis_store:RedisPatternStore",
+    "scrapy_simhash.url_patterns.cells:RedisCells",
     patient="socket_timeout=30",
     named="name",
 )
@@ -51,7 +51,7 @@ _OURS = {
     "memory": Store("scrapy_simhash.index.local:open_local", remote=False, lasting=False),
     "sqlite": Store(
         "scrapy_simhash.index.local:open_local",
-        "scrapy_simhash.url_patterns.sqlite_store:SqlitePatternStore",
+        "scrapy_simhash.url_patterns.cells:SqliteCells",
         remote=False,
     ),
     **dict.fromkeys(("redis", "rediss", "unix", "valkey", "valkeys"), _REDIS),

@@ -10,14 +10,14 @@ In a REPL::
 import re
 from functools import lru_cache
 from typing import NamedTuple
-from urllib.parse import quote, unquote, unquote_to_bytes
-
-import xxhash
+from urllib.parse import quote, unquote_to_bytes
 
 LONGEST_ADDRESS = 2000  # characters; nothing is learned from a longer one
+LONGEST_NAME = 40  # characters, of a parameter
 LONGEST_VALUE = 96  # characters, such as those of a title in an address
-MOST_SEGMENTS = 10
-MOST_PARAMETERS = 24
+MOST_SEGMENTS = 10  # of a path
+MOST_VALUE_SEGMENTS = 3  # of the value of a parameter
+MOST_PARAMETERS = 12
 #: Stands for the segments of a path that is too deep, such as those of a loop of links.
 DEEPER = "**"
 #: A star stands for any value of a kind. A literal value is escaped, and is never one of these.
@@ -27,7 +27,6 @@ STARS = {
     "number": "{number}",
     "date": "{date}",
     "token": "{token}",
-    "url": "{url}",
 }
 #: Different values up to which a place keeps them, by their kind; other kinds are starred at once.
 #: A program has up to 24 operations, which are keywords.
@@ -72,7 +71,8 @@ class Address(NamedTuple):
     Attributes:
         host: in lower case, with the port if the address names one.
         path: the segments, escaped; a path that ends in a slash has an empty last one.
-        parameters: names and values, sorted; a value is cut at its slashes like a path.
+        parameters: names and values, sorted; each pair once, because a pair that is repeated
+            names no other page. A value is cut at its slashes like a path.
     """
 
     host: str
@@ -98,45 +98,23 @@ def read_address(url: str) -> Address | None:
         return None
     rest, _, query = rest.partition("?")
     host, _, path = rest.partition("/")
-    if not (host := _host(host)):
+    host = host.rpartition("@")[2].lower()
+    if not _HOST.fullmatch(host):
         return None
-    if not query and ";" not in path:
-        return Address(host, _segments(path), ())
     if "%3B" in query:
         # In a canonical URL, as keys are, the separators ";" are escaped with what is around them.
         query = query.replace("%3B", ";").replace("%3D", "=")
     if ";" in path:
         path, query = _parameters_of_path(path, query)
-    pieces = query.replace(";", "&").split("&")
-    if len(pieces) > MOST_PARAMETERS:
+    pairs = {piece.partition("=")[::2] for piece in query.replace(";", "&").split("&")}
+    pairs.discard(("", ""))
+    if len(pairs) > MOST_PARAMETERS or any(len(name) > LONGEST_NAME for name, _ in pairs):
         return None
-    parameters = []
-    for piece in pieces:
-        name, _, value = piece.partition("=")
-        if name and name != "amp":
-            parameters.append((plain(name), _value(value)))
-    parameters.sort()
-    return Address(host, _segments(path), tuple(parameters))
-
-
-@lru_cache(maxsize=1024)
-def _host(text: str) -> str:
-    """Return the host in what stands before the path, or nothing where that is no host."""
-    host = text.rpartition("@")[2].lower()
-    return host if _HOST.fullmatch(host) else ""
-
-
-def digest(url: str) -> int:
-    """Return 64 bits of a whole address, the same for all ways of writing it.
-
-    The parts of an :class:`Address` lack addresses in values, and the ends of deep paths. Canonical
-    URLs take five times as long.
-    """
-    place, _, query = url.partition("#")[0].partition("?")
-    host, _, path = place.partition("://")[2].partition("/")
-    pieces = sorted(map(plain, query.split("&")))
-    parts = (host.rpartition("@")[2].lower(), plain(path), *pieces)
-    return xxhash.xxh64_intdigest("\n".join(parts).encode("utf-8", "replace"))
+    parameters = sorted(
+        (plain(name), _segments(value.replace("%2F", "/").replace("%2f", "/"), MOST_VALUE_SEGMENTS))
+        for name, value in pairs
+    )
+    return Address(host, _segments(path, MOST_SEGMENTS), tuple(parameters))
 
 
 def read_signature(text: str) -> Address:
@@ -150,24 +128,15 @@ def read_signature(text: str) -> Address:
 
 def _parameters_of_path(path: str, query: str) -> tuple[str, str]:
     segments = [segment.split(";") for segment in path.split("/")]
-    found = [piece for pieces in segments for piece in pieces[1:] if "=" in piece]
-    plain_path = "/".join(pieces[0] for pieces in segments)
-    return plain_path, "&".join([*found, query] if query else found)
+    pieces = [piece for parts in segments for piece in parts[1:] if "=" in piece]
+    plain_path = "/".join(parts[0] for parts in segments)
+    return plain_path, "&".join([*pieces, query] if query else pieces)
 
 
-def _segments(path: str) -> tuple[str, ...]:
-    segments = path.split("/", MOST_SEGMENTS)
-    if len(segments) <= MOST_SEGMENTS:
-        return tuple(map(plain, segments))
-    return (*map(plain, segments[:-1]), DEEPER)
-
-
-def _value(value: str) -> tuple[str, ...]:
-    if "/" not in value and "%2" not in value:
-        return (plain(value),)
-    if "://" in unquote(value):
-        return (STARS["url"],)
-    return _segments(value.replace("%2F", "/").replace("%2f", "/"))
+def _segments(text: str, most: int) -> tuple[str, ...]:
+    segments = text.split("/", most)
+    deeper = (DEEPER,) if len(segments) > most else ()
+    return (*map(plain, segments[:most]), *deeper)
 
 
 @lru_cache(maxsize=16_384)
@@ -182,16 +151,16 @@ def plain(value: str) -> str:
 @lru_cache(maxsize=16_384)
 def shape(value: str) -> Shape:
     """Return the shape of one value, as it stands in an address or in a signature."""
-    prefix = found.group() if (found := _PREFIX.match(value)) else ""
+    prefix = match.group() if (match := _PREFIX.match(value)) else ""
     rest = value[len(prefix) :]
-    suffix = found.group() if (found := _SUFFIX.search(rest)) else ""
+    suffix = match.group() if (match := _SUFFIX.search(rest)) else ""
     stem = rest.removesuffix(suffix)
     if stem in STARS.values() or value == DEEPER:
         return Shape(STAR, value)
     if len(value) > LONGEST_VALUE:
         kind = "token"
     else:
-        kind = (found.lastgroup if (found := _KINDS.fullmatch(stem)) else None) or "word"
+        kind = (match.lastgroup if (match := _KINDS.fullmatch(stem)) else None) or "word"
         if kind == "name" and (prefix or suffix):
             kind = "word"  # the name of a file or a page is no keyword
     return Shape(kind, f"{prefix}{STARS[kind]}{suffix}")

@@ -22,14 +22,12 @@ class Estimate:
         fetched: addresses that could have been spared and were fetched all the same.
         wrong: those of them that led to distinct pages.
         bytes: that the spared pages would have had, by the mean of their signatures' copies.
-        recovered: distinct pages that were spared at first and fetched later.
     """
 
     spared: int = 0
     fetched: int = 0
     wrong: int = 0
     bytes: int = 0
-    recovered: int = 0
     _weights: float = 0.0
     _greatest: float = 0.0
 
@@ -47,26 +45,18 @@ class Estimate:
         self.wrong -= 1
         self._weights -= (1 - chance) / chance
 
-    def take_back_spared(self, length: int) -> None:
-        """Uncount a spared address, with its bytes: it is fetched after all."""
-        self.spared -= 1
-        self.bytes -= length
-
     @property
     def lost(self) -> float:
         """The expected number of distinct pages that were not fetched."""
-        return min(max(0.0, self._weights - self.recovered), float(self.spared))
+        return min(self._weights, float(self.spared))
 
     @property
     def at_most(self) -> float:
         """The upper end of the one-sided 95% interval of that number.
 
-        It is the greatest weight times the upper end for a Poisson count of the wrong ones, less
-        what was recovered; and never less than if none had been wrong.
+        It is the greatest weight times the upper end for a Poisson count of the wrong ones.
         """
-        weight = self._greatest or inf
-        most = weight * _most_wrong(self.wrong) - self.recovered
-        return min(float(self.spared), max(most, weight * _most_wrong(0)))
+        return min(float(self.spared), (self._greatest or inf) * _most_wrong(self.wrong))
 
 
 def _most_wrong(wrong: int) -> float:

@@ -8,18 +8,18 @@ In a REPL::
     learner.record(forecast, key=forecast.url, original="http://wiki.test/Bread", size=14_000)
 """
 
-from collections import OrderedDict
+from collections.abc import Iterator
 from typing import NamedTuple
 
+import xxhash
 from cachetools import LRUCache
 
 from scrapy_simhash.rule.better import better
-from scrapy_simhash.url_patterns.address import digest, read_address
-from scrapy_simhash.url_patterns.clusters import AddressedPage, Cluster, pair_of, parameter_names
+from scrapy_simhash.url_patterns.address import read_address
 from scrapy_simhash.url_patterns.estimate import Estimate, lower_bound
 from scrapy_simhash.url_patterns.evidence import Evidence
-from scrapy_simhash.url_patterns.store import Counts, Tally
-from scrapy_simhash.url_patterns.table import PatternTable
+from scrapy_simhash.url_patterns.rows import Counts, Row
+from scrapy_simhash.url_patterns.table import HostTable, PatternTable
 from scrapy_simhash.url_patterns.traps import Traps
 
 #: The share of copies that makes a pattern, by its lower bound: 6 copies of 6 pages.
@@ -27,12 +27,15 @@ BOUND = 0.6
 #: The same for signatures without parameters, because a path names a page until much speaks against
 #: it: 73 copies of 73 pages.
 BOUND_OF_PATHS = 0.95
+#: The share of the addresses that fit a pattern and are fetched all the same.
+SHARE = 0.05
 #: The share of distinct pages up to which a signature is a pattern at all.
 MOST_DISTINCT = 0.05
+#: The share of lesser addresses from which a signature does not name pages.
+LESSER = 0.2
+MANY = 20  # copies of a signature that is nearly a pattern
 REMEMBERED = 10_000  # keys of pages
-#: Pages of signatures that yield, until the first of them counts as distinct: the other address of
-#: a page lies in the queue behind the one that came.
-AWAITED = 32
+MOST_PAIRS = 50_000  # of pages and signatures
 
 
 class Forecast(NamedTuple):
@@ -44,7 +47,7 @@ class Forecast(NamedTuple):
         bound: lower bound of the share of copies, 0.0 if that makes no pattern.
         chance: that the address is fetched; 1.0 without a pattern.
         spared: whether it need not be fetched.
-        digest: of the address, the same for all ways of writing it; it draws those to be fetched.
+        may_wait: whether others should be fetched first, because its like have led to copies.
     """
 
     url: str
@@ -53,93 +56,149 @@ class Forecast(NamedTuple):
     bound: float = 0.0
     chance: float = 1.0
     spared: bool = False
-    digest: int = 0
+    may_wait: bool = False
+
+
+class Near(NamedTuple):
+    """A signature most of whose pages are copies, and that is no pattern."""
+
+    name: str
+    counts: Counts
+    reason: str
+
+    def __str__(self) -> str:
+        pages = self.counts.copies + self.counts.distinct
+        return (
+            f"nearly a pattern: {self.counts.copies:,} of {pages:,} pages like {self.name} were "
+            f"copies, but {self.reason}"
+        )
+
+
+class _Place(NamedTuple):
+    """Where an address stands: its host, signature, and the values at starred places."""
+
+    host: str
+    table: HostTable
+    signature: str
+    values: list[str]
+
+    @property
+    def name(self) -> str:
+        return self.host + self.signature
+
+    @property
+    def row(self) -> Row:
+        return self.table.row(self.signature)
+
+    def add(self, counts: Counts, example: str = "") -> None:
+        self.table.add(self.signature, Row(counts, example=example))
 
 
 class Learner:
     """Learns signatures, and tells which addresses will be copies.
 
     Args:
-        share: of the addresses that fit a pattern, those that are fetched all the same; above 0.
-        table: the counts, if they are to have other bounds.
+        table: the counts; without it, none are known.
         traps: whose signatures count as patterns; none without it.
+        share: of the addresses that fit a pattern, those that are fetched all the same; above 0.
 
     Attributes:
         table: the counts of all signatures.
         estimate: what was spared, and what that lost.
         lost: distinct pages that sparing would have lost, where all pages are fetched to watch.
+        first: by the keys of pages, the addresses by which they came first.
     """
 
     def __init__(
-        self, share: float = 0.05, table: PatternTable | None = None, traps: Traps | None = None
+        self, table: PatternTable | None = None, traps: Traps | None = None, share: float = SHARE
     ) -> None:
         self._share = share
         self._traps = traps or Traps()
         self.table = table or PatternTable()
         self.estimate = Estimate()
         self.lost = 0
+        self.first: LRUCache[str, str] = LRUCache(REMEMBERED)
         self._evidence = Evidence()
+        # Pairs of keys of originals, and hosts and signatures of their addresses.
+        self._signatures: LRUCache[int, None] = LRUCache(MOST_PAIRS)
         # Forecasts of distinct pages whose addresses fitted a pattern, by the pages' keys.
         self._wrong: LRUCache[str, Forecast] = LRUCache(REMEMBERED)
-        # The addresses of pages by the keys of their originals, where there are several.
-        self._clusters: LRUCache[str, Cluster] = LRUCache(REMEMBERED)
-        # Pairs of signatures: the first has several addresses of one page, the second names it.
-        self._yielding: LRUCache[tuple[str, str], None] = LRUCache(REMEMBERED)
-        self._yields: LRUCache[str, None] = LRUCache(REMEMBERED)  # the first ones, with their hosts
-        # Pages with such signatures by their keys: another address may come to stand for them.
-        self._awaiting: OrderedDict[str, AddressedPage] = OrderedDict()
-        # By the keys of the pages.
-        self._withheld: LRUCache[str, Tally] = LRUCache(REMEMBERED)
 
     def forecast(self, url: str) -> Forecast:
         """Return what an address tells, without learning from it."""
         address = read_address(url)
         if address is None:
             return Forecast(url)
-        table = self.table.get(address.host)
-        if table is None:
-            return Forecast(url, address.host)
+        table = self.table.of(address.host)
         signature = table.places.signature(address)
-        bound = self.bound(address.host, signature, table.counts(signature))
+        bound = self.bound(address.host, table, signature)
         if not bound:
-            return Forecast(url, address.host, signature)
-        # The less is known, the more is fetched; a host whose patterns held is trusted sooner.
-        doubt = min((1 - bound) / 2, 1 - lower_bound(table.right, table.tried))
-        chance = max(self._share, doubt)
-        drawn = digest(url)
-        is_spared = drawn / 2**64 >= chance
-        return Forecast(url, address.host, signature, bound, chance, is_spared, drawn)
+            may_wait = self._may_wait(table, signature)
+            return Forecast(url, address.host, signature, may_wait=may_wait)
+        # The less is known, the more is fetched.
+        chance = max(self._share, (1 - bound) / 2)
+        drawn = xxhash.xxh64_intdigest(url.partition("#")[0].encode("utf-8", "replace")) / 2**64
+        spared = drawn >= chance
+        return Forecast(url, address.host, signature, bound, chance, spared, may_wait=spared)
 
-    def bound(self, host: str, row: str, counts: Counts) -> float:
-        """Return the lower bound of a row's share of copies, or 0.0 if that makes no pattern."""
-        if self.table.marks and (mark := self.table.marks.get((host, row))):
+    def bound(self, host: str, table: HostTable, signature: str) -> float:
+        """Return the lower bound of a signature's share of copies, or 0.0 if it is no pattern."""
+        counts, mark, _ = row = table.row(signature)
+        if mark:
             return float(mark == "pinned")
-        if self._traps.holds(host + row):
+        if self._traps.holds(host + signature):
             return BOUND
         # A wrong forecast stands for the pages that were spared meanwhile.
-        distinct = max(0, counts.distinct) + counts.wrong * (1 / self._share - 1)
-        pages = counts.telling + distinct
-        if distinct > MOST_DISTINCT * pages:
+        distinct = _needed(counts) + counts.wrong * (1 / self._share - 1)
+        if distinct > MOST_DISTINCT * (counts.copies + distinct) or self._names_pages(row):
             return 0.0
-        bound = lower_bound(counts.telling, pages)
-        if BOUND <= bound < BOUND_OF_PATHS and "?" not in row:
-            return 0.0  # it names pages
-        return bound if bound >= BOUND else 0.0
-
-    def holds(self, forecast: Forecast) -> bool:
-        """Tell whether the row that decided a forecast is a pattern now."""
-        if (table := self.table.get(forecast.host)) is None:
-            return False
-        row = table.present(forecast.signature)
-        return self.bound(forecast.host, row, table.counts(row)) > 0
+        bound = lower_bound(counts.telling, counts.telling + distinct)
+        return bound if bound >= (BOUND if "?" in signature else BOUND_OF_PATHS) else 0.0
 
     def spare(self, forecast: Forecast) -> int:
         """Count an address that is not fetched, or would not be; return the bytes that spares."""
-        counts = self.table.of(forecast.host).counts(forecast.signature)
-        length = counts.bytes // max(1, counts.duplicates)
+        counts = self.table.of(forecast.host).row(forecast.signature).counts
+        length = counts.bytes // max(1, counts.copies)
         self.estimate.spared += 1
         self.estimate.bytes += length
         return length
+
+    def nearly(self) -> Iterator[Near]:
+        """Yield what is nearly a pattern, first that whose copies have the most bytes."""
+        rows = [
+            (row, host, table, s) for host, table in self.table for s, row in table.rows().items()
+        ]
+        for (counts, mark, _), host, table, signature in sorted(
+            rows, key=lambda row: -row[0][0].bytes
+        ):
+            distinct = _needed(counts)
+            if mark or counts.copies < max(MANY, distinct) or self.bound(host, table, signature):
+                continue
+            if distinct > MOST_DISTINCT * (counts.copies + distinct):
+                reason = f"{distinct} were not"
+            elif 2 * counts.telling < counts.copies:
+                reason = "versions of few pages tell nothing about others"
+            elif self._names_pages(table.row(signature)):
+                continue
+            else:
+                reason = "a path without parameters names pages until more are known"
+            yield Near(host + signature, counts, reason)
+
+    def _may_wait(self, table: HostTable, signature: str) -> bool:
+        counts, mark, _ = row = table.row(signature)
+        has_copies = counts.copies > 0 and counts.copies >= _needed(counts)
+        return has_copies and not mark and not self._names_pages(row)
+
+    def _names_pages(self, row: Row) -> bool:
+        """Tell whether a signature names pages, though they came by lesser addresses first.
+
+        The lists of a board link the last post of each topic, and the topic itself: what comes
+        second is a copy.
+        """
+        if _is_lesser(row.counts) or not row.example:
+            return False
+        first = self._place(row.example.partition(" ")[2])
+        return first is not None and _is_lesser(first.row.counts)
 
     def record(
         self,
@@ -153,8 +212,8 @@ class Learner:
     ) -> str:
         """Learn from a fetched page, and return its signature.
 
-        A page whose address was to be spared, and that was fetched only to watch, tells nothing
-        before :meth:`close`: watching must not know more than sparing would.
+        A page whose address was to be spared, and that was fetched only to watch, tells nothing:
+        watching must not know more than sparing would.
 
         Args:
             forecast: that its address had before the download.
@@ -166,48 +225,32 @@ class Learner:
             is_sure: whether all pages near it were compared with it. If not, it is by chance that
                 the original was among those that were, and tells nothing of other pages.
         """
-        if (page := self._page(forecast.url)) is None:
+        if (place := self._place(forecast.url, learn=True)) is None:
             return ""
         original = self._settle_wrong(forecast, original)
-        wrong = original is None
-        if forecast.bound and wrong:
+        is_wrong = original is None
+        if forecast.bound and is_wrong:
             self._wrong[key] = forecast
         if forecast.spared:
-            self.lost += wrong
-            counts = Counts(distinct=1) if wrong else Counts(1, 1, bytes=size)
-            self._withheld[key] = Tally(forecast.host, forecast.signature, counts)
-            return page.signature
+            self.lost += is_wrong
+            return place.signature
         if forecast.bound:
-            self.estimate.explore(forecast.chance, wrong=wrong)
-            page.table.tried += 1
-            page.table.right += not wrong
-            if wrong:
-                self._add(forecast.host, forecast.signature, Counts(wrong=1))
+            self.estimate.explore(forecast.chance, wrong=is_wrong)
+            place.add(Counts(wrong=int(is_wrong)))
         if original is None:
-            if page.name in self._yields:
-                self._await_another(key, page)
-            else:
-                self._count_distinct(page, 1)
-            if forecast.url != key:
-                self._clusters[key] = Cluster(forecast.url)
+            self.first[key] = forecast.url
+            place.add(Counts(distinct=1))
         else:
-            self._count_copy(page, original, size, is_canonical=is_canonical, is_sure=is_sure)
-        return page.signature
+            self._count_copy(place, forecast.url, original, size, is_canonical, is_sure)
+        return place.signature
 
-    def close(self) -> None:
-        """Learn what was withheld; the forecasts of this crawl end here."""
-        while self._awaiting:
-            self._count_distinct(self._awaiting.popitem()[1], 1)
-        while self._withheld:
-            self.table.add(self._withheld.popitem()[1])
-
-    def _page(self, url: str) -> AddressedPage | None:
+    def _place(self, url: str, *, learn: bool = False) -> _Place | None:
         address = read_address(url)
         if address is None:
             return None
         table = self.table.of(address.host)
-        signature = table.places.signature(address, learn=True)
-        return AddressedPage(url, address, table, signature, table.places.starred_values)
+        signature = table.places.signature(address, learn=learn)
+        return _Place(address.host, table, signature, table.places.starred_values)
 
     def _settle_wrong(self, forecast: Forecast, original: str | None) -> str | None:
         """Return the original that a page repeats, if sparing would have fetched that."""
@@ -218,123 +261,42 @@ class Learner:
         if wrong.spared:
             # Its original would not have been fetched, so this page would have been the first.
             self.lost -= 1
-            if row := self._withheld.get(original):
-                self._withheld[original] = row._replace(counts=Counts(1, 1))
-            self._clusters[original] = Cluster(forecast.url)
+            self.first[original] = forecast.url
             return None
         # The original has another address, which was fetched in any case.
         self.estimate.take_back(wrong.chance)
-        self._add(wrong.host, wrong.signature, Counts(wrong=-1))
+        if place := self._place(wrong.url):
+            place.add(Counts(wrong=-1))
         return original
 
     def _count_copy(
-        self,
-        page: AddressedPage,
-        original: str,
-        size: int,
-        *,
-        is_canonical: bool,
-        is_sure: bool,
+        self, place: _Place, url: str, original: str, size: int, is_canonical: bool, is_sure: bool
     ) -> None:
-        cluster = self._clusters.get(original) or Cluster(original)
-        source = self._page(cluster.standing)
-        if source is not None and self._stands(page, source, is_canonical):
-            self._clusters[original] = Cluster(page.url)
-            self._uncount(original, source)
-            self._count_distinct(page, 1)
-            page, source = source, page
-        counts = self._copy(page, size) if is_sure else Counts(1, bytes=size)
-        example = f"{page.url} {source.url if source else original}"
-        self.table.add(Tally(page.address.host, page.signature, counts, example=example))
+        first = self.first.get(original, original)
+        source = self._place(first)
         if source is not None:
-            self._compare_signatures(page, source, original, counts)
-
-    def _copy(self, page: AddressedPage, size: int) -> Counts:
-        telling = self._evidence.is_telling(page.name, page.starred)
-        return Counts(1, int(telling), bytes=size)
-
-    def _stands(self, copy: AddressedPage, original: AddressedPage, is_canonical: bool) -> bool:
-        """Tell whether the address of a copy has to stand for its cluster from now on.
-
-        The same one of two hosts has to be kept always, or each could be spared because of the
-        other. Another address stands if it is better, but only if pages with addresses like the
-        earlier one have been copies: where each page came by such an address first, links lead to
-        it, and perhaps to nothing else.
-        """
-        mine, theirs = copy.address, original.address
-        if mine.host != theirs.host and mine[1:] == theirs[1:]:
-            return (len(mine.host), mine.host) < (len(theirs.host), theirs.host)
-        if copy.name == original.name:
-            return False
-        if pair_of(original, copy) in self._yielding:
-            return not better(original.url, copy.url)
-        if not original.table.counts(original.signature).duplicates:
-            return False
-        return is_canonical or bool(better(copy.url, original.url))
-
-    def _compare_signatures(
-        self, page: AddressedPage, source: AddressedPage, original: str, counts: Counts
-    ) -> None:
-        """Learn from a copy which of the signatures of a cluster names pages.
-
-        A signature that has several addresses of one page names none, so it yields to another one
-        that has a single address of the page. That holds for all clusters, also for earlier ones.
-        """
-        cluster = self._clusters.get(original) or Cluster(original)
-        if page.name == source.name:
-            cluster = cluster._replace(repeats=True)
-        elif cluster.other_name != page.name and (
-            not cluster.other or better(page.url, cluster.other)
-        ):
-            names = parameter_names(source, page)
-            cluster = Cluster(
-                cluster.standing, page.url, page.name, counts, names, repeats=cluster.repeats
-            )
-        self._clusters[original] = cluster
-        if not cluster.repeats or (other := self._page(cluster.other)) is None:
+            self._is_new(original, source.name)
+        is_lesser = not self._is_new(original, place.name) or bool(better(first, url))
+        is_telling = is_sure and self._evidence.is_telling(place.name, place.values)
+        place.add(Counts(1, int(is_telling), int(is_lesser), bytes=size), f"{url} {first}")
+        if source is None or source.name == place.name:
             return
-        pair = pair_of(source, other)
-        if pair in self._yielding or pair_of(other, source) in self._yielding:
-            return
-        if other.address.names >= source.address.names or better(source.url, other.url):
-            return
-        self._yielding[pair] = self._yields[source.name] = None
-        names = parameter_names(source, other)
-        # To take the addresses of all clusters apart would hold the event loop for 0.3 seconds.
-        for key, one in [*self._clusters.items()]:
-            if one.names == names:
-                self._yield(key, one, pair)
+        if (is_canonical or not _is_lesser(place.row.counts)) and self._is_new(original, ""):
+            source.add(Counts(lesser=int(is_canonical), shared=1))
 
-    def _yield(self, key: str, cluster: Cluster, pair: tuple[str, str]) -> None:
-        """Let the other address of a cluster stand for it."""
-        source, other = self._page(cluster.standing), self._page(cluster.other)
-        if source is None or other is None or pair_of(source, other) != pair:
-            return
-        self._clusters[key] = Cluster(other.url)
-        was = cluster.counts
-        self._count_distinct(other, 1)
-        self._add(
-            other.address.host,
-            other.signature,
-            Counts(-was.duplicates, -was.telling, bytes=-was.bytes),
-        )
-        self._uncount(key, source)
-        example = f"{source.url} {other.url}"
-        copy = self._copy(source, was.bytes)
-        self.table.add(Tally(source.address.host, source.signature, copy, example=example))
+    def _is_new(self, key: str, name: str) -> bool:
+        """Take note of a signature of a page's addresses; return whether that is its first one."""
+        pair = hash((key, name))
+        is_new = pair not in self._signatures
+        self._signatures[pair] = None
+        return is_new
 
-    def _await_another(self, key: str, page: AddressedPage) -> None:
-        self._awaiting[key] = page
-        if len(self._awaiting) > AWAITED:
-            self._count_distinct(self._awaiting.popitem(last=False)[1], 1)
 
-    def _uncount(self, key: str, page: AddressedPage) -> None:
-        """Uncount a page: another address stands for it from now on."""
-        if self._awaiting.pop(key, None) is None:
-            self._count_distinct(page, -1)
+def _is_lesser(counts: Counts) -> bool:
+    """Tell whether a signature does not name pages, because pages have better addresses."""
+    return counts.lesser > 0 and counts.lesser >= LESSER * counts.distinct
 
-    def _count_distinct(self, page: AddressedPage, number: int) -> None:
-        self._add(page.address.host, page.signature, Counts(distinct=number))
 
-    def _add(self, host: str, signature: str, counts: Counts) -> None:
-        self.table.add(Tally(host, signature, counts))
+def _needed(counts: Counts) -> int:
+    """Return the number of distinct pages that came by no better address."""
+    return max(0, counts.distinct - (counts.shared if _is_lesser(counts) else 0))

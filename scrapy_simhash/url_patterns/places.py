@@ -1,11 +1,14 @@
 """The places of one host's addresses: the segments of paths, the values of parameters.
 
 A place that had many different values is starred, since its values are names or numbers of pages,
-and addresses that differ in nothing else belong together.
+and addresses that differ in nothing else belong together. Any program that shows records needs
+this: the topics of a board, the articles of a wiki.
 """
 
 from scrapy_simhash.url_patterns.address import MANY_VALUES, STAR, Address, shape
 
+#: Places of a host that are kept; when there are more, all but those in its rows are forgotten.
+MOST_PLACES = 1000
 # It stands for the values of a place that is starred.
 _STARRED = "*"
 
@@ -16,7 +19,7 @@ class Places:
     Attributes:
         starred_values: values at starred places of the address that was looked at last, but for
             tokens, which tell nothing.
-        newly_starred: places at which earlier signatures may have changed; to be emptied by the
+        starred: places at which earlier signatures may have another form now; to be emptied by the
             caller.
     """
 
@@ -25,7 +28,7 @@ class Places:
         # values of a place that is not starred stand between line ends.
         self._places: dict[int, str] = {}
         self.starred_values: list[str] = []
-        self.newly_starred: set[str] = set()
+        self.starred: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._places)
@@ -39,31 +42,36 @@ class Places:
         path = self._joined("", address.path, learn)
         if not address.parameters:
             return path
-        pairs = [
-            f"{name}={self._joined(f'{path}?{name}', values, learn)[1:]}"
+        # What a name stands for may differ with the names beside it.
+        place = f"{path}?{'&'.join(name for name, _ in address.parameters)}"
+        pairs = {
+            f"{name}={self._joined(f'{place}?{name}', values, learn)[1:]}"
             for name, values in address.parameters
-        ]
-        return f"{path}?{'&'.join(sorted({*pairs}) if len(pairs) > 1 else pairs)}"
+        }
+        return f"{path}?{'&'.join(sorted(pairs))}"
 
     def _joined(self, place: str, values: tuple[str, ...], learn: bool) -> str:
         """Return what stands for values, each of which leads to the place of the next."""
         begun = len(place)
         for value in values:
-            kind, star = shape(value)
-            if kind in MANY_VALUES:
-                name = hash((place, star))
-                known = self._places.get(name, "\n")
-                if learn:
-                    known = self._learn_value(place, name, known, value, MANY_VALUES[kind])
-                if known != _STARRED:
-                    place = f"{place}/{value}"
-                    continue
-            elif kind == STAR and learn:
-                self._star(place, hash((place, star)))
-            if kind not in ("token", STAR):
-                self.starred_values.append(value)
-            place = f"{place}/{star}"
+            place = f"{place}/{self._form(place, value, learn)}"
         return place[begun:]
+
+    def _form(self, place: str, value: str, learn: bool) -> str:
+        """Return a value as it stands in a signature: itself, or its star."""
+        kind, star = shape(value)
+        name = hash((place, star))
+        if kind in MANY_VALUES:
+            known = self._places.get(name, "\n")
+            if learn:
+                known = self._learn_value(place, name, known, value, MANY_VALUES[kind])
+            if known != _STARRED:
+                return value
+        elif kind == STAR and learn:
+            self._star(place, name)
+        if kind not in ("token", STAR):
+            self.starred_values.append(value)
+        return star
 
     def _learn_value(self, place: str, name: int, values: str, value: str, many: int) -> str:
         if values == _STARRED or f"\n{value}\n" in values:
@@ -76,12 +84,14 @@ class Places:
     def _star(self, place: str, name: int) -> str:
         if self._places.get(name) != _STARRED:
             self._places[name] = _STARRED
-            self.newly_starred.add(place)
+            self.starred.add(place)
         return _STARRED
 
 
 def may_pass(signature: str, place: str) -> bool:
-    """Tell whether an address of a signature may have a value at a place."""
+    """Tell whether an address of a signature may have a value at a place; any has at ""."""
     path, _, parameter = place.partition("?")
-    name = parameter.partition("/")[0]  # a value may have segments of its own
-    return signature.startswith(path) and (not name or f"{name}=" in signature)
+    if not parameter:
+        return signature.startswith(path)
+    name = parameter.rpartition("?")[2].partition("/")[0]  # a value may have segments
+    return signature.startswith(f"{path}?") and f"{name}=" in signature

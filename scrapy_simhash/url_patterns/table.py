@@ -1,183 +1,121 @@
-"""The counts of all signatures that a crawler knows, within bounds.
-
-Rows are kept as the store has them. A signature whose places have been starred since is folded
-into its present form, so that two crawlers with the same rows see the same patterns, whatever the
-order in which they met the addresses.
-"""
+"""The rows of all hosts that a crawler knows, within bounds."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
-from heapq import nlargest
-from struct import Struct
+from collections.abc import Callable, Iterator
 
 from scrapy_simhash.url_patterns.address import read_signature
-from scrapy_simhash.url_patterns.places import Places, may_pass
-from scrapy_simhash.url_patterns.store import NOTHING, Counts, Tally
+from scrapy_simhash.url_patterns.places import MOST_PLACES, Places, may_pass
+from scrapy_simhash.url_patterns.rows import NO_PAGES, Row, Rows, merged, trimmed
 
-# Counts are kept as bytes, since a tuple of five numbers takes three times the memory.
-_PACKED = Struct("<4iq")
-_NO_PAGES = _PACKED.pack(*NOTHING)
+#: Rows and places of all hosts that are kept; the host that was used longest ago goes.
+MOST_KEPT = 30_000
 
 
 class HostTable:
     """The signatures of one host.
 
-    Args:
-        most: rows and places that are kept; those with the fewest pages go.
-
-    Attributes:
-        places: of the host's addresses.
-        tried: addresses that fitted a pattern and were fetched all the same.
-        right: those of them that were copies.
+    Rows have the form that their places give them now, so that two crawlers with the same rows see
+    the same patterns, whatever the order in which they met the addresses.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self) -> None:
         self.places = Places()
-        self.tried = self.right = 0
-        self._rows: dict[str, bytes] = {}
-        # The present forms of rows, as the places were known at the last fold.
-        self._presents: dict[str, str] = {}
-        self._folded: dict[str, Counts] = {}
-        self._stale = False
+        self._most_places = MOST_PLACES
+        self._pooled: Rows = {}
+        # What was counted here: what is on its way to the others, and what is not yet.
+        self._sent: Rows = {}
+        self._fresh: Rows = {}
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._pooled) + len(self._fresh) + len(self.places)
 
-    def __iter__(self) -> Iterator[tuple[str, Counts]]:
+    def rows(self) -> Rows:
         self._fold()
-        for signature in self._rows | self._folded:
-            if self.present(signature) == signature:
-                yield signature, self.counts(signature)
+        return merged(merged(self._pooled, self._sent), self._fresh)
 
-    def counts(self, signature: str) -> Counts:
-        """Return the counts of a present signature."""
-        if self._stale or self.places.newly_starred:
-            self._fold()
-        folded = self._folded.get(signature)
-        if signature not in self._rows:
-            return folded or NOTHING
-        counts = self._stored(signature)
-        return counts.plus(folded) if folded else counts
+    def row(self, signature: str) -> Row:
+        """Return what is known of a signature in its present form."""
+        self._fold()
+        row = self._pooled.get(signature, NO_PAGES)
+        for rows in (self._sent, self._fresh):
+            if signature in rows:
+                row = row.plus(rows[signature])
+        return row
 
-    def present(self, row: str) -> str:
-        """Return the present form of a signature, as its places are known now."""
-        return self.places.signature(read_signature(row))
+    def add(self, signature: str, row: Row) -> None:
+        self._fresh[signature] = self._fresh.get(signature, NO_PAGES).plus(row)
+        self._fresh = trimmed(self._fresh)
+        if len(self.places) > self._most_places:
+            self.places = Places()
+            self._refold()
+            self._most_places = len(self.places) + MOST_PLACES
 
-    def add(self, signature: str, increment: Counts) -> None:
-        self._put(signature, self._stored(signature).plus(increment))
+    def take_fresh(self) -> Rows:
+        """Return what others have to know; :meth:`settle` has to follow.
 
-    def read(self, signature: str, counts: Counts) -> None:
-        """Replace a row by what the store says, and take note of the places in it."""
-        self._stale |= self.places.signature(read_signature(signature), learn=True) != signature
-        self._put(signature, counts)
+        A signature without copies is no pattern, whatever others count.
+        """
+        self._fold()
+        self._sent = {
+            signature: row
+            for signature, row in self._fresh.items()
+            if self.row(signature)[0].copies
+        }
+        self._fresh = {s: row for s, row in self._fresh.items() if s not in self._sent}
+        return self._sent
 
-    def _stored(self, row: str) -> Counts:
-        return Counts._make(_PACKED.unpack(self._rows.get(row, _NO_PAGES)))
+    def settle(self, *, is_sent: bool) -> None:
+        """Forget what was sent, as :meth:`read` brings it back, or keep it for the next time."""
+        self._fresh, self._sent = merged({} if is_sent else self._sent, self._fresh), {}
 
-    def _put(self, signature: str, counts: Counts) -> None:
-        self._rows[signature] = _PACKED.pack(*counts)
-        if len(self._rows) > self._most:
-            self._trim()
+    def read(self, pooled: Rows) -> None:
+        """Take over what all crawlers have learned."""
+        self._pooled = pooled
+        self._refold()
+
+    def _refold(self) -> None:
+        self.places.starred.add("")
+        self._fold()
 
     def _fold(self) -> None:
-        starred, self.places.newly_starred = self.places.newly_starred, set()
-        self._stale, self._folded = False, {}
-        for row in self._rows:
-            present = self._presents.get(row)
+        """Bring rows into their present form, and take note of the places in them."""
+        while starred := self.places.starred:
+            self.places.starred = set()
             # To take all rows apart for each place would cost milliseconds a page.
-            if present is None or any(may_pass(present, place) for place in starred):
-                present = self._presents[row] = self.present(row)
-            if present != row:
-                folded = self._folded.get(present, NOTHING)
-                self._folded[present] = folded.plus(self._stored(row))
-
-    def _trim(self) -> None:
-        rows = {row: self._stored(row) for row in self._rows}
-        pages = {row: counts.duplicates + counts.distinct for row, counts in rows.items()}
-        self._rows, self._presents, self._stale = {}, {}, True
-        if len(self.places) > self._most:
-            self.places = Places()
-        for row in nlargest(self._most * 3 // 4, rows, pages.__getitem__):
-            self.read(row, rows[row])
+            for rows in (self._pooled, self._sent, self._fresh):
+                for signature in [*rows]:
+                    if any(may_pass(signature, place) for place in starred):
+                        row = rows.pop(signature)
+                        now = self.places.signature(read_signature(signature), learn=True)
+                        rows[now] = rows[now].plus(row) if now in rows else row
 
 
 class PatternTable:
-    """The rows of many hosts, within bounds; the host that was used longest ago goes.
+    """The rows of many hosts, within bounds.
 
-    Attributes:
-        marks: of rows that have one, by host and signature.
+    Args:
+        pooled: returns what all crawlers know of a host that this one meets.
     """
 
-    def __init__(
-        self, *, most_hosts: int = 2000, most_of_host: int = 1000, most: int = 100_000
-    ) -> None:
-        self._most_hosts, self._most_of_host, self._most = most_hosts, most_of_host, most
+    def __init__(self, pooled: Callable[[str], Rows] = lambda _: {}, most: int = MOST_KEPT) -> None:
+        self._pooled, self._most = pooled, most
         self._hosts: OrderedDict[str, HostTable] = OrderedDict()
-        self._rows = 0
-        self._unsent: dict[tuple[str, str], Tally] = {}
-        self.marks: dict[tuple[str, str], str] = {}
+        self._new = 0  # hosts since it was looked how many rows there are
 
-    def __iter__(self) -> Iterator[Tally]:
-        for host, table in list(self._hosts.items()):
-            for signature, counts in table:
-                yield Tally(host, signature, counts, self.marks.get((host, signature), ""))
-
-    def get(self, host: str) -> HostTable | None:
-        return self._hosts.get(host)
+    def __iter__(self) -> Iterator[tuple[str, HostTable]]:
+        return iter([*self._hosts.items()])
 
     def of(self, host: str) -> HostTable:
         """Return the rows of a host, which counts as used."""
-        table = self._hosts.get(host)
-        if table is None:
-            table = self._hosts[host] = HostTable(self._most_of_host)
-            if len(self._hosts) > self._most_hosts:
-                self._forget_a_host()
-        else:
+        if host in self._hosts:
             self._hosts.move_to_end(host)
+            return self._hosts[host]
+        self._hosts[host] = table = HostTable()
+        table.read(self._pooled(host))
+        self._new += 1
+        if 10 * self._new > len(self._hosts):  # to add it all up takes long
+            self._new = 0
+            kept = sum(len(each) + 1 for each in self._hosts.values())
+            while kept > self._most and len(self._hosts) > 1:
+                kept -= len(self._hosts.popitem(last=False)[1]) + 1
         return table
-
-    def add(self, row: Tally) -> None:
-        table = self.of(row.host)
-        before = len(table)
-        table.add(row.signature, row.counts)
-        self._count_rows(len(table) - before)
-        self.put_back([row])
-
-    def _count_rows(self, more: int) -> None:
-        self._rows += more
-        while self._rows > self._most:
-            self._forget_a_host()
-
-    def _forget_a_host(self) -> None:
-        _, table = self._hosts.popitem(last=False)
-        self._rows -= len(table)
-
-    def take_increments(self) -> list[Tally]:
-        """Return what was added since the last call."""
-        taken, self._unsent = list(self._unsent.values()), {}
-        return taken
-
-    def put_back(self, rows: Iterable[Tally]) -> None:
-        """Keep increments that could not be sent for the next call."""
-        for row in rows:
-            name = row.host, row.signature
-            if earlier := self._unsent.get(name):
-                counts, example = earlier.counts.plus(row.counts), earlier.example or row.example
-                self._unsent[name] = Tally(*name, counts, row.mark, example)
-            elif len(self._unsent) < self._most:
-                self._unsent[name] = row
-
-    def read(self, rows: Iterable[Tally]) -> None:
-        """Take over rows of the store, which have all that was ever sent."""
-        for row in rows:
-            name = row.host, row.signature
-            unsent = self._unsent.get(name)
-            counts = row.counts.plus(unsent.counts) if unsent else row.counts
-            table = self.of(row.host)
-            before = len(table)
-            table.read(row.signature, counts)
-            self._count_rows(len(table) - before)
-            self.marks.pop(name, None)
-            if row.mark:
-                self.marks[name] = row.mark

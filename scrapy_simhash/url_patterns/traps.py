@@ -7,7 +7,7 @@ import re
 
 from cachetools import LRUCache
 
-from scrapy_simhash.url_patterns.address import STARS
+from scrapy_simhash.url_patterns.address import STARS, plain, read_signature, shape
 
 #: Pages of a signature in a row that each brought a new link to another one, and nothing else.
 PAGES = 50
@@ -63,17 +63,28 @@ def _name(url: str) -> int:
     return hash(url.partition("#")[0])
 
 
-def deny_expression(signature: str) -> str:
-    """Return a regular expression for the addresses of a signature, which is without the host."""
-    path, _, query = signature.partition("?")
+def deny_expression(url: str, signature: str) -> str:
+    """Return a regular expression for an address and the others of its signature.
+
+    The signature is without the host.
+    """
+    place, _, query = url.partition("#")[0].partition("?")
+    known = read_signature(signature)
+    literals = {*known.path, *(part for _, values in known.parameters for part in values)}
+
+    def form(text: str, other: str) -> str:
+        if text in literals:
+            return re.escape(text)
+        star = shape(plain(text)).star
+        before, after = next(star.split(each, 1) for each in STARS.values() if each in star)
+        is_plain = text.startswith(before) and text.endswith(after) and len(text) >= len(star) - 1
+        return re.escape(before) + other + re.escape(after) if is_plain else other
+
+    segments = place.partition("://")[2].split("/")[1:]
+    expression = "".join("/" + form(segment, "[^/?#]*") for segment in segments) + "(?=[?#]|$)"
     # Parameters stand in any order, and each of them counts: the others are those of other pages.
-    pairs = (pair.partition("=")[::2] for pair in query.split("&") if pair)
-    found = (rf"(?=.*[?&;]{re.escape(name)}={_values(value)}(?:[&;#]|$))" for name, value in pairs)
-    return _values(path) + "".join(found)
-
-
-def _values(part: str) -> str:
-    expression = re.escape(part)
-    for star in STARS.values():
-        expression = expression.replace(re.escape(star), "[^/?&;#]+")
+    for piece in filter(None, re.split("[&;]", query)):
+        name, sign, value = piece.partition("=")
+        values = "/".join(form(part, "[^/&;#]*") for part in value.split("/"))
+        expression += rf"(?=.*[?&;]{re.escape(name)}{sign}{values}(?:[&;#]|$))"
     return expression

@@ -31,24 +31,6 @@ def test_what_is_taken_back_counts_no_more() -> None:
     assert (estimate.lost, estimate.wrong) == (0, 0)
 
 
-def test_distinct_pages_that_were_fetched_later_are_not_lost() -> None:
-    estimate = Estimate(spared=1000)
-    estimate.explore(0.05, wrong=True)
-    at_most = estimate.at_most
-    for _ in range(9):
-        estimate.take_back_spared(0)
-        estimate.recovered += 1
-    assert (estimate.lost, estimate.spared) == (pytest.approx(10), 991)
-    assert estimate.at_most == pytest.approx(at_most - 9)
-
-
-def test_much_that_was_recovered_makes_nobody_surer_than_none_that_was_wrong() -> None:
-    estimate, other = Estimate(spared=1000, recovered=500), Estimate(spared=1000)
-    estimate.explore(0.05, wrong=True)
-    other.explore(0.05, wrong=False)
-    assert (estimate.lost, estimate.at_most) == (0, other.at_most)
-
-
 @pytest.mark.parametrize("share_lost", [0.0, 0.01, 0.05, 0.3])
 def test_the_estimate_is_unbiased_and_its_bound_holds(share_lost: float) -> None:
     chance = random.Random(7)

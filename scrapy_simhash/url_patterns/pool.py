@@ -1,0 +1,57 @@
+"""Crawlers pool what they learn in the cells of their index, and later runs begin with it."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from scrapy_simhash.index.contract import StoreUnavailable
+from scrapy_simhash.url_patterns.cells import Cells
+from scrapy_simhash.url_patterns.rows import Row, Rows, from_cell, merged, to_cell
+
+#: Hosts of one index; what is learned of more hosts is not pooled.
+MOST_HOSTS = 2000
+FAMILY = "patterns:"
+# Rounds against other crawlers that change the same cell; two that meet need two.
+_ROUNDS = 20
+
+
+class Pool:
+    """The rows of all hosts, as they were when the index was read last.
+
+    All methods raise :class:`.StoreUnavailable` while the store is away, and
+    :class:`.StoreDamaged` if somebody else has written into the cells.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, bytes] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        return (name.removeprefix(FAMILY) for name in self._known)
+
+    def rows(self, host: str) -> Rows:
+        return from_cell(self._known.get(FAMILY + host))
+
+    def read(self, cells: Cells) -> set[str]:
+        """Read the index, and return the hosts whose rows have changed."""
+        before, self._known = self._known, cells.cells(FAMILY)
+        names = {name for name, cell in self._known.items() if before.get(name) != cell}
+        return {name.removeprefix(FAMILY) for name in names | (before.keys() - self._known.keys())}
+
+    def add(
+        self, cells: Cells, host: str, rows: Mapping[str, Row], forget: Iterable[str] = ()
+    ) -> None:
+        """Add rows to those of a host, and drop some."""
+        name = FAMILY + host
+        for _ in range(_ROUNDS):
+            old = self._known.get(name)
+            sums = merged(from_cell(old), rows)
+            for signature in forget:
+                sums.pop(signature, None)
+            new = to_cell(sums) if sums else None
+            if old is None and len(self._known) >= MOST_HOSTS:
+                return
+            if new == old or cells.swap(name, old, new):
+                self._known.pop(name, None)
+                if new is not None:
+                    self._known[name] = new
+                return
+            self.read(cells)
+        raise StoreUnavailable(f"other crawlers change the address patterns of {host} all the time")

@@ -1,0 +1,174 @@
+"""What crawlers learn adds up in the cells of their index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_simhash.index.contract import StoreDamaged, StoreUnavailable
+from scrapy_simhash.url_patterns import pool as pool_module
+from scrapy_simhash.url_patterns.learner import Learner
+from scrapy_simhash.url_patterns.pool import FAMILY, Pool
+from scrapy_simhash.url_patterns.rows import (
+    MOST_ROWS,
+    Counts,
+    Row,
+    Rows,
+    from_cell,
+    merged,
+    to_cell,
+)
+from scrapy_simhash.url_patterns.table import PatternTable
+from tests.url_patterns.test_learner import learn_old_versions, old, spared
+
+
+class MadeCells:
+    """Cells in a dict; before each swap others may change them."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, bytes] = {}
+        self.before_swap: Callable[[], object] = lambda: None
+
+    def cells(self, prefix: str) -> dict[str, bytes]:
+        return {name: cell for name, cell in self.values.items() if name.startswith(prefix)}
+
+    def swap(self, name: str, old: bytes | None, new: bytes | None) -> bool:
+        act, self.before_swap = self.before_swap, lambda: None
+        act()
+        if self.values.get(name) != old:
+            return False
+        self.values.pop(name, None)
+        if new is not None:
+            self.values[name] = new
+        return True
+
+
+COUNTS = st.builds(Counts, *[st.integers(-3, 30)] * len(Counts._fields))
+ROWS = st.dictionaries(
+    st.sampled_from(["/a?b=*", "/c", "/ä?{number}"]),
+    st.builds(Row, COUNTS, st.sampled_from(["", "pinned", "forbidden"]), st.text(max_size=20)),
+)
+
+
+@given(ROWS)
+def test_rows_come_back_from_a_cell(rows: Rows) -> None:
+    assert from_cell(to_cell(rows)) == rows
+
+
+@given(st.lists(ROWS, max_size=6), st.integers(1, 3))
+def test_what_several_crawlers_add_at_once_adds_up(batches: list[Rows], crawlers: int) -> None:
+    cells, pools = MadeCells(), [Pool() for _ in range(crawlers)]
+    for n, rows in enumerate(batches):
+        # Another crawler comes in between.
+        more = {"/other?x=*": Row(Counts(1))}
+        cells.before_swap = lambda more=more: Pool().add(cells, "a.test", more)
+        pools[n % crawlers].add(cells, "a.test", rows)
+        cells.before_swap = lambda: None
+    pools[0].read(cells)
+    sums: Rows = {}
+    for rows in batches:
+        sums = merged(sums, rows)
+    assert {s: r for s, r in pools[0].rows("a.test").items() if s != "/other?x=*"} == sums
+
+
+def test_only_hosts_whose_rows_have_changed_are_told() -> None:
+    cells, pool, other = MadeCells(), Pool(), Pool()
+    for host in ("a.test", "b.test"):
+        other.add(cells, host, {"/": Row(Counts(1))})
+    assert pool.read(cells) == {"a.test", "b.test"}
+    other.add(cells, "b.test", {"/": Row(Counts(1))})
+    assert pool.read(cells) == {"b.test"}
+    other.add(cells, "b.test", {}, forget=["/"])
+    assert pool.read(cells) == {"b.test"}
+    assert [*pool] == ["a.test"]
+
+
+def test_a_cell_that_others_change_all_the_time_counts_as_away() -> None:
+    cells = MadeCells()
+    cells.swap = lambda *_: False  # type: ignore[method-assign]
+    with pytest.raises(StoreUnavailable):
+        Pool().add(cells, "a.test", {"/": Row(Counts(1))})
+
+
+@pytest.mark.parametrize(
+    "cell", [b"rubbish", b"[]", b'{"/":1}', b'{"/":[1,2,3]}', b'{"/":["x",0,0,0,0,0,0,"",""]}',
+             b'{"/":[1e999,0,0,0,0,0,0,"",""]}', b"[" * 100_000]
+)  # fmt: skip
+def test_rubbish_in_a_cell_is_damage(cell: bytes) -> None:
+    cells, pool = MadeCells(), Pool()
+    cells.values[FAMILY + "a.test"] = cell
+    pool.read(cells)
+    with pytest.raises(StoreDamaged):
+        pool.rows("a.test")
+
+
+def test_rows_and_hosts_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool_module, "MOST_HOSTS", 3)
+    cells, pool = MadeCells(), Pool()
+    for n in range(2 * MOST_ROWS):
+        pool.add(cells, "a.test", {f"/{n}?x=*": Row(Counts(distinct=1))})
+        pool.add(cells, "a.test", {"/kept?x=*": Row(Counts(copies=1))})
+    assert "/kept?x=*" in pool.rows("a.test")
+    assert len(pool.rows("a.test")) <= MOST_ROWS
+    for n in range(9):
+        pool.add(cells, f"{n}.test", {"/": Row(Counts(1))})
+    assert len(cells.values) == 3
+
+
+def exchange(learner: Learner, pool: Pool, cells: MadeCells) -> None:
+    changed = pool.read(cells)
+    for host, table in learner.table:
+        if rows := table.take_fresh():
+            pool.add(cells, host, rows)
+        table.settle(is_sent=True)
+        if rows or host in changed:
+            table.read(pool.rows(host))
+
+
+def crawler() -> tuple[Learner, Pool]:
+    pool = Pool()
+    return Learner(PatternTable(pool.rows)), pool
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_crawlers_that_share_an_index_see_the_same_patterns(number: int) -> None:
+    cells, crawlers = MadeCells(), [crawler() for _ in range(number)]
+    for n in range(300):
+        learner, pool = crawlers[n % number]
+        forecast = learner.forecast(old(n))
+        if not forecast.spared:
+            learner.record(forecast, key=old(n), original=f"http://wiki.test/{n}", size=9)
+        if n % 7 == 0:
+            exchange(learner, pool, cells)
+    for _ in range(2):
+        for learner, pool in crawlers:
+            exchange(learner, pool, cells)
+    urls = [old(n) for n in range(1000, 1200)]
+    forecasts = [[(f.signature, f.bound) for f in map(one.forecast, urls)] for one, _ in crawlers]
+    assert forecasts[0][0][1] > 0
+    assert all(forecast == forecasts[0] for forecast in forecasts)
+
+
+def test_a_later_crawler_spares_from_its_first_page() -> None:
+    cells = MadeCells()
+    (first, pool), (second, others) = crawler(), crawler()
+    learn_old_versions(first)
+    exchange(first, pool, cells)
+    others.read(cells)
+    assert spared(second, map(old, range(1000, 1200))) > 150
+
+
+def test_what_could_not_be_sent_is_sent_later() -> None:
+    cells, (learner, pool) = MadeCells(), crawler()
+    learn_old_versions(learner, 50)
+    table = learner.table.of("wiki.test")
+    before = table.rows()
+    assert table.take_fresh()
+    table.settle(is_sent=False)
+    assert table.rows() == before
+    exchange(learner, pool, cells)
+    assert {s: row for s, row in before.items() if row.counts.copies} == pool.rows("wiki.test")
+    assert table.take_fresh() == {}
