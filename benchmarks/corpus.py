@@ -44,10 +44,9 @@ from scrapy_simhash.index import open_index
 from scrapy_simhash.index.neighbours import near_pairs
 from scrapy_simhash.index.values import Entry
 from scrapy_simhash.offline import engines
-from scrapy_simhash.offline.dedupe import decide
+from scrapy_simhash.offline import join as joining
 from scrapy_simhash.offline.engines import DuckDB
-from scrapy_simhash.offline.join import VERDICTS, Drops, find_copies
-from scrapy_simhash.offline.pages import SavedPage, read_pages
+from scrapy_simhash.offline.join import VERDICTS, find_copies
 from scrapy_simhash.offline.prints import (
     PIECE,
     Print,
@@ -56,6 +55,8 @@ from scrapy_simhash.offline.prints import (
     spec_of_prints,
     write_prints,
 )
+from scrapy_simhash.offline.saved_pages import SavedPage, read_pages
+from scrapy_simhash.offline.verdicts import decide
 from tests.offline.made import RECIPE, judged_in_turn, made_prints
 
 STEPS = ("join", "in turn", "datasketch", "tables", "text-dedup")
@@ -77,8 +78,7 @@ def join(folder: Path, processes: int = os.cpu_count() or 1) -> Iterator[int]:
     files = print_files([folder])
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         engine = DuckDB(files, processes, Path(scratch), "4GB")
-        copies = find_copies(engine, spec_of_prints(files)[0])
-        engine.put("dropped", copies.table())
+        find_copies(engine, spec_of_prints(files)[0])
         rows = (batch.column("kept").to_pylist() for batch in engine.rows(VERDICTS))
         yield from (n for n, kept in enumerate(kept for some in rows for kept in some) if not kept)
 
@@ -96,8 +96,8 @@ def alone(folder: Path) -> Iterator[int]:
 
         return timing
 
-    rulings, decisions = timed("rulings", engines.judged), timed("decisions", Drops._decide)
-    with patch.object(engines, "judged", rulings), patch.object(Drops, "_decide", decisions):
+    rulings, decisions = timed("rulings", engines.judged), timed("decisions", joining._decide)
+    with patch.object(engines, "judged", rulings), patch.object(joining, "_decide", decisions):
         yield from join(folder, 0)
     for name, count in counts.items():
         print(f"{count:,} {name} take {spent[name]:.1f} s", file=sys.stderr)

@@ -12,7 +12,7 @@ from typing import Any
 from scrapy_simhash.extraction.charset import decode_html
 from scrapy_simhash.offline.datasets import Dataset, read_dataset
 from scrapy_simhash.offline.files import json_lines, opened
-from scrapy_simhash.offline.pages import SavedPage
+from scrapy_simhash.offline.saved_pages import SavedPage
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 

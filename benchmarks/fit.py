@@ -32,7 +32,7 @@ from scrapy_simhash.extraction.outline import Floats, Ints, Outline
 from scrapy_simhash.extraction.page import encoded, read_page
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.keys import registered_domain
-from scrapy_simhash.offline.pages import SavedPage
+from scrapy_simhash.offline.saved_pages import SavedPage
 
 #: The share of a mirror in the fit: there are as many as pages, and their text is one of theirs.
 SETS = {"types-html": 0.5, "articles-html": 0.3}

@@ -24,7 +24,7 @@ from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.neighbours import unpacked
 from scrapy_simhash.index.values import Entry, IndexSpec
-from scrapy_simhash.offline.pages import read_pages
+from scrapy_simhash.offline.saved_pages import read_pages
 from tests.servers import redis_server
 
 ORDERS = 3

@@ -34,7 +34,7 @@ from benchmarks.kinds.changes import (
 from benchmarks.kinds.templates import Page, shingles, take_apart
 from scrapy_simhash.core.analysis import Body
 from scrapy_simhash.offline.datasets import Dataset, Pair
-from scrapy_simhash.offline.pages import SavedPage
+from scrapy_simhash.offline.saved_pages import SavedPage
 
 #: The near-duplicates that can be made of a page.
 DUPLICATES = (

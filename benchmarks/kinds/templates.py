@@ -15,7 +15,7 @@ from benchmarks.documents import html_of, marks_of
 from scrapy_simhash.extraction import roles
 from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.fingerprint.normalisation import normalise
-from scrapy_simhash.offline.pages import SavedPage
+from scrapy_simhash.offline.saved_pages import SavedPage
 
 #: Bodies of fewer letters and digits are left out: what is said of them is said of short texts.
 MIN_BODY = 200

@@ -36,8 +36,8 @@ from scrapy_simhash.commands.output import progress, say, say_passed_over, whole
 from scrapy_simhash.core.pool import analyse_all
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_index
-from scrapy_simhash.offline.dedupe import decide
-from scrapy_simhash.offline.pages import page_files, read_pages
+from scrapy_simhash.offline.saved_pages import page_files, read_pages
+from scrapy_simhash.offline.verdicts import decide
 from scrapy_simhash.report.dedup_log import line_of
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import FilterSettings

@@ -29,8 +29,8 @@ from scrapy_simhash.core.analysis import Body, PageAnalysis
 from scrapy_simhash.core.pool import analyse_all
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.keys import page_scope
-from scrapy_simhash.offline.pages import SavedPage, page_files, read_pages
 from scrapy_simhash.offline.prints import PIECE, Print, write_prints
+from scrapy_simhash.offline.saved_pages import SavedPage, page_files, read_pages
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import FilterSettings
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scrapy_simhash.offline.files import FileError, table
-from scrapy_simhash.offline.pages import SavedPage, read_pages
+from scrapy_simhash.offline.saved_pages import SavedPage, read_pages
 
 _LABELS = ("duplicate", "ambiguous", "negative")
 

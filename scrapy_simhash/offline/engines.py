@@ -1,9 +1,9 @@
 """The data bases in which fingerprints are joined: DuckDB on one machine, Spark on many."""
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from itertools import chain, islice
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -39,12 +39,8 @@ class DuckDB:
             raise FileError("the join needs DuckDB: pip install 'scrapy-simhash[corpus]'") from None
         self._processes = processes
         self._error = duckdb.Error
-        settings: dict[str, Any] = {
-            "temp_directory": str(folder),
-            "preserve_insertion_order": "false",
-        }
-        if memory:
-            settings["memory_limit"] = memory
+        settings = {"temp_directory": str(folder), "preserve_insertion_order": "false"}
+        settings |= {"memory_limit": memory} if memory else {}
         names = [str(file) for file in files]
         quoted = ", ".join("'" + name.replace("'", "''") + "'" for name in names)
         self.database = self._run(partial(duckdb.connect, config=settings), str(folder / "join"))
@@ -56,9 +52,9 @@ class DuckDB:
             "file_row_number = true) p join files on filename = name",
         )
 
-    def _run(self, run: Callable[[str], Any], given: str) -> Any:
+    def _run(self, run: Callable[[str], Any], argument: str) -> Any:
         try:
-            return run(given)
+            return run(argument)
         except self._error as error:
             raise FileError(f"DuckDB: {str(error).splitlines()[0]}") from None
 
@@ -66,9 +62,9 @@ class DuckDB:
         self._run(self.database.execute, f"create or replace table {name} as {sql}")
 
     def put(self, name: str, table: Any) -> None:
-        self.database.register("given", table)
-        self.keep(name, "select * from given")
-        self.database.unregister("given")
+        self.database.register("arrow", table)
+        self.keep(name, "select * from arrow")
+        self.database.unregister("arrow")
 
     def rows(self, sql: str) -> Any:
         """Return what a query gives, as a reader of Arrow record batches."""
@@ -76,19 +72,14 @@ class DuckDB:
 
     def judge(self, sql: str, k: int) -> Iterator[Any]:
         judge, batches = partial(judged, k=k), iter(self.rows(sql))
-        first = next(batches, None)
-        if first is None or not self._processes or first.num_rows < _PAIRS:
-            yield from map(judge, [first] if first else [])
-            yield from map(judge, batches)
+        first = [*islice(batches, 2)]
+        if not self._processes or len(first) < 2:
+            yield from map(judge, chain(first, batches))
             return
         with ProcessPoolExecutor(self._processes, get_context("spawn")) as pool:
-            waiting = deque[Future[Any]]([pool.submit(judge, first)])
-            for batch in batches:
-                waiting.append(pool.submit(judge, batch))
-                if len(waiting) > 2 * self._processes:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
+            waiting = chain(first, batches)
+            while some := [*islice(waiting, 4 * self._processes)]:
+                yield from pool.map(judge, some)
 
 
 class Spark:
@@ -123,6 +114,10 @@ class Spark:
     def put(self, name: str, table: Any) -> None:
         self._session.createDataFrame(table).createOrReplaceTempView(name)
 
+    def rows(self, sql: str) -> Iterable[Any]:
+        batches: list[Any] = self._session.sql(sql).toArrow().to_batches()
+        return batches
+
     def judge(self, sql: str, k: int) -> Iterable[Any]:
         def judge(batches: Iterable[Any]) -> Iterator[Any]:
             return (judged(batch, k) for batch in batches)
@@ -132,13 +127,9 @@ class Spark:
         batches: list[Any] = self._session.sql(sql).mapInArrow(judge, schema).toArrow().to_batches()
         return batches
 
-    def rows(self, sql: str) -> Iterable[Any]:
-        batches: list[Any] = self._session.sql(sql).toArrow().to_batches()
-        return batches
-
 
 def spark_verdicts(session: Any, prints: str, recipe: Recipe) -> Any:
-    """Return a Spark DataFrame of the verdict on each page, with the columns of ``join``.
+    """Return a Spark DataFrame of the verdict on each page, with the columns of ``dedupe``.
 
     Args:
         session: of Spark 4; its workers have this package.
@@ -146,5 +137,5 @@ def spark_verdicts(session: Any, prints: str, recipe: Recipe) -> Any:
         recipe: that made the fingerprints.
     """
     engine = Spark(session, prints)
-    engine.put("dropped", find_copies(engine, spec_of(recipe)).table())
+    find_copies(engine, spec_of(recipe))
     return session.sql(VERDICTS)

@@ -19,7 +19,7 @@ from scrapy_simhash.core.pool import analyse_all
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.index.neighbours import Numbers, near_pairs
 from scrapy_simhash.offline.datasets import Dataset
-from scrapy_simhash.offline.pages import SavedPage
+from scrapy_simhash.offline.saved_pages import SavedPage
 from scrapy_simhash.rule.facts import FACTS_SIZE, Facts
 from scrapy_simhash.rule.kinship import VIEWS, Kinship, kinship
 from scrapy_simhash.rule.rule import Rule, headings_alike

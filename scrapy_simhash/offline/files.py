@@ -21,13 +21,11 @@ from typing import IO, Any
 
 #: Bytes of a line, or of a page, beyond which it is passed over unread.
 LARGEST = 1 << 24
-# Pieces, in bytes, in which the reader passes over the rest of a line.
-_PIECE = 1 << 16
+#: Bytes that are read at a time.
+PIECE = 1 << 16
 # A dictionary in front of the archive's own frames, as archives of many small pages have it:
 # https://iipc.github.io/warc-specifications/specifications/warc-zstd
 _DICTIONARY, _ZSTD = b"\x5d\x2a\x4d\x18", b"\x28\xb5\x2f\xfd"
-
-
 _BETWEEN = re.compile(r"[\s,\[]*")  # two elements of a JSON array
 
 
@@ -52,17 +50,15 @@ def _zstd(raw: IO[bytes]) -> Any:
         try:
             from backports import zstd
         except ImportError:
-            raise FileError(
-                "Zstandard needs a package: pip install 'scrapy-simhash[warc]'"
-            ) from None
-    head, known = raw.read(8), None
+            raise FileError("Zstandard: pip install 'scrapy-simhash[warc]'") from None
+    head, dictionary = raw.read(8), None
     if head[:4] == _DICTIONARY:
-        given = raw.read(min(int.from_bytes(head[4:], "little"), LARGEST))
-        if given[:4] == _ZSTD:
-            given = zstd.ZstdDecompressor().decompress(given, LARGEST)
-        known = zstd.ZstdDict(given)
+        content = raw.read(min(int.from_bytes(head[4:], "little"), LARGEST))
+        if content[:4] == _ZSTD:
+            content = zstd.ZstdDecompressor().decompress(content, LARGEST)
+        dictionary = zstd.ZstdDict(content)
     raw.seek(0)
-    return zstd.open(raw, zstd_dict=known)
+    return zstd.open(raw, zstd_dict=dictionary)
 
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open, ".zst": _zstd}
@@ -100,63 +96,43 @@ def lines(file: IO[bytes]) -> Iterator[bytes | None]:
             yield line
             continue
         while line and not line.endswith(b"\n"):
-            line = file.readline(_PIECE)
+            line = file.readline(PIECE)
         yield None
-
-
-def whole(file: IO[bytes], length: int = -1, *, keep: bool = True) -> bytes | None:
-    """Return the next ``length`` bytes of a file, or all that it has; None if they are too many.
-
-    Bytes of a given length are passed over then, or if ``keep`` is false; an end before it is an
-    EOFError.
-    """
-    if length < 0:
-        data = file.read(LARGEST + 1)
-        return data if len(data) <= LARGEST else None
-    parts, left = [], length
-    while left:
-        part = file.read(min(left, _PIECE))
-        if not part:
-            raise EOFError
-        left -= len(part)
-        if keep and length <= LARGEST:
-            parts.append(part)
-    return b"".join(parts) if keep and length <= LARGEST else None
 
 
 def json_object(line: bytes) -> dict[str, Any] | None:
     """Return the object that a line of JSON holds, if it holds one."""
     try:
-        found = json.loads(line)
+        value = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def json_lines(
-    file: IO[bytes], path: Path, over: Counter[str] | None = None
+    file: IO[bytes], path: Path, passed_over: Counter[str] | None = None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the objects of a file of JSON lines, each with its place; others are a FileError.
 
-    A line that is too long is counted in ``over``; without that, it is a FileError, too.
+    A line that is too long is counted; without a counter, it is a FileError, too.
     """
     for number, line in enumerate(lines(file), 1):
         where = f"{path}, line {number}"
         if line is None:
-            if over is None:
+            if passed_over is None:
                 raise FileError(f"{where}: longer than {LARGEST:,} bytes")
-            over[f"line of more than {LARGEST:,} bytes"] += 1
+            passed_over[f"line of more than {LARGEST:,} bytes"] += 1
             continue
-        found = json_object(line)
-        if found is None and line.strip():
+        value = json_object(line)
+        if value is None and line.strip():
             raise FileError(f"{where}: not a JSON object")
-        if found is not None:
-            yield where, found
+        if value is not None:
+            yield where, value
 
 
 def json_array(file: IO[bytes], path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the objects of a JSON array, each with its place; anything else is a FileError."""
-    pieces = codecs.iterdecode(iter(partial(file.read, _PIECE), b""), "utf-8-sig", "replace")
+    pieces = codecs.iterdecode(iter(partial(file.read, PIECE), b""), "utf-8-sig", "replace")
     decoder, text, at, number, enough = json.JSONDecoder(), "", 0, 0, 0
     for piece in itertools.chain(pieces, [""]):
         text, at = text[at:] + piece, 0
@@ -165,7 +141,7 @@ def json_array(file: IO[bytes], path: Path) -> Iterator[tuple[str, dict[str, Any
         while is_enough and (at := _BETWEEN.match(text, at).end()) < len(text):  # type: ignore[union-attr]
             where = f"{path}, element {number + 1}"
             try:
-                found, at = decoder.raw_decode(text, at)
+                value, at = decoder.raw_decode(text, at)
             except (ValueError, RecursionError):
                 enough = 2 * (len(text) - at)
                 if enough > 2 * LARGEST:
@@ -173,21 +149,12 @@ def json_array(file: IO[bytes], path: Path) -> Iterator[tuple[str, dict[str, Any
                         f"{where}: no JSON object of at most {LARGEST:,} characters"
                     ) from None
                 break
-            if not isinstance(found, dict):
+            if not isinstance(value, dict):
                 raise FileError(f"{where}: not a JSON object")
             number += 1
-            yield where, found
+            yield where, value
     if text[at:].strip() != "]":
         raise FileError(f"{path}: cut off, or no JSON, after {number:,} elements")
-
-
-def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the rows of a CSV, TSV or JSON lines file by their columns, each with its place."""
-    if unpacked_name(path).endswith((".csv", ".tsv")):
-        yield from table(path)
-    else:
-        with opened(path) as (file, _):
-            yield from json_lines(file, path)
 
 
 def table(path: Path, *columns: str) -> Iterator[tuple[str, dict[str, str]]]:
@@ -204,8 +171,8 @@ def table(path: Path, *columns: str) -> Iterator[tuple[str, dict[str, str]]]:
             reader = csv.DictReader(text)
         try:
             if not {*columns} <= {*(reader.fieldnames or ())}:
-                wanted = ", ".join(columns)
-                raise FileError(f"{path}, line 1: the first line must name the columns {wanted}")
+                named = ", ".join(columns)
+                raise FileError(f"{path}, line 1: the first line must name the columns {named}")
             for row in reader:
                 where = f"{path}, line {reader.line_num}"
                 if None in row or None in row.values():

@@ -2,20 +2,16 @@
 
 A crawl compares a page with the originals that share a bucket with it, at most the newest ones of
 each, and judges the nearest. Whether a page is an original depends on the pages before it, which no
-join knows. So pairs are looked for in rounds: first all pairs of small buckets, and in large ones
-each page with the first of its bucket; then, as long as there are new pairs, each page of a large
-bucket with the pages that are originals by now. After the last round the verdicts are those of a
-crawl that takes one page after the other.
+join knows. So the join guesses which pages are copies, pairs each page with what are originals by
+that guess, and decides in the order of the pages; what comes out is the next guess, until it is
+the same again. Each round is right about one page more at least, and only the verdicts of a crawl
+that takes one page after the other stay as they are.
 
 The SQL is the same for DuckDB and Spark.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from typing import Any, Protocol
-
-import numpy as np
-import numpy.typing as npt
 
 from scrapy_simhash.index.decision import RULINGS
 from scrapy_simhash.index.values import BUCKET_LIMIT, IndexSpec
@@ -26,26 +22,50 @@ from scrapy_simhash.rule.rule import Rule
 from scrapy_simhash.rule.ruling import Page
 from scrapy_simhash.rule.state import STATE_SIZE
 
-# All pairs of a bucket of so many pages are compared.
+# All pages of a bucket with so many are compared with each other, once for all rounds.
 _SMALL = 16
-#: The verdict on each page, given the table ``dropped`` that :meth:`Drops.table` returns.
+#: The verdict on each page, after :func:`find_copies`.
 VERDICTS = """
-    select p.key, p.url, d.id is null as kept, case when d.id is not null then 'duplicate'
+    select p.key, p.url, c.id is null as kept, case when c.id is not null then 'duplicate'
         when p.f0 is null then 'skipped' else 'unique' end verdict, o.key original,
-        cast(d.distance as int) distance, coalesce(d.reason, p.reason) reason
-    from prints p left join pages g on g.place = p.id left join dropped d on d.id = g.id
-    left join pages o on o.id = d.original order by p.id
+        cast(k.d as int) distance, coalesce(k.reason, p.reason) reason
+    from prints p left join pages g on g.place = p.id left join copies c on c.id = g.id
+    left join known k on k.p = c.id and k.q = c.original
+    left join pages o on o.id = c.original order by p.id
 """
 #: The prints of the pages that were kept, and compared, in their order.
 KEPT = """
     select p.* exclude (id) from prints p join pages g on g.place = p.id
-    where g.id not in (select id from dropped) order by p.id
+    where g.id not in (select id from copies) order by p.id
 """
 #: The columns of a question to the judge, and those of its answer: see :func:`judged`.
 ASKED = ("p", "q", "d", "key", "facts", "other", "other_facts")
 ANSWERED = ("p", "q", "d", "is_copy", "reason")
-
-_Pairs = npt.NDArray[np.int64]
+_NOTHING_KNOWN = """
+    select id p, id q, cast(0 as int) d, true is_copy, '' reason from pages where false
+"""
+# Only the first page of each large bucket is an original.
+_FIRST_GUESS = f"""
+    select id, id original from (select id, row_number() over (partition by block, scope, v
+        order by id) place from members where n > {_SMALL}) m
+    group by id having min(place) > 1
+"""
+# How many originals come before a page in its bucket.
+_RANKED = f"""
+    select m.*, c.id is null is_original, cast(coalesce(
+        sum(case when c.id is null then 1 else 0 end) over (partition by m.block, m.scope, m.v
+        order by m.id rows between unbounded preceding and 1 preceding), 0) as bigint) r
+    from members m left join copies c on m.id = c.id where m.n > {_SMALL}
+"""
+_UNKNOWN = """
+    select n.p, n.q, n.d, x.key, x.facts, y.key other, y.facts other_facts from near n
+    join pages x on n.p = x.id join pages y on n.q = y.id
+    where not exists (select 1 from known k where k.p = n.p and k.q = n.q)
+"""
+_JUDGED = """
+    select k.p, k.q, k.is_copy from known k join near n on k.p = n.p and k.q = n.q
+    order by k.p, k.d, k.q
+"""
 
 
 class Engine(Protocol):
@@ -84,75 +104,10 @@ def judged(batch: Any, k: int) -> Any:
     return pa.RecordBatch.from_arrays(arrays, list(ANSWERED))
 
 
-@dataclass
-class Drops:
-    """The pages that are dropped, by what is known of the pairs so far.
+def find_copies(engine: Engine, spec: IndexSpec, order: str = "") -> int:
+    """Find the pages that a crawl of all prints, in their order, would drop; return their number.
 
-    Attributes:
-        certain: near pairs that a crawl compares whatever the originals are: ids, the later page
-            first, distance, whether it is a copy, and the number of the reason.
-        pairs: these, and those of the last round.
-        telling: those of them on which a verdict depends, in the order in which they are judged.
-        reasons: by their numbers.
-        dropped: for each page that is dropped, the number of the telling pair by which it is.
-    """
-
-    certain: _Pairs = field(default_factory=lambda: np.empty((0, 5), np.int64))
-    pairs: _Pairs = field(default_factory=lambda: np.empty((0, 5), np.int64))
-    telling: _Pairs = field(default_factory=lambda: np.empty((0, 5), np.int64))
-    reasons: list[str] = field(default_factory=list)
-    dropped: dict[int, int] = field(default_factory=dict)
-
-    def decide(self, batches: Iterable[Any]) -> bool:
-        """Decide by the certain pairs and those of a round; return whether that changed a verdict.
-
-        Pairs of earlier rounds are forgotten, because a crawl may not compare them.
-        """
-        before = self.dropped.keys()
-        self.pairs = np.concatenate([self.pairs[:0], self.certain, *self._numbered(batches)])
-        self._decide()
-        return self.dropped.keys() != before
-
-    def _numbered(self, batches: Iterable[Any]) -> Iterator[_Pairs]:
-        """Yield the pairs of record batches, as :attr:`certain` has them."""
-        for batch in batches:
-            reasons = batch.column("reason").to_pylist()
-            self.reasons += {*reasons}.difference(self.reasons)
-            number = {reason: n for n, reason in enumerate(self.reasons)}
-            parts = [batch.column(name).to_numpy(zero_copy_only=False) for name in ANSWERED[:4]]
-            parts.append(np.array([number[reason] for reason in reasons], np.int64))
-            yield np.stack([part.astype(np.int64) for part in parts], 1)
-
-    def _decide(self) -> None:
-        """Let each page, in their order, repeat the nearest of the originals before it."""
-        pairs = self.pairs
-        # Other pages count only where there are more pairs than are judged.
-        _, place, counts = np.unique(pairs[:, 0], return_inverse=True, return_counts=True)
-        pairs = pairs[(pairs[:, 3] > 0) | (counts[place] > RULINGS)]
-        self.telling = pairs[np.lexsort((pairs[:, 1], pairs[:, 2], pairs[:, 0]))]
-        dropped, judged_of, last = dict[int, int](), 0, -1
-        for number, (page, other, is_copy) in enumerate(self.telling[:, (0, 1, 3)].tolist()):
-            if page != last:
-                last, judged_of = page, 0
-            if other in dropped or page in dropped or judged_of == RULINGS:
-                continue
-            judged_of += 1
-            if is_copy:
-                dropped[page] = number
-        self.dropped = dropped
-
-    def table(self) -> Any:
-        """Return an Arrow table of the dropped pages: id, original's id, distance, reason."""
-        import pyarrow as pa
-
-        pairs = self.telling[np.array([*self.dropped.values()], np.int64)]
-        reasons = [self.reasons[n] for n in pairs[:, 4].tolist()]
-        columns = [*(pa.array(pairs[:, n]) for n in range(3)), pa.array(reasons, pa.string())]
-        return pa.table(columns, ["id", "original", "distance", "reason"])
-
-
-def find_copies(engine: Engine, spec: IndexSpec, order: str = "") -> Drops:
-    """Return the pages that a crawl of all prints, in their order, would drop.
+    The engine has the tables of :data:`VERDICTS` then.
 
     Args:
         engine: where the prints are.
@@ -164,128 +119,91 @@ def find_copies(engine: Engine, spec: IndexSpec, order: str = "") -> Drops:
 
     words, blocks = column_names(spec)
     place = f"row_number() over (order by {order}, id)" if order else "id"
-    shown = ", ".join(["key", "scope", "facts", *words, *blocks])
-    engine.keep("pages", f"select {place} id, id place, {shown} from prints where f0 is not null")
-    copies, rounds = Drops(), _Rounds(engine, spec)
-    for block in blocks:
-        rounds.divide(block)
-    copies.decide(rounds.judged("near", rounds.small()))
-    copies.certain = copies.pairs
-    engine.keep("known", "select p, q, d, true is_copy, '' reason from near where false")
-    # By guesses, the first round begins with few originals.
-    copies.decide(rounds.judged("guesses", rounds.guesses()))
-    is_other = True
-    while is_other:
-        engine.put("copies", pa.table([pa.array([*copies.dropped], pa.int64())], ["id"]))
-        is_other = copies.decide(rounds.judged_large())
+    columns = ", ".join(["key", "scope", "facts", *words, *blocks])
+    engine.keep("pages", f"select {place} id, id place, {columns} from prints where f0 is not null")
+    engine.keep("members", _members(words, blocks))
+    engine.keep("small", _small(words, spec.reach))
+    engine.keep("copies", _FIRST_GUESS)
+    engine.keep("known", _NOTHING_KNOWN)
+    guess: dict[int, int] | None = None
+    while True:
+        engine.keep("ranked", _RANKED)
+        engine.keep("near", f"select * from small union {_large(words, spec.reach)}")
+        if rulings := [*engine.judge(_UNKNOWN, spec.distance)]:
+            engine.put("rulings", pa.Table.from_batches(rulings))
+            engine.keep("known", "select * from known union all select * from rulings")
+        copies = _decide(engine.rows(_JUDGED))
+        pairs = [pa.array(ids, pa.int64()) for ids in ([*copies], [*copies.values()])]
+        engine.put("copies", pa.table(pairs, ["id", "original"]))
+        if guess is not None and copies.keys() == guess.keys():
+            return len(copies)
+        guess = copies
+
+
+def _members(words: list[str], blocks: list[str]) -> str:
+    """Return a query for the pages of each bucket that has more than one."""
+    shown = ", ".join(f"m.{word}" for word in words)
+    return " union all ".join(
+        f"select {number} block, m.id, m.scope, s.v, s.n, {shown} from pages m join "
+        f"(select scope, {block} v, count(*) n from pages group by scope, {block} "
+        f"having count(*) > 1) s on m.scope = s.scope and m.{block} = s.v"
+        for number, block in enumerate(blocks)
+    )
+
+
+def _small(words: list[str], reach: int) -> str:
+    """Return a query for the near pairs of small buckets: all, whatever the originals are."""
+    distance = _distance(words)
+    return (
+        f"select distinct y.id p, x.id q, {distance} d from members x join members y "
+        "on x.block = y.block and x.v = y.v and x.scope = y.scope and x.id < y.id "
+        f"where x.n <= {_SMALL} and y.n <= {_SMALL} and {distance} <= {reach}"
+    )
+
+
+def _large(words: list[str], reach: int) -> str:
+    """Return a query for the nearest originals of each page among those of large buckets."""
+    distance = _distance(words)
+    # Originals that a crawl reads stand in the page's own stretch of ranks, or in the one before.
+    stretch = f"cast(floor(r / {BUCKET_LIMIT}) as bigint)"
+    originals = " union all ".join(
+        f"select *, {stretch} + {n} part from ranked where is_original" for n in range(2)
+    )
+    near = (
+        f"select distinct y.id p, x.id q, {distance} d "
+        f"from (select *, {stretch} part from ranked) y join ({originals}) x "
+        "on x.block = y.block and x.v = y.v and x.scope = y.scope and x.part = y.part "
+        f"and x.id < y.id and y.r - x.r <= {BUCKET_LIMIT} where {distance} <= {reach}"
+    )
+    nearest = "row_number() over (partition by p order by d, q)"
+    return (
+        f"select p, q, d from (select p, q, d, {nearest} nth from ({near}) near) n "
+        f"where nth <= {RULINGS}"
+    )
+
+
+def _distance(words: list[str]) -> str:
+    # Exclusive or in the words that all dialects have.
+    bits = (f"cast(bit_count((x.{w} | y.{w}) - (x.{w} & y.{w})) as int)" for w in words)
+    return " + ".join(bits)
+
+
+def _decide(batches: Iterable[Any]) -> dict[int, int]:
+    """Let each page, in their order, repeat the nearest of the originals before it.
+
+    ``batches`` have the page, the other page and whether it is a copy, ordered by page and
+    distance. Each page that is dropped is returned with its original.
+    """
+    copies: dict[int, int] = {}
+    last, rulings = -1, 0
+    for batch in batches:
+        columns = (column.to_numpy(zero_copy_only=False).tolist() for column in batch.columns)
+        for page, other, is_copy in zip(*columns, strict=True):
+            if page != last:
+                last, rulings = page, 0
+            if other in copies or page in copies or rulings == RULINGS:
+                continue
+            rulings += 1
+            if is_copy:
+                copies[page] = other
     return copies
-
-
-class _Rounds:
-    def __init__(self, engine: Engine, spec: IndexSpec) -> None:
-        self._engine, self._spec = engine, spec
-        self._words, self._blocks = column_names(spec)
-        # Exclusive or in the words that all dialects have.
-        bits = (f"cast(bit_count((x.{w} | y.{w}) - (x.{w} & y.{w})) as int)" for w in self._words)
-        self._distance = " + ".join(bits)
-
-    def divide(self, block: str) -> None:
-        """Keep what shares a bucket: pairs of small ones, and the pages of large ones."""
-        words = ", ".join(f"m.{word}" for word in self._words)
-        self._engine.keep(
-            f"shared_{block}",
-            f"select m.id, m.scope, m.{block} v, n, {words} from pages m join "
-            f"(select scope, {block}, count(*) n from pages group by scope, {block} "
-            f"having count(*) > 1) s on m.scope = s.scope and m.{block} = s.{block}",
-        )
-        small = f"(select * from shared_{block} where n <= {_SMALL})"
-        self._engine.keep(
-            f"pairs_{block}",
-            f"select y.id p, x.id q, {self._distance} d from {small} x join {small} y "
-            f"on x.v = y.v and x.scope = y.scope and x.id < y.id where {self._within}",
-        )
-
-    @property
-    def _within(self) -> str:
-        return f"{self._distance} <= {self._spec.reach}"
-
-    @property
-    def _members(self) -> str:
-        """The pages of large buckets."""
-        large = (
-            f"select {n} block, * from shared_{block} where n > {_SMALL}"
-            for n, block in enumerate(self._blocks)
-        )
-        return f"({' union all '.join(large)})"
-
-    def small(self) -> str:
-        """Return a query for the near pairs that a crawl compares, whatever the originals are."""
-        self._engine.keep("members", f"select * from {self._members} m")
-        pairs = " union ".join(f"select p, q, d from pairs_{block}" for block in self._blocks)
-        return f"{pairs} union {self._with_the_first(f'n <= {BUCKET_LIMIT}')}"
-
-    def guesses(self) -> str:
-        """Return a query for near pairs of which a crawl may not compare all."""
-        return self._with_the_first(f"n > {BUCKET_LIMIT}")
-
-    def _with_the_first(self, chosen: str) -> str:
-        """Return a query for the near pairs of a page and the first one of its bucket."""
-        first = "select block, scope, v, min(id) id from members group by block, scope, v"
-        return (
-            f"select distinct y.id p, x.id q, {self._distance} d from ({first}) f "
-            "join members x on x.id = f.id and x.block = f.block "
-            "join members y on y.block = f.block and y.v = f.v and y.scope = f.scope "
-            f"and f.id < y.id where y.{chosen} and {self._within}"
-        )
-
-    def large(self) -> str:
-        """Return a query for the near pairs of a page and an original in a large bucket."""
-        # How many originals come before a page in its bucket.
-        rank = (
-            "sum(case when c.id is null then 1 else 0 end) over (partition by m.block, m.scope, "
-            "m.v order by m.id rows between unbounded preceding and 1 preceding)"
-        )
-        self._engine.keep(
-            "ranked",
-            f"select m.*, c.id is null as is_original, cast(coalesce({rank}, 0) as bigint) r "
-            "from members m left join copies c on m.id = c.id",
-        )
-        # Originals that count stand in the page's own stretch of ranks, or in the one before.
-        stretch = f"cast(floor(r / {BUCKET_LIMIT}) as bigint)"
-        originals = " union all ".join(
-            f"select *, {stretch} + {n} part from ranked where is_original" for n in range(2)
-        )
-        near = (
-            f"select distinct y.id p, x.id q, {self._distance} d "
-            f"from (select *, {stretch} part from ranked) y join ({originals}) x "
-            "on x.block = y.block and x.v = y.v and x.scope = y.scope and x.part = y.part "
-            f"and x.id < y.id and y.r - x.r <= {BUCKET_LIMIT} where {self._within}"
-        )
-        nearest = "row_number() over (partition by p order by d, q)"
-        return (
-            f"select p, q, d from (select p, q, d, {nearest} nth from ({near}) near) n "
-            # Some of the nearest may be no originals, as a later round finds.
-            f"where nth <= {2 * RULINGS} "
-            "and not exists (select 1 from near k where k.p = n.p and k.q = n.q)"
-        )
-
-    def judged_large(self) -> Iterable[Any]:
-        """Judge the pairs of :meth:`large`, each in the first round that has it."""
-        import pyarrow as pa
-
-        self._engine.keep("more", self.large())
-        is_known = "k.p = m.p and k.q = m.q"
-        new = f"select * from more m where not exists (select 1 from known k where {is_known})"
-        if rulings := [*self.judged("new", new)]:
-            self._engine.put("rulings", pa.Table.from_batches(rulings))
-            self._engine.keep("known", "select * from known union all select * from rulings")
-        return self._engine.rows(f"select k.* from known k join more m on {is_known}")
-
-    def judged(self, name: str, sql: str) -> Iterable[Any]:
-        """Judge the pairs of a query, which become a table."""
-        self._engine.keep(name, sql)
-        asked = (
-            f"select n.p, n.q, n.d, x.key, x.facts, y.key other, y.facts other_facts from {name} n "
-            "join pages x on n.p = x.id join pages y on n.q = y.id"
-        )
-        return self._engine.judge(asked, self._spec.distance)

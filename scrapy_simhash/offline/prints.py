@@ -43,24 +43,26 @@ def column_names(spec: IndexSpec) -> tuple[list[str], list[str]]:
 
 def write_prints(file: IO[bytes], spec: IndexSpec, prints: Iterable[Print]) -> int:
     """Write pages, which have the width and blocks of an index; return how many there are."""
-    pa, parquet = pyarrow()
+    pa, _ = pyarrow()
     words, blocks = column_names(spec)
     text, number = pa.string(), pa.int64()
     fields = [("key", text), ("url", text), ("scope", text), ("time", number), ("reason", text)]
     fields += [(name, number) for name in words] + [(name, pa.int32()) for name in blocks]
-    schema = pa.schema([*fields, ("facts", pa.binary())], _about(spec))
-    rows, count = iter(prints), 0
-    with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
-        while some := list(islice(rows, PIECE)):
-            writer.write_table(pa.table(_arrays(some, spec), schema))
-            count += len(some)
-    return count
+    schema = pa.schema([*fields, ("facts", pa.binary())])
+    rows = iter(prints)
+    pieces = iter(lambda: [*islice(rows, PIECE)], [])
+    batches = (pa.RecordBatch.from_arrays(_arrays(piece, spec), schema=schema) for piece in pieces)
+    return write_batches(file, batches, schema, spec)
 
 
-def write_batches(file: IO[bytes], batches: Any, spec: IndexSpec | None = None) -> int:
-    """Write what an Arrow reader gives, as prints if there is a spec; return the number of rows."""
+def write_batches(
+    file: IO[bytes], batches: Iterable[Any], schema: Any, spec: IndexSpec | None = None
+) -> int:
+    """Write Arrow record batches, as prints if there is a spec; return the number of rows."""
     _, parquet = pyarrow()
-    schema = batches.schema.with_metadata(_about(spec)) if spec else batches.schema
+    if spec:
+        about = {"version": _VERSION} | {name: getattr(spec, name) for name in _SPEC}
+        schema = schema.with_metadata({_NAME: json.dumps(about)})
     count = 0
     with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
         for batch in batches:
@@ -69,22 +71,18 @@ def write_batches(file: IO[bytes], batches: Any, spec: IndexSpec | None = None) 
     return count
 
 
-def _about(spec: IndexSpec) -> dict[bytes, str]:
-    about = {"version": _VERSION} | {name: getattr(spec, name) for name in _SPEC}
-    return {_NAME: json.dumps(about)}
-
-
-def _arrays(some: Sequence[Print], spec: IndexSpec) -> list[Any]:
+def _arrays(prints: Sequence[Print], spec: IndexSpec) -> list[Any]:
     pa, _ = pyarrow()
-    keys, urls, scopes, times, reasons, prints, facts = zip(*some, strict=True)
-    absent = np.array([own is None for own in prints])
+    keys, urls, scopes, times, reasons, fingerprints, facts = zip(*prints, strict=True)
+    absent = np.array([fingerprint is None for fingerprint in fingerprints])
     size, nothing = spec.bits // 8, b"\0" * (spec.bits // 8 + 4 * spec.blocks)
-    content = b"".join([own.to_bytes() + own.blocks if own else nothing for own in prints])
-    octets = np.frombuffer(content, np.uint8).reshape(len(some), -1)
+    content = b"".join([own.to_bytes() + own.blocks if own else nothing for own in fingerprints])
+    octets = np.frombuffer(content, np.uint8).reshape(len(prints), -1)
     words = np.ascontiguousarray(octets[:, :size]).view(">i8").astype("=i8")
     values = np.ascontiguousarray(octets[:, size:]).view("<i4").astype("=i4")
     numbers = [pa.array(column, mask=absent) for part in (words, values) for column in part.T]
-    return [*map(pa.array, (keys, urls, scopes, times, reasons)), *numbers, pa.array(facts)]
+    texts = [pa.array(column, pa.string()) for column in (keys, urls, scopes)]
+    return [*texts, pa.array(times), pa.array(reasons, pa.string()), *numbers, pa.array(facts)]
 
 
 def print_files(paths: Iterable[Path]) -> list[Path]:
@@ -95,6 +93,18 @@ def print_files(paths: Iterable[Path]) -> list[Path]:
     if not files:
         raise FileError(f"{', '.join(map(str, paths))}: no file of fingerprints (.parquet)")
     return files
+
+
+def has_prints(path: Path) -> bool:
+    """Return whether a file, or the first one of a folder, has fingerprints."""
+    files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+    if not files or files[0].suffix.lower() != ".parquet":
+        return False
+    pa, parquet = pyarrow()
+    try:
+        return _NAME in (parquet.read_schema(files[0]).metadata or {})
+    except (OSError, pa.ArrowException):
+        return False
 
 
 def spec_of_prints(files: Sequence[Path]) -> tuple[IndexSpec, int]:
@@ -110,14 +120,14 @@ def spec_of_prints(files: Sequence[Path]) -> tuple[IndexSpec, int]:
             about = json.loads(table.schema_arrow.metadata[_NAME])
             specs.append(IndexSpec(**{name: about[name] for name in _SPEC}))
             names = {*table.schema_arrow.names}
-            own = table.read(columns=["f0"])["f0"]
+            first_words = table.read(columns=["f0"])["f0"]
         except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
             raise FileError(f"{file}: no fingerprints of this program ({error!r:.200})") from None
         if about["version"] != _VERSION or specs[-1] != specs[0]:
             raise FileError(f"{file}: its fingerprints are of another recipe than {files[0]}")
         if not names.issuperset(sum(column_names(specs[0]), ["key", "url", "scope", "facts"])):
             raise FileError(f"{file}: a column is missing")
-        count += len(own) - own.null_count
+        count += len(first_words) - first_words.null_count
     return specs[0], count
 
 
@@ -128,13 +138,18 @@ def read_prints(files: Iterable[Path], spec: IndexSpec) -> Iterator[Entry]:
     for file in files:
         for batch in parquet.ParquetFile(file).iter_batches(PIECE):
             rows = batch.filter(batch.column("f0").is_valid())
-            parts = [
+            numbers = [
                 np.stack([rows.column(name).to_numpy() for name in names], 1).astype(kind)
                 for names, kind in ((words, ">i8"), (blocks, "<i4"))
             ]
             texts = [rows.column(name).to_pylist() for name in ("key", "scope", "facts", "time")]
-            for key, scope, facts, time, own, values in zip(*texts, *parts, strict=True):
+            for key, scope, facts, time, own, values in zip(*texts, *numbers, strict=True):
                 value = int.from_bytes(own.tobytes(), "big")
-                yield Entry(
-                    key, Fingerprint(value, spec.bits, values.tobytes()), scope, facts, time
-                )
+                fingerprint = Fingerprint(value, spec.bits, values.tobytes())
+                yield Entry(key, fingerprint, scope, facts, time)
+
+
+def print_of(entry: Entry) -> Print:
+    """Return the row of an entry of an index."""
+    fingerprint, facts = entry.fingerprint, entry.facts
+    return Print(entry.key, None, entry.scope, int(entry.time), None, fingerprint, facts)

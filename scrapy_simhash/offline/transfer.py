@@ -15,20 +15,23 @@ from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.values import Entry, IndexSpec
 from scrapy_simhash.keys import key_of
-from scrapy_simhash.offline.files import FileError, json_lines, json_object, lines, opened, rows
-from scrapy_simhash.offline.prints import (
-    Print,
-    print_files,
-    read_prints,
-    spec_of_prints,
-    write_prints,
+from scrapy_simhash.offline.files import (
+    FileError,
+    json_lines,
+    json_object,
+    lines,
+    opened,
+    table,
+    unpacked_name,
 )
+from scrapy_simhash.offline.prints import print_files, read_prints, spec_of_prints
 
 _FORMAT = "scrapy-simhash index"
 _VERSION = 2
 
 
-def write(file: IO[bytes], spec: IndexSpec, entries: Iterable[Entry]) -> int:
+def write_entries(file: IO[bytes], spec: IndexSpec, entries: Iterable[Entry]) -> int:
+    """Write an index as JSON lines; return the number of its pages."""
     digest, count = blake2b(digest_size=16), 0
 
     def put(values: dict[str, Any]) -> None:
@@ -40,7 +43,7 @@ def write(file: IO[bytes], spec: IndexSpec, entries: Iterable[Entry]) -> int:
     numbers = {"bits": spec.bits, "distance": spec.distance, "blocks": spec.blocks}
     put({"format": _FORMAT, "version": _VERSION, "recipe": spec.recipe, **numbers})
     for entry in entries:
-        about = {
+        values = {
             "key": entry.key,
             "fingerprint": str(entry.fingerprint),
             "blocks": b64encode(entry.fingerprint.blocks).decode(),
@@ -48,18 +51,10 @@ def write(file: IO[bytes], spec: IndexSpec, entries: Iterable[Entry]) -> int:
             "time": int(entry.time),
             "scope": entry.scope,
         }
-        put({name: value for name, value in about.items() if value != ""})
+        put({name: value for name, value in values.items() if value != ""})
         count += 1
     put({"count": count, "checksum": f"blake2b:{digest.hexdigest()}"})
     return count
-
-
-def write_parquet(file: IO[bytes], spec: IndexSpec, entries: Iterable[Entry]) -> int:
-    prints = (
-        Print(own.key, None, own.scope, int(own.time), None, own.fingerprint, own.facts)
-        for own in entries
-    )
-    return write_prints(file, spec, prints)
 
 
 def is_parquet(path: Path) -> bool:
@@ -75,19 +70,18 @@ def check(path: Path) -> tuple[IndexSpec, int] | None:
         return spec_of_prints(print_files([path]))
     with opened(path) as (file, _):
         # A line that is too long is none of an index, and damages the checksum.
-        given = (line or b"" for line in lines(file))
-        last = next(given, b"")
+        rest = (line or b"" for line in lines(file))
+        last = next(rest, b"")
         head = json_object(last) or {}
         if head.get("format") != _FORMAT:
             return None
         if head.get("version") != _VERSION:
             raise FileError(
-                f"{path}: this scrapy-simhash reads version {_VERSION} of the format, not "
-                f"{head.get('version')!r:.20}, because an index of another version finds pages "
-                "differently"
+                f"{path}: version {head.get('version')!r:.20} of the format; this scrapy-simhash "
+                f"reads version {_VERSION}, because another one finds pages differently"
             )
         digest, count = blake2b(digest_size=16), -1
-        for line in given:
+        for line in rest:
             digest.update(last)
             last = line
             count += 1
@@ -109,19 +103,19 @@ def read_entries(path: Path, spec: IndexSpec) -> Iterator[Entry]:
         yield from read_prints(print_files([path]), spec)
         return
     with opened(path) as (file, _):
-        for where, about in islice(json_lines(file, path), 1, None):
-            if "checksum" in about:
+        for where, values in islice(json_lines(file, path), 1, None):
+            if "checksum" in values:
                 return
             # Another program may have written it.
             try:
-                blocks, facts = (b64decode(about.get(name, "")) for name in ("blocks", "facts"))
-                fingerprint = Fingerprint(int(about["fingerprint"], 16), spec.bits, blocks)
-                key, time = str(about["key"]), about["time"]
+                blocks, facts = (b64decode(values.get(name, "")) for name in ("blocks", "facts"))
+                fingerprint = Fingerprint(int(values["fingerprint"], 16), spec.bits, blocks)
+                key, time = str(values["key"]), values["time"]
                 if not 0 <= time < 1 << 32:
                     raise ValueError(f"the time {time} is not one of 32 bits")
             except (KeyError, TypeError, ValueError) as error:
                 raise FileError(f"{where}: no page of an index: {error!r:.200}") from None
-            yield Entry(key, fingerprint, about.get("scope", ""), facts, time)
+            yield Entry(key, fingerprint, values.get("scope", ""), facts, time)
 
 
 def read_foreign(
@@ -141,27 +135,34 @@ def read_foreign(
             f"{path} is no exported index, and {error}: import the pages with "
             '"scrapy simhash dedupe --index", or use a recipe of 64 bits'
         ) from None
-    for where, row in rows(path):
+    for where, row in _rows(path):
         for name in (key, fingerprint):
             if row.get(name) in (None, ""):
-                there = ", ".join(list(row)[:10])
-                raise FileError(f"{where}: there is no {name!r}; there are {there}")
-        given = row[fingerprint]
+                names = ", ".join(list(row)[:10])
+                raise FileError(f"{where}: there is no {name!r}; there are {names}")
+        number = row[fingerprint]
         try:
             # A fraction is refused, because it has lost the last bits. Tables make one of a whole
             # number beside empty cells.
-            value = given if type(given) is int else int(given, base)
+            value = number if type(number) is int else int(number, base)
             if -(1 << recipe.bits - 1) <= value < 0:
                 value += 1 << recipe.bits
             restored = recipe.restored(value)
         except (ValueError, TypeError):
             kind = "hexadecimal" if base == 16 else "decimal"
             raise FileError(
-                f"{where}: {given!r:.80} is no {kind} number of {recipe.bits} bits"
+                f"{where}: {number!r:.80} is no {kind} number of {recipe.bits} bits"
             ) from None
         try:
             # The key is that of a crawl, which would else take the page for a copy of itself.
-            own = key_of(str(row[key]))
+            yield Entry(key_of(str(row[key])), restored, time=time)
         except ValueError as error:
             raise FileError(f"{where}: {row[key]!r:.200} is no address ({error})") from None
-        yield Entry(own, restored, time=time)
+
+
+def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    if unpacked_name(path).endswith((".csv", ".tsv")):
+        yield from table(path)
+    else:
+        with opened(path) as (file, _):
+            yield from json_lines(file, path)

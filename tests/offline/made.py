@@ -11,9 +11,9 @@ from scrapy_simhash.core.verdict import Verdict, spec_of
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
-from scrapy_simhash.offline.dedupe import decide
-from scrapy_simhash.offline.pages import SavedPage
 from scrapy_simhash.offline.prints import Print
+from scrapy_simhash.offline.saved_pages import SavedPage
+from scrapy_simhash.offline.verdicts import decide
 from tests.pages import article, html
 
 RECIPE = named_recipe("default")

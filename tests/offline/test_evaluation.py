@@ -22,7 +22,7 @@ from scrapy_simhash.offline.evaluation import (
     replay,
     wrong_drops,
 )
-from scrapy_simhash.offline.pages import SavedPage
+from scrapy_simhash.offline.saved_pages import SavedPage
 from tests.pages import article, edited, html
 
 NEWS = DATA / "news-en"

@@ -43,8 +43,7 @@ def written(folder: Path, pages: Iterable[Print], each: int = 1000) -> list[Path
 
 def by_join(files: list[Path], folder: Path, order: str = "", processes: int = 0) -> list[Any]:
     engine = DuckDB(files, processes, folder)
-    copies = find_copies(engine, SPEC, order)
-    engine.put("dropped", copies.table())
+    find_copies(engine, SPEC, order)
     rows = engine.rows(VERDICTS).read_all().to_pylist()
     engine.database.close()
     return [tuple(row[name] for name in ("key", "original", "distance")) for row in rows]

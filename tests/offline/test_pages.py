@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.core.analysis import Body, text_body
 from scrapy_simhash.offline.files import FileError
-from scrapy_simhash.offline.pages import SavedPage, read_pages
+from scrapy_simhash.offline.saved_pages import SavedPage, read_pages
 
 
 @given(st.lists(st.text(max_size=50), min_size=1, max_size=5))

@@ -19,7 +19,7 @@ from warcio.warcwriter import WARCWriter
 from scrapy_simhash.core.analysis import Body, text_body
 from scrapy_simhash.fingerprint.recipe import RECIPES
 from scrapy_simhash.offline.files import LARGEST, FileError
-from scrapy_simhash.offline.pages import read_pages
+from scrapy_simhash.offline.saved_pages import read_pages
 from scrapy_simhash.offline.warc import read_records
 from tests.offline.resources import peak_memory
 

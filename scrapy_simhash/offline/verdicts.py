@@ -1,8 +1,8 @@
-"""The filter over saved pages: which pages stay, and which are copies of which."""
+"""The filter over saved pages, one after the other: which stay, and which are copies of which."""
 
-import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import islice
 
 from scrapy_simhash.core.analysis import PageAnalysis
 from scrapy_simhash.core.verdict import Verdict, verdict_of
@@ -10,7 +10,7 @@ from scrapy_simhash.fingerprint.simhash import Fingerprint, hamming_distance
 from scrapy_simhash.index.contract import Index
 from scrapy_simhash.index.values import Arrival
 from scrapy_simhash.keys import Scope, page_scope
-from scrapy_simhash.offline.pages import SavedPage
+from scrapy_simhash.offline.saved_pages import SavedPage
 
 # Pages that claim their places together.
 _TOGETHER = 64
@@ -25,31 +25,30 @@ def decide(
     the first one stays.
     """
     # The texts that each key had, because a page that has changed is another one here.
-    seen: dict[str, bytes] = {}
-    pages = iter(analysed)
-    while some := list(itertools.islice(pages, _TOGETHER)):
+    texts: dict[str, bytes] = {}
+    rest = iter(analysed)
+    while pages := [*islice(rest, _TOGETHER)]:
         arrivals = [
             Arrival(page.key, known.fingerprint, page_scope(page.url or "", scope), known.facts)
-            for page, known in some
+            for page, known in pages
             if known.fingerprint is not None
         ]
         verdicts = map(verdict_of, arrivals, index.claim_all(arrivals))
-        for page, known in some:
+        for page, known in pages:
             if known.fingerprint is None:
                 yield page, Verdict("skipped", page.key, known.reason, excerpt=known.excerpt), True
                 continue
             verdict = next(verdicts)
-            texts = seen.get(page.key, b"")
-            is_repeated = verdict.kind == "revisit" and _is_near(known.fingerprint, texts, index)
+            before = texts.get(page.key, b"")
+            is_repeated = verdict.kind == "revisit" and _is_near(known.fingerprint, before, index)
             if not is_repeated:
-                seen[page.key] = texts + known.fingerprint.to_bytes()
+                texts[page.key] = before + known.fingerprint.to_bytes()
             verdict = replace(verdict, excerpt=known.excerpt)
             yield page, verdict, verdict.kind != "duplicate" and not is_repeated
         index.confirm([arrival.key for arrival in arrivals])
 
 
-def _is_near(own: Fingerprint, texts: bytes, index: Index) -> bool:
-    """Return whether a fingerprint is within reach of one of some others."""
-    size = own.bits // 8
-    others = (int.from_bytes(texts[at : at + size], "big") for at in range(0, len(texts), size))
-    return any(hamming_distance(own.value, other) <= index.spec.reach for other in others)
+def _is_near(fingerprint: Fingerprint, texts: bytes, index: Index) -> bool:
+    size = fingerprint.bits // 8
+    values = (int.from_bytes(texts[at : at + size], "big") for at in range(0, len(texts), size))
+    return any(hamming_distance(fingerprint.value, value) <= index.spec.reach for value in values)
