@@ -17,11 +17,11 @@ from typing import Any, ClassVar
 
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
+from scrapy.utils.project import inside_project
 
 SUBCOMMANDS = (
-    *("compare", "explain", "stats", "check", "dedupe", "export", "import", "forget", "requeue"),
-    *("runs", "changes", "patterns", "report", "evaluate", "fingerprint"),
-    "join",
+    *("compare", "explain", "stats", "runs", "changes", "patterns", "report"),
+    *("forget", "requeue", "export", "import", "dedupe", "fingerprint", "evaluate"),
 )
 
 _EXIT_STATUS = """\
@@ -45,19 +45,22 @@ class SimhashCommand(ScrapyCommand):
         return "See, move and undo what near-duplicate detection did, and measure it"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        # Scrapy's own options belong to each subcommand, behind whose name people write them.
+        # Scrapy's own options belong to each subcommand, behind whose name people write them. It
+        # asks for them where there is no subcommand, too.
+        scrapys = argparse.ArgumentParser(add_help=False)
+        super().add_options(scrapys)
+        parser.set_defaults(**vars(scrapys.parse_args([])))
         subparsers = parser.add_subparsers(
             title="subcommands",
             dest="subcommand",
             metavar="SUBCOMMAND",
             prog="scrapy simhash",
-            required=True,
         )
         for name in SUBCOMMANDS:
             module = _load(name)
             subparser = subparsers.add_parser(
                 name,
-                help=(module.__doc__ or name).split("\n")[0].rstrip("."),
+                help=_summary(name),
                 description=module.__doc__,
                 epilog=_EXIT_STATUS,
                 formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -78,7 +81,10 @@ class SimhashCommand(ScrapyCommand):
                 raise UsageError(f"unrecognized arguments: {' '.join(args)}")
             assert self.settings is not None
             refuse_unknown(self.settings)
-            self.exitcode = _load(opts.subcommand).run(opts, self.settings) or 0
+            if opts.subcommand is None:
+                self._list()
+            else:
+                self.exitcode = _load(opts.subcommand).run(opts, self.settings) or 0
         except BrokenPipeError:
             # Whoever read the output has seen enough; nothing more can be flushed at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -92,11 +98,31 @@ class SimhashCommand(ScrapyCommand):
             # Settings, URLs and files that cannot be used raise ValueError with one line.
             self._end(opts, 2, f"error: {error}")
 
+    def _list(self) -> None:
+        """Print the subcommands with a line each, and what the project lacks."""
+        from scrapy_simhash.commands.output import aligned, say
+
+        say(aligned([(f"scrapy simhash {name}", _summary(name)) for name in SUBCOMMANDS]))
+        say(["", "scrapy simhash SUBCOMMAND --help says more, with examples."])
+        assert self.settings is not None
+        components = {
+            **self.settings.getdict("ADDONS"),
+            **self.settings.getdict("DOWNLOADER_MIDDLEWARES"),
+        }
+        if inside_project() and "scrapy_simhash" not in str(components):
+            line = 'ADDONS = {"scrapy_simhash.Addon": 500}'
+            say(["", f"This project does not load the add-on: its settings need {line}"])
+
     def _end(self, opts: argparse.Namespace, exitcode: int, message: str) -> None:
         from scrapy_simhash.commands.output import shown
 
-        sys.stderr.write(f"scrapy simhash {opts.subcommand}: {shown(message)}\n")
+        name = " ".join(filter(None, ("scrapy simhash", opts.subcommand)))
+        sys.stderr.write(f"{name}: {shown(message)}\n")
         self.exitcode = exitcode
+
+
+def _summary(name: str) -> str:
+    return (_load(name).__doc__ or name).split("\n")[0].rstrip(".")
 
 
 def _load(name: str) -> Any:

@@ -4,34 +4,33 @@
     scrapy simhash changes --run 9 --since 4 --log dedup.jsonl --csv > changes.csv
 
 Without --run, it is the last finished run of the index, or of --spider. With --since, it
-is all that has happened since that run. The dedup log, which a crawl writes with
-SIMHASH_LOG, tells of pages that are new, changed or moved, and of the words that differ;
-the index tells of those that are missing.
+is all that has happened since that run. The index knows which pages are missing; which
+are new, changed or moved stands in the dedup log alone, with the words that differ. A
+crawl writes it with SIMHASH_LOG.
 """
 
 import argparse
 import csv
 import io
 import sys
-from collections.abc import Iterable, Sequence
-from contextlib import closing, suppress
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.chosen import (
+from scrapy_simhash.commands.output import columns, has_colours, say, show
+from scrapy_simhash.commands.selection import (
     NO_RUN,
     add_shared_options,
-    index_url,
+    chosen_index,
     log_lines,
     log_paths,
 )
-from scrapy_simhash.commands.output import columns, has_colours, say, show
-from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.values import Run
 from scrapy_simhash.report.changes import CHANGES, PageChange, logged_changes
+from scrapy_simhash.report.dedup_log import Line, LogLine
 from scrapy_simhash.report.words import moment
 
 
@@ -47,78 +46,90 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     logs: list[str | Path] = []
     with suppress(UsageError):
         logs = log_paths(options.log, settings)
-    with closing(open_existing(index_url(options, settings))) as index:
+    with chosen_index(options, settings) as index:
         runs = index.runs()
         last = _chosen(runs, options)
-        own = [one for one in runs if one.spider == last.spider and one.number <= last.number]
-        since = last.number - 1 if options.since is None else options.since
-        wanted = {one.number for one in own if one.number > since}
-        begun = {one.number: one.begun for one in own}
-        found: dict[str, PageChange] = {}
-        if last.finished:
-            first = 0 if options.since is None else options.since
-            for entry in index.missing(last.number):
-                if entry.run >= first:
-                    seen = begun.get(entry.run)
-                    found[entry.key] = PageChange("missing", entry.key, entry.key, last_seen=seen)
+        begun = {run.number: run.begun for run in runs if run.spider == last.spider}
+        if options.since is not None and not (
+            options.since in begun and options.since < last.number
+        ):
+            raise UsageError(f"--since {options.since}: {NO_RUN}")
+        first = options.since or 0
+        missing = {
+            entry.key: PageChange("missing", entry.key, entry.key, last_seen=begun.get(entry.run))
+            for entry in (index.missing(last.number) if last.finished else ())
+            if entry.run >= first
+        }
+    after = last.number - 1 if options.since is None else options.since
+    numbers = {number for number in begun if after < number <= last.number}
+    is_logged = False
+
+    def read() -> Iterator[Line | None]:
+        nonlocal is_logged
+        for line in log_lines(logs):
+            is_logged = is_logged or (isinstance(line, LogLine) and line.run in numbers)
+            yield line
+
+    changes = missing
     if logs:
-        for key, change in logged_changes(partial(log_lines, logs), wanted, columns()).items():
-            # A page that came and went in between is neither new nor missing.
-            if key not in found:
-                found[key] = change
-            elif change.change == "new":
-                del found[key]
-    else:
+        logged = logged_changes(read, numbers, columns())
+        # A page that came and went in between is neither new nor missing.
+        came = {key for key, change in logged.items() if change.change == "new"}
+        fleeting = came & missing.keys()
+        changes = {key: each for key, each in (logged | missing).items() if key not in fleeting}
+    if not is_logged:
+        what = f"the log has no page of run {last.number}, so" if logs else "without a dedup log,"
         sys.stderr.write(
-            "without a dedup log, which a crawl writes with -s SIMHASH_LOG=dedup.jsonl, only "
-            "missing pages are known\n"
+            f"{what} only missing pages are known; a crawl writes it with "
+            "-s SIMHASH_LOG=dedup.jsonl\n"
         )
-    changes = sorted(found.values(), key=lambda one: (CHANGES.index(one.change), one.url))
+    ordered = sorted(changes.values(), key=lambda each: (CHANGES.index(each.change), each.url))
     if options.csv:
-        _say_csv(changes)
+        _say_csv(ordered)
     else:
-        show(options, _lines(last, changes), _as_json(last, changes))
+        kinds = CHANGES if is_logged else ("missing",)
+        show(options, _lines(last, ordered, kinds), _as_json(last, ordered, kinds))
     return 0 if changes else 1
 
 
 def _chosen(runs: Sequence[Run], options: argparse.Namespace) -> Run:
-    if options.run is not None:
-        some = [one for one in runs if one.number == options.run]
-    else:
-        some = [one for one in runs if options.spider in (None, one.spider)]
-        some = [one for one in some if one.finished] or some
     if not runs:
         raise UsageError("the index has no runs: no crawl has used it, or it was emptied")
-    if not some:
+    if options.run is not None:
+        candidates = [run for run in runs if run.number == options.run]
+    else:
+        candidates = [run for run in runs if options.spider in (None, run.spider)]
+        candidates = [run for run in candidates if run.finished] or candidates
+    if not candidates:
         raise UsageError(NO_RUN)
-    return some[-1]
+    return candidates[-1]
 
 
-def _lines(last: Run, changes: Sequence[PageChange]) -> Iterable[str]:
-    numbers = [sum(one.change == name for one in changes) for name in CHANGES]
-    told = ", ".join(f"{n:,} {name}" for n, name in zip(numbers, CHANGES, strict=True))
-    yield f"run {last.number} of {last.spider}, {moment(last.begun)} UTC: {told}"
+def _lines(last: Run, changes: Sequence[PageChange], kinds: Sequence[str]) -> Iterable[str]:
+    numbers = [sum(each.change == kind for each in changes) for kind in kinds]
+    said = ", ".join(f"{number:,} {kind}" for number, kind in zip(numbers, kinds, strict=True))
+    yield f"run {last.number} of {last.spider}, {moment(last.begun)} UTC: {said}"
     mark = "\x1b[1m{}\x1b[0m" if has_colours() else "{}"
-    for one in changes:
-        yield f"{mark.format(f'{one.change:<8}')} {one.url}"
-        if one.moved_from:
-            yield f"         from {one.moved_from}"
-        if one.change == "missing" and one.last_seen:
-            yield f"         last seen in the run of {moment(one.last_seen)} UTC"
-        for line in one.differs:
+    for each in changes:
+        yield f"{mark.format(f'{each.change:<8}')} {each.url}"
+        if each.moved_from:
+            yield f"         from {each.moved_from}"
+        if each.change == "missing" and each.last_seen:
+            yield f"         last seen in the run of {moment(each.last_seen)} UTC"
+        for line in each.differs:
             yield f"         {line}"
 
 
-def _as_json(last: Run, changes: Sequence[PageChange]) -> dict[str, object]:
-    rows = [{name: getattr(one, name) for name in PageChange.__slots__} for one in changes]
-    return {"run": last._asdict(), "changes": rows}
+def _as_json(last: Run, changes: Sequence[PageChange], kinds: Sequence[str]) -> dict[str, object]:
+    rows = [{name: getattr(each, name) for name in PageChange.__slots__} for each in changes]
+    return {"run": last._asdict(), "known": kinds, "changes": rows}
 
 
 def _say_csv(changes: Sequence[PageChange]) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(PageChange.__slots__)
-    for one in changes:
-        values = [getattr(one, name) for name in PageChange.__slots__]
-        writer.writerow([*values[:-1], " | ".join(one.differs)])
+    for each in changes:
+        values = [getattr(each, name) for name in PageChange.__slots__]
+        writer.writerow([*values[:-1], " | ".join(each.differs)])
     say(text.getvalue().splitlines())

@@ -34,15 +34,14 @@ from scrapy.http import Headers, HtmlResponse, TextResponse
 from scrapy.responsetypes import responsetypes
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.chosen import add_shared_options, chosen_recipe
 from scrapy_simhash.commands.output import (
-    about,
     columns,
     has_colours,
     say,
     sentence,
     side_by_side,
 )
+from scrapy_simhash.commands.selection import add_shared_options, chosen_recipe
 from scrapy_simhash.core.analysis import PageAnalysis, SkipReason, analyse_text, body_of, read_body
 from scrapy_simhash.extraction.extractor import Extraction
 from scrapy_simhash.fingerprint.normalisation import fold
@@ -202,8 +201,8 @@ def _fetched(url: str, most: int, agent: str) -> tuple[bytes, Message, str]:
 
 
 def _known(side: _Side) -> dict[str, str]:
-    known = about(side.analysis.facts)
-    if known:
+    known: dict[str, str] = {}
+    if side.extraction.title or side.extraction.headings:
         known["title"] = _short(side.extraction.title or "-", 40)
         known["h1"] = _short(" | ".join(side.extraction.headings) or "-", 40)
     known["characters"] = f"{len(side.extraction.text):,}"

@@ -1,16 +1,17 @@
 """Find near-duplicates among saved pages, or fill an index from them.
 
-PAGES are JSON lines (.jsonl, .jl, .ndjson), a JSON array (.json) or Parquet, with
-"html", "html_base64", "text", "raw_content" or "markdown" in each entry, and "id",
-"url" or "metadata.url" if it has a name; WARC and WET files, HTML files, texts (.txt),
-or folders of these; also packed (.gz, .xz, .bz2, .zst). Parquet needs an extra, pip
-install "scrapy-simhash[corpus]", and so do .zst and brotli, "scrapy-simhash[warc]". The
-command judges pages in their order, with the settings of this project, as a crawl does:
-it keeps the first of near-duplicates. It says what it passed over.
+PAGES are JSON lines (.jsonl, .jl, .ndjson), a JSON array (.json) or Parquet, with the
+field that SIMHASH_ITEM_TEXT_FIELD names, or "html", "html_base64", "text", "raw_content"
+or "markdown" in each entry, and "id", "url" or "metadata.url" if it has a name; WARC and
+WET files, HTML files, texts (.txt), or folders of these; also packed (.gz, .xz, .bz2,
+.zst). Parquet needs an extra, pip install "scrapy-simhash[corpus]", and so do WARC and
+.zst, "scrapy-simhash[warc]". The command judges pages in their order, with the settings
+of this project, as a crawl does: it keeps the first of near-duplicates. It says what it
+passed over.
 
     scrapy simhash dedupe items.jsonl --verdicts verdicts.jsonl
     scrapy simhash report verdicts.jsonl
-    scrapy simhash dedupe crawl-2026-01.warc.gz
+    scrapy simhash dedupe items.jsonl -s SIMHASH_ITEM_TEXT_FIELD=body
 
 With --index it compares them with the pages of that index, and adds what it keeps, so
 that a new crawl knows the pages of an earlier one.
@@ -19,23 +20,40 @@ that a new crawl knows the pages of an earlier one.
 
 An interrupted run with --index is simply run again. Pages that cannot be compared (too
 short, nothing to read) are kept. SIMHASH_PROCESSES says how many processes work.
+
+A corpus of any size takes two steps. PAGES may be the fingerprints that "scrapy simhash
+fingerprint" wrote, or folders of them; DuckDB joins them, with the same verdicts, and
+less memory than they have:
+
+    scrapy simhash fingerprint crawl/*.warc.gz --to prints
+    scrapy simhash dedupe prints --verdicts verdicts.parquet --kept kept.parquet
+    scrapy simhash import kept.parquet --index redis://localhost/0
+
+--verdicts has a row for each page then: key, url, kept, verdict, original, distance and
+reason; --kept has the fingerprints of the pages that were kept. The order is that of the
+files, or one of SQL expressions, such as --order "length(url), time".
 """
 
 import argparse
 import contextlib
 import json
+import tempfile
 from collections import Counter
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
+from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.chosen import add_shared_options, index_url
 from scrapy_simhash.commands.output import progress, say, say_passed_over, whole_file
+from scrapy_simhash.commands.selection import add_shared_options, index_url, item_fields
 from scrapy_simhash.core.pool import analyse_all
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_index
+from scrapy_simhash.offline.engines import DuckDB
+from scrapy_simhash.offline.join import KEPT, VERDICTS, find_copies
+from scrapy_simhash.offline.prints import has_prints, print_files, spec_of_prints, write_batches
 from scrapy_simhash.offline.saved_pages import page_files, read_pages
 from scrapy_simhash.offline.verdicts import decide
 from scrapy_simhash.report.dedup_log import line_of
@@ -44,29 +62,53 @@ from scrapy_simhash.settings import FilterSettings
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("pages", nargs="+", metavar="PAGES", help="saved pages")
+    parser.add_argument("pages", nargs="+", metavar="PAGES", help="saved pages, or fingerprints")
     parser.add_argument(
-        "--verdicts", metavar="FILE", help='write a dedup log, with what is "kept" of the pages'
+        "--verdicts", metavar="FILE", help="write what became of each page; a dedup log, or Parquet"
     )
     add_shared_options(parser, "index")
+    prints = parser.add_argument_group("only of fingerprints")
+    prints.add_argument("--kept", metavar="FILE", help="where those of kept pages go")
+    prints.add_argument("--order", default="", metavar="SQL", help="the order of the pages")
+    prints.add_argument("--memory", metavar="SIZE", help="what DuckDB may take, such as 8GB")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
+    paths = [*map(Path, options.pages)]
+    are_prints = [has_prints(path) for path in paths]
+    if any(are_prints) and not all(are_prints):
+        raise UsageError(f"{paths[are_prints.index(False)]}: no fingerprints, as the others have")
+    if any(are_prints):
+        if options.index:
+            raise UsageError('fingerprints go into an index by --kept and "scrapy simhash import"')
+        _join(paths, options, FilterSettings.from_settings(settings))
+        return
+    if options.kept or options.order or options.memory:
+        raise UsageError(f"{paths[0]}: no fingerprints, which --kept, --order and --memory are for")
+    _in_turn(paths, options, settings)
+
+
+def _in_turn(paths: list[Path], options: argparse.Namespace, settings: BaseSettings) -> None:
     own = FilterSettings.from_settings(settings)
     # An index of the crawl's settings is only touched when it is named here.
     url = index_url(options, settings) if options.index else "memory://"
-    files = [file for path in options.pages for file in page_files(Path(path))]
-    total, over = sum(file.stat().st_size for file in files), Counter[str]()
+    files = [file for path in paths for file in page_files(path)]
+    total, passed_over = sum(file.stat().st_size for file in files), Counter[str]()
     with contextlib.ExitStack() as stack:
         path = options.verdicts
         verdicts = stack.enter_context(whole_file(path, *files)) if path else None
         spec = spec_of(own.recipe, scoped=own.scope != "global")
         index = stack.enter_context(contextlib.closing(open_index(url, spec)))
         bar = stack.enter_context(progress("reading", total, "B"))
-        read = partial(read_pages, passed=bar.update, over=over, recipe=own.recipe)
-        pages = (page for path in options.pages for page in read(path))
+        read = partial(
+            read_pages,
+            report=bar.update,
+            passed_over=passed_over,
+            recipe=own.recipe,
+            fields=item_fields(own),
+        )
         analyses = analyse_all(
-            ((page, page.body) for page in pages),
+            ((page, page.body) for path in paths for page in read(path)),
             own.recipe,
             processes=own.processes,
             timeout=own.timeout,
@@ -84,10 +126,44 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
                 values = asdict(line) | {"kept": stays, "bytes": len(page.body.data)}
                 verdicts.write(json.dumps(values).encode() + b"\n")
             bar.set_postfix(duplicates=copies, refresh=False)
+    aside = options.verdicts == "-"
     judged = count(kept.total() + copies, "page")
-    say([f"{judged}: {kept.total():,} to keep, {count(copies, 'copy')}"])
+    say([f"{judged}: {kept.total():,} to keep, {count(copies, 'copy')}"], aside=aside)
     if kept["revisit"]:
-        say([f"{kept['revisit']:,} of those to keep were in the index already"])
+        say([f"{kept['revisit']:,} of those to keep were in the index already"], aside=aside)
     if kept["skipped"]:
-        say([f"{kept['skipped']:,} of those to keep could not be compared"])
-    say_passed_over(over)
+        say([f"{kept['skipped']:,} of those to keep could not be compared"], aside=aside)
+    say_passed_over(passed_over, aside=aside)
+
+
+def _join(paths: list[Path], options: argparse.Namespace, own: FilterSettings) -> None:
+    files = print_files(paths)
+    spec, _ = spec_of_prints(files)
+    if spec != spec_of(own.recipe):
+        # Facts of another version would be taken for none, and pages be judged by distance alone.
+        raise UsageError(
+            f"{files[0]}: its fingerprints were made by another recipe, or version, than the "
+            f"settings have here: {spec.recipe}, k = {spec.distance}"
+        )
+    with contextlib.ExitStack() as stack:
+        targets = [
+            (stack.enter_context(whole_file(path, *files)), sql, prints)
+            for path, sql, prints in (
+                (options.verdicts, VERDICTS, None),
+                (options.kept, KEPT, spec),
+            )
+            if path
+        ]
+        beside = Path(options.verdicts or options.kept or ".").parent
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=".join-", dir=beside))
+        engine = DuckDB(files, own.processes, Path(folder), options.memory)
+        stack.callback(engine.database.close)
+        copies = find_copies(engine, spec, options.order)
+        (row,) = engine.database.sql("select count(*) from prints").fetchall()
+        for file, sql, prints in targets:
+            batches = engine.rows(sql)
+            write_batches(file, batches, batches.schema, prints)
+    pages: int = row[0]
+    aside = "-" in (options.verdicts, options.kept)
+    said = f"{count(pages, 'page')}: {pages - copies:,} to keep, {count(copies, 'copy')}"
+    say([said], aside=aside)

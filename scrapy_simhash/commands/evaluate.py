@@ -29,8 +29,8 @@ from itertools import product
 
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.chosen import add_shared_options, chosen_recipe
 from scrapy_simhash.commands.output import aligned, progress, show
+from scrapy_simhash.commands.selection import add_shared_options, chosen_recipe
 from scrapy_simhash.offline.datasets import read_dataset
 from scrapy_simhash.offline.evaluation import Result, evaluate
 

@@ -6,9 +6,10 @@ SIMHASH_LOG, names the pages that were dropped or not asked for, and why.
     scrapy simhash explain http://www.example.com/a --log dedup.jsonl
     scrapy simhash explain www.example.com/a --index redis://localhost/0
 
-For a page that was kept, the command shows the pages of the index that are near it,
-with the facts of both and what the rule says of them. It reads the whole index.
-For a page that was dropped, it shows what differs, as far as the log has it.
+For a page that was kept, the command shows the pages of the index that are near it, and
+what the rule says of them; it reads the whole index. For a page that was dropped, it
+shows what differs, as far as the log has it; for one of an earlier run, whether it has
+changed, and so whether SIMHASH_RECRAWL withheld it.
 """
 
 import argparse
@@ -19,14 +20,14 @@ from pathlib import Path
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.chosen import (
+from scrapy_simhash.commands.output import columns, progress, say, sentence
+from scrapy_simhash.commands.selection import (
+    Selection,
     add_shared_options,
     index_url,
-    keys_of,
     log_lines,
     log_paths,
 )
-from scrapy_simhash.commands.output import about, columns, progress, say, sentence, side_by_side
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.contract import Index
 from scrapy_simhash.index.values import Entry
@@ -54,96 +55,95 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         raise UsageError(
             "name a dedup log with --log FILE, or the index with --index URL or -s JOBDIR=FOLDER"
         )
-    names = keys_of(options.page)
-    last, repeating = _read(logs, names)
-    other = _other(logs, last) if isinstance(last, LogLine) else None
+    selection = Selection.of([options.page])
+    last, repeating = _read(logs, selection)
     lines = [options.page]
-    own: list[Entry] = []
+    entries: list[Entry] = []
     if url is not None:
         with closing(open_existing(url)) as index:
-            entries = progress("looking", len(index), of=index.with_blocks())
             # One and the same key may have come in twice, with different contents.
-            own = [entry for entry in entries if entry.key in names]
-            lines += _in_index(index, own)
-    if last is not None:
-        lines += _logged(last, other)
+            everything = progress("looking", len(index), of=index.with_blocks())
+            entries = [entry for entry in everything if selection.has(entry.key)]
+            lines += _in_index(index, entries)
+    if isinstance(last, SparedLine):
+        lines.append(f"  not sent at {moment(last.time)} UTC")
+        lines.append(f"    pages of {last.host}{last.signature} were copies")
+    elif last is not None:
+        lines += _logged(last, _compared_with(logs, last))
     elif logs:
         lines.append("  not in the log")
     if repeating:
         lines.append(f"  repeated by {count(len(repeating), 'page')}")
     say(lines)
-    return 0 if own or last is not None or repeating else 1
+    return 0 if entries or last is not None or repeating else 1
 
 
 def _read(
-    logs: Sequence[str | Path], names: set[str]
+    logs: Sequence[str | Path], selection: Selection
 ) -> tuple[LogLine | SparedLine | None, set[str]]:
     """Return the last line about the page, and the pages that repeat it."""
     last: LogLine | SparedLine | None = None
     repeating: set[str] = set()
     for line in log_lines(logs):
-        if isinstance(line, SparedLine) and line.url in names:
+        if isinstance(line, SparedLine) and selection.has(line.url):
             last = line
         if not isinstance(line, LogLine):
             continue
-        if names & {line.key, line.url}:
+        if selection.has(line.key, line.url):
             last = line
         # A page that has changed since repeats this one no more.
         repeating.discard(line.key)
-        if line.original in names:
+        if line.original and selection.has(line.original):
             repeating.add(line.key)
     return last, repeating
 
 
-def _in_index(index: Index, own: Sequence[Entry]) -> Iterator[str]:
+def _in_index(index: Index, entries: Sequence[Entry]) -> Iterator[str]:
     """Say since when a page is in the index, and what is near it."""
-    if not own:
+    if not entries:
         yield "  not in the index"
-    for entry in own:
+    for entry in entries:
         state = "in progress" if entry.provisional else "original"
         scope = f", among the pages of {entry.scope}" if entry.scope else ""
         yield f"  {state}, in the index since {moment(entry.time)} UTC{scope}"
-        found = index.query(entry.fingerprint, scope=entry.scope)
-        near = [other for other in found if other.key != entry.key]
+        matches = index.query(entry.fingerprint, scope=entry.scope)
+        near = [match for match in matches if match.key != entry.key]
         yield f"  near it: {count(len(near), 'page')} of the index"
         k = index.spec.distance
-        for other in near[:_SHOWN]:
-            pages = Page(entry.key, entry.facts), Page(other.key, other.facts)
-            ruling = Rule(k)(*pages, other.distance)
-            beyond = f"  (beyond k = {k})" if other.distance > k else ""
-            yield f"    {other.distance:3} bits  {other.key}{beyond}"
+        for match in near[:_SHOWN]:
+            pages = Page(entry.key, entry.facts), Page(match.key, match.facts)
+            ruling = Rule(k)(*pages, match.distance)
+            beyond = f"  (beyond k = {k})" if match.distance > k else ""
+            yield f"    {match.distance:3} bits  {match.key}{beyond}"
             verdict = "a copy" if ruling.is_copy else "another page"
             yield f"              {verdict}: {sentence(ruling.reason)}"
-            facts = about(entry.facts), about(other.facts)
-            if all(facts):
-                for row in side_by_side(("this page", "that page"), *facts):
-                    yield f"              {row}"
 
 
-def _other(logs: Sequence[str | Path], last: LogLine) -> LogLine | None:
+def _compared_with(logs: Sequence[str | Path], last: LogLine) -> LogLine | None:
     """Return what the log has of the page that another one was compared with."""
-    key, other = last.original or last.near, None
+    key, compared = last.original or last.near, None
     for line in log_lines(logs) if key else ():
         if isinstance(line, LogLine) and line.key == key and line.text:
-            other = line
-    return other
+            compared = line
+    return compared
 
 
-def _logged(line: LogLine | SparedLine, other: LogLine | None) -> Iterator[str]:
-    if isinstance(line, SparedLine):
-        yield f"  not sent at {moment(line.time)} UTC"
-        yield f"    pages of {line.host}{line.signature} were copies"
-        return
+def _logged(line: LogLine, compared: LogLine | None) -> Iterator[str]:
     action = f" ({line.action})" if line.action else ""
     yield f"  {line.verdict}{action} at {moment(line.time)} UTC"
+    if line.change == "same":
+        yield '    the same as in an earlier run; SIMHASH_RECRAWL = "changed" withholds its items'
+    elif line.change:
+        place = f" from {line.moved_from}" if line.moved_from else ""
+        yield f"    {line.change} since earlier runs{place}, so it is delivered"
     if name := line.original or line.near:
         yield f"    {line.distance} bits (k = {line.k}) from {name}"
     if line.copies:
         yield f"    kept beside {count(line.copies, 'page')} that it repeats (SIMHASH_COPIES)"
     if line.reason:
         yield f"    {sentence(line.reason)}"
-    if other is not None and line.text:
-        pair = line.shown, other.shown
+    if compared is not None and line.text:
+        pair = line.shown, compared.shown
         if differs := difference_lines(*pair, columns() - 4, _SHOWN, colour=False):
             yield "    what differs: only this page shows | only that page shows"
             yield from (f"    {each}" for each in differs)

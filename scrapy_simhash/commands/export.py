@@ -1,7 +1,8 @@
 """Write an index to a file.
 
 The file is JSON lines, the same from every store, and packed if its name ends with .gz;
-or Parquet, if its name ends with .parquet. It is there whole or not at all.
+or Parquet, if its name ends with .parquet. It is there whole or not at all; - stands for
+standard output.
 
     scrapy simhash export pages.jsonl.gz --index sqlite:////var/lib/crawl/pages.sqlite
     scrapy simhash import pages.jsonl.gz --index redis://localhost/0
@@ -19,38 +20,44 @@ from typing import IO, cast
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.chosen import add_shared_options, index_url
 from scrapy_simhash.commands.output import progress, say, whole_file
+from scrapy_simhash.commands.selection import add_shared_options, index_url
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.registry import file_of
 from scrapy_simhash.index.values import Entry
-from scrapy_simhash.offline.transfer import is_parquet, write, write_parquet
+from scrapy_simhash.offline.prints import print_of, write_prints
+from scrapy_simhash.offline.transfer import is_parquet, write_entries
 from scrapy_simhash.report.words import count
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="the file to write")
+    parser.add_argument("file", metavar="FILE", help="the file to write, or -")
     add_shared_options(parser, "index")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
-    url, suffix = index_url(options, settings), Path(options.file).suffix.lower()
-    if suffix in (".xz", ".bz2"):
+    url, path = index_url(options, settings), Path(options.file)
+    if path.suffix.lower() in (".xz", ".bz2"):
         raise UsageError(f"{options.file}: an index is packed as .gz only")
-    own, left_out = file_of(url), list[str]()
-    sources = [own] if own else []
-    with whole_file(options.file, *sources) as whole, closing(open_existing(url)) as index:
-        # The fastest level, because keys and fingerprints gain little by more.
-        is_packed = suffix == ".gz"
-        file = gzip.GzipFile(fileobj=whole, mode="wb", compresslevel=1) if is_packed else whole
-        with closing(file):
+    source, left_out = file_of(url), list[str]()
+    with closing(open_existing(url)) as index:
+        sources = [source] if source else []
+        with whole_file(options.file, *sources) as whole:
+            # The fastest level, because keys and fingerprints gain little by more.
+            is_packed = path.suffix.lower() == ".gz"
+            file = gzip.GzipFile(fileobj=whole, mode="wb", compresslevel=1) if is_packed else whole
             entries = progress("exporting", len(index), of=index.with_blocks())
-            put = write_parquet if is_parquet(Path(options.file)) else write
             delivered = _delivered(entries, left_out)
-            pages = put(cast("IO[bytes]", file), index.spec, delivered)
-    say([f"{options.file}: {count(pages, 'page')}"])
+            if is_parquet(path):
+                pages = write_prints(whole, index.spec, map(print_of, delivered))
+            else:
+                pages = write_entries(cast("IO[bytes]", file), index.spec, delivered)
+            if is_packed:
+                file.close()
+    aside = options.file == "-"
+    say([f"{options.file}: {count(pages, 'page')}"], aside=aside)
     if left_out:
-        say([f"left out: {count(len(left_out), 'page')} in progress"])
+        say([f"left out: {count(len(left_out), 'page')} in progress"], aside=aside)
 
 
 def _delivered(entries: Iterable[Entry], left_out: list[str]) -> Iterator[Entry]:

@@ -6,7 +6,7 @@ and facts. An interrupted run is run again: what is there stays. Many machines s
 work, each with a --part of its own, if PAGES are the same on all.
 
     scrapy simhash fingerprint crawl/*.warc.gz --to prints --part 1/16
-    scrapy simhash join prints --to verdicts.parquet
+    scrapy simhash dedupe prints --verdicts verdicts.parquet
 
 It needs pip install "scrapy-simhash[corpus]". SIMHASH_PROCESSES says how many processes
 work, and the other settings of the project hold as in "dedupe".
@@ -25,6 +25,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import progress, say, say_passed_over, whole_file
+from scrapy_simhash.commands.selection import item_fields
 from scrapy_simhash.core.analysis import Body, PageAnalysis
 from scrapy_simhash.core.pool import analyse_all
 from scrapy_simhash.core.verdict import spec_of
@@ -54,14 +55,14 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     given = dict([*named.items()][int(part[1]) - 1 :: int(part[2])])
     total = sum(file.stat().st_size for path in given.values() for file in page_files(path))
     folder.mkdir(parents=True, exist_ok=True)
-    over, now, written, there = Counter[str](), int(time.time()), 0, 0
+    passed_over, now, written, there = Counter[str](), int(time.time()), 0, 0
     with contextlib.ExitStack() as stack:
         bar = stack.enter_context(progress("reading", total, "B"))
 
         def pages() -> Iterator[tuple[tuple[Path, SavedPage], Body]]:
             nonlocal there
             for name, path in given.items():
-                read = read_pages(path, bar.update, over, own.recipe)
+                read = read_pages(path, bar.update, passed_over, own.recipe, item_fields(own))
                 for number, page in enumerate(read):
                     if number % PIECE == 0:
                         target = folder / f"{name}.{number // PIECE:06}.parquet"
@@ -70,11 +71,11 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
                     if not is_there:
                         yield (target, page), page.body
 
-        def made(found: tuple[tuple[Path, SavedPage], PageAnalysis]) -> Print:
-            (_, page), known = found
+        def as_print(analysed: tuple[tuple[Path, SavedPage], PageAnalysis]) -> Print:
+            (_, page), analysis = analysed
             scope = page_scope(page.url or "", own.scope)
-            about = (page.key, page.url, scope, now, known.reason)
-            return Print(*about, known.fingerprint, known.facts)
+            names = (page.key, page.url, scope, now, analysis.reason)
+            return Print(*names, analysis.fingerprint, analysis.facts)
 
         analyses = analyse_all(
             pages(),
@@ -84,8 +85,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
             largest=own.max_body_size,
         )
         stack.enter_context(contextlib.closing(analyses))
-        for target, found in itertools.groupby(analyses, lambda one: one[0][0]):
+        for target, analysed in itertools.groupby(analyses, lambda pair: pair[0][0]):
             with whole_file(str(target)) as file:
-                written += write_prints(file, spec_of(own.recipe), map(made, found))
+                written += write_prints(file, spec_of(own.recipe), map(as_print, analysed))
     say([f"{folder}: {count(written, 'page')} written, {there:,} were there"])
-    say_passed_over(over)
+    say_passed_over(passed_over)

@@ -16,7 +16,6 @@ requeue" writes the pages that were dropped because of the forgotten ones.
 """
 
 import argparse
-import re
 import sys
 import time
 from collections.abc import Iterable
@@ -24,26 +23,18 @@ from collections.abc import Iterable
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.chosen import NO_RUN, add_shared_options, chosen_index, keys_of
 from scrapy_simhash.commands.output import progress, say
+from scrapy_simhash.commands.selection import NO_RUN, Selection, add_shared_options, chosen_index
 from scrapy_simhash.index.values import Entry
-from scrapy_simhash.report.dedup_log import host_of_key
 from scrapy_simhash.report.words import count
 
 _SHOWN = 5
-_PORT = re.compile(r":\d+$")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pages", nargs="*", metavar="URL", help="the address, or key, of a page")
     parser.add_argument(
         "--older-than", type=float, metavar="DAYS", help="pages that came in more days ago"
-    )
-    parser.add_argument(
-        "--host",
-        action="append",
-        default=[],
-        help="pages of this host, with any port unless one is given (may be repeated)",
     )
     parser.add_argument(
         "--run", type=int, metavar="N", help="pages that were last seen in this run"
@@ -53,25 +44,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--all", action="store_true", help="every page: empty the index")
     parser.add_argument("--yes", action="store_true", help="do not ask")
-    add_shared_options(parser, "index")
+    add_shared_options(parser, "host", "index")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
-    given = (options.older_than, options.run, options.missing_since)
-    some = options.pages or options.host or any(one is not None for one in given)
-    if not some and not options.all:
+    selection = Selection.of(options.pages, options.host)
+    numbers = (options.older_than, options.run, options.missing_since)
+    is_named = bool(selection) or any(number is not None for number in numbers)
+    if not is_named and not options.all:
         raise UsageError(
             "name the pages to forget: give URLs, --host, --older-than, --run, "
             "--missing-since or --all"
         )
-    if some and options.all:
+    if is_named and options.all:
         raise UsageError("--all forgets every page, so nothing else can be named beside it")
     if options.older_than is not None and not options.older_than >= 0:
         raise UsageError(f"--older-than {options.older_than:g}: it must be a number of days")
-    names = set().union(*map(keys_of, options.pages))
-    hosts = {host.lower() for host in options.host}
-    if wrong := [host for host in options.host if not host or "/" in host]:
-        raise UsageError(f"--host {wrong[0]}: it must be a host, such as www.example.com")
     before = time.time() - 86400 * (options.older_than or 0)
     with chosen_index(options, settings) as index:
         if options.all:
@@ -80,20 +68,23 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
                 index.clear()
                 say([f"{count(removed, 'page')} forgotten"])
             return 0
-        runs = {one.number for one in index.runs()}
-        # Pages of no run are of number 0.
-        if options.run not in (None, 0, *runs) or options.missing_since not in (None, *runs):
-            raise UsageError(NO_RUN)
+        runs = {run.number for run in index.runs()}
+        for option in ("run", "missing_since"):
+            number = getattr(options, option)
+            # Pages of no run are of number 0.
+            if number is not None and number not in (runs | {0} if option == "run" else runs):
+                raise UsageError(f"--{option.replace('_', '-')} {number}: {NO_RUN}")
         entries: Iterable[Entry] = index
         if options.missing_since is not None:
             entries = index.missing(options.missing_since)
+        elif selection.keys:
+            entries = index.entries_of(selection.keys)
         keys = [
             entry.key
             for entry in progress("looking", len(index), of=entries)
             if options.run in (None, entry.run)
             if entry.time <= before
-            if not names or entry.key in names
-            if not hosts or hosts & {host := host_of_key(entry.key), _PORT.sub("", host)}
+            if selection.has(entry.key)
         ]
         say([f"{len(keys):,} of {count(len(index), 'page')}", *(f"  {k}" for k in keys[:_SHOWN])])
         removed = index.gone(keys) if keys and (options.yes or _agreed(len(keys))) else 0
@@ -101,7 +92,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     return 0 if removed else 1
 
 
-def _agreed(found: int) -> bool:
+def _agreed(pages: int) -> bool:
     if not sys.stdin.isatty():
         raise UsageError("no terminal to ask at: give --yes to forget them")
-    return input(f"Forget {count(found, 'page')}? y or n: ").strip().lower() in ("y", "yes")
+    return input(f"Forget {count(pages, 'page')}? y or n: ").strip().lower() in ("y", "yes")

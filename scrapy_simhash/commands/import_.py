@@ -1,7 +1,7 @@
 """Add the pages of an exported index, or fingerprints made elsewhere.
 
 FILE is what "scrapy simhash export" wrote, or fingerprints as Parquet: a file of "scrapy
-simhash join --kept", or a folder of "scrapy simhash fingerprint". The command reads and
+simhash dedupe --kept", or a folder of "scrapy simhash fingerprint". The command reads and
 checks all of it, and then adds its pages, confirmed, in their order. It makes the index
 if there is none. A page that is there with the same fingerprint is passed over, so an
 import that was interrupted is simply run again.
@@ -27,8 +27,8 @@ from pathlib import Path
 
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.chosen import add_shared_options, chosen_recipe, index_url
 from scrapy_simhash.commands.output import progress, say
+from scrapy_simhash.commands.selection import add_shared_options, chosen_recipe, index_url
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_index
 from scrapy_simhash.offline.transfer import check, read_entries, read_foreign

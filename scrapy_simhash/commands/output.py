@@ -18,11 +18,10 @@ from tqdm import tqdm
 from scrapy_simhash.printable import printable
 from scrapy_simhash.report.difference import pad, width
 from scrapy_simhash.report.words import count
-from scrapy_simhash.rule.facts import FACTS_SIZE, Facts
 from scrapy_simhash.rule.rule import REASONS
 
-# Ends of lines, and the colours of our own.
-_KEPT = ("\n", "\t", *(f"\x1b[{colour}m" for colour in ("0", "1", "32", "31;9")))
+# The colours of our own.
+_KEPT = tuple(f"\x1b[{colour}m" for colour in ("0", "1", "32", "31;9"))
 
 
 def progress(
@@ -57,25 +56,6 @@ def aligned(rows: Sequence[Sequence[str]], left: int | None = None) -> list[str]
     return lines
 
 
-def about(facts: bytes) -> dict[str, str]:
-    """Return the facts of a page by name, headings as hashes; nothing for a text without a page."""
-    if len(facts) != FACTS_SIZE:
-        return {}
-    known = Facts.from_bytes(facts)
-    return {
-        "main text": f"about {known.text_bytes:,.0f} bytes",
-        "main text stands out": "no" if known.thin else "yes",
-        "it is a third of the page": "yes" if known.fills else "no",
-        "it speaks of a heading": "yes" if known.backed else "no",
-        "title": f"{known.title:08x}" if known.title else "-",
-        "h1": f"{known.heading:08x}" if known.heading else "-",
-        "names on one host": f"{known.headings:08x}",
-        "name of the site": f"{known.site:02x}" if known.site else "-",
-        "words and sentences": f"{known.said:06x}",
-        "numbers": f"{known.numbers.bits:032x}",
-    }
-
-
 def side_by_side(
     heads: tuple[str, str], one: Mapping[str, str], other: Mapping[str, str]
 ) -> list[str]:
@@ -99,26 +79,31 @@ def columns() -> int:
 
 
 def shown(text: str) -> str:
-    """Return a text with escapes for what steers a terminal or cannot be written there."""
+    """Return a line with escapes for what steers a terminal or cannot be written there.
+
+    Strangers wrote most of what is shown: addresses, keys, texts.
+    """
     encoding = sys.stdout.encoding or "utf-8"
     return printable(text, _KEPT).encode(encoding, "backslashreplace").decode(encoding)
 
 
-def say(lines: Iterable[str]) -> None:
-    sys.stdout.writelines(f"{shown(line)}\n" for line in lines)
-    sys.stdout.flush()
+def say(lines: Iterable[str], *, aside: bool = False) -> None:
+    """Print lines; aside, on standard error, where standard output has a file."""
+    stream = sys.stderr if aside else sys.stdout
+    stream.writelines(f"{shown(line)}\n" for line in lines)
+    stream.flush()
 
 
-def say_passed_over(over: Mapping[str, int]) -> None:
+def say_passed_over(passed_over: Mapping[str, int], *, aside: bool = False) -> None:
     """Print what was passed over: how many of each kind, which begins with its noun."""
-    for what, number in over.items():
+    for what, number in passed_over.items():
         noun, _, rest = what.partition(" ")
-        say([f"passed over: {count(number, noun)} {rest}"])
+        say([f"passed over: {count(number, noun)} {rest}"], aside=aside)
 
 
-def show(options: argparse.Namespace, lines: Iterable[str], found: dict[str, Any]) -> None:
-    """Print lines, or what was found as JSON if that is asked for."""
-    say([json.dumps(found, indent=1)] if options.json else lines)
+def show(options: argparse.Namespace, lines: Iterable[str], values: dict[str, Any]) -> None:
+    """Print lines, or values as JSON if that is asked for."""
+    say(json.dumps(values, indent=1).splitlines() if options.json else lines)
 
 
 @contextlib.contextmanager
@@ -127,9 +112,13 @@ def whole_file(path: str, *sources: Path) -> Iterator[IO[bytes]]:
 
     None of the files that its content comes from may be replaced: that is a ValueError.
 
-    A path that is no regular file, such as ``/dev/stdout``, is written to and never replaced.
-    A link stays, and the file that it names is replaced.
+    A path that is no regular file, such as ``/dev/stdout``, is written to and never replaced, and
+    ``-`` is standard output. A link stays, and the file that it names is replaced.
     """
+    if path == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
     whole = Path(path).resolve() if Path(path).is_file() else Path(path)
     if whole.is_dir() or not whole.parent.is_dir():
         wrong = errno.EISDIR if whole.is_dir() else errno.ENOENT

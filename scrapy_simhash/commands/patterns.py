@@ -24,8 +24,8 @@ from typing import Any
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.chosen import add_shared_options, chosen_recipe, index_url
 from scrapy_simhash.commands.output import say
+from scrapy_simhash.commands.selection import add_shared_options, chosen_recipe, index_url
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.index.contract import StoreMissing

@@ -28,13 +28,13 @@ from typing import IO
 
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.chosen import (
+from scrapy_simhash.commands.output import say, whole_file
+from scrapy_simhash.commands.selection import (
     add_shared_options,
     chosen_index,
     log_lines,
     log_paths,
 )
-from scrapy_simhash.commands.output import say, whole_file
 from scrapy_simhash.index.contract import Index
 from scrapy_simhash.report.changes import PageChange
 from scrapy_simhash.report.dedup_log import Line, LogLine, log_files

@@ -13,8 +13,8 @@ import argparse
 
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.chosen import add_shared_options, chosen_index
 from scrapy_simhash.commands.output import aligned, show
+from scrapy_simhash.commands.selection import add_shared_options, chosen_index
 from scrapy_simhash.index.values import Run
 from scrapy_simhash.report.words import moment
 
@@ -26,23 +26,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     with chosen_index(options, settings) as index:
         runs = index.runs()
-    last = {one.spider: one for one in runs}
+    last = {run.spider: run for run in runs}
     rows = [("run", "spider", "begun (UTC)", "ended (UTC)", "state", "pages")]
-    for one in runs:
-        ended = moment(one.ended) if one.ended else "-"
-        state = how_it_ended(one, is_last=one is last[one.spider])
-        row = (str(one.number), one.spider, moment(one.begun), ended, state)
-        rows.append((*row, f"{one.pages:,}"))
-    show(options, aligned(rows), {"runs": [one._asdict() for one in runs]})
+    for run in runs:
+        ended = moment(run.ended) if run.ended else "-"
+        state = _state(run, is_last=run is last[run.spider])
+        number, pages = str(run.number), f"{run.pages:,}"
+        rows.append((number, run.spider, moment(run.begun), ended, state, pages))
+    show(options, aligned(rows), {"runs": [run._asdict() for run in runs]})
     return 0 if runs else 1
 
 
-def how_it_ended(one: Run, *, is_last: bool) -> str:
+def _state(run: Run, *, is_last: bool) -> str:
     """Return how a run has ended, in one word.
 
     The last one of a spider may have been killed, and seem to run. An earlier one does not run,
     because a crawler takes part in its spider's run while others of it live; but a job may go on.
     """
-    if one.ended is None:
+    if run.ended is None:
         return "running" if is_last else "unfinished"
-    return "finished" if one.finished else "stopped"
+    return "finished" if run.finished else "stopped"

@@ -106,7 +106,7 @@ class Index(ABC):
         if self.damaged == 1:
             logger.error(
                 "The index is damaged: %s; such entries are passed over, and their copies may be "
-                'crawled again; "scrapy simhash check" tells how many there are',
+                'crawled again; "scrapy simhash stats --check" tells how many there are',
                 what,
             )
 

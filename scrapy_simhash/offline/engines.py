@@ -39,7 +39,10 @@ class DuckDB:
             raise FileError("the join needs DuckDB: pip install 'scrapy-simhash[corpus]'") from None
         self._processes = processes
         self._error = duckdb.Error
-        settings = {"temp_directory": str(folder), "preserve_insertion_order": "false"}
+        settings: dict[str, Any] = {
+            "temp_directory": str(folder),
+            "preserve_insertion_order": "false",
+        }
         settings |= {"memory_limit": memory} if memory else {}
         names = [str(file) for file in files]
         quoted = ", ".join("'" + name.replace("'", "''") + "'" for name in names)

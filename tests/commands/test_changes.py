@@ -16,7 +16,7 @@ import pytest
 from scrapy import Request
 
 from scrapy_simhash.index import open_existing
-from tests.commands.running import simhash
+from tests.commands.running import log_line, simhash
 from tests.crawl.spiders import Following
 from tests.pages import article, html
 
@@ -132,9 +132,34 @@ def test_report_has_what_is_moved_new_and_missing_as_its_section_on_runs(
     assert f"moved: {site.url}/moved from {site.url}/2" in shown
 
 
-def test_changes_of_a_run_that_is_not_there_are_refused(chosen: list[str], capsys: Any) -> None:
-    assert simhash("changes", "--run", "9", *chosen) == 2
+@pytest.mark.parametrize("option", ["--run", "--since"])
+def test_a_run_that_is_not_there_is_refused(option: str, chosen: list[str], capsys: Any) -> None:
+    assert simhash("changes", option, "9", *chosen) == 2
     assert "there is no such run" in capsys.readouterr().err
+    assert simhash("forget", "--run", "9", "--yes", *chosen[:2]) == 2
+    assert "--run 9: there is no such run" in capsys.readouterr().err
+
+
+def test_without_a_log_of_the_run_only_what_is_missing_is_counted(
+    chosen: list[str], tmp_path: Path, capsys: Any
+) -> None:
+    foreign = tmp_path / "other.jsonl"
+    foreign.write_text(log_line("http://a.example/"))
+    for options, why in (
+        ([], "without a dedup log, only missing pages are known"),
+        (["--log", str(foreign)], "the log has no page of run 3, so only missing pages are known"),
+    ):
+        assert simhash("changes", *chosen[:2], *options) == 0
+        printed = capsys.readouterr()
+        assert why in printed.err
+        assert printed.out.splitlines()[0].endswith(" UTC: 2 missing")
+
+
+def test_explain_says_why_a_page_was_withheld(chosen: list[str], site: Any, capsys: Any) -> None:
+    assert simhash("explain", f"{site.url}/0", *chosen) == 0
+    assert 'SIMHASH_RECRAWL = "changed" withholds its items' in capsys.readouterr().out
+    assert simhash("explain", f"{site.url}/8", *chosen) == 0
+    assert "new since earlier runs, so it is delivered" in capsys.readouterr().out
 
 
 def test_index_that_was_emptied_is_said_to_have_no_runs(chosen: list[str], capsys: Any) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -255,8 +254,6 @@ def test_explain_judges_the_pages_of_the_index_that_are_near(tmp_path: Path, cap
     out = capsys.readouterr().out
     assert "near it: 1 page of the index" in out
     assert "another page: the headings differ" in out
-    assert re.search(r"^ +this page +that page$", out, re.MULTILINE)
-    assert re.search(r"^ +main text +about [\d,]+ bytes +about ", out, re.MULTILINE)
 
 
 @pytest.mark.parametrize("backend", ["sqlite", "redis", "redis-local"])

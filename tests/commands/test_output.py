@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -27,9 +29,24 @@ def test_help_names_every_subcommand_and_teaches_each(tmp_path: Path) -> None:
     assert done.stdout.startswith("usage: scrapy simhash evaluate ")
     assert "\n    scrapy simhash evaluate sets/news\n" in done.stdout
     assert "-s NAME=VALUE" in done.stdout
+
+
+def test_the_command_alone_lists_its_subcommands_with_a_line_each(tmp_path: Path) -> None:
     done = scrapy("simhash", folder=tmp_path)
-    assert done.returncode == 2
-    assert "the following arguments are required: SUBCOMMAND" in done.stderr
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()[: len(SUBCOMMANDS)]
+    assert [line.split()[2] for line in lines] == [*SUBCOMMANDS]
+    assert all(len(line.split()) > 6 for line in lines)
+    assert "does not load the add-on" not in done.stdout
+
+
+def test_a_project_that_does_not_load_the_add_on_is_told_so(tmp_path: Path) -> None:
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = shop\n")
+    for addons, is_told in (("{}", True), ('{"scrapy_simhash.Addon": 500}', False)):
+        (tmp_path / "shop.py").write_text(f"ADDONS = {addons}\n")
+        done = scrapy("simhash", folder=tmp_path)
+        assert ("This project does not load the add-on" in done.stdout) == is_told
+        shutil.rmtree(tmp_path / "__pycache__", ignore_errors=True)
 
 
 def test_scrapy_start_up_loads_nothing_heavy() -> None:
@@ -73,10 +90,10 @@ def test_tables_are_aligned_by_columns_of_the_terminal() -> None:
 
 
 def test_what_strangers_wrote_cannot_steer_the_terminal(capsys: Any) -> None:
-    say(["\x1b[1mbold\x1b[0m", "\x1b]0;title\x07 \u202egnp.exe\r\x9b2J"])
-    bold, rest = capsys.readouterr().out.splitlines()
-    assert bold == "\x1b[1mbold\x1b[0m"
-    assert rest == r"\x1b]0;title\x07 \u202egnp.exe\r\x9b2J"
+    say(["\x1b[1mbold\x1b[0m", "\x1b]0;title\x07 \u202egnp.exe\r\x9b2J a\nb\u2028c"])
+    assert capsys.readouterr().out == (
+        "\x1b[1mbold\x1b[0m\n" r"\x1b]0;title\x07 \u202egnp.exe\r\x9b2J a\nb\u2028c" "\n"
+    )
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
@@ -156,6 +173,19 @@ def test_what_is_read_is_not_replaced(
     assert simhash(subcommand, *options) == 2
     assert "it is read, and cannot be replaced" in capsys.readouterr().err
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("subcommand", ["export", "dedupe"])
+def test_a_dash_stands_for_standard_output(subcommand: str, tmp_path: Path) -> None:
+    (tmp_path / "pages.jsonl").write_text(json.dumps({"id": "a", "text": article(1)}))
+    scrapy("simhash", "dedupe", "pages.jsonl", "--index", "i.sqlite", folder=tmp_path)
+    options = {"export": ["-", "--index", "i.sqlite"], "dedupe": ["pages.jsonl", "--verdicts", "-"]}
+    done = scrapy("simhash", subcommand, *options[subcommand], folder=tmp_path)
+    assert done.returncode == 0
+    assert "1 page" in done.stderr
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [line["key"] for line in lines if "key" in line] == ["a"]
+    assert not (tmp_path / "-").exists()
 
 
 @pytest.mark.parametrize("name", ["", "missing/file"])

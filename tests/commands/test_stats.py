@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import random
+import re
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,7 @@ from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.values import Arrival, Entry
-from scrapy_simhash.testing.made import spec, values
+from scrapy_simhash.testing.made import page, spec, values
 from tests.commands.running import simhash
 
 DEFAULT = named_recipe("default")
@@ -56,6 +59,20 @@ def test_stats_are_those_of_the_index(url: str, capsys: Any) -> None:
         f"{DEFAULT.blocks.count} block values",
     ):
         assert text in out
+
+
+def test_a_damaged_index_is_told_from_a_whole_one(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "i.sqlite"
+    with closing(open_index(f"sqlite:///{path}", spec())) as index:
+        index.claim(page("a"))
+        index.confirm(["a"])
+    assert simhash("stats", "--check", "--index", path) == 0
+    assert re.search("^whole +yes$", capsys.readouterr().out, re.M)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE entries SET facts = 'text'")
+        connection.commit()
+    assert simhash("stats", "--check", "--index", path) == 1
+    assert re.search("^damaged +.*entry 1 has a wrong value", capsys.readouterr().out, re.M)
 
 
 def test_an_empty_index_has_stats(tmp_path: Path, capsys: Any) -> None:

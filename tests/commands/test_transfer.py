@@ -315,7 +315,6 @@ def test_a_number_that_is_not_whole_is_no_fingerprint(
         (["export", "OUT"], "name the index"),
         (["export", "OUT", "--index", "OTHER"], "there is no index"),
         (["export", "pages.xz", "--index", "OTHER"], "packed as .gz only"),
-        (["export", "/nowhere/at/all", "--index", "OTHER"], "No such file"),
         (["import", "OTHER", "--index", "x"], "No such file"),
         (["import", "OTHER", "--index", "ftp://x"], "no index at"),
     ],

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.core.analysis import Body, text_body
 from scrapy_simhash.offline.files import FileError
-from scrapy_simhash.offline.saved_pages import SavedPage, read_pages
+from scrapy_simhash.offline.saved_pages import Fields, SavedPage, read_pages
 
 
 @given(st.lists(st.text(max_size=50), min_size=1, max_size=5))
@@ -69,7 +69,7 @@ def written(folder: Path, name: str, content: bytes) -> Path:
 
 
 def named(path: Path, over: Counter[str] | None = None) -> list[tuple[str, str, bytes]]:
-    return [(page.name, page.key, page.body.data) for page in read_pages(path, over=over)]
+    return [(page.name, page.key, page.body.data) for page in read_pages(path, passed_over=over)]
 
 
 def test_a_page_without_a_name_is_named_by_its_place(tmp_path: Path) -> None:
@@ -95,6 +95,19 @@ FIELDS = {
 def test_fields_of_other_programs_are_known(field: str, tmp_path: Path) -> None:
     path = written(tmp_path, "a.jsonl", json.dumps(FIELDS[field]).encode())
     assert named(path) == [("http://a.test/", "http://a.test/", b"x")]
+
+
+def test_the_settings_name_the_fields_of_a_feed(tmp_path: Path) -> None:
+    item = {"sku": 7, "url": "http://a.test/7", "title": "t", "body": "x", "page": "<p>y"}
+    path = written(tmp_path, "a.jl", json.dumps(item).encode())
+    for fields, key, body in (
+        (Fields(text="body"), "http://a.test/7", text_body("x")),
+        (Fields(html="page"), "http://a.test/7", Body(b"<p>y", "utf-8")),
+        (Fields(text="body", html="page", key="sku"), "7", text_body("x")),
+    ):
+        assert [(page.key, page.body) for page in read_pages(path, fields=fields)] == [(key, body)]
+    with pytest.raises(FileError, match=r"the first one has sku, url, .* SIMHASH_ITEM_TEXT_FIELD"):
+        named(path)
 
 
 def test_lines_without_text_are_counted_and_passed_over(tmp_path: Path) -> None:

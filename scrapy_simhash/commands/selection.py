@@ -1,8 +1,10 @@
-"""The things that an operator names: an index, dedup logs, a recipe, pages and hosts."""
+"""What an operator names: an index, dedup logs, a recipe, and pages by address and host."""
 
 import argparse
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +17,68 @@ from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.contract import Index
 from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.keys import page_key
-from scrapy_simhash.report.dedup_log import Line, log_files, read_lines
+from scrapy_simhash.offline.saved_pages import Fields
+from scrapy_simhash.report.dedup_log import Line, host_of_key, log_files, read_lines
 from scrapy_simhash.settings import INDEX_OF_JOB, FilterSettings, named_url, url_of_file
 
 NO_RUN = 'there is no such run; "scrapy simhash runs" lists them'
+_NO_LOG = "name a dedup log, which a crawl writes with -s SIMHASH_LOG=dedup.jsonl"
 _OPTIONS: dict[str, dict[str, Any]] = {
     "index": {"metavar": "URL", "help": "the index: a URL, a file, or a job's folder"},
     "json": {"action": "store_true", "help": "print the result as JSON"},
     "log": {"action": "append", "metavar": "FILE", "help": "a dedup log (may be repeated)"},
     "recipe": {"metavar": "NAME", "help": "the recipe, instead of the project's"},
+    "host": {
+        "action": "append",
+        "default": [],
+        "metavar": "HOST",
+        "help": "pages of this host, with any port unless one is given (may be repeated)",
+    },
 }
+_PORT = re.compile(r":\d+$")
 
 
 def add_shared_options(parser: argparse.ArgumentParser, *names: str) -> None:
     for name in names:
         parser.add_argument(f"--{name}", **_OPTIONS[name])
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Pages that have one of some keys, and one of some hosts; without either, all pages."""
+
+    keys: frozenset[str]
+    hosts: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, pages: Sequence[str], hosts: Sequence[str] = ()) -> "Selection":
+        """Select pages by their addresses or keys, and by hosts; no host is a UsageError."""
+        if wrong := [host for host in hosts if not host or "/" in host]:
+            raise UsageError(f"--host {wrong[0]}: it must be a host, such as www.example.com")
+        keys = frozenset[str]().union(*map(keys_of, pages))
+        return cls(keys, frozenset(host.lower() for host in hosts))
+
+    def __bool__(self) -> bool:
+        return bool(self.keys or self.hosts)
+
+    def has(self, key: str, url: str | None = None) -> bool:
+        """Return whether a page is selected, by its key, or by the address that it was asked by."""
+        if self.keys and not self.keys & {key, url}:
+            return False
+        host = host_of_key(url or key)
+        return not self.hosts or bool(self.hosts & {host, _PORT.sub("", host)})
+
+
+def keys_of(page: str) -> set[str]:
+    """Return the keys that may be meant: the text, and the canonical form of an address.
+
+    An address may lack its scheme, as browsers show it.
+    """
+    keys = {page}
+    for url in [page] if "://" in page else [page, f"http://{page}", f"https://{page}"]:
+        with suppress(ValueError):
+            keys |= {url, page_key(url)}
+    return keys
 
 
 def chosen_recipe(name: str | None, settings: BaseSettings) -> Recipe:
@@ -39,10 +88,17 @@ def chosen_recipe(name: str | None, settings: BaseSettings) -> Recipe:
     change the named recipe too.
     """
     if name is not None:
-        given = SETTINGS_PRIORITIES["cmdline"]
-        own = {key: settings[key] for key in settings if (settings.getpriority(key) or 0) >= given}
-        settings = BaseSettings(own | {"SIMHASH_RECIPE": name})
+        lowest = SETTINGS_PRIORITIES["cmdline"]
+        said = {
+            key: settings[key] for key in settings if (settings.getpriority(key) or 0) >= lowest
+        }
+        settings = BaseSettings(said | {"SIMHASH_RECIPE": name})
     return FilterSettings.from_settings(settings).recipe
+
+
+def item_fields(settings: FilterSettings) -> Fields:
+    """Return the fields that a feed of the project has, as its settings name them."""
+    return Fields(settings.item_text_field, settings.item_html_field, settings.item_key_field)
 
 
 def index_url(options: argparse.Namespace, settings: BaseSettings) -> str:
@@ -68,13 +124,13 @@ def chosen_index(options: argparse.Namespace, settings: BaseSettings) -> closing
     return closing(open_existing(index_url(options, settings)))
 
 
-def log_paths(given: Sequence[str] | None, settings: BaseSettings) -> list[str | Path]:
+def log_paths(paths: Sequence[str] | None, settings: BaseSettings) -> list[str | Path]:
     """Return the dedup logs that are given, or that of the settings; none is a UsageError."""
-    if given:
-        return list(given)
+    if paths:
+        return list(paths)
     path = FilterSettings.from_settings(settings).log
     if path is None or not path.is_file():
-        raise UsageError("name a dedup log, which a crawl writes with -s SIMHASH_LOG=dedup.jsonl")
+        raise UsageError(_NO_LOG)
     return [path]
 
 
@@ -92,15 +148,3 @@ def log_lines(paths: Sequence[str | Path]) -> Iterator[Line | None]:
     if not is_log:
         names = ", ".join(Path(path).name for path in paths)
         raise UsageError(f"{names}: no line of it is one of a dedup log")
-
-
-def keys_of(page: str) -> set[str]:
-    """Return the keys that may be meant: the text, and the canonical form of an address.
-
-    An address may lack its scheme, as browsers show it.
-    """
-    keys = {page}
-    for url in [page] if "://" in page else [page, f"http://{page}", f"https://{page}"]:
-        with suppress(ValueError):
-            keys |= {url, page_key(url)}
-    return keys

@@ -1,4 +1,4 @@
-"""`scrapy simhash fingerprint` and `join`: a corpus that is too large for one process."""
+"""`scrapy simhash fingerprint`, and `dedupe` of what it writes: a corpus of any size."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
 def test_what_dedupe_keeps_is_kept(items: Path, tmp_path: Path, capsys: Any) -> None:
     prints, to, kept = tmp_path / "prints", tmp_path / "to.parquet", tmp_path / "kept.parquet"
     assert simhash("fingerprint", items, "--to", prints) == 0
-    assert simhash("join", prints, "--to", to, "--kept", kept) == 0
+    assert simhash("dedupe", prints, "--verdicts", to, "--kept", kept) == 0
     assert "6 pages: 3 to keep, 3 copies\n" in capsys.readouterr().out
     assert [row["key"] for row in rows(to) if row["kept"]] == KEPT
     simhash("dedupe", items, "--verdicts", tmp_path / "v.jsonl")
@@ -43,7 +43,7 @@ def test_what_dedupe_keeps_is_kept(items: Path, tmp_path: Path, capsys: Any) -> 
     assert simhash("import", kept, "--index", index) == 0
     assert simhash("export", tmp_path / "again.parquet", "--index", index) == 0
     assert [row["key"] for row in rows(tmp_path / "again.parquet")] == KEPT[:2]
-    assert simhash("join", tmp_path / "again.parquet", prints, "--to", to) == 0
+    assert simhash("dedupe", tmp_path / "again.parquet", prints, "--verdicts", to) == 0
     assert [row["key"] for row in rows(to) if row["kept"]] == [*KEPT[:2], KEPT[2]]
     assert {row["reason"] for row in rows(to)[2:4]} == {"key"}
 
@@ -80,12 +80,17 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path, capsys: Any) ->
     [
         (["fingerprint", "PAGES", "--to", "x", "--part", "3/2"], "--part 3/2: it must be"),
         (["fingerprint", "PAGES", "PAGES", "--to", "x"], "two of PAGES have one name"),
-        (["join", "FOLDER", "--to", "TO"], "no file of fingerprints"),
-        (["join", "PAGES", "--to", "TO"], "no fingerprints of this program"),
-        (["join", "PRINTS", "--to", "TO", "--order", "nothing"], "DuckDB: Binder Error: "),
-        (["join", "PRINTS", "--to", "TO", "--memory", "much"], "DuckDB: "),
-        (["join", "PRINTS", "--to", "TO", "-s", "SIMHASH_DISTANCE=40"], "by another recipe, or"),
-        (["join", "PRINTS", "--to", "PRINTS"], "it is read, and cannot be replaced"),
+        (["dedupe", "FOLDER"], "no file with pages"),
+        (["dedupe", "PAGES", "--kept", "TO"], "no fingerprints, which --kept"),
+        (["dedupe", "PRINTS", "PAGES", "--verdicts", "TO"], "no fingerprints, as the others"),
+        (["dedupe", "PRINTS", "--index", "i.sqlite"], "fingerprints go into an index by --kept"),
+        (["dedupe", "PRINTS", "--verdicts", "TO", "--order", "nothing"], "DuckDB: Binder Error: "),
+        (["dedupe", "PRINTS", "--verdicts", "TO", "--memory", "much"], "DuckDB: "),
+        (
+            ["dedupe", "PRINTS", "--verdicts", "TO", "-s", "SIMHASH_DISTANCE=40"],
+            "another recipe",
+        ),
+        (["dedupe", "PRINTS", "--verdicts", "PRINTS"], "it is read, and cannot be replaced"),
     ],
 )
 def test_wrong_use_is_one_line(
