@@ -23,10 +23,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from scrapy_simhash.url_patterns.store import Counts
 from w3lib.url import canonicalize_url
 
 from scrapy_simhash.url_patterns.learner import Forecast, Learner
-from scrapy_simhash.url_patterns.store import Counts
 from scrapy_simhash.url_patterns.table import PatternTable
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))

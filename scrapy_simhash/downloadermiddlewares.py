@@ -12,7 +12,6 @@ from scrapy.http import Response
 from scrapy_simhash import signals
 from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.requests import (
-    ADOPTED,
     ORDERS,
     PREFERRED,
     QUEUED,
@@ -42,7 +41,7 @@ class NearDuplicateDownloaderMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._filter = filter_of(crawler)
-        self._known_meta = {*ORDERS, ADOPTED, QUEUED, PREFERRED, WAITED}
+        self._known_meta = {*ORDERS, QUEUED, PREFERRED, WAITED}
         crawler.signals.connect(self._spider_opened, signal=scrapy_signals.spider_opened)
 
     @classmethod

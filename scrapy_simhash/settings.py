@@ -148,13 +148,6 @@ def _spare_never(settings: BaseSettings, name: str) -> tuple[re.Pattern[str], ..
         raise _error(name, said) from None
 
 
-def _names(settings: BaseSettings, name: str) -> frozenset[str]:
-    names = _list(_get(settings, name))
-    if not isinstance(names, (list, tuple, set)) or not all(isinstance(n, str) for n in names):
-        raise _error(name, f"{names!r:.80} is no list of names")
-    return frozenset(names)
-
-
 def _actions(settings: BaseSettings, name: str) -> Actions:
     given = _get(settings, name)
     is_path = isinstance(given, str) and re.fullmatch(r"[\w.]+", given)
@@ -326,7 +319,6 @@ class FilterSettings:
     recipe: Recipe = _setting("default", _recipe)
     index_url: str = _setting(None, _index_url)
     namespace: str = _setting(None, _namespace)
-    stored_names: frozenset[str] = _setting([], _names)
     lease: float = _setting(60.0, _number(float, 1, _LONGEST_WAIT))
     on_unavailable: OnUnavailable = _setting("continue", _choice(get_args(OnUnavailable)))
     outage_pages: int = _setting(100_000, _number(int, 0))

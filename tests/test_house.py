@@ -192,7 +192,7 @@ def test_each_answer_of_contributing_names_what_stands_where_it_says() -> None:
     root = PACKAGE.parent
     text = (root / "CONTRIBUTING.md").read_text("utf-8")
     answers = re.findall(r"^\| \d+ \| .* \| (.*) \|$", text, re.MULTILINE)
-    assert len(answers) == 26
+    assert len(answers) == 25
     for answer in answers:
         for path, names in re.findall(r"`(scrapy_simhash/[^`]*)`((?:[:,] `\w+`)*)", answer):
             assert (root / path).exists(), path

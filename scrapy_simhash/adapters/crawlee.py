@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 from collections.abc import Awaitable, Callable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -38,19 +36,12 @@ class CrawleeDedup:
         **options: Any,
     ) -> None:
         self._crawler, self._duplicate = crawler, duplicate
-        self._adopted: list[asyncio.Task[None]] = []
-        self.dedup = Dedup(url, spider=f"crawlee:{spider}", adopt=self._adopt, **options)
+        self.dedup = Dedup(url, spider=f"crawlee:{spider}", **options)
 
     async def run(self, requests: Sequence[str | Request]) -> None:
-        """Crawl, and crawl again what crawlers that died have left behind."""
+        """Crawl with the index open."""
         async with self.dedup:
             await self._crawler.run(list(requests))
-            while self.dedup.has_work(0.25) or self._adopted:
-                if self._adopted:
-                    adopted, self._adopted = self._adopted, []
-                    await asyncio.gather(*adopted)
-                    await self._crawler.run([], purge_request_queue=False)
-                await asyncio.sleep(0.05)
 
     def keeps(self, handler: Handler) -> Handler:
         """Return a handler that is called for pages that repeat no other, and fail if it raises."""
@@ -65,24 +56,12 @@ class CrawleeDedup:
 
         return handle
 
-    def _adopt(self, key: str, text: str) -> None:
-        from crawlee import Request
-
-        try:
-            kept = json.loads(text)
-            request = Request.from_url(kept["url"], label=kept["label"], always_enqueue=True)
-        except (LookupError, TypeError, RecursionError) as error:
-            raise ValueError(f"the stored request cannot be made again: {error!r}") from None
-        self._adopted.append(asyncio.ensure_future(self._crawler.add_requests([request])))
-
 
 async def _document(context: Any) -> Document:
     request, response = context.request, getattr(context, "http_response", None)
     url = request.loaded_url or request.url
     key = page_key(url, request.method, request.payload or b"")
-    kept = {"url": request.url, "label": request.label}
-    stored = json.dumps(kept) if request.method == "GET" else None
     if response is None:  # a browser's
-        return Document(url, await context.page.content(), key=key, request=stored)
+        return Document(url, await context.page.content(), key=key)
     content_type = response.headers.get("content-type", "")
-    return Document(url, await response.read(), content_type, key, request=stored)
+    return Document(url, await response.read(), content_type, key)

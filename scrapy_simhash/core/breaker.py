@@ -27,7 +27,6 @@ from scrapy_simhash.index.values import (
     IndexSpec,
     Match,
     Outcome,
-    Reply,
     Report,
     Unsettled,
 )
@@ -158,15 +157,14 @@ class Breaker:
             self._memory = LocalIndex(open_file(None, self.spec), self.spec)
         if len(self._memory) >= self._pages and not all(map(self._is_known, arrivals)):
             raise StoreUnavailable(f"the index is away, and let {self._pages} pages through")
-        # Nobody adopts what is in memory.
-        claims = self._memory.claim_all([page._replace(request=None) for page in arrivals])
+        claims = self._memory.claim_all(arrivals)
         for page, claim in zip(arrivals, claims, strict=True):
             if claim.outcome is Outcome.ORIGINAL:
-                self._open.setdefault(page.key, []).append(page._replace(request=None))
+                self._open.setdefault(page.key, []).append(page)
                 self.counts["let_through"] += 1
         return [c._replace(matches=_here(c.matches), near=_here(c.near)) for c in claims]
 
-    def report(self, news: Report) -> Reply:
+    def report(self, news: Report) -> Unsettled:
         """See the contract; an absent store's entries are provisional for as long as a lease."""
         for keys, failed in ((news.failed, True), (news.delivered, False)):
             self._note(keys, failed=failed)
@@ -174,34 +172,31 @@ class Breaker:
         here = Unsettled(frozenset(), frozenset())
         if self._memory is not None:
             near = [-entry for entry in news.entries if entry <= 0]
-            here = self._memory.report(Report(renewed=news.renewed, entries=near)).unsettled
-        asked = Report(renewed=news.renewed, entries=far, adopts=news.adopts)
-        there = Reply(Unsettled(frozenset(), frozenset()))
-        if self._owed or news.renewed is not None or far or news.adopts:
-            there = self._told(asked)
-        return there._replace(
-            unsettled=Unsettled(
-                there.unsettled.provisional | {-entry for entry in here.provisional},
-                there.unsettled.gone | {-entry for entry in here.gone},
-            )
+            here = self._memory.report(Report(renewed=news.renewed, entries=near))
+        there = Unsettled(frozenset(), frozenset())
+        if self._owed or news.renewed is not None or far:
+            there = self._told(Report(renewed=news.renewed, entries=far))
+        return Unsettled(
+            there.provisional | {-entry for entry in here.provisional},
+            there.gone | {-entry for entry in here.gone},
         )
 
-    def _told(self, news: Report) -> Reply:
-        reply = self.read(lambda store: self._tell(store, news), is_told=True)
-        if reply is None:
+    def _told(self, news: Report) -> Unsettled:
+        unsettled = self.read(lambda store: self._tell(store, news), is_told=True)
+        if unsettled is None:
             # Nobody could renew a lease meanwhile.
             far = frozenset(news.entries)
             is_long = time.monotonic() - self._away_since > self.spec.lease
-            reply = Reply(Unsettled(frozenset(), far) if is_long else Unsettled(far, frozenset()))
-        return reply
+            unsettled = Unsettled(frozenset(), far) if is_long else Unsettled(far, frozenset())
+        return unsettled
 
-    def _tell(self, store: Index, news: Report) -> Reply:
+    def _tell(self, store: Index, news: Report) -> Unsettled:
         """Tell the store what it is owed, too."""
         failed = [key for key, failed in self._owed.items() if failed]
         delivered = [key for key, failed in self._owed.items() if not failed]
-        reply = store.report(news._replace(failed=failed, delivered=delivered))
+        unsettled = store.report(news._replace(failed=failed, delivered=delivered))
         self._owed.clear()
-        return reply
+        return unsettled
 
     def _note(self, keys: Iterable[str], *, failed: bool) -> None:
         """Note how pages fared; the store is told of its own, now or once it is back."""
@@ -216,10 +211,6 @@ class Breaker:
                 self._owed.setdefault(key, failed)
             elif not failed:
                 self._confirmed += pages
-
-    def withdraw(self, entries: Iterable[int]) -> None:
-        far = [entry for entry in entries if entry > 0]
-        self.read(lambda store: store.withdraw(far))
 
     def close(self) -> None:
         self._is_closed = True

@@ -25,7 +25,7 @@ from scrapy_simhash.core.analysis import PageAnalysis, body_of
 from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.core.claims import Claims
 from scrapy_simhash.core.pool import SlowHosts, WorkerPool
-from scrapy_simhash.core.upkeep import Adopt, Upkeep
+from scrapy_simhash.core.upkeep import Upkeep
 from scrapy_simhash.core.verdict import Document, Verdict, spec_of, verdict_of
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.index import open_index
@@ -45,13 +45,12 @@ T = TypeVar("T")
 class Dedup:
     """Tells pages that repeat one another, across all crawlers of an index.
 
-    All calls come from one event loop. Entering it adopts what dead crawlers of the spider left
-    behind; leaving it fails what is still in progress.
+    All calls come from one event loop. Leaving it fails what is still in progress.
 
     Args:
         url: where the index is; see :func:`.open_index`.
         recipe: from page to fingerprint, or its name.
-        spider: the name under which crawlers adopt each other's pages.
+        spider: the name by which crawlers share runs.
         scope: pages are compared within all sites, one registered domain or one host.
         copies: how many pages of a cluster are kept, the first ones, 1 to 16.
         lease: seconds that a page in progress belongs to its crawler without a sign of life.
@@ -61,7 +60,6 @@ class Dedup:
         excerpt_length: characters of the main text that a verdict has with it.
         outage_pages: pages that are let through while the store is away.
         start_without: whether a remote store may be away at the start.
-        adopt: asks the engine to crawl a page again, by its key and the text of its request.
         runs: it takes part in a run of its spider; without, every page counts as seen in this one.
         resumed: the number of the unfinished run that it goes on with; "last" for the last one.
         needs_runs: a store that knows no runs cannot be used.
@@ -90,7 +88,6 @@ class Dedup:
         excerpt_length: int = 0,
         outage_pages: int = 100_000,
         start_without: bool = True,
-        adopt: Adopt | None = None,
         runs: bool = False,
         resumed: int | Literal["last"] | None = None,
         needs_runs: bool = False,
@@ -120,7 +117,7 @@ class Dedup:
         )
         self._claims = Claims(self._breaker, self._pool, on_loop=not store.lasting)
         keep_runs = keep_runs if runs else 0
-        self._upkeep = Upkeep(self._breaker, self._claims, lease, adopt, keep_runs)
+        self._upkeep = Upkeep(self._breaker, self._claims, lease, keep_runs)
         self._canonicals = Canonicals()
         self._is_open = False
 
@@ -214,8 +211,7 @@ class Dedup:
             return Verdict("skipped", key, analysis.reason, excerpt=excerpt)
         scope = document.scope
         scope = page_scope(document.url, self._scope) if scope is None else scope
-        facts, aliases = analysis.facts, document.aliases
-        arrival = Arrival(key, fingerprint, scope, facts, document.request, aliases)
+        arrival = Arrival(key, fingerprint, scope, analysis.facts, aliases=document.aliases)
         loop = asyncio.get_running_loop()
         patience = loop.time() + 2 * self._lease
         while (claim := await self._claims.claim(arrival)) is not None:
@@ -226,12 +222,8 @@ class Dedup:
                 verdict = replace(verdict, better=better) if better else verdict
             if verdict.owned:
                 self._upkeep.progress.begin(key)
-                self._upkeep.adopted.discard(key)
             if not (wait and verdict.provisional) or verdict.original == original:
                 return verdict
-            if verdict.original in self._upkeep.adopted:
-                # Its request may lie behind this copy in the queue.
-                self.failed(verdict.original)
             fate = loop.create_future()
             if not self.follow(verdict, partial(_tell, fate)) or await self._wait(fate, patience):
                 return verdict
@@ -287,10 +279,7 @@ class Dedup:
         self._upkeep.end_part(key, failed=False)
 
     def failed(self, key: str) -> None:
-        """Note that a page, or a part of it, was not delivered: a copy will be kept in its place.
-
-        The same goes for an adopted page that does not come, or comes under another key.
-        """
+        """Note that a page, or a part of it, was not delivered: a copy may take its place."""
         self._upkeep.end_part(key, failed=True)
 
     def in_progress(self, key: str) -> bool:

@@ -49,10 +49,6 @@ class Progress:
             (self._failed if key in self._failing else self._delivered).append(key)
             self._failing.discard(key)
 
-    def abandon(self, key: str) -> None:
-        """Note that nothing comes of a key of which this crawler is the owner."""
-        self._failed.append(key)
-
     def end_all(self) -> None:
         """End everything that is still in progress: it failed."""
         self._failed.extend(self._parts)

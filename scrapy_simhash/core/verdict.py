@@ -35,8 +35,6 @@ class Document:
             text stands for itself, as that of an item does. A type without a reader is skipped.
         key: names it in the index; if empty, its canonical URL does.
         scope: documents of different scopes never match; None for the rule of the :class:`Dedup`.
-        request: text by which its crawler, or another of the same spider, makes the request again
-            if this one dies; None if nobody can repeat it.
         aliases: other keys of it, by which an earlier run may have known it.
     """
 
@@ -45,7 +43,6 @@ class Document:
     content_type: str = "text/html"
     key: str = ""
     scope: str | None = None
-    request: str | None = None
     aliases: tuple[str, ...] = ()
 
 

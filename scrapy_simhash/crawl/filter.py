@@ -24,14 +24,11 @@ from scrapy_simhash.core.verdict import Document, Verdict
 from scrapy_simhash.crawl.preferred import Preferred
 from scrapy_simhash.crawl.progress import Again, Arrivals, Delivery, PassingItems, once_more
 from scrapy_simhash.crawl.requests import (
-    ADOPTED,
     PREFERRED,
     QUEUED,
     is_start,
     request_aliases,
-    request_from_json,
     request_key,
-    request_to_json,
 )
 from scrapy_simhash.crawl.runs import CrawlRun, resumed_run
 from scrapy_simhash.crawl.sparing import Sparing
@@ -65,12 +62,11 @@ class CrawlFilter:
         need_asyncio(crawler)
         self.settings = FilterSettings.from_settings(crawler.settings)
         self._crawler = crawler
-        self._stores_requests = self.settings.survives
         self.counts: Counter[str] = Counter()
         self.deliveries: WeakKeyDictionary[Response, Delivery] = WeakKeyDictionary()
         spider = crawler.spider or crawler.spidercls
         resumed = resumed_run(crawler)
-        self.dedup = open_dedup(self.settings, spider.name or "", self._adopt, resumed)
+        self.dedup = open_dedup(self.settings, spider.name or "", resumed)
         self._run_of_spider = CrawlRun(crawler, self.settings, self.dedup)
         self.passing = PassingItems()
         self._arrivals = Arrivals()
@@ -113,16 +109,11 @@ class CrawlFilter:
         if (reason := self._reason_to_skip(request, response)) is not None:
             verdict = Verdict("skipped", key, reason)
         else:
-            stored = None
-            # A page that is only flagged is delivered now and need not be crawled again.
-            if action != "flag" and self._stores_requests:
-                stored = request_to_json(request, self._spider, self.settings.stored_names)
             document = Document(
                 response.url,
                 response.body,
                 content_type(response),
                 key,
-                request=stored,
                 aliases=request_aliases(request, response.url),
             )
             verdict = await self.dedup.check(document, wait=False)
@@ -188,10 +179,6 @@ class CrawlFilter:
     def _follow(self, judged: Judged) -> None:
         """Follow an original to its delivery, and a dropped copy to that of its original."""
         request, verdict = judged.request, judged.verdict
-        # Taken off, because other requests may copy the meta.
-        adopted = request.meta.pop(ADOPTED, None)
-        if isinstance(adopted, str) and not (verdict.owned and verdict.key == adopted):
-            self.dedup.failed(adopted)
         if verdict.owned:
             self._arrivals.begin(verdict.key, request)
         elif verdict.provisional and judged.action != "flag":
@@ -199,17 +186,9 @@ class CrawlFilter:
 
     def _original_ended(self, request: Request, delivered: bool) -> None:
         if not delivered:
-            self._crawl_again(once_more(request))
-
-    def _adopt(self, key: str, text: str) -> None:
-        request = request_from_json(text, self._spider, self.settings.stored_names)
-        request.meta[ADOPTED] = key
-        self._crawl_again(request)
-
-    def _crawl_again(self, request: Request) -> None:
-        logger.debug("Crawling %s again: its original was not delivered", request.url)
-        self.counts["crawled_again"] += 1
-        self._again.put([request])
+            logger.debug("Crawling %s again: its original was not delivered", request.url)
+            self.counts["crawled_again"] += 1
+            self._again.put([once_more(request)])
 
     # The events of the crawl.
 
@@ -336,7 +315,6 @@ class CrawlFilter:
 def open_dedup(
     settings: FilterSettings,
     spider: str,
-    adopt: Callable[[str, str], None] | None = None,
     resumed: int | Literal["last"] | None = None,
 ) -> Dedup:
     """Open the index of a spider's crawl, or raise a SettingError that names SIMHASH_INDEX_URL."""
@@ -354,7 +332,6 @@ def open_dedup(
             excerpt_length=settings.log_text if settings.log else 0,
             outage_pages=settings.outage_pages,
             start_without=settings.on_unavailable == "continue",
-            adopt=adopt,
             runs=True,
             resumed=resumed,
             needs_runs=settings.recrawl == "changed",

@@ -40,7 +40,6 @@ from scrapy_simhash.index.values import (
     IndexSpec,
     Match,
     Orphan,
-    Reply,
     Report,
     Run,
     Unsettled,
@@ -201,8 +200,8 @@ class Index(ABC):
         An entry that this run has seen again and that was taken back is gone for this run.
         """
 
-    def report(self, news: Report) -> Reply:
-        """Release, confirm, renew, adopt and answer, in this order; in one call where that is far.
+    def report(self, news: Report) -> Unsettled:
+        """Release, confirm, renew and answer, in this order; in one call where that is far.
 
         When it fails, a part of it may be done. To do it again does no harm.
         """
@@ -212,8 +211,7 @@ class Index(ABC):
             self.confirm(news.delivered)
         if news.renewed is not None:
             self.renew(news.renewed)
-        orphans = self.orphans() if news.adopts else []
-        return Reply(self.unsettled(news.entries), orphans)
+        return self.unsettled(news.entries)
 
     @abstractmethod
     def withdraw(self, entries: Iterable[int]) -> None:

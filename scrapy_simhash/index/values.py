@@ -239,21 +239,12 @@ class Report(NamedTuple):
         delivered: keys of pages to confirm.
         renewed: keys of pages in progress, whose leases are renewed; None leaves them.
         entries: originals that copies wait for.
-        adopts: whether orphans are adopted.
     """
 
     failed: Sequence[str] = ()
     delivered: Sequence[str] = ()
     renewed: Sequence[str] | None = None
     entries: Sequence[int] = ()
-    adopts: bool = False
-
-
-class Reply(NamedTuple):
-    """The answer to a report."""
-
-    unsettled: Unsettled
-    orphans: Sequence[Orphan] = ()
 
 
 class Entry(NamedTuple):

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from scrapy_simhash.index.contract import MAX_ADOPTIONS, MAX_ORPHANS
-from scrapy_simhash.index.values import Orphan, Reply, Report, Unsettled
+from scrapy_simhash.index.values import Orphan, Report, Unsettled
 from scrapy_simhash.testing.made import (
     DUPLICATE,
     FAR,
@@ -258,18 +258,13 @@ class Leases(OverStore):
     def test_what_is_reported_in_one_call_is_done_in_the_order_of_its_fields(
         self, shared_store: Store
     ) -> None:
-        dead, one, other = (at(shared_store.open(lease=60), 100) for _ in range(3))
+        dead, one = (at(shared_store.open(lease=60), 100) for _ in range(2))
         numbers = values(5)
         dead.claim(page("dead", numbers[0], request="D"))
         one.claim_all([page(f"{n}", numbers[n], request="R") for n in range(1, 5)])
         entries = [one.query(fp(value))[0].entry for value in numbers]
-        news = Report(failed=["1"], delivered=["2"], renewed=["3"], entries=entries, adopts=True)
-        reply = at(one, 160).report(news)
-        assert reply.orphans == [Orphan("dead", "D")]
-        assert reply.unsettled.provisional == {entries[0], entries[3]}
-        assert reply.unsettled.gone == {entries[1], entries[4]}
-        assert at(other, 160).report(Report(entries=entries, adopts=True)).orphans == [
-            Orphan("4", "R")
-        ]
-        assert one.report(Report(delivered=["dead"], adopts=True)).orphans == []
-        assert one.report(Report()) == Reply(Unsettled(frozenset(), frozenset()), [])
+        news = Report(failed=["1"], delivered=["2"], renewed=["3"], entries=entries)
+        unsettled = at(one, 160).report(news)
+        assert unsettled.provisional == {entries[3]}
+        assert unsettled.gone == {entries[0], entries[1], entries[4]}
+        assert one.report(Report()) == Unsettled(frozenset(), frozenset())

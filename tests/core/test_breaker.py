@@ -77,7 +77,7 @@ class Switched:
 def page(key: str, **given: Any) -> Arrival:
     """A page whose key tells the number of its cluster, and that of the copy."""
     cluster, copy = map(int, key.split("-"))
-    return Arrival(key, fp(CENTRES[cluster] ^ 1 << copy), request=f"GET {key}", **given)
+    return Arrival(key, fp(CENTRES[cluster] ^ 1 << copy), **given)
 
 
 def claim(index: Index, key: str) -> Any:
@@ -301,7 +301,6 @@ def test_a_store_that_is_away_is_left_alone_and_said_so_once(index, store, caplo
         claim(index, key)
         index.confirm([key])
         index.renew([key])
-        index.orphans()
         index.catch_up()
     assert store.calls == ["claim_all"]
     store.go("up")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -198,32 +197,6 @@ def test_copy_does_not_wait_for_the_page_that_waits_for_it() -> None:
         return await dedup.check(text("b", article(1)), original="a")
 
     assert with_dedup(work).original == "a"
-
-
-def test_page_of_a_crawler_that_died_is_given_to_the_engine_of_the_next(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/pages.sqlite"
-    adopted: list[tuple[str, str]] = []
-
-    async def die(dedup: Dedup) -> None:
-        await dedup.check(text("a", article(1), request="ask for a"))
-        dedup._upkeep._running.cancel()  # type: ignore[union-attr]
-        dedup._upkeep.end = asyncio.Event().set  # type: ignore[assignment, method-assign]
-
-    with pytest.raises(TypeError):  # its end tells the index nothing
-        with_dedup(die, url=url, spider="s", lease=0.2)
-    time.sleep(0.3)
-
-    async def live(dedup: Dedup) -> bool:
-        while not adopted:
-            dedup.has_work(0.05)
-            await asyncio.sleep(0.01)
-        verdict = await dedup.check(text("a", article(1)))
-        return verdict.kind == "revisit"
-
-    assert with_dedup(
-        live, url=url, spider="s", lease=0.2, adopt=lambda key, text: adopted.append((key, text))
-    )
-    assert adopted == [("a", "ask for a")]
 
 
 def test_threads_share_one_synchronous_face(dedup: SyncDedup) -> None:

@@ -12,7 +12,7 @@ import pytest
 from scrapy_simhash.core import upkeep as upkeep_module
 from scrapy_simhash.core.upkeep import Upkeep
 from scrapy_simhash.index.contract import Index
-from scrapy_simhash.index.values import Orphan, Unsettled
+from scrapy_simhash.index.values import Unsettled
 
 
 class Calls:
@@ -45,12 +45,6 @@ class Calls:
 
     report = Index.report
 
-    def withdraw(self, entries: Any) -> None:
-        self.note("withdraw", set(entries))
-
-    def orphans(self) -> list[Any]:
-        return []
-
     def catch_up(self, *, at_once: bool) -> bool:
         return self.more
 
@@ -80,21 +74,14 @@ class Late:
 
 class Crawl:
     def __init__(self, lease: float = 60.0) -> None:
-        self.adopted: list[str] = []
         self.told: list[bool] = []
         self.index, self.claims = Calls(), Late()
         self.upkeep = Upkeep(
             self.index,  # type: ignore[arg-type]
             self.claims,  # type: ignore[arg-type]
             lease,
-            self.adopt,
         )
         self.progress, self.copies = self.upkeep.progress, self.upkeep.copies
-
-    def adopt(self, key: str, request: str) -> None:
-        if request == "bad":
-            raise ValueError("no request")
-        self.adopted.append(key)
 
     def wait(self, entry: int) -> None:
         self.copies.wait(entry, "", self.told.append)
@@ -146,44 +133,6 @@ def test_crawl_stays_while_copies_wait(crawl: Crawl) -> None:
     assert not crawl.has_work()
 
 
-def test_orphans_are_adopted_and_those_that_cannot_be_are_released(
-    crawl: Crawl, caplog: Any
-) -> None:
-    orphans = [Orphan("one", "text"), Orphan("two", "bad")]
-    crawl.index.orphans = lambda: [orphans.pop()] if orphans else []  # type: ignore[method-assign]
-    assert not crawl.has_work()
-    assert crawl.has_work()
-    assert crawl.adopted == ["one"]
-    assert crawl.index.told == [("release", ["two"])]
-    assert "two cannot be crawled again: no request" in caplog.text
-
-
-def test_the_next_orphans_are_asked_for_once_the_adopted_have_settled(crawl: Crawl) -> None:
-    asked: list[bool] = []
-    crawl.index.orphans = lambda: asked.append(True) or [Orphan("one", "text")]  # type: ignore
-    finished(crawl.rounds(3))
-    assert len(asked) == 1
-    crawl.upkeep.progress.begin("one")
-    crawl.upkeep.end_part("one", failed=False)
-    finished(crawl.rounds(3))
-    assert len(asked) == 2
-
-
-def test_adopted_page_that_does_not_come_is_released(crawl: Crawl) -> None:
-    crawl.upkeep.adopted.add("page")
-    crawl.upkeep.end_part("page", failed=True)
-    assert not crawl.has_work()
-    assert crawl.index.told == [("release", ["page"])]
-
-
-def test_crawl_that_ends_adopts_no_page(crawl: Crawl) -> None:
-    """Its queue may be closed, and each adoption counts."""
-    asked: list[bool] = []
-    crawl.index.orphans = lambda: asked.append(True) or []  # type: ignore[assignment]
-    finished(crawl.upkeep.end())
-    assert not asked
-
-
 def test_round_that_has_begun_is_finished_when_the_upkeep_ends(crawl: Crawl) -> None:
     crawl.claims.is_late = True
     crawl.wait(5)
@@ -196,16 +145,6 @@ def test_round_that_has_begun_is_finished_when_the_upkeep_ends(crawl: Crawl) -> 
 
     finished(end_in_the_middle())
     assert crawl.told == [False]
-
-
-def test_crawl_that_ends_takes_its_copies_out_of_the_index(crawl: Crawl) -> None:
-    """Those of which it was told, too: they may lie in its queue."""
-    crawl.wait(5)
-    crawl.wait(6)
-    crawl.index.answer = Unsettled(frozenset({6}), frozenset({5}))
-    finished(crawl.upkeep.end())
-    assert crawl.index.told[-1] == ("withdraw", {5, 6})
-    assert crawl.told == [False, False]
 
 
 def test_crawl_stays_while_pages_of_an_outage_are_taken_to_the_store(crawl: Crawl) -> None:
@@ -231,26 +170,10 @@ def test_copy_that_waits_since_the_index_was_asked_keeps_the_crawl_open(crawl: C
     assert crawl.has_work()
 
 
-def test_orphans_of_a_round_whose_news_is_on_its_way_keep_the_crawl_open(crawl: Crawl) -> None:
-    """Else a crawl ends with pages that nobody else may adopt before its leases run out."""
-    orphans = [Orphan("one", "text")]
-    crawl.index.orphans = lambda: [orphans.pop()] if orphans else []  # type: ignore[method-assign]
-
-    async def idle_meanwhile() -> tuple[bool, list[str]]:
-        round_ = asyncio.ensure_future(crawl.upkeep._do())
-        await asyncio.sleep(0)
-        idle = crawl.has_work(), [*crawl.adopted]
-        await round_
-        return idle
-
-    assert finished(idle_meanwhile()) == (True, [])
-    assert crawl.adopted == ["one"]
-    assert not crawl.has_work()
-
-
 def test_index_that_fails_is_left_alone_for_a_while(crawl: Crawl, caplog: Any) -> None:
     crawl.index.error = RuntimeError("a fault")
-    crawl.progress.abandon("failed")
+    crawl.progress.begin("failed")
+    crawl.progress.end("failed", failed=True)
     finished(crawl.rounds(30))
     assert len(crawl.index.told) == 1
     assert len(caplog.records) == 1

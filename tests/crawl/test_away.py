@@ -49,7 +49,7 @@ class Store:
         assert url == URL
         self._check()
         index = open_index(self.url, spec)
-        for name in ("claim_all", "query", "confirm", "release", "renew", "orphans", "unsettled"):
+        for name in ("claim_all", "query", "confirm", "release", "renew", "unsettled"):
             setattr(index, name, self._checked(getattr(index, name)))
         return index
 

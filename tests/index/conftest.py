@@ -16,15 +16,6 @@ from scrapy_simhash.index.contract import Index
 from scrapy_simhash.testing.made import spec
 from scrapy_simhash.testing.store import Store
 from tests import servers
-from tests.index.made import Over
-
-
-class Outage(Store):
-    """A store in memory behind a breaker."""
-
-    def opened(self, **changed: Any) -> Index:
-        asked = spec(**changed)
-        return Over(lambda: open_index(self.url, asked), asked, pages=100_000)
 
 
 class Servers:
@@ -89,7 +80,7 @@ REDIS: dict[str, Callable[[Servers], str]] = {
     "cluster-shards": lambda started: started.cluster.url + "?shards=6&",
     "cluster-local": lambda started: started.cluster.url + "?buckets=local&",
 }
-LOCAL = ["memory", "sqlite", "outage"]
+LOCAL = ["memory", "sqlite"]
 # Those that differ in what they do. The others differ in how they connect, or have the same parts
 # put together otherwise; they take part in all but the longest tests.
 THOROUGH = [*LOCAL, "redis", "redis-local", "cluster", "cluster-shards"]
@@ -102,8 +93,8 @@ def stores(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[
     made: list[Store] = []
 
     def make(backend: str) -> Store:
-        if backend in ("memory", "outage"):
-            store = (Outage if backend == "outage" else Store)("memory://")
+        if backend == "memory":
+            store = Store("memory://")
         elif backend == "sqlite":
             store = Store(f"sqlite:///{tmp_path}/{next(numbers)}.sqlite")
         else:

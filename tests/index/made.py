@@ -7,7 +7,7 @@ from typing import Any
 
 from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.index.contract import Index
-from scrapy_simhash.index.values import Orphan, Report, Unsettled
+from scrapy_simhash.index.values import Report, Unsettled
 
 
 class Over(Breaker, Index):
@@ -27,11 +27,10 @@ class Over(Breaker, Index):
     def renew(self, keys: Iterable[str]) -> None:
         self.report(Report(renewed=list(keys)))
 
-    def orphans(self) -> list[Orphan]:
-        return list(self.report(Report(adopts=True)).orphans)
+    orphans = withdraw = None  # type: ignore[assignment]
 
     def unsettled(self, entries: Iterable[int]) -> Unsettled:
-        return self.report(Report(entries=list(entries))).unsettled
+        return self.report(Report(entries=list(entries)))
 
     def __len__(self) -> int:
         return len(self._opened())

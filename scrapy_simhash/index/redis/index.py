@@ -43,7 +43,6 @@ from scrapy_simhash.index.values import (
     IndexSpec,
     Match,
     Orphan,
-    Reply,
     Report,
     Run,
     Unsettled,
@@ -166,17 +165,16 @@ class RedisIndex(Index):
 
     # The life of an entry.
 
-    def report(self, news: Report) -> Reply:
+    def report(self, news: Report) -> Unsettled:
         """See the contract; the scripts go in one pipeline, in the order of the tasks."""
         leases = self.leases
         tasks: list[Steps[Any]] = [leases.fate(news.entries)]
-        if news.adopts:
-            tasks.append(leases.adopting((*news.failed, *news.delivered)))
         if news.renewed is not None:
             tasks.append(leases.renewing(news.renewed))
         tasks += [leases.confirming(news.delivered), leases.releasing(news.failed)]
         results = together([(self._client, task) for task in reversed(tasks)])
-        return Reply(results[-1], results[-2] if news.adopts else [])
+        unsettled: Unsettled = results[-1]
+        return unsettled
 
     def confirm(self, keys: Iterable[str]) -> None:
         done(self._client, self.leases.confirming(keys))

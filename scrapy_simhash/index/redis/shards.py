@@ -36,7 +36,6 @@ from scrapy_simhash.index.values import (
     IndexSpec,
     Match,
     Orphan,
-    Reply,
     Report,
     Run,
     Unsettled,
@@ -180,15 +179,13 @@ class ShardedIndex(Index):
 
     # The life of an entry.
 
-    def report(self, news: Report) -> Reply:
-        """See the contract; all goes in one pipeline, except when there is something to adopt."""
-        if news.adopts:
-            return super().report(news)
+    def report(self, news: Report) -> Unsettled:
+        """See the contract; all goes in one pipeline."""
         tasks = [*self._acting(Leases.releasing, news.failed)]
         tasks += self._acting(Leases.confirming, news.delivered)
         if news.renewed is not None:
             tasks += self._renewing(news.renewed)
-        return Reply(self._fates(news.entries, tasks), [])
+        return self._fates(news.entries, tasks)
 
     def _acting(
         self, act: Callable[[Leases, list[str]], Steps[None]], keys: Iterable[str]

@@ -82,7 +82,7 @@ def test_scripts_that_are_gone_are_sent_again(server, url, opened):
             client.script_flush()
             assert index.claim(page(str(number), value)).outcome is Outcome.ORIGINAL
             client.script_flush()
-            index.report(Report(delivered=[str(number)], renewed=[], entries=[1], adopts=True))
+            index.report(Report(delivered=[str(number)], renewed=[], entries=[1]))
             assert not any(entry.provisional for entry in index)
             client.script_flush()
             assert index.query(fp(value))[0].key == str(number)

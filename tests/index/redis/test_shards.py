@@ -192,10 +192,10 @@ def test_a_round_without_adoptions_goes_to_all_shards_in_one_pipeline(
     entries, keys = [claim.matches[0].entry for claim in copies], [p.key for p in pages]
     calls, run_all = [], Client.run_all
     monkeypatch.setattr(Client, "run_all", lambda *given: calls.append(1) or run_all(*given))
-    reply = index.report(Report(keys[:10], keys[10:15], keys[15:], entries, False))
+    unsettled = index.report(Report(keys[:10], keys[10:15], keys[15:], entries))
     assert len(calls) == 1
-    assert reply.unsettled.gone == {*entries[:10]}
-    assert reply.unsettled.provisional == {*entries[15:]}
+    assert unsettled.gone == {*entries[:10]}
+    assert unsettled.provisional == {*entries[15:]}
 
 
 def test_keys_are_looked_for_in_all_shards_in_one_pipeline_and_deleted_in_another(
