@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrapy_simhash.core.progress import ASKED_AT_ONCE, COPIES_OF_ONE, Copies, Progress
+from scrapy_simhash.core.upkeep import ASKED_AT_ONCE, COPIES_OF_ONE, Copies, Progress
 from scrapy_simhash.index.values import Unsettled
 
 
