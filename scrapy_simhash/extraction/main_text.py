@@ -12,7 +12,7 @@ from scrapy_simhash.extraction.likelihood import Lines, likelihoods
 from scrapy_simhash.extraction.outline import Floats, Ints, Outline
 from scrapy_simhash.extraction.page import Page, single_spaced
 from scrapy_simhash.extraction.roles import FIELD, FOOTER, HEADER, NAVIGATION, TITLE, Element
-from scrapy_simhash.extraction.targets import is_picture, picture
+from scrapy_simhash.extraction.units import is_picture, picture
 
 # Sizes are UTF-8 bytes, not characters: 80 bytes are about 80 Latin letters or 27 Han characters,
 # which say about as much.

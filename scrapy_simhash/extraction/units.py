@@ -1,12 +1,16 @@
 """Takes from a page the lines outside links, and the marks that it is known by or leads to."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 
+from scrapy_simhash.addresses import without_visit
 from scrapy_simhash.extraction.page import Page, single_spaced
-from scrapy_simhash.extraction.targets import MOST, pictures, targets
+from scrapy_simhash.extraction.roles import Element
 
+#: Links, images and names of a page that are looked at.
+_MOST = 400
 _LONGEST = 300  # characters of a mark
 _DIGIT = re.compile(r"\d")
 _DIGITS = re.compile(r"\d+")
@@ -20,6 +24,15 @@ _FEW, _SHELL = 500, 200
 _NAMING = frozenset(("og:title", "og:description", "description"))
 # Two visits of one page are told different dates and counts.
 _CHANGING = re.compile("date|time|count|modified|published", re.IGNORECASE)
+# These attributes name the file of an image. Before a script has run, the "src" of a lazy one is
+# that of all others.
+_SOURCES = ("data-src", "data-original", "data-lazy-src", "data-srcset", "src", "srcset")
+_PICTURES = (".avif", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp")
+# A session or a token in an address: another one in each visit.
+_TOKEN = re.compile(r"[0-9A-Fa-f]{16,}|[0-9A-Za-z_-]{32,}")
+# An address in a parameter is that of the page itself, or of the one before.
+_ADDRESS_WITHIN = re.compile(r"[?&][^=&]*=[^&]*(?:/|%2F)", re.IGNORECASE)
+_PAGER = frozenset(("next", "prev"))
 
 
 def said(page: Page) -> list[str]:
@@ -38,7 +51,7 @@ def _told_by_pictures(page: Page) -> Iterator[str]:
 
     Those of links belong to teasers and menus.
     """
-    for el in islice(page.images, MOST):
+    for el in islice(page.images, _MOST):
         words = el.get("alt", "")[:_LONGEST]
         if words and el.getparent().tag != "a":
             yield single_spaced(words)
@@ -84,12 +97,12 @@ def marks(page: Page, said: str, few: bool) -> tuple[str, ...]:
         for name, value in page.stated
         if not _CHANGING.search(name) and (is_shell or "://" not in value)
     )
-    found = [*islice(chain(_named(page), stated), MOST)]
+    found = [*islice(chain(_named(page), stated), _MOST)]
     if few or size < _FEW:
         found += [f"frame {address}"[:_LONGEST] for address in page.frames]
         found += pictures(page)
     if few:
-        found += islice(targets(page), MOST)
+        found += islice(targets(page), _MOST)
     return (*found, page.canonical) if is_shell else tuple(found)
 
 
@@ -102,7 +115,7 @@ def listed(page: Page, lines: Iterable[int]) -> Iterator[str]:
     # One line may have many links, of which it begins with the first, and one element many lines.
     holders = dict.fromkeys(el.getparent() if el.tag == "a" else el for el in found)
     links = chain.from_iterable(el.iter("a") for el in holders)
-    for link in islice(links, MOST):
+    for link in islice(links, _MOST):
         name = "".join(link.itertext()) if len(link) else link.text or ""
         yield _DIGITS.sub("", name[:_LONGEST]).strip()
     yield from pictures(page)
@@ -113,3 +126,51 @@ def _named(page: Page) -> Iterator[str]:
         name = (meta.get("name") or meta.get("property") or "").lower()
         if name in _NAMING:
             yield f"{name} {meta.get('content', '')[:_LONGEST]}"
+
+
+def picture(image: Element) -> str:
+    """Return the address of an image, with its query unless the file is named as a picture is.
+
+    A file of another name is a program, such as ``thumb.php?id=7``: its query may be all that
+    differs. The query of a picture tells its version or its size.
+    """
+    address = without_visit(next(filter(None, map(image.get, _SOURCES)), "")[:_LONGEST])
+    path = address.partition("?")[0]
+    return path if is_picture(path) else address
+
+
+def is_picture(name: str) -> bool:
+    return name.lower().endswith(_PICTURES)
+
+
+def pictures(page: Page) -> Iterator[str]:
+    """Yield the addresses of images outside menus."""
+    for el in islice(page.images, _MOST):
+        if next(el.iterancestors("nav", "header", "footer"), None) is None:
+            yield picture(el)
+
+
+def targets(page: Page) -> Iterator[str]:
+    """Yield where links and a redirection lead, but for other parts of the same list.
+
+    Links that sort a list or turn its pages have its path, and all parameters of the page itself.
+    So a path that several targets with other parameters share is left out, and what they all have.
+    """
+    for meta in page.metas:
+        if meta.get("http-equiv", "").lower() == "refresh":
+            yield meta.get("content", "")[:_LONGEST]
+    queries = defaultdict[str, set[str]](set)
+    for el in islice(page.body.iter("a"), _MOST):
+        # How far a page is down decides how far up its links go.
+        href = el.get("href", "")[:_LONGEST].partition("#")[0].strip().lstrip("./")
+        target = without_visit(href)
+        if target and el.get("rel") not in _PAGER and not _ADDRESS_WITHIN.search(target):
+            path, _, query = _TOKEN.sub("*", target).partition("?")
+            queries[path].add(query)
+    for path, found in queries.items():
+        if len(found) == 1:
+            yield "?".join((path, *filter(None, found)))
+            continue
+        pairs = [set(query.split("&")) for query in found]
+        common = set.intersection(*pairs)
+        yield from ("&".join(sorted(each - common)) for each in pairs)

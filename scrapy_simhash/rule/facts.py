@@ -17,6 +17,7 @@ from scrapy_simhash.rule.sketch import (
     WIDE,
     Sketch,
     digest,
+    grams_of,
     hashes_of,
     sketch,
     units_of,
@@ -24,7 +25,7 @@ from scrapy_simhash.rule.sketch import (
 from scrapy_simhash.rule.state import STATE_SIZE, state_of
 
 # The hashes, the sketches, how many units are in each, the length, the flags and the state.
-_LAYOUT = struct.Struct(f"<IIIBI16s16sQQHBBBBQ{STATE_SIZE}s")
+_LAYOUT = struct.Struct(f"<IIIBI16s16sQQHBBBBQ16s{STATE_SIZE}s")
 #: How many bytes the facts of a page take.
 FACTS_SIZE = _LAYOUT.size
 
@@ -33,7 +34,7 @@ _STEPS = 8  # of a length, to an octave
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Facts about a page beside its fingerprint, in 83 bytes.
+    """Facts about a page beside its fingerprint, in 99 bytes.
 
     Attributes:
         headings, title, heading, site, backed: what it calls itself, see :mod:`.names`.
@@ -48,6 +49,7 @@ class Facts:
         thin: the page has no main text, and the fingerprint is of all that it shows.
         state: hash of what the page says, see :mod:`.state`.
         listed: sketch of a sample of the names of the links in the content, and of its pictures.
+        grams: sketch of 128 bits of one in 8 character 8-grams of the main text.
     """
 
     headings: int
@@ -65,6 +67,7 @@ class Facts:
     backed: bool
     state: bytes = bytes(STATE_SIZE)
     listed: Sketch = EMPTY
+    grams: int = 0
 
     def to_bytes(self) -> bytes:
         names = self.headings, self.title, self.heading, self.site
@@ -74,7 +77,7 @@ class Facts:
         flags = self.thin | self.backed << 1 | self.fills << 2 | self.listed.size << 3
         return _LAYOUT.pack(
             *(*names, said, *wide, *bits[:2], *counts, self.text_steps, flags),
-            *(self.listed.bits, self.state),
+            *(self.listed.bits, self.grams.to_bytes(16, "little"), self.state),
         )
 
     @classmethod
@@ -88,7 +91,7 @@ class Facts:
             raise ValueError(f"the facts of a page have {FACTS_SIZE} bytes, not {len(data)}")
         names = _LAYOUT.unpack(data)
         headings, title, heading, site, said, numbers, rest, sentences, text, *others = names
-        of_sentences, of_text, of_rest, text_steps, flags, listed, state = others
+        of_sentences, of_text, of_rest, text_steps, flags, listed, grams, state = others
         return cls(
             *(headings, title, heading, site, said >> 8),
             Sketch(int.from_bytes(numbers, "little"), said & 255, WIDE),
@@ -97,6 +100,7 @@ class Facts:
             Sketch(int.from_bytes(rest, "little"), of_rest, WIDE),
             *(text_steps, bool(flags & 4), bool(flags & 1), bool(flags & 2), state),
             Sketch(listed, flags >> 3),
+            int.from_bytes(grams, "little"),
         )
 
     @property
@@ -116,7 +120,7 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
     """
     key = key_from_seed(recipe.seed) if recipe.seed else b""
     text = normalise(extraction.text) if normal is None else normal
-    size = _size(text)
+    size = _size(_once(text, extraction.text))
     names = names_of(extraction, text, size, key)
     units = units_of(extraction.said, extraction.text, extraction.marks, extraction.thin)
     seed = int.from_bytes(key[:8], "little")
@@ -135,6 +139,7 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
         thin=extraction.thin,
         backed=names.backed,
         listed=sketch(hashes_of(extraction.listed, seed), SAMPLE // 2),
+        grams=sketch(grams_of(text, recipe.seed), width=WIDE).bits,
         state=state_of(extraction.content or extraction.text, key),
     ).to_bytes()
 
@@ -142,6 +147,13 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
 def facts_of_text(text: str, recipe: Recipe) -> bytes:
     """Return the facts of a text that is no page, which are its state alone."""
     return state_of(text, key_from_seed(recipe.seed) if recipe.seed else b"")
+
+
+def _once(text: str, lines: str) -> str:
+    """Return a normalised text, without the lines that it has for the second time."""
+    each = lines.split("\n")
+    once = dict.fromkeys(each)
+    return text if len(once) == len(each) else normalise("\n".join(once))
 
 
 def _size(text: str) -> int:

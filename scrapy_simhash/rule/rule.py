@@ -16,7 +16,7 @@ from scrapy_simhash.rule.facts import FACTS_SIZE, Facts
 from scrapy_simhash.rule.kinship import TWO_SITES, VIEWS, Kinship, kinship
 from scrapy_simhash.rule.names import LONG_TEXT
 from scrapy_simhash.rule.ruling import Page, Ruling
-from scrapy_simhash.rule.sketch import SAMPLE
+from scrapy_simhash.rule.sketch import ONE_GRAM_IN, SAMPLE, WIDE, units_apart
 
 #: The reason for pages beyond k. Verdicts do not name them, because they are not near.
 FAR = "far"
@@ -82,9 +82,13 @@ SHORT_TEXT, STORY = 500, 300
 #: So many sentences or links are enough to tell something by.
 ENOUGH = 6
 #: Edits come in pairs: the page with fewer sentences of its own has half of the other's number.
-#: They are all over a text: enough sentences have changed, and of all sentences this share, times
-#: the square of the distance as a share of k. That square follows the share of the text that has
-#: changed (by the angle; Charikar 2002, section 3), and an edit leaves most of its sentence.
+#: An edited sentence has its other near by: for each sentence that one page has of its own, so many
+#: character grams at most are in one text alone, and half of it where few sentences are, which
+#: may be the short ones of two replies. A long sentence in the place of another has some 100.
+EDITED = 32
+#: Of all sentences at least this share has changed, times the square of the distance as a share of
+#: k. That square follows the share of the text that has changed (by the angle; Charikar 2002,
+#: section 3), and an edit leaves most of its sentence.
 TOUCHED = 1 / 4
 #: Within so much of k, two texts are the same but for a word or two.
 SAME = 1 / 6
@@ -154,11 +158,13 @@ def _under_like_headings(a: Facts, b: Facts, near: float, limits: Limits) -> Rul
             if not more:
                 return Ruling(False, "own-values")
             touched = less / max(min(a.sentences.size, b.sentences.size), 1)
-            is_edited = near <= SAME or (less >= ENOUGH and touched >= TOUCHED * near**2)
+            grams = ONE_GRAM_IN * units_apart(a.grams, b.grams, WIDE)
+            most = (EDITED if less >= ENOUGH else EDITED / 2) * (less + more)
+            is_edited = grams <= most and touched >= TOUCHED * near**2
             # Sentences that are no part of the texts are no edits of them.
             is_in_text = a.text.bits != b.text.bits or a.text.size == b.text.size == SAMPLE
             are_pairs = less >= HALF * more and one_template(a, b)
-            if is_in_text and are_pairs and is_edited:
+            if near > 0 and is_in_text and are_pairs and is_edited:
                 return Ruling(True, "edits")
             return Ruling(False, "own-text")
     is_thin = a.thin or b.thin

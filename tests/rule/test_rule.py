@@ -14,7 +14,7 @@ from scrapy_simhash.rule.facts import Facts
 from scrapy_simhash.rule.kinship import VIEWS, Kinship
 from scrapy_simhash.rule.rule import REASONS, TABLE, Rule, headings_alike, rule
 from scrapy_simhash.rule.ruling import Page, Ruling
-from scrapy_simhash.rule.sketch import EMPTY, SAMPLE, WIDE, digest, hashes_of, sketch
+from scrapy_simhash.rule.sketch import EMPTY, SAMPLE, WIDE, digest, hashes_of, odd_bits, sketch
 
 PROSE = [f"a sentence that all pages of the site have {n}" for n in range(12)]
 MENU = [f"entry {n}" for n in range(12)]
@@ -36,6 +36,7 @@ def page(
     thin: bool = False,
     backed: bool = True,
     listed: Collection[str] = (),
+    grams: int = 0,
 ) -> Facts:
     """Return a page with what it has of its own, beside what all pages of its site have."""
     names, spoken = hashes_of([*numbers, *words], 7), hashes_of([*PROSE, *sentences], 7)
@@ -50,6 +51,7 @@ def page(
         thin,
         backed,
         listed=sketch(hashes_of(listed, 7), SAMPLE // 2),
+        grams=odd_bits(range(grams), WIDE),
     )
 
 
@@ -96,16 +98,22 @@ def test_two_records_that_differ_in_one_word_are_two_pages() -> None:
 def test_a_reply_with_a_sentence_of_its_own_is_no_copy_of_the_mail_that_it_quotes() -> None:
     reply = page(sentences=("I do not think so.",))
     assert rule(reply, STORY, DOMAIN, 4, 48) == (False, "own-text")
-    assert rule(reply, page(sentences=("Neither do I.",)), DOMAIN, 20, 48) == (False, "own-text")
+    other = page(sentences=("Neither do I.",), grams=5)
+    assert rule(reply, other, DOMAIN, 20, 48) == (False, "own-text")
 
 
-def test_edits_come_in_pairs_and_are_all_over_a_text_or_hardly_anything() -> None:
-    one, other = page(sentences=RENTED), page(sentences=LET)
-    assert rule(one, other, DOMAIN, 48, 48) == (True, "edits")
+def test_edits_come_in_pairs_and_an_edited_sentence_has_its_other_near_by() -> None:
+    one = page(sentences=RENTED)
+    assert rule(one, page(sentences=LET), DOMAIN, 48, 48) == (True, "edits")
     assert rule(one, page(sentences=LET[:2]), DOMAIN, 30, 48) == (False, "own-text")
-    one, other = page(sentences=RENTED[:1]), page(sentences=LET[:1])
-    assert rule(one, other, DOMAIN, 8, 48) == (True, "edits")
-    assert rule(one, other, DOMAIN, 9, 48) == (False, "own-text")
+    assert rule(one, page(sentences=LET, grams=30), DOMAIN, 30, 48) == (True, "edits")
+    assert rule(one, page(sentences=LET, grams=60), DOMAIN, 30, 48) == (False, "own-text")
+    one = page(sentences=RENTED[:1])
+    for distance in (1, 8, 9, 20):
+        other = page(sentences=LET[:1], grams=2)
+        assert rule(one, other, DOMAIN, distance, 48) == (True, "edits")
+        other = page(sentences=LET[:1], grams=5)
+        assert rule(one, other, DOMAIN, distance, 48) == (False, "own-text")
 
 
 def test_an_edited_text_with_two_numbers_of_its_own_is_of_another_record() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.extraction.page import read_page
-from scrapy_simhash.extraction.targets import pictures, targets
+from scrapy_simhash.extraction.units import pictures, targets
 
 
 def led_to(body: str) -> set[str]:
