@@ -13,16 +13,14 @@ which sentence of the rule decided. Texts of --text may have any length.
 """
 
 import argparse
-import contextlib
 import gzip
 import http.client
-import math
 import mimetypes
 import os
 import urllib.error
 import urllib.request
 import zlib
-from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from email.message import Message
 from pathlib import Path
@@ -44,9 +42,7 @@ from scrapy_simhash.commands.output import (
 from scrapy_simhash.commands.selection import add_shared_options, chosen_recipe
 from scrapy_simhash.core.analysis import PageAnalysis, SkipReason, analyse_text, body_of, read_body
 from scrapy_simhash.extraction.extractor import Extraction
-from scrapy_simhash.fingerprint.normalisation import fold
 from scrapy_simhash.fingerprint.recipe import Recipe
-from scrapy_simhash.fingerprint.segmentation import segment
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.keys import page_key
 from scrapy_simhash.report.difference import Shown, difference_lines, paint
@@ -60,7 +56,6 @@ _LONGEST = 60_000  # characters of a text that are compared word by word
 _FEATURES = 40  # that --steps shows
 _SUMS = 8  # that --steps shows in a line
 _SECONDS = 20.0
-_RARE = 1 + math.log(1.5)  # ln((1 + 2) / (1 + 1)) + 1, as scikit-learn has it
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -81,73 +76,47 @@ class _Side(NamedTuple):
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     recipe = chosen_recipe(options.recipe, settings)
-    one, other = (_side(name, options.text, recipe, settings) for name in (options.a, options.b))
+    sides = [_side(name, options.text, recipe, settings) for name in (options.a, options.b)]
     colour = has_colours()
     lines = [f"A  {_short(options.a)}", f"B  {_short(options.b)}", ""]
-    lines += side_by_side(("A", "B"), _known(one), _known(other))
+    lines += side_by_side(("A", "B"), *map(_described, sides))
     apart, ruling = "not compared", None
-    prints = one.analysis.fingerprint, other.analysis.fingerprint
+    prints = [side.analysis.fingerprint for side in sides]
     if prints[0] and prints[1]:
         distance = hamming_distance(prints[0].value, prints[1].value)
         apart = f"{distance} of {recipe.bits} bits (k = {recipe.distance})"
         if distance <= recipe.reach:
-            a, b = (Page(side.key, side.analysis.facts) for side in (one, other))
+            a, b = (Page(side.key, side.analysis.facts) for side in sides)
             ruling = Rule(recipe.distance)(b, a, distance)
     is_copy = ruling is not None and ruling.is_copy
     verdict = paint("near-duplicates" if is_copy else "not near-duplicates", "1", colour)
-    lines += ["", f"distance  {apart}: {verdict}", *_other_measures(one, other, options.text)]
+    lines += ["", f"distance  {apart}: {verdict}"]
     if ruling:
         lines.append(f"because   {sentence(ruling.reason)}")
-    for letter, side in (("A", one), ("B", other)):
+    for letter, side in zip("AB", sides, strict=True):
         if side.analysis.reason:
             lines.append(f"{letter} is not compared ({side.analysis.reason})")
-    pages = [Shown(s.extraction.text[:_LONGEST], s.extraction.details) for s in (one, other)]
+    pages = [Shown(s.extraction.text[:_LONGEST], s.extraction.details) for s in sides]
+    texts = [side.extraction.text.split() for side in sides]
     if differs := difference_lines(pages[0], pages[1], columns(), _CHANGES, colour):
         lines += ["", "what differs: only A shows | only B shows", *differs]
-    elif all(prints) and one.extraction.text.split() == other.extraction.text.split():
+    elif all(prints) and texts[0] == texts[1]:
         what = "" if options.text else ", and so are the titles and fields"
         lines += ["", f"The two texts are the same{what}."]
     if options.steps:
-        lines += _steps_of_both(one, other, recipe)
+        lines += _steps(sides, recipe)
     say(lines)
     return 0 if is_copy else 1
-
-
-def _other_measures(one: _Side, other: _Side, as_text: bool) -> list[str]:
-    """Return what other programs would say of two texts, and what it is worth."""
-    lines = []
-    with contextlib.suppress(ImportError):  # without jieba, Chinese is not cut into words
-        counts = [Counter(segment(fold(side.extraction.text[:_LONGEST]))) for side in (one, other)]
-        both = counts[0].keys() & counts[1].keys()
-        vectors = [
-            {word: n if word in both else n * _RARE for word, n in c.items()} for c in counts
-        ]
-        lengths = math.prod(math.hypot(*vector.values()) for vector in vectors)
-        if lengths:
-            cosine = sum(vectors[0][word] * vectors[1][word] for word in both) / lengths
-            lines += [
-                f"cosine    {cosine:.3f} between the TF-IDF vectors of the words, with the IDF of "
-                "these two texts: a word of both",
-                f"          weighs 1, a word of one {_RARE:.2f}. Batch systems take the IDF of all "
-                "texts; the filter takes no cosine.",
-            ]
-    values = [side.analysis.fingerprint.value for side in (one, other) if side.analysis.fingerprint]
-    if as_text and len(values) == 2 and max(values):
-        lines.append(
-            f"ratio     {min(values) / max(values):.3f}, the `similarity` of the oldest program, "
-            "means nothing, because its first bits decide it"
-        )
-    return lines
 
 
 def _side(name: str, as_text: bool, recipe: Recipe, settings: BaseSettings) -> _Side:
     """Analyse a text, or a page unless a crawl would not."""
     key, most = name, FilterSettings.from_settings(settings).max_body_size
     if name.startswith(("http://", "https://")):
-        data, given, url = _fetched(name, most, settings["USER_AGENT"])
-        key, headers = page_key(url), Headers(given.items())
+        data, answer, url = _fetched(name, most, settings["USER_AGENT"])
+        key, headers = page_key(url), Headers(answer.items())
         kind = responsetypes.from_args(headers, url, body=data[:5000])
-        type_ = given["Content-Type"] or ""
+        type_ = answer["Content-Type"] or ""
         if issubclass(kind, HtmlResponse):  # Scrapy takes it for that, whatever the server says
             type_ = f"text/html;{type_.partition(';')[2]}"
     elif os.path.exists(name):  # noqa: PTH110 - a text may be longer than any path
@@ -200,21 +169,21 @@ def _fetched(url: str, most: int, agent: str) -> tuple[bytes, Message, str]:
         raise UsageError(f"{url}: {error}") from None
 
 
-def _known(side: _Side) -> dict[str, str]:
-    known: dict[str, str] = {}
+def _described(side: _Side) -> dict[str, str]:
+    rows: dict[str, str] = {}
     if side.extraction.title or side.extraction.headings:
-        known["title"] = _short(side.extraction.title or "-", 40)
-        known["h1"] = _short(" | ".join(side.extraction.headings) or "-", 40)
-    known["characters"] = f"{len(side.extraction.text):,}"
+        rows["title"] = _short(side.extraction.title or "-", 40)
+        rows["h1"] = _short(" | ".join(side.extraction.headings) or "-", 40)
+    rows["characters"] = f"{len(side.extraction.text):,}"
     digits = str(side.analysis.fingerprint or "-")
     for start in range(0, len(digits), 16):
-        known[f"from bit {4 * start}" if start else "fingerprint"] = digits[start : start + 16]
-    return known
+        rows[f"from bit {4 * start}" if start else "fingerprint"] = digits[start : start + 16]
+    return rows
 
 
-def _steps_of_both(one: _Side, other: _Side, recipe: Recipe) -> list[str]:
+def _steps(sides: Sequence[_Side], recipe: Recipe) -> list[str]:
     """Return every step from both texts to their fingerprints."""
-    texts = [side.extraction.to_fingerprint for side in (one, other)]
+    texts = [side.extraction.to_fingerprint for side in sides]
     blocks = [np.frombuffer(recipe.fingerprint(*text).blocks, "<u4") for text in texts]
     marked = [f"{'*' if is_same else ' '} " for is_same in blocks[0] == blocks[1]]
     lines: list[str] = []

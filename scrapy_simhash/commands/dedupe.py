@@ -36,6 +36,7 @@ files, or one of SQL expressions, such as --order "length(url), time".
 
 import argparse
 import contextlib
+import itertools
 import json
 import tempfile
 from collections import Counter
@@ -97,8 +98,6 @@ def _in_turn(paths: list[Path], options: argparse.Namespace, settings: BaseSetti
     with contextlib.ExitStack() as stack:
         path = options.verdicts
         verdicts = stack.enter_context(whole_file(path, *files)) if path else None
-        spec = spec_of(own.recipe, scoped=own.scope != "global")
-        index = stack.enter_context(contextlib.closing(open_index(url, spec)))
         bar = stack.enter_context(progress("reading", total, "B"))
         read = partial(
             read_pages,
@@ -116,8 +115,12 @@ def _in_turn(paths: list[Path], options: argparse.Namespace, settings: BaseSetti
             largest=own.max_body_size,
         )
         stack.enter_context(contextlib.closing(analyses))
+        # What cannot be read makes no index.
+        first = [*itertools.islice(analyses, 1)]
+        spec = spec_of(own.recipe, scoped=own.scope != "global")
+        index = stack.enter_context(contextlib.closing(open_index(url, spec)))
         kept, copies = Counter[str](), 0
-        for page, verdict, stays in decide(analyses, index, own.scope):
+        for page, verdict, stays in decide(itertools.chain(first, analyses), index, own.scope):
             kept[verdict.kind] += stays
             copies += not stays
             if verdicts:

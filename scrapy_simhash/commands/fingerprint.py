@@ -30,6 +30,7 @@ from scrapy_simhash.core.analysis import Body, PageAnalysis
 from scrapy_simhash.core.pool import analyse_all
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.keys import page_scope
+from scrapy_simhash.offline.files import pyarrow
 from scrapy_simhash.offline.prints import PIECE, Print, write_prints
 from scrapy_simhash.offline.saved_pages import SavedPage, page_files, read_pages
 from scrapy_simhash.report.words import count
@@ -45,30 +46,32 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
+    pyarrow()  # without it, nothing is made
     own, folder = FilterSettings.from_settings(settings), Path(options.to)
-    named = {Path(path).name: Path(path) for path in sorted(options.pages)}
-    if len(named) < len(options.pages):
+    paths = {Path(path).name: Path(path) for path in sorted(options.pages)}
+    if len(paths) < len(options.pages):
         raise UsageError("two of PAGES have one name, and so would their files have")
     part = _PART.fullmatch(options.part)
     if not part or int(part[1]) > int(part[2]):
         raise UsageError(f"--part {options.part}: it must be a number of a part, as 3/16")
-    given = dict([*named.items()][int(part[1]) - 1 :: int(part[2])])
-    total = sum(file.stat().st_size for path in given.values() for file in page_files(path))
-    folder.mkdir(parents=True, exist_ok=True)
-    passed_over, now, written, there = Counter[str](), int(time.time()), 0, 0
+    paths = dict([*paths.items()][int(part[1]) - 1 :: int(part[2])])
+    total = sum(file.stat().st_size for path in paths.values() for file in page_files(path))
+    recipe, fields = own.recipe, item_fields(own)
+    passed_over, now, written, old = Counter[str](), int(time.time()), 0, 0
     with contextlib.ExitStack() as stack:
         bar = stack.enter_context(progress("reading", total, "B"))
 
         def pages() -> Iterator[tuple[tuple[Path, SavedPage], Body]]:
-            nonlocal there
-            for name, path in given.items():
-                read = read_pages(path, bar.update, passed_over, own.recipe, item_fields(own))
-                for number, page in enumerate(read):
+            nonlocal old
+            for name, path in paths.items():
+                for number, page in enumerate(
+                    read_pages(path, bar.update, passed_over, recipe, fields)
+                ):
                     if number % PIECE == 0:
                         target = folder / f"{name}.{number // PIECE:06}.parquet"
-                        is_there = target.exists()
-                    there += is_there
-                    if not is_there:
+                        is_old = target.exists()
+                    old += is_old
+                    if not is_old:
                         yield (target, page), page.body
 
         def as_print(analysed: tuple[tuple[Path, SavedPage], PageAnalysis]) -> Print:
@@ -79,14 +82,15 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
 
         analyses = analyse_all(
             pages(),
-            own.recipe,
+            recipe,
             processes=own.processes,
             timeout=own.timeout,
             largest=own.max_body_size,
         )
         stack.enter_context(contextlib.closing(analyses))
         for target, analysed in itertools.groupby(analyses, lambda pair: pair[0][0]):
+            folder.mkdir(parents=True, exist_ok=True)
             with whole_file(str(target)) as file:
-                written += write_prints(file, spec_of(own.recipe), map(as_print, analysed))
-    say([f"{folder}: {count(written, 'page')} written, {there:,} were there"])
+                written += write_prints(file, spec_of(recipe), map(as_print, analysed))
+    say([f"{folder}: {count(written, 'page')} written, {old:,} were there"])
     say_passed_over(passed_over)

@@ -57,10 +57,10 @@ def aligned(rows: Sequence[Sequence[str]], left: int | None = None) -> list[str]
 
 
 def side_by_side(
-    heads: tuple[str, str], one: Mapping[str, str], other: Mapping[str, str]
+    heads: tuple[str, str], left: Mapping[str, str], right: Mapping[str, str]
 ) -> list[str]:
     """Return a table of what is known of two pages, by name."""
-    rows = [(name, one.get(name, "-"), other.get(name, "-")) for name in {**one, **other}]
+    rows = [(name, left.get(name, "-"), right.get(name, "-")) for name in {**left, **right}]
     return aligned([("", *heads), *rows])
 
 

@@ -30,6 +30,8 @@ VERDICTS = ("unique", "revisit", "duplicate", "skipped")
 #: The files of one log, the one that is written to among them.
 FILES = 10
 _FLUSH_SECONDS = 1.0
+# Bytes of a line that can be read.
+_LONGEST = 1 << 24
 # Lines that wait in memory while the disk takes none.
 _MOST_WAITING = 20_000
 
@@ -295,9 +297,14 @@ def read_lines(
     """
     for path in log_files(paths):
         with path.open("rb") as file:
-            for text in file:
+            while text := file.readline(_LONGEST):
                 passed(len(text))
-                yield parse_line(text)
+                line = parse_line(text)
+                while len(text) == _LONGEST and not text.endswith(b"\n"):
+                    # Too long a line; the rest of it is passed over.
+                    text, line = file.readline(_LONGEST), None
+                    passed(len(text))
+                yield line
 
 
 def read_log(paths: Iterable[str | Path]) -> Iterator[LogLine]:

@@ -267,6 +267,7 @@ def test_the_same_pages_are_kept_as_in_a_crawl_in_the_same_order(
         (["OTHER"], "no file with pages"),
         (["FOLDER"], "no file with pages"),
         (["BROKEN"], "line 1: not a JSON object"),
+        (["BROKEN", "--index", "NEW"], "line 1: not a JSON object"),
         (["EMPTY"], "no entry has html or html_base64 or text or raw_content or markdown"),
         (["PAGES", "--verdicts", "/nowhere/at/all"], "/nowhere/at/all: No such file"),
         (["PAGES", "--index", "redis://127.0.0.1:1/0"], "cannot use"),
@@ -276,7 +277,11 @@ def test_wrong_use_is_one_line(
     arguments: list[str], says: str, items: Path, tmp_path: Path, capsys: Any
 ) -> None:
     known = {"PAGES": items, "OTHER": tmp_path / "a.tsv", "FOLDER": tmp_path / "folder"}
-    known |= {"BROKEN": tmp_path / "b.jsonl", "EMPTY": tmp_path / "e.jsonl"}
+    known |= {
+        "NEW": tmp_path / "new.sqlite",
+        "BROKEN": tmp_path / "b.jsonl",
+        "EMPTY": tmp_path / "e.jsonl",
+    }
     known["OTHER"].write_text("x")
     known["FOLDER"].mkdir()
     known["BROKEN"].write_text("[1]\n")

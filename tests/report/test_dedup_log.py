@@ -78,6 +78,16 @@ def test_a_second_run_appends(tmp_path: Path) -> None:
     assert [each.url for each in read_log([tmp_path / "log"])] == ["http://a/1", "http://a/2"]
 
 
+def test_a_line_that_is_too_long_or_too_deep_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "dedup.jsonl"
+    kept = to_json(line()).encode() + b"\n"
+    path.write_bytes(kept + b"x" * 40_000_000 + b"\n" + b"[" * 100_000 + b"\n" + kept)
+    seen: list[int] = []
+    lines = [*read_lines([path], seen.append)]
+    assert [each is None for each in lines] == [False, True, True, False]
+    assert sum(seen) == path.stat().st_size
+
+
 def test_half_a_line_of_a_killed_process_spoils_no_other(tmp_path: Path) -> None:
     path = tmp_path / "log"
     written(path, line(url="http://a/1"), line(url="http://a/2"))
