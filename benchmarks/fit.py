@@ -65,10 +65,11 @@ def example(
     name: str, document: SavedPage, hosts: Sequence[str], share: float, body: str
 ) -> Example | None:
     page = read_page(encoded(html_of(document)))
-    found = candidates(page)
+    outline = Outline(page, page.holders)
+    found = candidates(page, outline)
     if found is None:
         return None
-    chosen, lines, outline = found
+    chosen, lines = found
     groups = outline.groups(lines.places)
     texts = [page.texts[line] for line in chosen]
     letters, wanted = normalise(body), shingles(body)

@@ -402,16 +402,17 @@ def test_the_metrics_of_two_spiders_are_on_loopback_with_their_names() -> None:
 @pytest.mark.parametrize(
     ("pair", "kin"),
     [
-        ("are one address, or two views", (Kinship.ADDRESS, Kinship.VIEW)),
-        ("may be two records", (Kinship.DOMAIN,)),
-        ("are one page of two releases", (Kinship.RELEASE,)),
-        ("have one path on two hosts of a site", (Kinship.VERSIONS,)),
-        ("have one file name on two sites", (Kinship.MIRROR,)),
-        ("are on two sites", (Kinship.NONE,)),
+        ("are one address", Kinship.ADDRESS),
+        ("are two views", Kinship.VIEW),
+        ("may be two records", Kinship.DOMAIN),
+        ("are one page of two releases", Kinship.RELEASE),
+        ("have one path on two hosts of a site", Kinship.VERSIONS),
+        ("have one file name on two sites", Kinship.MIRROR),
+        ("are on two sites", Kinship.NONE),
     ],
 )
-def test_how_it_decides_has_the_limits_of_the_rule(pair: str, kin: tuple[Kinship, ...]) -> None:
-    (limits,) = {TABLE[each] for each in kin}
+def test_how_it_decides_has_the_limits_of_the_rule(pair: str, kin: Kinship) -> None:
+    limits = TABLE[kin]
     (row,) = re.findall(rf"^\| {pair} \| (.*) \| (.*) \| (.*) \|$", PAGES["decides"], re.MULTILINE)
     k = RECIPES["default"].distance
     wanted = {int(limits.near * k)}

@@ -4,17 +4,18 @@ Markup never makes a named extractor raise: a page that it cannot read has an em
 bound the size of a page, because time and memory grow with it.
 """
 
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import count
 from typing import Any
 
-from scrapy_simhash.extraction.content import offers
+from scrapy_simhash.extraction.content import Content, content_of, offers
 from scrapy_simhash.extraction.declared import canonical_address
-from scrapy_simhash.extraction.main_text import TAKEN, main_text, shown_text
+from scrapy_simhash.extraction.main_text import main_text, shown_text
+from scrapy_simhash.extraction.outline import Outline
 from scrapy_simhash.extraction.page import Page, encoded, read_page
-from scrapy_simhash.extraction.units import listed, marks, said
+from scrapy_simhash.extraction.units import listed, marks, said, told
 from scrapy_simhash.loading import load
 from scrapy_simhash.printable import logger_of
 
@@ -28,8 +29,6 @@ FAST_EXTRACTORS = ("main", "text")
 _PAGES_PER_CACHE_RESET = 1000
 # Characters; longer lines of the main text are sentences.
 _SHORT = 60
-# Links of a list; fewer are those of a page's own text.
-_LIST = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +49,14 @@ class Extraction:
         weighed: the lines of the text among others that may be main text, too; empty where all of
             the text is equally sure.
         weights: of each of these lines, from 1; those of the text have more than half of the most.
-        content: the lines in which a change is one of the page, see :mod:`.content`; where it is
-            empty, these are the lines of the text.
-        said: the lines of the page that are not mostly links, and the values of its fields.
+        content: the lines of the content, see :mod:`.content`, that are not mostly links, and the
+            values of its fields.
+        links: the lines of the content that are, and the prices that the page names to programs.
+        template: the lines outside links that are the site's.
         marks: what tells the page from others whose texts are the same, see :mod:`.units`.
         canonical: the address that the page declares canonical, which may be relative.
-        listed: the names of links where a list may stand, without digits, and the addresses of
-            pictures.
+        listed: the entries of a list: the names of links where one may stand, without digits, and
+            the addresses of pictures.
     """
 
     text: str
@@ -69,7 +69,8 @@ class Extraction:
     weighed: str = ""
     weights: tuple[int, ...] = ()
     content: str = ""
-    said: str = ""
+    links: str = ""
+    template: str = ""
     marks: tuple[str, ...] = ()
     listed: frozenset[str] = frozenset()
     canonical: str = ""
@@ -81,14 +82,14 @@ class Extraction:
 
     @property
     def details(self) -> list[str]:
-        """Lines that tell the page from others: title, ``h1``, short lines, those beside the text.
+        """Lines that tell the page from others: title, ``h1``, and of the content the short ones.
 
         Its marks come last.
         """
         names, text = {self.title, *self.headings}, set(self.text.split("\n"))
         heads = [f"title: {self.title}"] * bool(self.title)
         heads += [f"h1: {heading}" for heading in self.headings]
-        lines = [line for line in self.said.split("\n") if line not in names]
+        lines = [line for line in self.content.split("\n") if line not in names]
         short = [line for line in lines if line and (line not in text or len(line) < _SHORT)]
         return [*heads, *short, *self.marks]
 
@@ -150,18 +151,29 @@ def load_extractor(name: str) -> Callable[[Any], str | Extraction]:
 def _extraction(
     text: str,
     page: Page,
+    content: Content | None = None,
     *,
     thin: bool = False,
     weighed: str = "",
     weights: tuple[int, ...] = (),
-    content: str = "",
-    open_lines: Iterable[int] = (),
 ) -> Extraction:
+    """Return what is taken from a page; all of it is its content if none is known."""
     headings, subheading = page.headings, page.subheading(text)
     labels = () if thin or headings or subheading else page.labels(text)
-    lines = said(page)
-    in_links = thin or _is_in_links(text, content, set(page.texts).difference(lines))
-    joined = "\n".join(lines)
+    is_said = said(page)
+    own = [True] * len(is_said) if content is None else content.own
+    texts: list[str] = []
+    linked: list[str] = []
+    around: list[str] = []
+    for line, is_own, is_text in zip(page.texts, own, is_said, strict=True):
+        if is_own:
+            (texts if is_text else linked).append(line)
+        elif is_text:
+            around.append(line)
+    texts += told(page)
+    linked += offers(page)
+    joined = "\n".join(texts)
+    is_list = content is not None and content.is_list
     return Extraction(
         text,
         thin,
@@ -172,41 +184,29 @@ def _extraction(
         labels,
         weighed=weighed,
         weights=weights,
-        content=content,
-        said=joined,
-        marks=marks(page, joined, in_links),
-        listed=frozenset(() if thin else listed(page, open_lines)),
+        content=joined,
+        links="\n".join(linked),
+        template="\n".join(around),
+        marks=marks(page, joined, thin or is_list),
+        listed=frozenset(listed(page, content.entries) if content and content.entries else ()),
         canonical=page.canonical,
     )
 
 
-def _is_in_links(text: str, content: str, in_links: Set[str]) -> bool:
-    """Return whether half of a text are lines of links, or a list of links beside it is longer.
-
-    A shop has a text of its own above each page of a category, and the names of products in links.
-    """
-    # Another extractor may have lines of its own, which are none of the page.
-    if 2 * sum(len(line) for line in text.split("\n") if line in in_links) > len(text):
-        return True
-    links = [len(line) for line in content.split("\n") if line in in_links]
-    return len(links) >= _LIST and sum(links) > len(text)
-
-
 def _main(html: str | bytes) -> Extraction:
     page = read_page(html)
-    found = main_text(page)
+    outline = Outline(page, page.holders)
+    found = main_text(page, outline)
     if found is None:
-        text = shown_text(page)
-        return _extraction(text, page, thin=True, content="\n".join([text, *offers(page)]))
-    lines, weights, changing, open_lines = found
-    pairs = zip(lines, weights, strict=True)
+        text, lines = shown_text(page)
+        return _extraction(text, page, Content(lines, [], True), thin=True)
+    texts = page.texts
     return _extraction(
-        "\n".join([line for line, weight in pairs if weight >= TAKEN]),
+        "\n".join([texts[line] for line in found.taken.tolist()]),
         page,
-        weighed="\n".join(lines),
-        weights=tuple(weights),
-        content=changing,
-        open_lines=open_lines,
+        content_of(page, outline, found.taken),
+        weighed="\n".join([texts[line] for line in found.lines.tolist()]),
+        weights=tuple(found.weights.tolist()),
     )
 
 

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_simhash.extraction.content import content
 from scrapy_simhash.extraction.likelihood import Lines, likelihoods
 from scrapy_simhash.extraction.outline import Floats, Ints, Outline
 from scrapy_simhash.extraction.page import Page, single_spaced
@@ -65,47 +64,48 @@ def measures(text: str) -> Measures:
 
 
 class MainText(NamedTuple):
-    """The lines that may be a page's main text, and their weights; the page's content.
+    """The lines that may be a page's main text, by their numbers, and their weights."""
 
-    ``open_lines`` has the numbers of the lines on which a list may stand.
-    """
+    lines: Ints
+    weights: Ints
 
-    lines: list[str]
-    weights: list[int]
-    content: str
-    open_lines: list[int]
+    @property
+    def taken(self) -> Ints:
+        """The numbers of the lines that are taken for it."""
+        return self.lines[self.weights >= TAKEN]
 
 
-def main_text(page: Page) -> MainText | None:
+def main_text(page: Page, outline: Outline) -> MainText | None:
     """Return the lines that may be a page's main text; None if none stands out.
 
     The main text is made of the lines of the weight ``TAKEN`` or more. In another template the odds
     of a line are others, but few lines go from the least weight to the greatest.
+
+    Args:
+        page: the page.
+        outline: of all its lines.
     """
-    found = candidates(page)
+    found = candidates(page, outline)
     if found is None:
         return None
-    chosen, lines, outline = found
+    chosen, lines = found
     doubt = (likelihoods(lines, outline) - LIKELY) / DOUBT
     weights = np.rint(SURE * (doubt.clip(-1, 1) + 1) / 2).astype(np.intp)
-    taken = weights >= TAKEN
-    size = lines.sizes[taken].sum()
+    size = lines.sizes[weights >= TAKEN].sum()
     if size < THIN_BYTES_OF_MUCH and (
         size < THIN_BYTES or size < THIN_SHARE * measures(page.shown).sizes.sum()
     ):
         return None
     may_be = weights > 0
-    texts = [page.texts[line] for line in chosen[may_be].tolist()]
-    return MainText(texts, weights[may_be].tolist(), *content(page, outline, chosen[taken]))
+    return MainText(chosen[may_be], weights[may_be])
 
 
-def candidates(page: Page) -> tuple[Ints, Lines, Outline] | None:
-    """Return which lines may be main text, their measures, and the elements around all."""
+def candidates(page: Page, outline: Outline) -> tuple[Ints, Lines] | None:
+    """Return which lines may be main text, and their measures."""
     if not page.texts:
         return None
     sizes, marks, ends = measures(page.shown)
     chosen = np.flatnonzero(sizes >= MIN_LINE)
-    outline = Outline(page, page.holders)
     places = outline.places[chosen]
     may_be = outline.roles[places] & (TITLE | FIELD) == 0
     chosen, places = chosen[may_be], places[may_be]
@@ -122,11 +122,11 @@ def candidates(page: Page) -> tuple[Ints, Lines, Outline] | None:
         chosen >= (len(sizes) if heading is None else heading),
         chosen < (heading or 0),
     )
-    return chosen, lines, outline
+    return chosen, lines
 
 
-def shown_text(page: Page) -> str:
-    """Return all that a page shows outside navigation, header and footer by tag.
+def shown_text(page: Page) -> tuple[str, list[bool]]:
+    """Return all that a page shows outside navigation, header and footer by tag, and which lines.
 
     Each of them stays where it holds most of the text outside links. An image counts by the name
     of its file: a gallery shows little else. Where a page shows hardly anything, scripts make it
@@ -143,7 +143,8 @@ def shown_text(page: Page) -> str:
     stays = (roles & gone == 0).tolist()
     shown = map(picture, compress(page.images, stays[len(texts) :]))
     names = [address.rpartition("/")[2] for address in shown]
-    texts = [*compress(texts, stays)]
+    lines = stays[: len(texts)]
+    texts = [*compress(texts, lines)]
     # A page that shows nothing repeats none, because all pages of a program have the same trackers
     # and settings.
     shows = measures("\n".join(texts)).sizes.sum() >= MIN_LINE
@@ -156,7 +157,7 @@ def shown_text(page: Page) -> str:
             values = [value for el in page.elements for value in el.values()]
             states += [value for value in values if value.startswith(("{", "["))]
             texts += map(single_spaced, states)
-    return "\n".join(filter(None, texts))
+    return "\n".join(filter(None, texts)), lines
 
 
 def _is_json(script: Element) -> bool:

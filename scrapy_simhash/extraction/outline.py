@@ -115,3 +115,20 @@ class Outline:
             for parent in islice(self.parents, way[level] + 1, end):
                 found.append(found[parent])
         return np.fromiter(found, np.intp)
+
+    def branches(self, area: int) -> Ints:
+        """Return in which part of the page each element lies: parts that lie around an area.
+
+        What lies in the area has its number. Anything else has that of the largest element which
+        holds it and nothing of the area, and elements around the area have their own.
+        """
+        around = {area}
+        while area:
+            area = self.parents[area]
+            around.add(area)
+        area = max(around)
+        found: list[int] = []
+        for place, parent in enumerate(self.parents):
+            is_part = place in around or (parent in around and parent != area)
+            found.append(place if is_part else found[parent])
+        return np.fromiter(found, np.intp)

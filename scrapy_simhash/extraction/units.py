@@ -35,15 +35,19 @@ _ADDRESS_WITHIN = re.compile(r"[?&][^=&]*=[^&]*(?:/|%2F)", re.IGNORECASE)
 _PAGER = frozenset(("next", "prev"))
 
 
-def said(page: Page) -> list[str]:
-    """Return the lines of a page that are not mostly links, and the values of its fields.
+def said(page: Page) -> list[bool]:
+    """Return of each line of a page whether it stands outside links, or is the value of a field.
 
     The value of a field may be a link, such as the author of a book; teasers and menus are links
     as well, and are another list on each visit.
     """
     pairs = enumerate(zip(page.texts, page.linked, strict=True))
-    lines = [text for at, (text, linked) in pairs if 2 * linked <= len(text) or _is_value(page, at)]
-    return [*lines, *page.fields, *_told_by_pictures(page), *page.icons]
+    return [2 * linked <= len(text) or _is_value(page, at) for at, (text, linked) in pairs]
+
+
+def told(page: Page) -> Iterator[str]:
+    """Yield what fields of forms, pictures and icons say in words."""
+    return chain(page.fields, _told_by_pictures(page), page.icons)
 
 
 def _told_by_pictures(page: Page) -> Iterator[str]:

@@ -61,7 +61,7 @@ def _of_values(values: Values, data: bytes) -> Extraction | None:
     all_of_it = "\0".join(part for pair in found for part in pair).encode("utf-8", "surrogatepass")
     if len(found) == _MOST:
         all_of_it = data
-    return Extraction(text, thin=True, shown=text, labels=(in_letters(all_of_it),), said=text)
+    return Extraction(text, thin=True, shown=text, labels=(in_letters(all_of_it),), content=text)
 
 
 def _in_json(root: Any) -> Values:

@@ -13,7 +13,7 @@ _DIGEST = 128  # bytes; short texts have no fingerprint
 def text_alone(text: str) -> Extraction:
     """Return a text that is all that its document shows; its first line names it."""
     first = next((line.strip() for line in text[:10_000].split("\n") if line.strip()), "")
-    return Extraction(text, thin=True, shown=text, labels=(first[:300],), said=text)
+    return Extraction(text, thin=True, shown=text, labels=(first[:300],), content=text)
 
 
 def read_text(data: bytes, charset: str | None) -> Extraction:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import struct
 from dataclasses import dataclass
+from functools import reduce
+from operator import xor
 
 from scrapy_simhash.extraction.extractor import Extraction
 from scrapy_simhash.fingerprint.hashing import key_from_seed
@@ -12,7 +14,7 @@ from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.rule.names import names_of
 from scrapy_simhash.rule.sketch import (
-    EMPTY,
+    NARROW,
     SAMPLE,
     WIDE,
     Sketch,
@@ -24,8 +26,8 @@ from scrapy_simhash.rule.sketch import (
 )
 from scrapy_simhash.rule.state import STATE_SIZE, state_of
 
-# The hashes, the sketches, how many units are in each, the length, the flags and the state.
-_LAYOUT = struct.Struct(f"<IIIBI16s16sQQHBBBBQ16s{STATE_SIZE}s")
+# Names and digest, the sketches with their counts, length, flags and state.
+_LAYOUT = struct.Struct(f"<3s3s3sB3s16sBIBQHIBQBQ16sBB{STATE_SIZE}s")
 #: How many bytes the facts of a page take.
 FACTS_SIZE = _LAYOUT.size
 
@@ -34,22 +36,23 @@ _STEPS = 8  # of a length, to an octave
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Facts about a page beside its fingerprint, in 99 bytes.
+    """Facts about a page beside its fingerprint, in 88 bytes.
 
     Attributes:
         headings, title, heading, site, backed: what it calls itself, see :mod:`.names`.
-        said: 24-bit hash of all numbers, fields and sentences of the page, see :mod:`.sketch`.
-        numbers: sketch of 128 bits of the numbers of the page, of which it counts 255.
-        sentences: sketch of its sentences.
-        text: sketch of a sample of the words and sentences of its main text.
-        rest: sketch of 128 bits of a sample of all others.
+        said: 24-bit hash of all numbers, fields and sentences of the content, see :mod:`.sketch`.
+        numbers: sketch of 128 bits of the numbers of the content, of which it counts 255.
+        words: sketch of 32 bits of its short sentences, such as a colour; it counts 255, too.
+        sentences: sketch of its other sentences.
+        text: sketch of 32 bits of a sample of the words and sentences of the main text.
+        rest: sketch of a sample of those outside the main text.
+        listed: sketch of a sample of the entries of a list, and of the pictures.
         text_steps: length of the normalised main text in UTF-8 bytes, because in characters a text
             in Chinese would seem a third of its size; in eighths of an octave, from 0 to 255.
         fills: the main text is at least a third of all visible text.
         thin: the page has no main text, and the fingerprint is of all that it shows.
-        state: hash of what the page says, see :mod:`.state`.
-        listed: sketch of a sample of the names of the links in the content, and of its pictures.
         grams: sketch of 128 bits of one in 8 character 8-grams of the main text.
+        state: hash of the content as it is written, see :mod:`.state`.
     """
 
     headings: int
@@ -58,26 +61,28 @@ class Facts:
     site: int
     said: int
     numbers: Sketch
+    words: Sketch
     sentences: Sketch
     text: Sketch
     rest: Sketch
+    listed: Sketch
     text_steps: int
     fills: bool
     thin: bool
     backed: bool
     state: bytes = bytes(STATE_SIZE)
-    listed: Sketch = EMPTY
     grams: int = 0
 
     def to_bytes(self) -> bytes:
-        names = self.headings, self.title, self.heading, self.site
-        said = self.said << 8 | min(self.numbers.size, 255)
-        bits, counts, _ = zip(self.sentences, self.text, self.rest, strict=True)
-        wide = [each.to_bytes(16, "little") for each in (self.numbers.bits, bits[2])]
-        flags = self.thin | self.backed << 1 | self.fills << 2 | self.listed.size << 3
+        names = self.headings, self.title, self.heading
+        counted = self.words, self.sentences, self.text, self.rest
         return _LAYOUT.pack(
-            *(*names, said, *wide, *bits[:2], *counts, self.text_steps, flags),
-            *(self.listed.bits, self.grams.to_bytes(16, "little"), self.state),
+            *(*map(_three_bytes, names), self.site, _three_bytes(self.said)),
+            *(self.numbers.bits.to_bytes(16, "little"), min(self.numbers.size, 255)),
+            *(number for each in counted for number in (each.bits, each.size)),
+            *(self.listed.bits, self.grams.to_bytes(16, "little"), self.text_steps),
+            self.thin | self.backed << 1 | self.fills << 2 | self.listed.size << 3,
+            self.state,
         )
 
     @classmethod
@@ -89,18 +94,23 @@ class Facts:
         """
         if len(data) != FACTS_SIZE:
             raise ValueError(f"the facts of a page have {FACTS_SIZE} bytes, not {len(data)}")
-        names = _LAYOUT.unpack(data)
-        headings, title, heading, site, said, numbers, rest, sentences, text, *others = names
-        of_sentences, of_text, of_rest, text_steps, flags, listed, grams, state = others
+        headings, title, heading, site, said, numbers, *sketches, steps, flags, _ = (
+            int.from_bytes(part, "little") if isinstance(part, bytes) else part
+            for part in _LAYOUT.unpack(data)
+        )
+        of_numbers, words, of_words, sentences, of_sentences, *others = sketches
+        text, of_text, rest, of_rest, listed, grams = others
         return cls(
-            *(headings, title, heading, site, said >> 8),
-            Sketch(int.from_bytes(numbers, "little"), said & 255, WIDE),
+            *(headings, title, heading, site, said),
+            Sketch(numbers, of_numbers, WIDE),
+            Sketch(words, of_words, NARROW),
             Sketch(sentences, of_sentences),
-            Sketch(text, of_text),
-            Sketch(int.from_bytes(rest, "little"), of_rest, WIDE),
-            *(text_steps, bool(flags & 4), bool(flags & 1), bool(flags & 2), state),
+            Sketch(text, of_text, NARROW),
+            Sketch(rest, of_rest),
             Sketch(listed, flags >> 3),
-            int.from_bytes(grams, "little"),
+            *(steps, bool(flags & 4), bool(flags & 1), bool(flags & 2)),
+            data[-STATE_SIZE:],
+            grams,
         )
 
     @property
@@ -122,25 +132,30 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
     text = normalise(extraction.text) if normal is None else normal
     size = _size(_once(text, extraction.text))
     names = names_of(extraction, text, size, key)
-    units = units_of(extraction.said, extraction.text, extraction.marks, extraction.thin)
+    units = units_of(
+        *(extraction.content, extraction.text, extraction.template),
+        *(extraction.marks, extraction.thin),
+    )
     seed = int.from_bytes(key[:8], "little")
     # A unit of two sorts would cancel itself out in the digest of them all.
-    numbers, fields, sentences = (hashes_of(sort, seed + n) for n, sort in enumerate(units[:3]))
-    of_text, of_rest = (hashes_of(sort, seed) for sort in units[3:])
+    numbers, fields, sentences, words, text_units, rest = (
+        hashes_of(sort, seed + n) for n, sort in enumerate(units)
+    )
     return Facts(
         *names[:4],
-        said=digest(numbers) ^ digest(fields) ^ digest(sentences),
+        said=reduce(xor, map(digest, (numbers, fields, sentences, words))),
         numbers=sketch(numbers, width=WIDE),
+        words=sketch(words, 255, NARROW),
         sentences=sketch(sentences),
-        text=sketch(of_text, SAMPLE),
-        rest=sketch(of_rest, 2 * SAMPLE, WIDE),
+        text=sketch(text_units, SAMPLE, NARROW),
+        rest=sketch(rest, 2 * SAMPLE),
+        listed=sketch(hashes_of(extraction.listed, seed), SAMPLE // 2),
         text_steps=_steps(size),
         fills=3 * _size(extraction.text) >= _size(extraction.shown),
         thin=extraction.thin,
         backed=names.backed,
-        listed=sketch(hashes_of(extraction.listed, seed), SAMPLE // 2),
         grams=sketch(grams_of(text, recipe.seed), width=WIDE).bits,
-        state=state_of(extraction.content or extraction.text, key),
+        state=state_of(f"{extraction.content or extraction.text}\n{extraction.links}", key),
     ).to_bytes()
 
 
@@ -162,3 +177,7 @@ def _size(text: str) -> int:
 
 def _steps(size: float) -> int:
     return min(255, round(_STEPS * math.log2(max(size, 1))))
+
+
+def _three_bytes(number: int) -> bytes:
+    return number.to_bytes(3, "little")

@@ -57,12 +57,12 @@ class Names(NamedTuple):
     """The names of a page, as hashes that are keyed with the recipe's seed; 0 is no name.
 
     Attributes:
-        headings: 32-bit hash of the whole title and the first three ``h1``.
+        headings: 24-bit hash of the whole title and the first three ``h1``.
             The last ``h2`` above the text is among them if the text speaks of it, or does not speak
             of them, or has less than 1,500 bytes and the title is the ``h1``, which may be the
             site's name; if there are none of either, the short lines above the text are.
-        title: 32-bit hash of the title's own part, without outline number and site's name.
-        heading: 32-bit hash of the last of the first three ``h1``, without outline number: the
+        title: 24-bit hash of the title's own part, without outline number and site's name.
+        heading: 24-bit hash of the last of the first three ``h1``, without outline number: the
             first one is the name of the site in many themes.
         site: 8-bit hash of the rest of the title, without digits: the name of the site.
         backed: the main text has at least half of the words of the title's own part or of the
@@ -129,11 +129,11 @@ def _plain(name: str) -> str:
 
 
 def _hash(texts: Iterable[str], key: bytes) -> int:
-    """Return 32 bits for a sequence of texts; 0 only if all of them are empty."""
+    """Return 24 bits for a sequence of texts; 0 only if all of them are empty."""
     joined = "\0".join(texts)
     if not joined.strip("\0"):
         return 0
-    digest = blake2b(joined.encode("utf-8", "surrogatepass"), digest_size=4, key=key)
+    digest = blake2b(joined.encode("utf-8", "surrogatepass"), digest_size=3, key=key)
     return int.from_bytes(digest.digest(), "little") or 1
 
 

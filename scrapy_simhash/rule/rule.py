@@ -49,6 +49,8 @@ class Limits(NamedTuple):
             own; None where nothing of this is asked.
         values: the same of two texts below 1,500 bytes, if no sentence differs, as none does in
             the records of one program.
+        is_asked: whether numbers or words that stand against each other, or other entries of a
+            list, make another page.
     """
 
     near: float = 1
@@ -56,18 +58,21 @@ class Limits(NamedTuple):
     length: float = 0
     own: int | None = None
     values: float = math.inf
+    is_asked: bool = False
 
 
 #: So many numbers of a page may be dates, counts of visits or answers, and those of its release.
 COUNTS = 3
 #: Two views of one page may have other counters, teasers and notices.
 _ONE_PAGE = Limits(length=0.75)
+#: A shop shows its variants, and a list its parts, under one path.
+_VIEW = _ONE_PAGE._replace(is_asked=True)
 #: A mirror has notices among the text.
 _TWO_SITES = Limits(near=4 / 3, near_if_short=0.6, values=1)
 
 TABLE = {
     Kinship.ADDRESS: _ONE_PAGE,
-    Kinship.VIEW: _ONE_PAGE,
+    Kinship.VIEW: _VIEW,
     # The old one has a notice and numbers of its own.
     Kinship.RELEASE: Limits(near_if_short=0.45, values=COUNTS),
     # Two records, replies, forms may have much the same text.
@@ -134,7 +139,7 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
     if on_two_sites and near > DOUBT and a.text.own_share(b.text) > HALF:
         return Ruling(False, "own-text")
     shorter, longer = sorted((a.text_bytes, b.text_bytes))
-    if shorter < LONG_TEXT and _are_records(a, b, kin):
+    if _are_records(a, b, kin, shorter < LONG_TEXT):
         return Ruling(False, "own-values")
     if not alike:
         return _under_other_headings(a, b, kin, near)
@@ -151,7 +156,7 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
 
 def _under_like_headings(a: Facts, b: Facts, near: float, limits: Limits) -> Ruling:
     if limits.own is not None:
-        if sum(a.numbers.own(b.numbers)) > limits.own or _list_others(a, b):
+        if sum(a.numbers.own(b.numbers)) > limits.own or _list_others(a, b, ENOUGH):
             return Ruling(False, "own-values")
         if a.said != b.said:
             less, more = sorted(a.sentences.own(b.sentences))
@@ -167,6 +172,8 @@ def _under_like_headings(a: Facts, b: Facts, near: float, limits: Limits) -> Rul
             if near > 0 and is_in_text and are_pairs and is_edited:
                 return Ruling(True, "edits")
             return Ruling(False, "own-text")
+    if limits.is_asked and (_stand_against(a, b) or _list_others(a, b, 1)):
+        return Ruling(False, "own-values")
     is_thin = a.thin or b.thin
     return Ruling(True, "thin-page") if is_thin else Ruling(True, "like-headings")
 
@@ -190,18 +197,31 @@ def _under_other_headings(a: Facts, b: Facts, kin: Kinship, near: float) -> Ruli
     return other
 
 
-def _are_records(a: Facts, b: Facts, kin: Kinship) -> bool:
-    """Return whether two short texts on two hosts may be those of two records of one program."""
-    limit, own = TABLE[kin].values, a.numbers.own(b.numbers)
-    says_the_same = sum(own) > limit and not any(a.sentences.own(b.sentences))
-    are_two = kin not in VIEWS and min(own) > COUNTS and one_publication(a, b, kin)
-    return says_the_same or are_two
+def _are_records(a: Facts, b: Facts, kin: Kinship, is_short: bool) -> bool:
+    """Return whether two texts on two hosts may be those of two records of one program."""
+    if kin in VIEWS:
+        return False
+    own, apart = a.numbers.own(b.numbers), max(a.sentences.own(b.sentences))
+    # Branches of a firm have one path each, and other streets and telephones.
+    if kin is Kinship.VERSIONS and apart <= 1 and min(own) >= (2 if is_short else COUNTS):
+        return True
+    says_the_same = sum(own) > TABLE[kin].values and not apart
+    return is_short and (says_the_same or (min(own) > COUNTS and one_publication(a, b, kin)))
 
 
-def _list_others(a: Facts, b: Facts) -> bool:
-    """Return whether two pages list other pages, as the parts of a catalogue do."""
-    are_lists = min(a.listed.size, b.listed.size) >= ENOUGH
-    return are_lists and a.listed.likeness(b.listed) <= HALF
+def _stand_against(a: Facts, b: Facts) -> bool:
+    """Return whether each of two pages has a number, a word or a sentence that the other lacks."""
+    mine, theirs = ((each.numbers, each.words, each.sentences) for each in (a, b))
+    return any(min(sort.own(other)) > 0 for sort, other in zip(mine, theirs, strict=True))
+
+
+def _list_others(a: Facts, b: Facts, least: int) -> bool:
+    """Return whether two pages list other pages, as the parts of a catalogue do.
+
+    Each has so many entries of its own at least, and half of all are in one list alone.
+    """
+    are_others = min(a.listed.own(b.listed)) >= least
+    return are_others and a.listed.likeness(b.listed) <= HALF
 
 
 def one_template(a: Facts, b: Facts) -> bool:

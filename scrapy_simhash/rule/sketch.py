@@ -22,8 +22,8 @@ from scrapy_simhash.fingerprint.hashing import hash_ngrams, mix
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.rule.state import lasting
 
-#: Bits of a sketch: where a few units count, and elsewhere.
-WIDE, SMALL = 128, 64
+#: Bits of a sketch: where a few units count, elsewhere, and where a share is enough.
+WIDE, SMALL, NARROW = 128, 64, 32
 #: The size of a sample: of larger sets it has the units with the least hashes, so that two sketches
 #: tell which share of the units differs, where the sketches of all would be full.
 SAMPLE = 32
@@ -60,18 +60,22 @@ _DIGITS = b"0123456789"
 class Units(NamedTuple):
     """The units of a page by their sort, without those of links and datelines.
 
+    All but the last two are of its content.
+
     Attributes:
         numbers: as they are written, without ages and what its own words call a count of visits.
-        fields: names and values: short lines, each with the one before it, which may be its label;
-            short sentences; and what the page is known by.
+        fields: short lines, each with the one before it, which may be its label; and what the page
+            is known by.
         sentences: without digits.
+        words: short sentences, such as a colour.
         text: words and sentences of the main text.
-        rest: words and sentences of all other lines.
+        rest: words and sentences of all other lines, the site's among them.
     """
 
     numbers: Collection[str]
     fields: Collection[str]
     sentences: Collection[str]
+    words: Collection[str]
     text: Collection[str]
     rest: Collection[str]
 
@@ -115,28 +119,30 @@ def units_apart(bits: int, others: int, width: int) -> float:
     return round(-width / 2 * math.log(1 - 2 * differing / width))
 
 
-def units_of(said: str, text: str, marks: Iterable[str], thin: bool = False) -> Units:
+def units_of(
+    content: str, text: str, template: str = "", marks: Iterable[str] = (), thin: bool = False
+) -> Units:
     """Return the units of a page.
 
     Args:
-        said: its lines outside links.
-        text: its main text; lines of it that are not said count where none of them is.
+        content: its own lines outside links.
+        text: its main text; lines of it that are in links count where all of them are.
+        template: all other lines outside links.
         marks: what it is known by.
         thin: it has no main text; then it is known by its numbers, too.
     """
-    main, said_lines = set(text[:_LONGEST].split("\n")), said[:_LONGEST].split("\n")
-    with_digit = set(filter(_DIGIT.search, main.union(said_lines)))
-    lines = [line for line in said_lines if line not in with_digit or not _is_dateline(line)]
+    main = set(text[:_LONGEST].split("\n"))
+    lines = [line for line in content[:_LONGEST].split("\n") if not _is_dateline(line)]
     in_text = [line for line in lines if line in main] or text[:_LONGEST].split("\n")
     others = [line for line in lines if line not in main]
-    text_units, rest = _pieces("\n".join(in_text)), _pieces("\n".join(others))
-    pieces = text_units | rest
+    text_units, beside = _pieces("\n".join(in_text)), _pieces("\n".join(others))
+    pieces = text_units | beside
     words = {piece for piece in pieces if len(piece) < _SENTENCE and _size(piece) < _SENTENCE}
-    counted = [lasting(line) for line in chain(in_text, others) if line in with_digit]
-    numbers = set(_NUMBER.findall("\n".join(counted))[:_MOST])
+    numbers = set(_NUMBER.findall("\n".join(map(lasting, chain(in_text, others))))[:_MOST])
     known_by = {f"\0{mark}" for mark in chain(marks, numbers if thin else ())}
-    fields = words | known_by | _fields(lines)
-    return Units(numbers, fields, pieces - words, text_units, rest)
+    rest = beside | _pieces(template[:_LONGEST])
+    fields = known_by | _fields(lines)
+    return Units(numbers, fields, pieces - words, words, text_units, rest)
 
 
 def _fields(lines: Iterable[str]) -> set[str]:
@@ -153,7 +159,9 @@ def _fields(lines: Iterable[str]) -> set[str]:
 
 def _is_dateline(line: str) -> bool:
     """Return whether a short line says when the page was written or changed."""
-    return len(line) < _DATELINE and bool(_DATE.search(line) and _STAMP.search(line))
+    return len(line) < _DATELINE and bool(
+        _DIGIT.search(line) and _DATE.search(line) and _STAMP.search(line)
+    )
 
 
 def _sentences(text: str) -> str:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scrapy_simhash.fingerprint.normalisation import code_points
 
 #: Bytes of a state, which stand at the end of the facts.
-STATE_SIZE = 4
+STATE_SIZE = 3
 _LONGEST = 1 << 20  # characters
 #: Counts and ages stand in shorter lines; characters.
 _SHORT = 100

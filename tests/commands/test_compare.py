@@ -68,7 +68,7 @@ def test_what_differs_is_shown(pages: dict[str, Path], capsys: Any) -> None:
 def test_fields_that_only_one_of_two_pages_has_stand_side_by_side(
     pages: dict[str, Path], capsys: Any
 ) -> None:
-    fields = "<table><tr><th>Rooms</th><td>{}</td></tr></table><ul><li>Lift: {}</li></ul>"
+    fields = "<table><tr><th>Rooms</th><td>{}</td></tr></table><dl><dt>Lift<dd>{}</dl>"
     pages["one"].write_bytes(html(ONE, top=fields.format(3, "yes")))
     pages["copy"].write_bytes(html(ONE, top=fields.format(4, "no")))
     out = compared(capsys, pages["one"], pages["copy"])[2]

@@ -216,12 +216,12 @@ def test_real_pages_keep_their_body() -> None:
 def test_a_name_behind_a_thumbnail_is_of_the_link_that_both_stand_in() -> None:
     teaser = '<li><a href=/2><img src=/2.jpg alt="A bridge">The bridge is open</a></li>'
     page = extract(f"<body><h1>Mill</h1><p>{article(1)}</p><ul>{teaser}</ul>")
-    assert "bridge" not in page.said
+    assert "bridge" not in page.content
 
 
 def test_what_a_picture_says_in_words_is_said() -> None:
     page = extract(f'<body><h1>Ulm</h1><p>{article(1)}</p><p><img src=/7.png alt="Rain, 7 mm"></p>')
-    assert page.said.endswith("\nRain, 7 mm")
+    assert page.content.endswith("\nRain, 7 mm")
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_what_a_picture_says_in_words_is_said() -> None:
 )
 def test_what_an_icon_says_in_an_attribute_is_said(icon: str) -> None:
     page = extract(f"<body><h1>Ulm</h1><p>{article(1)}</p><p>{icon}</p>")
-    assert page.said.endswith("\nStars: 4 & more")
+    assert page.content.endswith("\nStars: 4 & more")
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_what_an_icon_says_in_an_attribute_is_said(icon: str) -> None:
     ],
 )
 def test_an_element_with_a_text_or_in_a_link_says_nothing_in_its_attributes(other: str) -> None:
-    assert "Stars" not in extract(f"<body><h1>Ulm</h1><p>{article(1)}</p><p>{other}</p>").said
+    assert "Stars" not in extract(f"<body><h1>Ulm</h1><p>{article(1)}</p><p>{other}</p>").content
 
 
 @pytest.mark.parametrize("between", ["</li><li>", ", ", " "])
