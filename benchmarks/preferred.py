@@ -28,7 +28,7 @@ from scrapy.resolver import dnscache
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.sparing_crawl import FIFO
+from benchmarks.sparing import BREADTH_FIRST
 from tests.pages import article, html
 from tests.servers.certificate import make_certificate
 
@@ -207,7 +207,7 @@ def main() -> int:
         "RETRY_ENABLED": False,
         "LOG_LEVEL": "ERROR",
         "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
-        **(FIFO if options.fifo else {}),
+        **(BREADTH_FIRST if options.fifo else {}),
     }
     of_first = 0
     for prefer in ("first", "canonical"):

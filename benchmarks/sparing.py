@@ -1,315 +1,383 @@
-"""What sparing by address saves, and what it loses: replays of dedup logs, and a made site.
+"""What sparing by address saves, and what it loses: crawls of made sites, or of a real one.
 
-Run as ``python benchmarks/sparing.py made``, ``replay LOG [LOG …]``, ``links RECORD …`` or
-``cost``. In a replay each page of a crawl that fetched everything is asked for again in its order;
-a spared one is not fetched. A distinct page is lost if none of the addresses that lead to it is
-fetched. Beside that stands what the crawl itself would have said: its estimate, with the upper end
-of its 95% interval. ``links`` crawls what ``sparing_crawl.py --record`` has recorded, and follows
-its links: the pages that are out of reach, because nothing that was fetched links to them, show.
+Run as ``python benchmarks/sparing.py [board|posts|wiki|shop|traps|URL ...] [--control] [--order
+depth|breadth]``, for example with the URL of a MediaWiki on loopback. Each site is crawled with
+everything fetched, then with copies spared, in Scrapy's own order and breadth first. The second
+crawl follows only links to addresses that the first has asked for. A distinct page is lost if none
+of its addresses was fetched and one was spared; it is out of reach if the crawl met no link to it,
+because the links stand in pages that it spared, or that it met as copies. Two crawls that fetch
+everything differ, too, because the answers come in another order: ``--control`` crawls so once
+more, and tells what that crawl did not reach.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
+import asyncio
 import json
+import os
 import random
-import resource
+import subprocess
 import sys
-import time
-from collections import Counter, deque
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+import tempfile
+import threading
+from collections import defaultdict
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, urlsplit
 
-from scrapy_simhash.url_patterns.store import Counts
 from w3lib.url import canonicalize_url
 
-from scrapy_simhash.url_patterns.learner import Forecast, Learner
-from scrapy_simhash.url_patterns.table import PatternTable
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tests.pages import article, html  # noqa: E402
 
-from benchmarks import board
+BREADTH_FIRST = {
+    "DEPTH_PRIORITY": 1,
+    "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
+    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+}
+# Responses after which a crawl with everything fetched ends.
+MOST = 3000
 
 
-class Visit(NamedTuple):
-    """One page of a crawl that fetched everything.
+class MadePage(NamedTuple):
+    """What stands at an address: the name of the page, its text, and the links in their order."""
 
-    ``page`` names what stood there: copies have the key of their original. It is empty for what
-    was not compared.
+    name: str
+    text: str
+    links: list[str]
+
+
+Site = Callable[[str], MadePage | None]
+
+
+def board(*, by_number: bool = False) -> Site:
+    """A board whose lists link the last post of a topic before the topic itself.
+
+    A post is ``/topic/7/?post=42``; with ``by_number`` it is ``/posts?p=42``, and a topic
+    ``/topics?t=7``, of which neither is the other one with less.
     """
-
-    url: str
-    page: str
-    size: int
-    kind: str = ""
-
-
-@dataclass
-class Result:
-    visits: int = 0
-    spared: int = 0
-    size: int = 0
-    size_spared: int = 0
-    copies: int = 0
-    size_copies: int = 0
-    size_copies_spared: int = 0
-    lost: list[Visit] = field(default_factory=list)
-    distinct: int = 0
-    estimate: float = 0.0
-    at_most: float = 0.0
-    kinds: dict[str, Counter[str]] = field(default_factory=dict)
+    chance, pages, post = random.Random(7), dict[str, MadePage](), 0
+    topics = []
+    for topic in range(160):
+        number = chance.choice((1, 2, 3, 5, 7, 9, 12, 20))
+        posts = [f"/posts?p={n}" if by_number else f"/topic/{topic}/?post={n}"
+                 for n in range(post, post + number)]  # fmt: skip
+        topics.append((f"/topics?t={topic}" if by_number else f"/topic/{topic}/", posts))
+        post += number
+    lists = [f"/forum?page={n}" for n in range(8)]
+    for n, path in enumerate(lists):
+        links = [link for url, posts in topics[20 * n : 20 * n + 20] for link in (posts[-1], url)]
+        pages[path] = MadePage(path, article(50_000 + n), links + lists)
+    for n, (url, posts) in enumerate(topics):
+        page = MadePage(url, article(n, 300), ["/", *posts, url])
+        pages |= dict.fromkeys([url, *posts], page)
+    pages["/"] = MadePage("index", article(90_000), lists)
+    return pages.get
 
 
-def replay(visits: Iterable[Visit], learner: Learner) -> Result:
-    """Ask for the pages of a crawl again."""
-    result = Result()
-    first: dict[str, str] = {}  # the key of the fetched original of each page
-    seen: set[str] = set()
-    spared: list[Visit] = []
-    for visit in visits:
-        is_copy = visit.page != "" and visit.page in seen
-        seen.add(visit.page)
-        kind = result.kinds.setdefault(visit.kind, Counter())
-        kind["copies" if is_copy else "distinct"] += bool(visit.page)
-        result.visits += 1
-        result.size += visit.size
-        result.copies += is_copy
-        result.size_copies += visit.size * is_copy
-        forecast = learner.forecast(visit.url)
-        if forecast.spared:
-            learner.spare(forecast)
-            spared.append(visit)
-            kind["copies spared"] += is_copy
-            result.spared += 1
-            result.size_spared += visit.size
-            continue
-        original = first.get(visit.page)
-        if visit.page and original is None:
-            first[visit.page] = visit.url
-        learner.record(forecast, key=visit.url, original=original, size=visit.size)
-    result.distinct = len(seen - {""})
-    lost = {visit.page: visit for visit in reversed(spared) if visit.page not in first}
-    result.lost = list(lost.values())
-    # Of each page one address is no copy: the one that was fetched, or one that was spared too.
-    result.size_copies_spared = result.size_spared - sum(visit.size for visit in result.lost)
-    for visit in result.lost:
-        result.kinds[visit.kind]["distinct lost"] += 1
-    result.estimate, result.at_most = learner.estimate.lost, learner.estimate.at_most
-    return result
+def wiki() -> Site:
+    """A wiki: each article with its versions, edit forms, a log-in, and pages that are its own."""
+    names = [f"Story_{n}" for n in range(100)]
+    number = {name: n for n, name in enumerate(names)}
+
+    def page(path: str) -> MadePage | None:
+        parts = urlsplit(path)
+        given = dict(parse_qsl(parts.query))
+        title = given.get("title") or parts.path.removeprefix("/wiki/")
+        action = given.get("action", "view")
+        if path == "/":
+            return MadePage("front", article(1), [f"/wiki/{name}" for name in names])
+        if title == "Special:Login":
+            return MadePage("login", article(2), ["/"])
+        if title not in number:
+            return None
+        n = number[title]
+        index = f"/index.php?title={title}"
+        tools = [f"{index}&oldid={n + 1000}", f"{index}&printable=yes", f"{index}&action=history"]
+        tools += [
+            f"{index}&action=edit",
+            f"/index.php?title=Special:Login&returnto={title}{action}",
+        ]
+        if action == "history":
+            old = [f"{index}&oldid={version}" for version in range(n + 1000, n + 4000, 1000)]
+            return MadePage(f"history of {title}", article(3000 + n), [*old, *tools])
+        if action == "edit":
+            return MadePage(f"edit {title}", article(5000 + n), tools)
+        version = (int(given.get("oldid", n + 1000)) - n) // 1000
+        others = [f"/wiki/{names[(n * k + 7) % 100]}" for k in range(2, 6)]
+        return MadePage(f"{title} {version}", article(7000 + n + 100 * version), [*others, *tools])
+
+    return page
 
 
-def read_visits(path: Path) -> Iterator[Visit]:
-    """Yield the pages of a dedup log."""
-    with path.open(encoding="utf-8") as lines:
-        for line in map(json.loads, lines):
-            if line.get("what", "page") != "page" or line.get("reason") == "status":
-                continue
-            page = line["original"] if line["verdict"] == "duplicate" else line["key"]
-            if line["verdict"] == "skipped":
-                page = ""
-            yield Visit(line["url"], page, line["bytes"] or 0)
+def shop() -> Site:
+    """A shop: lists with sort orders, and items with variants, print views, campaigns."""
+
+    def page(path: str) -> MadePage | None:
+        parts = urlsplit(path)
+        given = dict(parse_qsl(parts.query))
+        if path == "/":
+            return MadePage("front", article(1), [f"/list/{n}" for n in range(12)])
+        kind, _, number = parts.path.strip("/").partition("/")
+        n = int(number or 0)
+        if kind == "list":
+            part = int(given.get("page", 1))
+            own = f"/list/{n}"
+            items = [f"/item/{40 * n + 10 * part + k}" for k in range(-10, 0)]
+            links = [f"{item}?utm_source={('list', 'mail')[n % 2]}" for item in items] + items
+            links += [f"{own}?page={k}" for k in range(2, 5)]
+            links += [f"{own}?sort={order}" for order in ("price", "name", "new", "size")]
+            return MadePage(f"list {n} {part}", article(1000 + 10 * n + part), links)
+        if kind == "item":
+            color = given.get("color", "")
+            own = f"/item/{n}"
+            links = [f"{own}?view=print", f"/login?next={own}", f"/list/{n // 40}"]
+            links += [f"{own}?color={each}" for each in ("red", "blue")]
+            text = article(2000 + 3 * n + ("", "red", "blue").index(color))
+            return MadePage(f"item {n} {color}", text, links)
+        return MadePage("login", article(3), ["/"]) if kind == "login" else None
+
+    return page
 
 
-def follow(record: dict[str, Any], learner: Learner, *, depth_first: bool = False) -> None:
-    """Crawl a recorded site again, spare what may be spared, and print what that was worth."""
-    pages = {url: (page, size) for url, page, size in record["fetched"]}
-    within, links = {*record["addresses"]}, record["links"]
-    start = str(canonicalize_url(record["start"]))
-    queue, seen, first = deque([start]), {start}, {}
-    spared: dict[str, tuple[Forecast, int]] = {}
-    drawn: dict[str, Forecast] = {}
-    fetched = 0
-    while queue or send_late(learner, spared, queue):
-        url = queue.pop() if depth_first else queue.popleft()
-        forecast = learner.forecast(url)
-        if url != start and forecast.spared:
-            spared[url] = forecast, learner.spare(forecast)
-            continue
-        fetched += 1
-        forecast = drawn.pop(url, forecast)
-        if url in pages:
-            page, size = pages[url]
-            learner.record(forecast, key=url, original=first.get(page), size=size)
-            first.setdefault(page, url)
-        for link in links.get(url, ()):
-            if link in seen or link not in within:
-                continue
-            seen.add(link)
-            forecast = learner.forecast(link)
-            if forecast.spared:
-                spared[link] = forecast, learner.spare(forecast)
-                continue
-            if forecast.bound:
-                drawn[link] = forecast
-            queue.append(link)
-        if fetched % 200 == 0:
-            send_late(learner, spared, queue)
-    addresses: dict[str, list[str]] = {}
-    for url, (page, _) in pages.items():
-        addresses.setdefault(page, []).append(url)
-    copies = sum(len(urls) - 1 for urls in addresses.values())
-    size_copies = sum(pages[url][1] for urls in addresses.values() for url in urls[1:])
-    size_spared = sum(pages[url][1] for url in spared if url in pages)
-    lost = [urls for page, urls in addresses.items() if page not in first]
-    beyond = [urls for urls in lost if not any(url in spared for url in urls)]
-    print(
-        f"  {len(pages)} pages, {len(addresses)} distinct; fetched {fetched}, spared {len(spared)} "
-        f"of {copies} copies, {size_spared / max(1, size_copies):.1%} of their bytes\n"
-        f"  lost {len(lost) - len(beyond)} ({(len(lost) - len(beyond)) / len(addresses):.2%}), "
-        f"out of reach {len(beyond)} ({len(beyond) / len(addresses):.2%}); the crawl's estimate is "
-        f"{learner.estimate.lost:.1f}, at most {learner.estimate.at_most:.1f}"
-    )
-    for urls in lost[:12]:
-        print("   ", "out of reach" if urls in beyond else "lost", *urls[:3])
+def traps() -> Site:
+    """Lists that never end: facets that append themselves, a pager, a calendar; and 40 items."""
 
-
-def send_late(learner: Learner, spared: dict[str, tuple[Forecast, int]], queue: deque[str]) -> bool:
-    """Queue what patterns that no longer hold have spared."""
-    late = [url for url, (forecast, _) in spared.items() if not learner.holds(forecast)]
-    for url in late:
-        learner.estimate.take_back_spared(spared.pop(url)[1])
-        queue.append(url)
-    return bool(late)
-
-
-ITEMS = 300
-# When the pages of a kind are met, the first and the last.
-WHEN = {"item": (0.3, 1.3), "sort order": (0, 1), "further page of a list": (0, 1)}
-WHEN |= dict.fromkeys(("session", "session in path", "print view", "utm_", "log-in"), (1.0, 3.0))
-SORTS = ("price", "name", "date", "rating", "size")
-
-
-def made_site(seed: int = 5) -> list[Visit]:
-    """Return a crawl of a shop that has what crawlers trip over, and pages that look like it."""
-    chance = random.Random(seed)
-
-    def token() -> str:
-        return hashlib.md5(chance.randbytes(8)).hexdigest()
-
-    shop, mirror = "http://shop.test", "http://mirror.shop.test"
-    names = [f"{chance.choice('abcdefghij')}-thing-{n}" for n in range(ITEMS)]
-    visits = []
-
-    def add(kind: str, url: str, page: str) -> None:
-        visits.append(Visit(url, page, 20_000 + len(page), kind))
-
-    for name in names:
-        add("item", f"{shop}/item/{name}", f"item {name}")
-        add("session", f"{shop}/item/{name}?PHPSESSID={token()}", f"item {name}")
-        add("session in path", f"{shop}/item/{name};jsessionid={token().upper()}", f"item {name}")
-        add("print view", f"{shop}/item/{name}?view=print", f"item {name}")
-        source = chance.choice(["mail", "ad", "post"])
-        add("utm_", f"{shop}/item/{name}?utm_source={source}&utm_medium=cpc", f"item {name}")
-        add("log-in", f"{shop}/login?next=/item/{name}", "log-in")
-        add("mirror", f"{mirror}/item/{name}", f"item {name}")
-        add("parts list, like a print view", f"{shop}/item/{name}?view=parts", f"parts {name}")
-    for category in range(60):
-        for sort in SORTS:
-            url = f"{shop}/list/category-{category}?sort={sort}"
-            add("sort order", url, f"category {category}")
-            add("sort order", f"{url}&dir=desc", f"category {category}")
-        for number in range(2, 6):
-            url = f"{shop}/list/category-{category}?page={number}"
-            add("further page of a list", url, f"category {category} {number}")
-    for year, month, day in (
-        (y, m, d) for y in (2023, 2024) for m in range(1, 13) for d in range(1, 29)
-    ):
-        page = f"day {month} {day}" if day == month and year == 2023 else "an empty day"
-        add("calendar", f"{shop}/calendar?year={year}&month={month}&day={day}", page)
-        url = f"{shop}/news/{year}/{month:02d}/{day:02d}"
-        add("news of a day, like a calendar", url, f"news {year} {month} {day}")
-    for color in range(12):
-        for brand in range(15):
-            for size in range(3):
-                page = f"found {color} {brand}" if (color + brand) % 4 == 0 else "nothing found"
-                url = f"{shop}/search?color=c{color}&brand=b{brand}&size=s{size}"
-                add("faceted search", url, page)
-    for number in range(300):
-        add("document behind a token", f"{shop}/doc?sid={token()}", f"document {number}")
-        url = f"{shop}/story?id={number}&utm_source=feed"
-        add("story with utm_ only", url, f"story {number}")
-        url = f"{mirror}/press/{number}"
-        add("page of the mirror alone", url, f"press {number}")
-    for number in range(400):
-        add("not found with 200", f"{shop}/old/{token()[:6]}{number}.html", "not found")
-    # Breadth first: lists, then items, then what items link to, while all else goes on.
-    of_kind = Counter(visit.kind for visit in visits)
-    met: Counter[str] = Counter()
-    order = []
-    for at, visit in enumerate(visits):
-        starts, ends = WHEN.get(visit.kind, (0.5, 3.0))
-        met[visit.kind] += 1
-        share = met[visit.kind] / of_kind[visit.kind]
-        order.append((starts + (ends - starts) * share + chance.random() / 50, at))
-    return [visits[at] for _, at in sorted(order)]
-
-
-def show(name: str, result: Result, most: int = 8) -> None:
-    share = result.size_copies_spared / max(1, result.size_copies)
-    print(
-        f"{name}: {result.visits} pages, {result.copies} copies, {result.distinct} distinct\n"
-        f"  spared {result.spared} downloads ({result.spared / max(1, result.visits):.1%}), "
-        f"{result.size_spared / max(1, result.size):.1%} of the bytes, "
-        f"{share:.1%} of the bytes of the copies\n"
-        f"  lost {len(result.lost)} distinct pages "
-        f"({len(result.lost) / max(1, result.distinct):.2%}); "
-        f"the crawl's estimate is {result.estimate:.1f}, at most {result.at_most:.1f}"
-    )
-    if len(result.kinds) > 1:
-        print(f"  {'':<32} copies  spared  distinct  lost")
-        for kind, counts in result.kinds.items():
-            print(
-                f"  {kind:<32} {counts['copies']:>6} {counts['copies spared']:>7}"
-                f" {counts['distinct']:>9} {counts['distinct lost']:>5}"
+    def page(path: str) -> MadePage | None:
+        parts = urlsplit(path)
+        given = parse_qsl(parts.query)
+        if path == "/":
+            return MadePage("front", article(1), ["/facets", "/pager?p=1", "/calendar?month=1"])
+        if parts.path == "/facets":
+            chosen = sorted({value for _, value in given})
+            sign = "&" if parts.query else "?"
+            links = [f"{path}{sign}f={facet}" for facet in "abc"]
+            return MadePage(
+                f"facets {chosen}", article(10 + hash_of(chosen)), links + items(chosen)
             )
-    for visit in result.lost[:most]:
-        print(f"  lost {visit.url}")
+        if parts.path == "/pager":
+            number = int(dict(given)["p"])
+            links = items([str(number)]) if number < 4 else []
+            text = article(20 + min(number, 4))
+            return MadePage(f"pager {min(number, 4)}", text, [*links, f"/pager?p={number + 1}"])
+        if parts.path == "/calendar":
+            month = int(dict(given)["month"])
+            links = ["/", f"/calendar?month={month + 1}"]
+            return MadePage(f"month {month}", f"Month {month}. {article(30)}", links)
+        return MadePage(path, article(100 + int(parts.path[6:])), ["/"])
+
+    def hash_of(parts: list[str]) -> int:
+        return sum(1 << "abc".index(part) for part in parts)
+
+    def items(parts: list[str]) -> list[str]:
+        return [f"/item/{10 * (ord(part[-1]) % 4) + n}" for part in parts for n in range(10)]
+
+    return page
 
 
-def cost() -> None:
-    """Print the time of a look-up, and the memory of a million signatures."""
-    learner = Learner()
-    visits = made_site()
-    replay(visits, learner)
-    started = time.process_time()
-    for visit in visits:
-        learner.forecast(visit.url)
-    print(f"look-up: {(time.process_time() - started) / len(visits) * 1e6:.1f} us")
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    table = PatternTable(most_hosts=10_000, most=10_000_000)
-    for host in range(2000):
-        rows = table.of(f"www.site-{host}.test")
-        for n in range(500):
-            signature = f"/section{n % 25}/page{n % 5}.php?a{n // 5}=*&title=*&view={n % 3}"
-            rows.add(signature, Counts(3, 2, 4, 0, 30_000 + n))
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    print(f"{2000 * 500:,} signatures: {used / 1000:.0f} MB")
+SITES: dict[str, Callable[[], Site]] = {
+    "board": board,
+    "posts": lambda: board(by_number=True),
+    "wiki": wiki,
+    "shop": shop,
+    "traps": traps,
+}
+
+
+def serve(site: Site) -> ThreadingHTTPServer:
+    """Serve a made site on loopback; a header names each page."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            page = site(self.path)
+            self.send_response(200 if page else 404)
+            self.send_header("Content-Type", "text/html")
+            self.send_header("X-Page", page.name if page else "")
+            self.end_headers()
+            if page:
+                title = " ".join(page.text.split()[:4])
+                self.wfile.write(html(page.text, title=title, links=tuple(page.links)))
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+def crawl(url: str, spare: str, order: str, within: list[str] | None) -> dict[str, Any]:
+    """Crawl in a process of its own; return the pages by address, what was spared, the stats.
+
+    Args:
+        url: where the crawl begins.
+        spare: SIMHASH_SPARE.
+        order: ``depth`` for Scrapy's own, or ``breadth``.
+        within: addresses to which links are followed; None for all of the host.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        if within is not None:
+            Path(folder, "within.json").write_text(json.dumps(within))
+        command = [
+            sys.executable,
+            __file__,
+            "--crawl",
+            json.dumps([url, spare, order, str(report)]),
+        ]
+        done = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)
+        if done.returncode or not report.exists():
+            raise RuntimeError("the crawl failed")
+        result: dict[str, Any] = json.loads(report.read_text())
+        return result
+
+
+def run_spider(url: str, spare: str, order: str, report: str) -> None:
+    import scrapy
+    from scrapy.crawler import CrawlerProcess
+    from scrapy.linkextractors import LinkExtractor
+
+    from scrapy_simhash.signals import near_duplicate
+
+    host = urlsplit(url).netloc
+    fetched: list[tuple[str, str, int]] = []
+    addresses: set[str] = set()
+    log = Path(report).with_name("dedup.jsonl")
+    listed = Path(report).with_name("within.json")
+    within = set(json.loads(listed.read_text())) if listed.exists() else None
+
+    def asked(request: scrapy.Request) -> str:
+        return str(canonicalize_url((request.meta.get("redirect_urls") or [request.url])[0]))
+
+    def name_of(response: Any, key: str) -> str:
+        return response.headers.get("X-Page", b"").decode() or key
+
+    class Whole(scrapy.Spider):
+        name = "whole"
+        start_urls = (url,)
+        links = LinkExtractor(deny_extensions=[])
+
+        def parse(self, response: Any) -> Any:
+            simhash = response.meta.get("simhash", {"verdict": None})
+            if simhash["verdict"] in ("unique", "revisit"):
+                name = name_of(response, simhash["key"])
+                fetched.append((asked(response.request), name, len(response.body)))
+            if isinstance(response, scrapy.http.HtmlResponse):
+                for link in self.links.extract_links(response):
+                    request = scrapy.Request(link.url)
+                    if urlsplit(link.url).netloc == host and (
+                        within is None or canonicalize_url(request.url) in within
+                    ):
+                        yield request
+
+    class Enough:
+        """Ends the crawl when enough pages were fetched."""
+
+        def __init__(self, crawler: Any) -> None:
+            self.crawler, self.seen = crawler, 0
+
+        @classmethod
+        def from_crawler(cls, crawler: Any) -> Enough:
+            return cls(crawler)
+
+        def process_response(self, request: Any, response: Any) -> Any:
+            self.seen += 1
+            addresses.add(asked(request))
+            if self.seen == MOST and within is None:
+                self.end = asyncio.ensure_future(
+                    self.crawler.engine.close_spider_async(reason="enough")
+                )
+            return response
+
+    settings = {
+        "ADDONS": {"scrapy_simhash.Addon": 500},
+        "DOWNLOADER_MIDDLEWARES": {Enough: 546},
+        "SIMHASH_SPARE": spare,
+        "SIMHASH_LOG": log,
+        "SIMHASH_LOG_TEXT": 0,
+        "SIMHASH_PROCESSES": 1,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
+        "DOWNLOAD_DELAY": 0,
+        "RETRY_ENABLED": False,
+        "ROBOTSTXT_OBEY": False,
+        "TELNETCONSOLE_ENABLED": False,
+        "LOG_LEVEL": "ERROR",
+    }
+    process = CrawlerProcess(settings | (BREADTH_FIRST if order == "breadth" else {}))
+    crawler = process.create_crawler(Whole)
+
+    def on_copy(verdict: Any, request: Any, response: Any) -> None:
+        fetched.append((asked(request), name_of(response, verdict.original), len(response.body)))
+
+    crawler.signals.connect(on_copy, signal=near_duplicate)
+    process.crawl(crawler)
+    process.start()
+    lines = map(json.loads, log.read_text().splitlines())
+    found = {
+        "fetched": fetched,
+        "addresses": sorted(addresses),
+        "spared": [canonicalize_url(line["url"]) for line in lines if line["what"] == "spared"],
+        "stats": {name: n for name, n in crawler.stats.get_stats().items() if isinstance(n, int)},
+    }
+    Path(report).write_text(json.dumps(found))
+
+
+def compare(name: str, full: dict[str, Any], found: dict[str, Any]) -> None:
+    """Print what a crawl saved and lost, by the pages of the one that fetched everything."""
+    addresses: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    for url, page, length in full["fetched"]:
+        addresses[page].append((url, length))
+    spared, fetched = set(found["spared"]), {page for _, page, _ in found["fetched"]}
+    copies = saved = 0
+    lost, beyond = [], []
+    for page, of_page in addresses.items():
+        copies += sum(length for _, length in of_page[1:])
+        # One address of a page is no copy.
+        left_out = [length for url, length in of_page if url in spared]
+        saved += sum(left_out) - (0 if page in fetched or not left_out else left_out[0])
+        if page not in fetched:
+            (lost if left_out else beyond).append(page)
+    stats = found["stats"]
+    estimate = (stats.get(f"simhash/spared/lost_{what}", 0) for what in ("estimate", "at_most"))
+    print(
+        f"{name:<24} {stats['downloader/response_count']:>6} {saved / max(1, copies):>7.1%} of "
+        f"{copies / 1e6:5.1f} MB  lost {len(lost)} ({len(lost) / len(addresses):.2%}), out of "
+        f"reach {len(beyond)} ({len(beyond) / len(addresses):.2%}) of {len(addresses)}; own "
+        "estimate {}, at most {}".format(*estimate),
+        flush=True,
+    )
+    for page in (*lost[:5], *beyond[:5]):
+        print(f"    {'lost' if page in lost else 'out of reach'}: {page[:150]}")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("what", choices=("made", "replay", "links", "board", "cost"))
-    parser.add_argument("logs", nargs="*", type=Path, metavar="LOG")
-    parser.add_argument("--share", type=float, default=0.05, help="fetched all the same")
+    parser.add_argument("sites", nargs="*", metavar="SITE", default=[*SITES])
+    parser.add_argument("--order", choices=("depth", "breadth"))
+    parser.add_argument("--control", action="store_true", help="fetch everything twice")
+    parser.add_argument("--crawl", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.what == "cost":
-        cost()
+    if options.crawl:
+        run_spider(*json.loads(options.crawl))
         return 0
-    if options.what in ("links", "board"):
-        records = {str(path): json.loads(path.read_text()) for path in options.logs}
-        if options.what == "board":
-            records = {f"board ({style})": board.record(style) for style in board.STYLES}
-        for name, record in records.items():
-            for depth_first in (False, True):
-                print(f"{name}, {'depth' if depth_first else 'breadth'} first:")
-                follow(record, Learner(options.share), depth_first=depth_first)
-        return 0
-    crawls = {str(log): list(read_visits(log)) for log in options.logs} or {"made": made_site()}
-    for name, visits in crawls.items():
-        show(name, replay(visits, Learner(options.share)))
+    for site in options.sites:
+        server = serve(SITES[site]()) if site in SITES else None
+        url = f"http://127.0.0.1:{server.server_port}/" if server else site
+        for order in [options.order] if options.order else ["depth", "breadth"]:
+            full = crawl(url, "off", order, None)
+            compare(f"{site}, {order}: all", full, full)
+            # A trap has to end by itself.
+            within = None if site == "traps" else full["addresses"]
+            for spare in (*["off"] * options.control, "skip"):
+                found = crawl(url, spare, order, within)
+                compare(f"{site}, {order}: {spare}", full, found)
+        if server:
+            server.shutdown()
     return 0
 
 

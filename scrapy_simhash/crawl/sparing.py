@@ -48,7 +48,7 @@ DEFERRED = 1_000_000
 # In the meta of a request that was put back into the queue: how far behind. What is to be spared
 # comes behind all of its like that are fetched all the same, and may tell that a pattern is wrong.
 _HELD_BACK = "simhash_held_back"
-_NOT, _BEHIND, _LAST = range(3)
+_LAST = 2
 # Requests on their way whose forecasts are remembered.
 _REMEMBERED = 10_000
 # Answers that tell nothing about an address: an error may be gone tomorrow.
@@ -103,7 +103,7 @@ class Sparing:
         if self._is_off or not self._traps.may_be_part(page, link):
             return
         forecast = self._learner.forecast(link)
-        if self._traps.link(page, forecast.host + forecast.signature):
+        if self._traps.link(page, forecast.name):
             logger.warning(
                 "%d pages like %s in a row were near others and brought nothing new but links to "
                 "more of their kind, as in a calendar without end; to leave them out, deny %s",
@@ -120,14 +120,14 @@ class Sparing:
         Raises:
             SparedPage: its address tells that its page will be a copy.
         """
-        level: int = request.meta.pop(_HELD_BACK, _NOT)
+        level: int = request.meta.pop(_HELD_BACK, 0)
         if level:
             request.dont_filter, request.priority = False, request.priority + level * DEFERRED
         # A request without a depth may be the beginning of a crawl.
         if self._is_off or is_start(request) or not self._may_spare(request):
             return None
         forecast = self._learner.forecast(request.url)
-        due = _LAST if forecast.spared else _BEHIND if forecast.may_wait else _NOT
+        due = min(level + 1, _LAST) if forecast.spared else int(forecast.may_wait)
         if self._slows and due > level:
             self.counts["spared/held_back"] += not level
             return request.replace(
@@ -182,7 +182,7 @@ class Sparing:
             forecast.signature,
             extra={"spider": self.crawler.spider},
         )
-        raise SparedPage(forecast.url, forecast.host + forecast.signature)
+        raise SparedPage(forecast.url, forecast.name)
 
     # Pages.
 
@@ -195,7 +195,7 @@ class Sparing:
             return None
         asked = (request.meta.get("redirect_urls") or [request.url])[0]
         forecast = self._on_their_way.pop(asked, None) or Forecast(asked)
-        pattern = forecast.host + forecast.signature if forecast.bound else None
+        pattern = forecast.name if forecast.bound else None
         if verdict.kind == "skipped" and verdict.reason in _TELL_NOTHING:
             return pattern
         original = verdict.original

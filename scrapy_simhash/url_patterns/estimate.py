@@ -4,13 +4,25 @@ A page that is fetched with chance p although it is taken for a copy stands for 
 that were spared (Horvitz and Thompson 1952).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
-from math import inf, sqrt
+from math import sqrt
 
+from cachetools import LRUCache
+
+MOST = 10_000  # patterns whose numbers are kept
 # 95% points of the normal distribution.
 _Z_95 = 1.959964
 _Z_95_ONE_SIDED = 1.644854
+
+
+@dataclass
+class _OfPattern:
+    """The numbers of one pattern, see :class:`Estimate`."""
+
+    spared: int = 0
+    wrong: int = 0
+    weights: float = 0.0
 
 
 @dataclass
@@ -28,27 +40,44 @@ class Estimate:
     fetched: int = 0
     wrong: int = 0
     bytes: int = 0
-    _weights: float = 0.0
     _greatest: float = 0.0
+    _patterns: LRUCache[str, _OfPattern] = field(default_factory=lambda: LRUCache(MOST))
 
-    def explore(self, chance: float, *, wrong: bool) -> None:
+    def _of(self, pattern: str) -> _OfPattern:
+        return self._patterns.setdefault(pattern, _OfPattern())
+
+    def spare(self, pattern: str, length: int) -> None:
+        """Count an address that was not fetched, and the bytes that spares."""
+        self.spared += 1
+        self.bytes += length
+        self._of(pattern).spared += 1
+
+    def explore(self, pattern: str, chance: float, *, wrong: bool) -> None:
         """Count an address that was fetched all the same, with the chance (above 0) of that."""
         weight = (1 - chance) / chance
         self.fetched += 1
         self._greatest = max(self._greatest, weight)
         if wrong:
-            self.wrong += 1
-            self._weights += weight
+            self._add(pattern, 1, weight)
 
-    def take_back(self, chance: float) -> None:
+    def take_back(self, pattern: str, chance: float) -> None:
         """Uncount a wrong one: its page turned out to have another address, which was fetched."""
-        self.wrong -= 1
-        self._weights -= (1 - chance) / chance
+        self._add(pattern, -1, -(1 - chance) / chance)
+
+    def _add(self, pattern: str, wrong: int, weight: float) -> None:
+        self.wrong += wrong
+        numbers = self._of(pattern)
+        numbers.wrong += wrong
+        numbers.weights += weight
 
     @property
     def lost(self) -> float:
-        """The expected number of distinct pages that were not fetched."""
-        return min(self._weights, float(self.spared))
+        """The expected number of distinct pages that were not fetched.
+
+        A pattern that fell before anything was spared has lost nothing.
+        """
+        numbers = self._patterns.values()
+        return sum(min(max(0.0, each.weights), each.spared) for each in numbers)
 
     @property
     def at_most(self) -> float:
@@ -56,7 +85,9 @@ class Estimate:
 
         It is the greatest weight times the upper end for a Poisson count of the wrong ones.
         """
-        return min(float(self.spared), (self._greatest or inf) * _most_wrong(self.wrong))
+        wrong = sum(each.wrong for each in self._patterns.values() if each.spared)
+        weight = self._greatest or float(self.spared)
+        return min(float(self.spared), weight * _most_wrong(max(0, wrong)))
 
 
 def _most_wrong(wrong: int) -> float:

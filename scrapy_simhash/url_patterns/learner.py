@@ -33,6 +33,8 @@ SHARE = 0.05
 MOST_DISTINCT = 0.05
 #: The share of lesser addresses from which a signature does not name pages.
 LESSER = 0.2
+# A shorter path alone says nothing of whether an address names a page.
+_LESSER_BY = ("marker", "parameters", "https")
 MANY = 20  # copies of a signature that is nearly a pattern
 REMEMBERED = 10_000  # keys of pages
 MOST_PAIRS = 50_000  # of pages and signatures
@@ -57,6 +59,11 @@ class Forecast(NamedTuple):
     chance: float = 1.0
     spared: bool = False
     may_wait: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return host and signature."""
+        return self.host + self.signature
 
 
 class Near(NamedTuple):
@@ -155,13 +162,10 @@ class Learner:
         bound = lower_bound(counts.telling, counts.telling + distinct)
         return bound if bound >= (BOUND if "?" in signature else BOUND_OF_PATHS) else 0.0
 
-    def spare(self, forecast: Forecast) -> int:
-        """Count an address that is not fetched, or would not be; return the bytes that spares."""
+    def spare(self, forecast: Forecast) -> None:
+        """Count an address that is not fetched, or would not be."""
         counts = self.table.of(forecast.host).row(forecast.signature).counts
-        length = counts.bytes // max(1, counts.copies)
-        self.estimate.spared += 1
-        self.estimate.bytes += length
-        return length
+        self.estimate.spare(forecast.name, counts.bytes // max(1, counts.copies))
 
     def nearly(self) -> Iterator[Near]:
         """Yield what is nearly a pattern, first that whose copies have the most bytes."""
@@ -235,7 +239,7 @@ class Learner:
             self.lost += is_wrong
             return place.signature
         if forecast.bound:
-            self.estimate.explore(forecast.chance, wrong=is_wrong)
+            self.estimate.explore(forecast.name, forecast.chance, wrong=is_wrong)
             place.add(Counts(wrong=int(is_wrong)))
         if original is None:
             self.first[key] = forecast.url
@@ -264,7 +268,7 @@ class Learner:
             self.first[original] = forecast.url
             return None
         # The original has another address, which was fetched in any case.
-        self.estimate.take_back(wrong.chance)
+        self.estimate.take_back(wrong.name, wrong.chance)
         if place := self._place(wrong.url):
             place.add(Counts(wrong=-1))
         return original
@@ -276,7 +280,7 @@ class Learner:
         source = self._place(first)
         if source is not None:
             self._is_new(original, source.name)
-        is_lesser = not self._is_new(original, place.name) or bool(better(first, url))
+        is_lesser = not self._is_new(original, place.name) or better(first, url) in _LESSER_BY
         is_telling = is_sure and self._evidence.is_telling(place.name, place.values)
         place.add(Counts(1, int(is_telling), int(is_lesser), bytes=size), f"{url} {first}")
         if source is None or source.name == place.name:

@@ -6,29 +6,45 @@ import pytest
 
 from scrapy_simhash.url_patterns.estimate import Estimate, lower_bound
 
+PATTERN = "a.test/?b=*"
+
+
+def spared(number: int) -> Estimate:
+    estimate = Estimate()
+    for _ in range(number):
+        estimate.spare(PATTERN, 100)
+    return estimate
+
 
 def test_nothing_spared_is_nothing_lost() -> None:
     assert (Estimate().lost, Estimate().at_most) == (0.0, 0.0)
 
 
 def test_without_a_look_everything_may_be_lost() -> None:
-    assert Estimate(spared=7).at_most == 7
+    assert spared(7).at_most == 7
 
 
 def test_without_a_wrong_one_the_bound_is_three_weights() -> None:
-    estimate = Estimate(spared=1000)
+    estimate = spared(1000)
     for _ in range(50):
-        estimate.explore(0.05, wrong=False)
+        estimate.explore(PATTERN, 0.05, wrong=False)
     assert estimate.lost == 0
     assert estimate.at_most == pytest.approx(3 * 19, rel=0.02)
 
 
 def test_what_is_taken_back_counts_no_more() -> None:
-    estimate = Estimate(spared=1000)
-    estimate.explore(0.05, wrong=True)
+    estimate = spared(1000)
+    estimate.explore(PATTERN, 0.05, wrong=True)
     assert estimate.lost == pytest.approx(19)
-    estimate.take_back(0.05)
+    estimate.take_back(PATTERN, 0.05)
     assert (estimate.lost, estimate.wrong) == (0, 0)
+
+
+def test_a_pattern_that_fell_before_anything_was_spared_has_lost_nothing() -> None:
+    estimate = spared(10)
+    estimate.explore("a.test/?c=*", 0.05, wrong=True)
+    assert (estimate.lost, estimate.wrong) == (0, 1)
+    assert estimate.at_most == spared(10).at_most
 
 
 @pytest.mark.parametrize("share_lost", [0.0, 0.01, 0.05, 0.3])
@@ -41,9 +57,9 @@ def test_the_estimate_is_unbiased_and_its_bound_holds(share_lost: float) -> None
             fetch = chance.choice([0.05, 0.15])
             wrong = chance.random() < share_lost
             if chance.random() < fetch:
-                estimate.explore(fetch, wrong=wrong)
+                estimate.explore(PATTERN, fetch, wrong=wrong)
             else:
-                estimate.spared += 1
+                estimate.spare(PATTERN, 100)
                 lost += wrong
         estimates.append(estimate.lost)
         losses.append(lost)
