@@ -38,7 +38,7 @@ import numpy as np
 
 from benchmarks.documents import DATA
 from scrapy_simhash.core.analysis import PageAnalysis
-from scrapy_simhash.core.pool import analyse_all
+from scrapy_simhash.core.sync import analyse_all
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.neighbours import near_pairs

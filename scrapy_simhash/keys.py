@@ -86,10 +86,16 @@ def _short(key: str) -> str:
 
 
 def page_scope(url: str, scope: Scope) -> str:
-    """Return the name under which a page is compared: nothing, its domain or its host."""
+    """Return the name under which a page is compared: nothing, its domain or its host.
+
+    What is no address has no host.
+    """
     if scope == "global":
         return ""
-    host = (urlsplit(url).hostname or "").rstrip(".")
+    try:
+        host = (urlsplit(url).hostname or "").rstrip(".")
+    except ValueError:
+        return ""
     return host if scope == "host" else registered_domain(host)
 
 

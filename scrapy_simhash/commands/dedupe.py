@@ -49,7 +49,7 @@ from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import progress, say, say_passed_over, whole_file
 from scrapy_simhash.commands.selection import add_shared_options, index_url, item_fields
-from scrapy_simhash.core.pool import analyse_all
+from scrapy_simhash.core.sync import analyse_all
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_index
 from scrapy_simhash.offline.engines import DuckDB

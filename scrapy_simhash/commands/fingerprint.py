@@ -27,7 +27,7 @@ from scrapy.settings import BaseSettings
 from scrapy_simhash.commands.output import progress, say, say_passed_over, whole_file
 from scrapy_simhash.commands.selection import item_fields
 from scrapy_simhash.core.analysis import Body, PageAnalysis
-from scrapy_simhash.core.pool import analyse_all
+from scrapy_simhash.core.sync import analyse_all
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.keys import page_scope
 from scrapy_simhash.offline.files import pyarrow

@@ -24,7 +24,7 @@ from typing import Any, Literal, TypeVar
 from scrapy_simhash.core.analysis import PageAnalysis, body_of
 from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.core.claims import Claims
-from scrapy_simhash.core.pool import SlowHosts, WorkerPool
+from scrapy_simhash.core.pool import WorkerPool
 from scrapy_simhash.core.upkeep import Upkeep
 from scrapy_simhash.core.verdict import Document, Verdict, spec_of, verdict_of
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
@@ -102,7 +102,6 @@ class Dedup:
         self._scope: Scope = scope
         self._lease = lease
         self._max_size = max_size
-        self._slow_hosts = SlowHosts()
         self._has_failed = False
         store = store_of(url)
         self._breaker = Breaker(
@@ -147,6 +146,10 @@ class Dedup:
         await self.end_run(finished=error is None)
         await self.close()
         return False
+
+    async def warm(self) -> None:
+        """Start a worker process, so that the first page does not wait for it."""
+        await self._pool.warm()
 
     async def ask(self, call: Callable[[Index], T]) -> T | None:
         """Return the answer of the store to a call of an operator; None if it is away."""
@@ -247,12 +250,9 @@ class Dedup:
             return PageAnalysis(None, reason="other_type")
         if len(document.data) > self._max_size:
             return PageAnalysis(None, reason="too_large")
-        if self._slow_hosts.has(document.url):
-            return PageAnalysis(None, reason="slow_host")
-        analysis = await self._pool.analyse(body)
+        analysis = await self._pool.analyse(body, page_scope(document.url, "domain"))
         if analysis.reason == "timeout":
             logger.warning("SIMHASH_TIMEOUT: %s: %s; let through unchecked", key, analysis.error)
-            self._slow_hosts.note_timeout(document.url)
         elif analysis.error:
             said = analysis.error.strip().rpartition("\n")[2]
             logger.error("The extractor failed on %s; let through unchecked: %s", key, said)

@@ -1,25 +1,21 @@
-"""Worker processes that analyse pages for one event loop, which reads and writes their sockets.
+"""Worker processes that analyse pages for one event loop.
 
-A worker process gets its next page before it has answered the last one, so that it never waits for
-a loop that is busy with something else. Equal bodies are analysed once.
+Pages wait by site and sites take turns, so that no site holds up the others. Equal bodies are
+analysed once.
 """
 
 import asyncio
-import contextlib
-import os
 import secrets
 import time
 from collections import deque
-from collections.abc import Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
-from urllib.parse import urlsplit
+from dataclasses import dataclass
 
 import xxhash
 from cachetools import LRUCache, TTLCache
 
 from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body
-from scrapy_simhash.core.process import Job, WorkerProcess
+from scrapy_simhash.core.process import WorkerProcess
 from scrapy_simhash.core.worker import pack_order
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.printable import logger_of
@@ -27,46 +23,93 @@ from scrapy_simhash.printable import logger_of
 # Bytes that the remembered analyses may take. One takes a kilobyte at most, and five bytes for each
 # character of its excerpt.
 REMEMBERED_BYTES = 12_000_000
-# Pages that :func:`analyse_all` has analysed ahead, for each process.
-_AHEAD = 16
+# Extraction libraries keep caches that only grow.
+PAGES_PER_PROCESS = 20_000
 
-# After so many pages of a host that time out, each within PAUSE seconds of the one before, the host
-# is let through for PAUSE seconds.
-TIMEOUTS = 3
+# After so many pages of a site that cost a worker process, each within PAUSE seconds of the one
+# before, the site is let through for PAUSE seconds.
+STRIKES = 3
 PAUSE = 600.0
-# Hosts that are remembered.
-HOSTS = 1000
-
-T = TypeVar("T")
+# Sites that are remembered.
+SITES = 1000
 
 logger = logger_of(__name__)
 
 
-class SlowHosts:
-    """Counts the pages of each host that timed out, because each of them holds up all others."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Job:
+    body: Body
+    site: str
+    answer: asyncio.Future[PageAnalysis]
+
+    def end(self, analysis: PageAnalysis) -> None:
+        """Answer, unless nobody waits any more."""
+        if not self.answer.done():
+            self.answer.set_result(analysis)
+
+
+class Turns:
+    """Pages that wait for a worker. Sites take turns, those of which a page cost a worker last.
+
+    Pages without a site wait together, and are never let through.
+    """
 
     def __init__(self) -> None:
-        self._timeouts: TTLCache[str, int] = TTLCache(HOSTS, PAUSE, lambda: time.monotonic())
+        self._waiting: dict[str, deque[_Job]] = {}
+        self._strikes: TTLCache[str, int] = TTLCache(SITES, PAUSE, lambda: time.monotonic())
+        self._arrived = asyncio.Event()
 
-    def has(self, url: str) -> bool:
-        """Return whether the host of an address is let through for now."""
-        return bool(self._timeouts) and self._timeouts.get(urlsplit(url).netloc, 0) >= TIMEOUTS
+    def put(self, job: _Job) -> None:
+        """Have a page wait, unless its site is let through."""
+        if self._strikes_of(job.site) >= STRIKES:
+            job.end(PageAnalysis(None, reason="slow_host"))
+            return
+        self._waiting.setdefault(job.site, deque()).append(job)
+        self._arrived.set()
 
-    def note_timeout(self, url: str) -> None:
-        host = urlsplit(url).netloc
-        self._timeouts[host] = number = self._timeouts.get(host, 0) + 1
-        if number == TIMEOUTS:
+    async def take(self) -> _Job:
+        """Return the next page, once there is one."""
+        while True:
+            while not self._waiting:
+                self._arrived.clear()
+                await self._arrived.wait()
+            site = next(iter(self._waiting))
+            if self._strikes:
+                site = min(self._waiting, key=self._strikes_of)
+            jobs = self._waiting.pop(site)
+            job = jobs.popleft()
+            if jobs:
+                self._waiting[site] = jobs
+            if not job.answer.done():
+                return job
+
+    def strike(self, site: str) -> None:
+        """Note that a page of a site cost a worker; with the third one, let the others through."""
+        if not site:
+            return
+        self._strikes[site] = number = self._strikes_of(site) + 1
+        if number == STRIKES:
             logger.warning(
-                "SIMHASH_TIMEOUT: %d pages of %s took too long; its pages are let through unchecked"
-                " for %g minutes",
-                number,
-                host,
-                PAUSE / 60,
+                "SIMHASH_TIMEOUT: %d pages of %s took too long or ended their worker process; its"
+                " pages are let through unchecked for %g minutes",
+                *(number, site, PAUSE / 60),
             )
+            for job in self._waiting.pop(site, ()):
+                job.end(PageAnalysis(None, reason="slow_host"))
+
+    def clear(self) -> None:
+        """Give up all that wait."""
+        for jobs in self._waiting.values():
+            for job in jobs:
+                job.answer.cancel()
+        self._waiting.clear()
+
+    def _strikes_of(self, site: str) -> int:
+        return self._strikes.get(site, 0)
 
 
 class WorkerPool:
-    """Analyses pages in worker processes, which start with the first pages.
+    """Analyses pages in worker processes; one more starts when a page finds all of them busy.
 
     All calls come from one event loop, which must run until :meth:`close` has returned.
 
@@ -86,11 +129,13 @@ class WorkerPool:
         self._timeout = timeout
         self._excerpt_length = excerpt_length
         self._order = pack_order(recipe, timeout, excerpt_length)
-        self._workers: list[WorkerProcess] = []
-        self._waiting: deque[Job] = deque()
+        self._turns = Turns()
+        self._workers: set[asyncio.Task[None]] = set()
+        # Pages that wait or are being analysed.
+        self._open = 0
+        self._is_warm = asyncio.Event()
         # It starts its thread with the first page.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash-analysis")
-        self._closing = False
         # By digest, charset and reader of a body.
         self._seen: LRUCache[tuple[bytes, str | None, str], PageAnalysis] = LRUCache(
             max(1, REMEMBERED_BYTES // (1000 + 5 * excerpt_length))
@@ -103,112 +148,87 @@ class WorkerPool:
     @property
     def is_busy(self) -> bool:
         """True if worker processes have pages that they have not answered."""
-        return any(worker.load for worker in self._workers)
+        return self._open > 0
 
-    async def analyse(self, body: Body) -> PageAnalysis:
-        """Return the analysis of a page or text, which has an error if it failed."""
+    async def warm(self) -> None:
+        """Start the first worker process, so that no page waits for it."""
+        if self._processes:
+            if not self._workers:
+                self._add_worker()
+            await self._is_warm.wait()
+
+    async def analyse(self, body: Body, site: str = "") -> PageAnalysis:
+        """Return the analysis of a page or text, which has an error if it failed.
+
+        ``site`` is the registered domain of a page, if it has one.
+        """
         loop = asyncio.get_running_loop()
         digest = xxhash.xxh3_128_digest(body.data, self._seed)
         name = digest, body.charset, body.reader
         analysis = self._seen.get(name)
         if analysis is not None:
             self.repeats += 1
-        elif self._processes:
-            job = Job(body, loop.create_future())
-            self._waiting.append(job)
-            self._hand_out()
-            analysis = await job.answer
+            return analysis
+        if self._processes:
+            self._open += 1
+            try:
+                job = _Job(body, site, loop.create_future())
+                self._turns.put(job)
+                if len(self._workers) < min(self._open, self._processes):
+                    self._add_worker()
+                analysis = await job.answer
+            finally:
+                self._open -= 1
         else:
             how = body, self._recipe, self._excerpt_length
             analysis = await loop.run_in_executor(self._thread, analyse_body, *how)
-        if not analysis.error:
+        if analysis.fingerprint is not None or analysis.reason in ("empty", "too_short"):
             self._seen[name] = analysis
         return analysis
 
-    def _hand_out(self) -> None:
-        """Give the workers what they can take; start one more if all of them are busy."""
-        while self._waiting and not self._closing:
-            if self._waiting[0].answer.done():  # nobody waits for it any more
-                self._waiting.popleft()
-                continue
-            if len(self._workers) < self._processes and all(w.load for w in self._workers):
-                self._start_worker()
-            ready = [worker for worker in self._workers if worker.ready]
-            if not ready:
-                return
-            min(ready, key=lambda worker: worker.load).send(self._waiting.popleft())
+    def _add_worker(self) -> None:
+        self._workers.add(asyncio.get_running_loop().create_task(self._work()))
 
-    def _start_worker(self) -> None:
-        try:
-            worker = WorkerProcess(
-                self._order,
-                bits=self._recipe.bits,
-                timeout=self._timeout,
-                freed=self._hand_out,
-                ended=self._worker_ended,
-            )
-        except OSError as error:
-            # The others, if there are any, go on.
-            if not self._workers:
+    async def _work(self) -> None:
+        """Answer pages, in one process after another."""
+        task = asyncio.current_task()
+        assert task is not None
+        while True:
+            try:
+                process = await WorkerProcess.start(self._order, self._recipe.bits, self._timeout)
+            except OSError as error:
+                self._is_warm.set()
+                if len(self._workers) > 1:  # the others go on
+                    self._workers.discard(task)
+                    return
                 said = f"no worker process can be started: {error}"
                 failed = PageAnalysis(None, reason="extractor_error", error=said)
-                self._waiting.popleft().end(failed)
-        else:
-            self._workers.append(worker)
+                (await self._turns.take()).end(failed)
+                continue
+            self._is_warm.set()
+            try:
+                for _ in range(PAGES_PER_PROCESS):
+                    job = await self._turns.take()
+                    if process.has_ended:  # while it had no page
+                        self._turns.put(job)
+                        break
+                    await self._answer(job, process)
+                    if process.has_ended:
+                        self._turns.strike(job.site)
+                        break
+            finally:
+                process.end()
 
-    def _worker_ended(self, worker: WorkerProcess, jobs: deque[Job]) -> None:
-        """Go on without a worker; the pages that it had not begun come first."""
-        self._workers.remove(worker)
-        self._waiting.extendleft(reversed(jobs))
-        self._hand_out()
+    async def _answer(self, job: _Job, process: WorkerProcess) -> None:
+        try:
+            job.end(await process.analyse(job.body))
+        finally:
+            job.answer.cancel()  # if the pool is closed
 
     async def close(self) -> None:
         """End the processes and the thread; pages that still wait are given up."""
-        self._closing = True
-        await asyncio.gather(*(worker.close() for worker in self._workers))
-        for job in self._waiting:
-            job.answer.cancel()
-        self._thread.shutdown(wait=False, cancel_futures=True)
-
-
-def analyse_all(
-    pages: Iterable[tuple[T, Body]],
-    recipe: Recipe,
-    *,
-    processes: int = os.cpu_count() or 1,
-    timeout: float = 60.0,
-    excerpt_length: int = 0,
-    largest: int | None = None,
-) -> Generator[tuple[T, PageAnalysis], None, None]:
-    """Yield pages with their analyses, in their order; for callers without an event loop.
-
-    A page that fails, or has more than ``largest`` bytes, has a reason instead of a fingerprint.
-    """
-    pool = WorkerPool(recipe, processes=processes, timeout=timeout, excerpt_length=excerpt_length)
-
-    async def analyse(body: Body) -> PageAnalysis:
-        if largest is not None and len(body.data) > largest:
-            return PageAnalysis(None, reason="too_large")
-        return await pool.analyse(body)
-
-    async def end() -> None:
-        for task in running:
+        for task in self._workers:
             task.cancel()
-        await asyncio.gather(*running, pool.close(), return_exceptions=True)
-
-    names: deque[T] = deque()
-    running: deque[asyncio.Task[PageAnalysis]] = deque()
-    with contextlib.closing(asyncio.new_event_loop()) as loop:
-        try:
-            for name, body in pages:
-                names.append(name)
-                running.append(loop.create_task(analyse(body)))
-                if len(running) > _AHEAD * max(processes, 1):
-                    yield names.popleft(), loop.run_until_complete(running.popleft())
-            while running:
-                yield names.popleft(), loop.run_until_complete(running.popleft())
-        finally:
-            # An interrupt may leave a stop of the loop in its queue, which would stop the end.
-            loop.stop()
-            loop.run_forever()
-            loop.run_until_complete(end())
+        await asyncio.gather(*self._workers, return_exceptions=True)
+        self._turns.clear()
+        self._thread.shutdown(wait=False, cancel_futures=True)

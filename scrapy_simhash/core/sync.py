@@ -1,17 +1,49 @@
-"""The verbs of :class:`.Dedup` without ``await``, for scripts, notebooks and threads."""
+"""Analyses, and the verbs of :class:`.Dedup`, without ``await``: for scripts and threads."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
-from collections.abc import Coroutine, Iterator
+from collections import deque
+from collections.abc import Coroutine, Generator, Iterable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from scrapy_simhash.core.analysis import Body, PageAnalysis
 from scrapy_simhash.core.dedup import Dedup, settling
+from scrapy_simhash.core.pool import WorkerPool
 from scrapy_simhash.core.verdict import Document, Verdict
+from scrapy_simhash.fingerprint.recipe import Recipe
+
+# Pages that :func:`analyse_all` has analysed ahead, for each process.
+_AHEAD = 16
 
 T = TypeVar("T")
+
+
+class _LoopThread:
+    """An event loop in a thread of its own."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever, name="simhash", daemon=True)
+
+    def __enter__(self) -> _LoopThread:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+        self.loop.close()
+
+    def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        return asyncio.run_coroutine_threadsafe(work, self.loop)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return self.begin(work).result()
 
 
 class SyncDedup:
@@ -26,21 +58,18 @@ class SyncDedup:
 
     def __init__(self, url: str = "memory://", **options: Any) -> None:
         self._dedup = Dedup(url, **options)
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="simhash", daemon=True)
+        self._thread = _LoopThread()
 
     def __enter__(self) -> SyncDedup:
-        self._thread.start()
-        self._run(self._dedup.__aenter__())
+        self._thread.__enter__()
+        self._thread.run(self._dedup.__aenter__())
         return self
 
     def __exit__(self, *_: object) -> None:
         try:
-            self._run(self._dedup.close())
+            self._thread.run(self._dedup.close())
         finally:
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-            self._loop.close()
+            self._thread.__exit__()
 
     @contextmanager
     def page(self, document: Document, *, wait: bool = True) -> Iterator[Verdict]:
@@ -50,13 +79,46 @@ class SyncDedup:
             yield verdict
 
     def check(self, document: Document, *, wait: bool = True) -> Verdict:
-        return self._run(self._dedup.check(document, wait=wait))
+        return self._thread.run(self._dedup.check(document, wait=wait))
 
     def delivered(self, key: str) -> None:
-        self._loop.call_soon_threadsafe(self._dedup.delivered, key)
+        self._thread.loop.call_soon_threadsafe(self._dedup.delivered, key)
 
     def failed(self, key: str) -> None:
-        self._loop.call_soon_threadsafe(self._dedup.failed, key)
+        self._thread.loop.call_soon_threadsafe(self._dedup.failed, key)
 
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+def analyse_all(
+    pages: Iterable[tuple[T, Body]],
+    recipe: Recipe,
+    *,
+    processes: int = os.cpu_count() or 1,
+    timeout: float = 60.0,
+    excerpt_length: int = 0,
+    largest: int | None = None,
+) -> Generator[tuple[T, PageAnalysis], None, None]:
+    """Yield pages with their analyses, in their order.
+
+    A page that fails, or has more than ``largest`` bytes, has a reason instead of a fingerprint.
+    """
+    pool = WorkerPool(recipe, processes=processes, timeout=timeout, excerpt_length=excerpt_length)
+
+    async def analyse(body: Body) -> PageAnalysis:
+        if largest is not None and len(body.data) > largest:
+            return PageAnalysis(None, reason="too_large")
+        return await pool.analyse(body)
+
+    running = deque[tuple[T, Future[PageAnalysis]]]()
+    with _LoopThread() as thread:
+        try:
+            for name, body in pages:
+                running.append((name, thread.begin(analyse(body))))
+                if len(running) > _AHEAD * max(processes, 1):
+                    first, analysis = running.popleft()
+                    yield first, analysis.result()
+            while running:
+                first, analysis = running.popleft()
+                yield first, analysis.result()
+        finally:
+            thread.run(pool.close())
+            wait([analysis for _, analysis in running])

@@ -10,8 +10,8 @@ Parent and child talk in frames over a socket that is the child's standard input
     answer   header {"reason", "facts" (hexadecimal), "excerpt", "canonical", "error"}; the body
              is empty, or the fingerprint's bytes and then its blocks
 
-The first frame's header carries the whole recipe, its identity and the limits. The child ends when
-its input does.
+The first frame's header carries the whole recipe, its identity and the limits; an empty frame
+answers it once the child is ready. The child ends when its input does.
 """
 
 import contextlib
@@ -31,9 +31,9 @@ from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 
-# Bytes of address space that a child may take beyond what it starts with. A page that wants more
-# fails, and the machine does not run out of memory. Windows of the parsers are far smaller.
-MEMORY_LIMIT = 2 << 30
+# Bytes of address space that a child may take beyond what it starts with, if a quarter of the
+# machine's memory is not less. A page that wants more fails.
+MOST_MEMORY = 512 << 20
 
 LENGTHS = struct.Struct("!II")
 
@@ -63,8 +63,8 @@ def unpack_recipe(order: dict[str, Any]) -> Recipe:
 
 
 def pack_answer(analysis: PageAnalysis) -> bytes:
-    known = analysis.fingerprint
-    body = b"" if known is None else known.to_bytes() + known.blocks
+    fingerprint = analysis.fingerprint
+    body = b"" if fingerprint is None else fingerprint.to_bytes() + fingerprint.blocks
     header = {name: getattr(analysis, name) for name in ("reason", "excerpt", "canonical", "error")}
     return pack_frame(header | {"facts": analysis.facts.hex()}, body)
 
@@ -91,6 +91,7 @@ def main() -> None:
         _limit_memory()
         # Modules stay, so collections need not look at them.
         gc.freeze()
+        _write(answers, pack_frame({}))
         while True:
             header, data = _read(pages)
             # Without a handler, SIGALRM ends the process even inside an endless loop of C code. A
@@ -98,16 +99,21 @@ def main() -> None:
             signal.setitimer(signal.ITIMER_REAL, order["timeout"])
             analysis = analyse_body(Body(data, **header), recipe, order["excerpt_length"])
             signal.setitimer(signal.ITIMER_REAL, 0)
-            answers.write(pack_answer(analysis))
-            answers.flush()
+            _write(answers, pack_answer(analysis))
 
 
 def _limit_memory() -> None:
     # Other systems than Linux do not tell, and most of them do not keep the limit either.
     with contextlib.suppress(OSError, ValueError):
         taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        memory = os.sysconf("SC_PHYS_PAGES") * resource.getpagesize()
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        resource.setrlimit(resource.RLIMIT_AS, (taken + MEMORY_LIMIT, hard))
+        resource.setrlimit(resource.RLIMIT_AS, (taken + min(memory // 4, MOST_MEMORY), hard))
+
+
+def _write(stream: IO[bytes], frame: bytes) -> None:
+    stream.write(frame)
+    stream.flush()
 
 
 def _read(stream: IO[bytes]) -> tuple[dict[str, Any], bytes]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from random import Random
 from statistics import mean
 
-from scrapy_simhash.core.pool import analyse_all
+from scrapy_simhash.core.sync import analyse_all
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.index.neighbours import Numbers, near_pairs
 from scrapy_simhash.offline.datasets import Dataset
