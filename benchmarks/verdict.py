@@ -5,7 +5,7 @@
     python -m benchmarks.verdict --rivals            # MinHash-256 and PyPI simhash, too
 
 Needs ../shared/data, or another folder by ``--data``. Prints two Markdown tables. *Wrong drops* are
-dropped pages of which no copy was kept, in 1,000 distinct pages, in the order of the file and, in
+distinct pages of which no copy was kept, in 1,000 of them, in the order of the file and, in
 brackets, the mean of five shuffled crawls. *Like-headed* is the recall without pairs of one host
 whose headings differ. The second table has the recall of made near-duplicates by kind, and the
 false pairs of these sets. All methods have the same text and the same facts; a MinHash has no

@@ -13,7 +13,7 @@ import argparse
 import csv
 import io
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,9 +29,10 @@ from scrapy_simhash.commands.selection import (
     log_paths,
 )
 from scrapy_simhash.index.values import Run
-from scrapy_simhash.report.changes import CHANGES, PageChange, logged_changes
-from scrapy_simhash.report.dedup_log import Line, LogLine
+from scrapy_simhash.report.log_table import CHANGES, LogTable, PageChange
 from scrapy_simhash.report.words import moment
+
+_FIELDS = ("change", "key", "url", "moved_from", "distance", "last_seen")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -62,17 +63,11 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         }
     after = last.number - 1 if options.since is None else options.since
     numbers = {number for number in begun if after < number <= last.number}
-    is_logged = False
-
-    def read() -> Iterator[Line | None]:
-        nonlocal is_logged
-        for line in log_lines(logs):
-            is_logged = is_logged or (isinstance(line, LogLine) and line.run in numbers)
-            yield line
-
+    table = LogTable(log_lines(logs) if logs else ())
+    is_logged = not numbers.isdisjoint(table.runs())
     changes = missing
-    if logs:
-        logged = logged_changes(read, numbers, columns())
+    if is_logged:
+        logged = table.changes(numbers)
         # A page that came and went in between is neither new nor missing.
         came = {key for key, change in logged.items() if change.change == "new"}
         fleeting = came & missing.keys()
@@ -116,20 +111,23 @@ def _lines(last: Run, changes: Sequence[PageChange], kinds: Sequence[str]) -> It
             yield f"         from {each.moved_from}"
         if each.change == "missing" and each.last_seen:
             yield f"         last seen in the run of {moment(each.last_seen)} UTC"
-        for line in each.differs:
+        for line in each.differs(columns()):
             yield f"         {line}"
 
 
 def _as_json(last: Run, changes: Sequence[PageChange], kinds: Sequence[str]) -> dict[str, object]:
-    rows = [{name: getattr(each, name) for name in PageChange.__slots__} for each in changes]
+    rows = [
+        {name: getattr(each, name) for name in _FIELDS} | {"differs": each.differs()}
+        for each in changes
+    ]
     return {"run": last._asdict(), "known": kinds, "changes": rows}
 
 
 def _say_csv(changes: Sequence[PageChange]) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(PageChange.__slots__)
+    writer.writerow([*_FIELDS, "differs"])
     for each in changes:
-        values = [getattr(each, name) for name in PageChange.__slots__]
-        writer.writerow([*values[:-1], " | ".join(each.differs)])
+        values = [getattr(each, name) for name in _FIELDS]
+        writer.writerow([*values, " | ".join(each.differs())])
     say(text.getvalue().splitlines())

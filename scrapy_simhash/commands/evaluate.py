@@ -18,8 +18,8 @@ In a project, its SIMHASH_... settings say what is measured, unless --recipe doe
 
 columns: k, the distance; skipped, pages that are not compared; like-headed, recall
 without the pairs of one host whose headings differ; found, missed and false, pairs;
-dropped, pages; wrong/1000, dropped pages of which no copy was kept, in 1,000
-distinct pages; shuffled, the same in random orders.
+dropped, pages; wrong/1000, distinct pages of which no copy was kept, in 1,000;
+shuffled, the same in random orders.
 """
 
 import argparse

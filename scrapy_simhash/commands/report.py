@@ -2,10 +2,10 @@
 
 A LOG is what a crawl writes with the setting SIMHASH_LOG; rotated files beside it
 (LOG.1, LOG.2 ...) are read too. Without LOG, the command reads the project's. The
-report is one HTML file that needs no network: the doubtful drops with what differs,
-pages that the rule kept though their texts are near, address patterns, numbers over
-time and by host, mirrors, pages that look like walls, the largest clusters, and a table
-of the drops. A FILE that ends in .csv or .json gets all drops, one a row.
+report is one HTML file that needs no network: the doubtful drops by address pattern,
+what has changed since earlier runs, and a table of all drops with what differs. A log
+may hold several crawls: the report is about the last one, and names the others. A FILE
+that ends in .csv or .json gets all drops of the crawl, one a row.
 
     scrapy crawl news -s SIMHASH_ACTION=flag -s SIMHASH_LOG=dedup.jsonl
     scrapy simhash report dedup.jsonl
@@ -19,13 +19,13 @@ To see more of what differs, log more of each page with SIMHASH_LOG_TEXT.
 import argparse
 import csv
 import json
-from collections.abc import Iterable
-from functools import partial
+from collections.abc import Sequence
 from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
 from typing import IO
 
+from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import say, whole_file
@@ -36,64 +36,83 @@ from scrapy_simhash.commands.selection import (
     log_paths,
 )
 from scrapy_simhash.index.contract import Index
-from scrapy_simhash.report.changes import PageChange
-from scrapy_simhash.report.dedup_log import Line, LogLine, log_files
-from scrapy_simhash.report.figures import CHANGED, Figures, read_figures
-from scrapy_simhash.report.html import render
+from scrapy_simhash.report.dedup_log import log_files
+from scrapy_simhash.report.html_report import CHANGED, render
+from scrapy_simhash.report.log_table import Drop, LogTable, PageChange
 from scrapy_simhash.report.words import count, percent
 
-_COLUMNS = ("time", "url", "original", "distance", "reason", "action", "host", "bytes", "pattern")
+_COLUMNS = (
+    "time",
+    "url",
+    "original",
+    "distance",
+    "reason",
+    "action",
+    "host",
+    "bytes",
+    "pattern",
+    "doubtful",
+)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("logs", nargs="*", metavar="LOG", help="dedup log")
     default, says = "simhash-report.html", "where the report goes (%(default)s)"
     parser.add_argument("-o", "--output", metavar="FILE", default=default, help=says)
+    parser.add_argument("--crawl", metavar="NAME", help="a crawl of the log, not the last one")
     add_shared_options(parser, "index")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     logs = log_paths(options.logs, settings)
-    if (suffix := Path(options.output).suffix) in (".csv", ".json"):
-        with whole_file(options.output, *log_files(logs)) as file:
-            number = _write_drops(file, log_lines(logs), suffix)
-        say([f"{count(number, 'drop')}: {Path(options.output).absolute().as_uri()}"])
-        return
-    with whole_file(options.output, *log_files(logs)) as report:
-        figures = read_figures(partial(log_lines, logs))
-        if options.index:
-            with chosen_index(options, settings) as index:
-                _add_missing(figures, index)
-        report.write(render(figures, *map(str, logs)).encode("utf-8", "replace"))
-    repeated, judged = figures.counts["duplicate"], figures.judged
-    share = f"{count(repeated, 'near-duplicate')} ({percent(repeated, judged)})"
+    suffix = Path(options.output).suffix
+    with whole_file(options.output, *log_files(logs)) as file:
+        table = LogTable(log_lines(logs))
+        crawl = _chosen(table, options.crawl)
+        verdicts = table.counts(crawl, "verdict")
+        dropped, judged = verdicts.get("duplicate", 0), sum(verdicts.values())
+        if suffix in (".csv", ".json"):
+            _write_drops(file, table.drops(crawl), suffix)
+        else:
+            missing: list[PageChange] = []
+            if options.index:
+                with chosen_index(options, settings) as index:
+                    missing = _missing(table, crawl, index)
+            report = render(table, [*map(str, logs)], crawl, missing)
+            file.write(report.encode("utf-8", "replace"))
+    share = f"{count(dropped, 'near-duplicate')} ({percent(dropped, judged)})"
     say([f"{count(judged)} judged, {share}: {Path(options.output).absolute().as_uri()}"])
 
 
-def _add_missing(figures: Figures, index: Index) -> None:
-    """Add the pages of earlier runs that the last run has not seen, if it is finished."""
-    begun = {run.number: run.begun for run in index.runs() if run.number <= figures.run}
-    if any(run.number == figures.run and run.finished for run in index.runs()):
-        figures.changes["missing"] = index.missing_count(figures.run)
-        figures.changed += [
-            PageChange("missing", one.key, one.key, last_seen=begun.get(one.run))
-            for one in islice(index.missing(figures.run), CHANGED)
-        ]
+def _chosen(table: LogTable, name: str | None) -> str:
+    """Return the name of the crawl that is asked for, or of the last one."""
+    crawls = [crawl.name for crawl in table.crawls()]
+    if name is not None and name not in crawls:
+        raise UsageError(f"there is no such crawl in the log; there are {', '.join(crawls)}")
+    return name or (crawls[-1] if crawls else "")
 
 
-def _write_drops(file: IO[bytes], lines: Iterable[Line | None], suffix: str) -> int:
-    """Write the near-duplicates of a log as CSV, or as an array of JSON; return their number."""
-    drops = (line for line in lines if isinstance(line, LogLine) and line.verdict == "duplicate")
-    rows = ({name: getattr(line, name) for name in _COLUMNS} for line in drops)
-    text, number = TextIOWrapper(file, "utf-8", "replace", newline=""), 0
-    table = csv.DictWriter(text, _COLUMNS)
+def _missing(table: LogTable, crawl: str, index: Index) -> list[PageChange]:
+    """Return the pages of earlier runs that a crawl has not seen, if its run is finished."""
+    runs = {run.number: run for run in index.runs()}
+    number = max(map(int, table.counts(crawl, "run")), default=0)
+    if number not in runs or not runs[number].finished:
+        return []
+    return [
+        PageChange("missing", one.key, one.key, last_seen=runs[one.run].begun)
+        for one in islice(index.missing(number), CHANGED)
+        if one.run in runs
+    ]
+
+
+def _write_drops(file: IO[bytes], drops: Sequence[Drop], suffix: str) -> None:
+    """Write near-duplicates as CSV, or as an array of JSON."""
+    rows = [{name: getattr(drop.line, name) for name in _COLUMNS} for drop in drops]
+    text = TextIOWrapper(file, "utf-8", "replace", newline="")
     if suffix == ".csv":
+        table = csv.DictWriter(text, _COLUMNS)
         table.writeheader()
-    for number, row in enumerate(rows, 1):
-        if suffix == ".csv":
-            table.writerow(row)
-        else:
-            text.write(("[" if number == 1 else ",\n") + json.dumps(row))
-    text.write("" if suffix == ".csv" else "]\n" if number else "[]\n")
+        table.writerows(rows)
+    else:
+        json.dump(rows, text)
     text.detach()
-    return number

@@ -323,7 +323,6 @@ class Dedup:
         return counts | {
             "same_body": self._pool.repeats,
             "flooded": self._breaker.flooded,
-            "unjudged": self._breaker.unjudged,
             "damaged": self._breaker.damaged,
             "expired": self._upkeep.expired,
             "claim_seconds": round(self._claims.seconds),

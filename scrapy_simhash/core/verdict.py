@@ -18,7 +18,7 @@ from scrapy_simhash.index.values import (
     Sameness,
     same_text,
 )
-from scrapy_simhash.rule.rule import FAR, Rule
+from scrapy_simhash.rule.rule import FAR, Rule, is_doubtful
 from scrapy_simhash.rule.state import is_same
 
 Kind = Literal["unique", "duplicate", "revisit", "skipped"]
@@ -71,6 +71,8 @@ class Verdict:
             :data:`scrapy_simhash.rule.better.REASONS`; empty if it is not.
         copies: for a unique page, how many pages that it repeats were kept before it, because more
             than one of a cluster is asked for.
+        doubtful: for a duplicate, whether it may be another record than the original, see
+            :func:`.is_doubtful`.
     """
 
     kind: Kind
@@ -85,6 +87,7 @@ class Verdict:
     better: str = ""
     unchanged: bool = False
     copies: int = 0
+    doubtful: bool = False
 
     @property
     def moved_from(self) -> str | None:
@@ -152,8 +155,11 @@ def verdict_of(
     key, fingerprint = arrival.key, arrival.fingerprint
     near = tuple(match for match in claim.near if match.reason != FAR)
     if claim.outcome is Outcome.DUPLICATE:
-        reason = claim.matches[0].reason
-        return Verdict("duplicate", key, reason, fingerprint, claim.matches, near, excerpt)
+        original = claim.matches[0]
+        return Verdict(
+            *("duplicate", key, original.reason, fingerprint, claim.matches, near, excerpt),
+            doubtful=is_doubtful(arrival.facts, original.facts),
+        )
     kind: Kind = "unique" if claim.outcome is Outcome.ORIGINAL else "revisit"
     change = claim.change.value if claim.change and kind == "unique" else None
     # A page that has moved may have another text by now.

@@ -71,7 +71,7 @@ class CrawlFilter:
         self.passing = PassingItems()
         self._arrivals = Arrivals()
         self._again = Again(crawler, self.settings.lease)
-        self.summary = Summary(self.settings, self.counts)
+        self.summary = Summary(self.settings, self.counts, spider.name or "")
         self.sparing = Sparing(crawler, self.settings, self.dedup, self.summary, self.counts)
         self._listeners: tuple[Callable[[Judged], None], ...] = (
             self.sparing.judged,
@@ -193,10 +193,9 @@ class CrawlFilter:
     # The events of the crawl.
 
     async def _spider_opened(self, spider: Spider) -> None:
-        self.summary.begin(spider.name)
         await self.dedup.__aenter__()
         await self._run_of_spider.begin()
-        self.summary.run = self.dedup.run.number if self.dedup.run else None
+        self.summary.begin(self.dedup.run)
         self.sparing.begin()
         self._rounds = asyncio.get_running_loop().create_task(self._run())
 
@@ -306,10 +305,8 @@ class CrawlFilter:
         await asyncio.get_running_loop().run_in_executor(None, self.summary.close)
         await self.sparing.close()
         self._publish_counts()
-        logger.info(self.summary.text(), extra={"spider": spider})
-        self._tell_sparing()
-        if advice := self.sparing.advice():
-            logger.info("%s", advice, extra={"spider": spider})
+        text = self.summary.text(self.sparing.text(), self.sparing.advice())
+        logger.info(text, extra={"spider": spider})
 
 
 def open_dedup(

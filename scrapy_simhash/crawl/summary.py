@@ -4,7 +4,6 @@ It writes a line for each in the dedup log, a line each minute in the crawl's lo
 the end.
 """
 
-import re
 import shlex
 import time
 from collections import Counter
@@ -15,35 +14,33 @@ from scrapy.http import HtmlResponse, Response, XmlResponse
 
 from scrapy_simhash.core.dedup import Dedup
 from scrapy_simhash.core.verdict import Verdict
-from scrapy_simhash.printable import logger_of
-from scrapy_simhash.readers import kind_of
-from scrapy_simhash.report.dedup_log import CrawlStart, DedupLog, SparedLine, host_of, line_of
-from scrapy_simhash.report.totals import Totals
-from scrapy_simhash.report.words import count, size
+from scrapy_simhash.index.values import Run
+from scrapy_simhash.printable import logger_of, printable
+from scrapy_simhash.report.dedup_log import CrawlStart, DedupLog, LogLine, SparedLine, line_of
+from scrapy_simhash.report.words import count, moment
 from scrapy_simhash.settings import Action, FilterSettings
 
 logger = logger_of(__name__)
 
 SECONDS_BETWEEN_LINES = 60.0
 
-_HOSTS = 10
 _MIDDLEWARE = "scrapy_simhash.downloadermiddlewares.NearDuplicateDownloaderMiddleware"
-# Content types that are named; a server may write anything.
-_KIND = re.compile(r"[\w+.-]{1,60}/[\w+.-]{1,60}", re.ASCII)
-_SHOWN = 6
-# Stats of pages and of items in the words of the summary.
+# Stats in the words of the summary. Each page and item is in one of them.
 _PAGES = {
     "unique": "kept",
-    "revisit": "kept, seen before",
+    "revisit": "kept, crawled before",
     "dropped": "dropped",
-    "followed": "followed, items dropped",
-    "flagged": "flagged and delivered, would have been dropped",
+    "followed": "followed: requests sent, items dropped",
+    "flagged": "flagged and delivered",
+    "doubtful": "of these near-duplicates doubtful: the same sentences with other numbers",
+    "skipped": "not compared",
 }
 _ITEMS = {
-    "items_kept": "kept",
-    "items_dropped": "dropped",
-    "items_flagged": "flagged and delivered, would have been dropped",
-    "items_skipped": "not compared",
+    "items_kept": "items kept",
+    "items_dropped": "items dropped",
+    "items_unchanged": "items withheld, because an earlier run delivered them",
+    "items_flagged": "items flagged and delivered",
+    "items_skipped": "items not compared",
 }
 
 
@@ -66,23 +63,23 @@ class Judged:
 class Summary:
     """Notes each verdict; ``counts`` are the stats of the filter, by name."""
 
-    def __init__(self, settings: FilterSettings, counts: Counter[str]) -> None:
+    def __init__(self, settings: FilterSettings, counts: Counter[str], spider: str) -> None:
         self._settings = settings
+        self._spider = spider
         self._counts = counts
         self._log: DedupLog | None = None
         if settings.log is not None:
             self._log = DedupLog(settings.log, size=settings.log_size)
-        self._hosts: Totals[str] = Totals(4)
-        # Content types that nothing reads.
-        self._passed: Totals[str] = Totals(1, names=100)
         self._said = time.monotonic()
         self._pages_said = 0
-        self._spider = ""
-        #: The number of the run, for the dedup log.
-        self.run: int | None = None
+        self._run: int | None = None
+        self._crawl = ""
 
-    def begin(self, spider: str) -> None:
-        self._spider = spider
+    def begin(self, run: Run | None) -> None:
+        """Begin to log a crawl's part of a run; None if the index is away."""
+        now = round(time.time(), 3)
+        self._run = run.number if run else None
+        self._crawl = f"{self._spider} {moment(run.begun if run else now)}"
         if self._log is None:
             return
         recipe = self._settings.recipe
@@ -93,45 +90,42 @@ class Summary:
             "SIMHASH_ACTION": str(self._settings.action),
             "SIMHASH_SCOPE": self._settings.scope,
         }
-        self._log.write(CrawlStart(round(time.time(), 3), spider, settings))
+        self._log.write(CrawlStart(now, self._spider, settings, self._crawl))
 
     def judged(self, judged: Judged) -> None:
         verdict, response = judged.verdict, judged.response
         if verdict.reason == "no_callback":
             return  # whatever a component fetches for itself is no page
-        if self._settings.has_items and not self._hosts.largest(1):
+        if self._settings.has_items and not self._counts["responses"]:
             logger.info(
                 "Pages of %s are compared as well as items: a page that is dropped yields none. "
                 "For items only, set DOWNLOADER_MIDDLEWARES = {'%s': None}",
                 self._spider,
                 _MIDDLEWARE,
             )
-        if verdict.reason == "other_type":
-            kind = kind_of(content_type(response))
-            self._passed.add(kind if _KIND.fullmatch(kind) else "of no type that has a name", 1)
-        length, is_copy = len(response.body), verdict.kind == "duplicate"
-        # The number of pages stands first, because of very many hosts those with the fewest pages
-        # are forgotten.
-        copied = length if is_copy else 0
-        self._hosts.add(host_of(response.url), 1, is_copy, verdict.kind == "skipped", copied)
+        if verdict.doubtful:
+            self._counts["doubtful"] += 1
         if self._log is not None:
             seconds = judged.request.meta.get("download_latency")
-            k = self._settings.recipe.distance
-            line = line_of("page", response.url, verdict, judged.action, k)
+            line = self._line("page", response.url, verdict, judged.action)
             seconds = None if seconds is None else round(seconds, 4)
-            line = replace(line, bytes=length, seconds=seconds, pattern=judged.pattern)
-            self._log.write(replace(line, run=self.run))
+            length = len(response.body)
+            self._log.write(replace(line, bytes=length, seconds=seconds, pattern=judged.pattern))
 
     def item(self, verdict: Verdict) -> None:
         # An item that repeats another is dropped by either action that drops pages.
         action: Action = "flag" if self._settings.action.of(verdict.key) == "flag" else "drop"
         if self._log is not None:
-            k = self._settings.recipe.distance
-            self._log.write(replace(line_of("item", verdict.key, verdict, action, k), run=self.run))
+            self._log.write(self._line("item", verdict.key, verdict, action))
+
+    def _line(self, what: str, url: str, verdict: Verdict, action: Action) -> LogLine:
+        line = line_of(what, url, verdict, action, self._settings.recipe.distance)
+        return replace(line, run=self._run, crawl=self._crawl)
 
     def spared(self, url: str, host: str, signature: str) -> None:
         if self._log is not None:
-            self._log.write(SparedLine(round(time.time(), 3), url, host, signature))
+            now = round(time.time(), 3)
+            self._log.write(SparedLine(now, url, host, signature, self._crawl))
 
     def close(self) -> None:
         if self._log is not None:
@@ -148,96 +142,55 @@ class Summary:
         # It does not tell how many pages the index has: a large file takes seconds to count them.
         pages, counts = self._counts["responses"], self._counts
         logger.info(
-            "Near-duplicates of %s: %s (%s a minute), %s kept, %s repeated, %s near but kept, "
-            "%s spared%s",
+            "Near-duplicates of %s: %s (%s a minute), %s kept, %s repeated, %s spared%s",
             self._spider,
             count(pages, "page"),
             count(pages - self._pages_said),
             count(counts["unique"] + counts["revisit"]),
             count(counts["duplicate"]),
-            count(self._near_kept),
             count(counts["spared/skipped"]),
             f"; the index is away, {count(dedup.left, 'page')} wait for it" if dedup.away else "",
         )
         self._pages_said = pages
 
-    @property
-    def _near_kept(self) -> int:
-        return sum(n for name, n in [*self._counts.items()] if name.startswith("near_kept/"))
+    def text(self, *sparing: str) -> str:
+        """Return what became of the pages and items, and what to do next, in a few lines.
 
-    def text(self) -> str:
-        """Return what became of the pages and items, and of those of the largest hosts."""
-        judged = self._counts["responses"]
-        lines = [f"Near-duplicates of {self._spider}: {count(judged, 'page')} judged"]
-        for name, words in _PAGES.items():
-            if name == "dropped":
-                # A crawl that ends early looks like one that is done.
-                words += f", {size(self._counts['bytes_dropped'])}; their links were not followed"
-            lines += _counted(self._counts[name], words)
-            if name == "unique":
-                lines += _counted(self._near_kept, "of those: near another, told apart by the rule")
-                lines += _counted(self._counts["copies_kept"], "of those: copies (SIMHASH_COPIES)")
-            elif name == "dropped":
-                lines += _counted(self._counts["dropped_starts"], "of those: start requests")
-        if self._settings.survives:
-            lines += self._changes()
-        lines += _counted(self._counts["better"], "of the copies: with the better address")
-        for name, number in self._counts.most_common():
-            kind, _, reason = name.partition("/")
-            if kind == "skipped" and reason not in ("", "no_callback"):
-                lines += _counted(number, f"skipped: {reason}")
-            if name == "skipped/other_type":
-                for passed, (times,) in self._passed.largest(_SHOWN):
-                    lines += _counted(int(times), f"of those: {passed}")
-        lines += _counted(
-            self._counts["spared/skipped"], "more not sent, spared by their addresses"
-        )
-        if self._settings.has_items and (items := self._of_items()):
-            lines += ["Items", *items]
-        if judged:
-            lines += self._host_table()
-        if self._log is not None:
-            lines.append(
-                f"What each repeats: scrapy simhash report {shlex.quote(str(self._log.path))}"
-            )
-        elif self._counts["duplicate"]:
-            lines.append("For a list of what each repeats, crawl with -s SIMHASH_LOG=dedup.jsonl")
+        ``sparing`` are lines about requests that were not sent.
+        """
+        counts = self._counts
+        lines = [f"Near-duplicates of {self._spider}: {count(counts['responses'], 'page')} judged"]
+        for name, said in {**_PAGES, **_ITEMS}.items():
+            if not counts[name]:
+                continue
+            if name in ("skipped", "items_skipped"):
+                said += f": {self._reasons(name)}"
+            lines.append(f"{counts[name]:>12,} {said}")
+        lines += [*self._since_earlier_runs(), *map(printable, filter(None, sparing)), *self._next_step()]
         return "\n".join(lines)
 
-    def _changes(self) -> list[str]:
-        """Return what became of pages since earlier runs; an unfinished run misses none."""
+    def _reasons(self, name: str) -> str:
+        return ", ".join(
+            f"{number:,} {reason.removeprefix(f'{name}/')}"
+            for reason, number in self._counts.most_common()
+            if reason.startswith(f"{name}/") and reason != "skipped/no_callback" and number
+        )
+
+    def _since_earlier_runs(self) -> list[str]:
+        """Return what became of pages since earlier runs; a first run has none."""
         names = ("new", "changed", "moved", "same", "missing")
-        told = [f"{self._counts[name]:,} {name}" for name in names if name in self._counts]
-        return [f"Since earlier runs: {', '.join(told)}"] if told else []
+        if not any(self._counts[name] for name in names[1:]):
+            return []
+        said = [f"{self._counts[name]:,} {name}" for name in names if name in self._counts]
+        return [f"Since earlier runs: {', '.join(said)}"]
 
-    def _of_items(self) -> list[str]:
-        settings = self._settings
-        texts = filter(None, (settings.item_text_field, settings.item_html_field))
-        words = {
-            **_ITEMS,
-            "items_skipped/no_key": f"of those: no key in the field {settings.item_key_field!r}",
-            "items_skipped/no_text": "of those: no text in the field "
-            + " or ".join(map(repr, texts)),
-        }
-        return [line for name in words for line in _counted(self._counts[name], words[name])]
-
-    def _host_table(self) -> list[str]:
-        rows = self._hosts.largest(_HOSTS)
-        number, rest = self._hosts.rest(_HOSTS)
-        if number:
-            rows.append((count(number, "other host"), rest))
-        lines = [f"{'host':<40} {'pages':>9} {'kept':>9} {'skipped':>9} {'repeated':>9}   in bytes"]
-        for host, (pages, repeated, skipped, length) in rows:
-            kept = pages - repeated - skipped
-            numbers = "".join(f" {n:>9,.0f}" for n in (pages, kept, skipped, repeated))
-            # The end of a long name says more.
-            name = host if len(host) <= 40 else "…" + host[-39:]
-            lines.append(f"{name:<40}{numbers} {size(length):>10}")
-        return lines
-
-
-def _counted(number: int, words: str) -> list[str]:
-    return [f"{number:>12,} {words}"] if number else []
+    def _next_step(self) -> list[str]:
+        if not self._counts["duplicate"]:
+            return []
+        if self._log is None:
+            return ["To see what each repeats, crawl with -s SIMHASH_LOG=dedup.jsonl"]
+        said = "Look at the doubtful drops" if self._counts["doubtful"] else "What each repeats"
+        return [f"{said}: scrapy simhash report {shlex.quote(str(self._log.path))}"]
 
 
 def content_type(response: Response) -> str:

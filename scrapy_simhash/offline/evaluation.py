@@ -212,13 +212,15 @@ def replay(copies: Mapping[Numbers, int], order: Iterable[int]) -> dict[int, int
 def wrong_drops(
     drops: Mapping[int, int], cluster: Sequence[int], ambiguous: Collection[Numbers]
 ) -> list[Numbers]:
-    """Return the drops of pages of which no copy was kept, each with its original.
+    """Return the pages that are lost because no copy of them was kept, each with its original.
 
-    A drop for an original that may be a copy of the page counts as right.
+    All copies of a page are one loss. A drop for an original that may be a copy of the page counts
+    as right.
     """
     kept = {cluster[page] for page in range(len(cluster)) if page not in drops}
-    lost = [drop for drop in drops.items() if cluster[drop[0]] not in kept]
-    return [drop for drop in lost if _ordered(*drop) not in ambiguous]
+    kept |= {cluster[drop[0]] for drop in drops.items() if _ordered(*drop) in ambiguous}
+    lost = {cluster[page]: page for page in sorted(drops, reverse=True)}
+    return [(page, drops[page]) for name, page in lost.items() if name not in kept]
 
 
 def _are_siblings(documents: Sequence[SavedPage], facts: Sequence[bytes], pair: Numbers) -> bool:

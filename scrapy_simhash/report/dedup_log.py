@@ -43,6 +43,7 @@ class CrawlStart:
     time: float
     spider: str
     settings: dict[str, str | int | float | None]
+    crawl: str = ""
     what: str = "crawl"
 
 
@@ -54,6 +55,7 @@ class SparedLine:
     url: str
     host: str
     signature: str
+    crawl: str = ""
     what: str = "spared"
 
 
@@ -83,6 +85,8 @@ class LogLine:
     better: str | None = None
     copies: int = 0
     details: str = ""
+    doubtful: bool = False
+    crawl: str = ""
 
     @property
     def shown(self) -> Shown:
@@ -141,6 +145,7 @@ def line_of(what: str, url: str, verdict: Verdict, action: str | None, k: int) -
         better=verdict.better or None,
         copies=verdict.copies,
         details=details,
+        doubtful=verdict.doubtful,
     )
 
 

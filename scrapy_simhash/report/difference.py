@@ -1,11 +1,11 @@
-"""The words in which two texts differ: lines for a terminal, pieces for a page."""
+"""The words in which two texts differ, for a terminal and for a page."""
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import accumulate, groupby, starmap, takewhile, zip_longest
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from scrapy_simhash.extraction.excerpt import CUT
 
@@ -13,17 +13,13 @@ from scrapy_simhash.extraction.excerpt import CUT
 _TOKEN = re.compile(r"(?:[^\W\u3400-\u9fff]+(?:[-',.:][^\W\u3400-\u9fff]+)*|\S)\s*")
 # Fewer equal columns than this between two changes are part of one change.
 _ISLAND = 4
-# Columns around a change on a terminal.
+# Columns around a change.
 _CONTEXT = 14
-# Columns on a page: around a change, and of one side of a change.
-_PAGE_CONTEXT, _PAGE_LONGEST = 70, 600
 # Lines of a page that are compared, and columns of one that is shown; columns of a field's name or
 # value, which stand in two lines of a table.
 _LINES, _LINE, _FIELD = 400, 50, 20
 # Characters at the beginning of a line that stay where its middle is left out.
 _HEAD = 10
-
-Piece: TypeAlias = tuple[str, bool]
 
 
 class Shown(NamedTuple):
@@ -31,6 +27,9 @@ class Shown(NamedTuple):
 
     text: str
     details: Sequence[str] = ()
+
+
+NOTHING = Shown("")
 
 
 class Stretch(NamedTuple):
@@ -41,7 +40,16 @@ class Stretch(NamedTuple):
     changed: bool
 
 
-_NOTHING = Stretch("", "", False)
+class Difference(NamedTuple):
+    """What only one of two pages has, and the words of both before and after it."""
+
+    removed: str
+    added: str
+    head: str = ""
+    tail: str = ""
+
+
+_EDGE = Stretch("", "", False)
 
 
 def stretches(before: str, after: str) -> list[Stretch]:
@@ -59,24 +67,37 @@ def stretches(before: str, after: str) -> list[Stretch]:
     return made
 
 
+def changes(before: str, after: str, columns: int) -> Iterator[Difference]:
+    """Yield the changes of a text, each with the words around it, in so many columns."""
+    most = max(10, (columns - 2 * _CONTEXT - 24) // 2)
+    parts = [_EDGE, *_of_excerpts(before, after), _EDGE]
+    for left, change, right in zip(parts, parts[1:], parts[2:], strict=False):
+        if change.changed:
+            removed, added = (_cut(side.strip(), most * 2 // 3, most // 3) for side in change[:2])
+            gap = " " * (change.after or change.before).endswith(" ")
+            head, tail = _cut(left.before, 0, _CONTEXT), _cut(right.before, _CONTEXT, 0)
+            yield Difference(removed, added, head.lstrip(), gap + tail.rstrip())
+
+
+def differences(before: Shown, after: Shown, columns: int) -> list[Difference]:
+    """Return the :func:`own_lines` of two pages, and then the changes of their texts."""
+    lines = list(starmap(Difference, own_lines(before.details, after.details)))
+    return lines + list(changes(before.text, after.text, columns))
+
+
 def change_lines(before: str, after: str, columns: int, lines: int, colour: bool) -> list[str]:
     """Return the changes, one a line of so many columns, with a little of the text around them.
 
     Changes are marked by colours, or else by ``[-removed-]{+added+}``. Of more changes than
     ``lines``, the last line says how many there are.
     """
-    most = max(10, (columns - 2 * _CONTEXT - 24) // 2)
-    parts = [_NOTHING, *_of_excerpts(before, after), _NOTHING]
     made = []
-    for left, change, right in zip(parts, parts[1:], parts[2:], strict=False):
-        if change.changed:
-            removed, added = (_cut(side.strip(), most * 2 // 3, most // 3) for side in change[:2])
-            if not colour:
-                removed, added = removed and f"[-{removed}-]", added and f"{{+{added}+}}"
+    for removed, added, head, tail in changes(before, after, columns):
+        if colour:
             marked = paint(removed, "31;9", colour) + paint(added, "32", colour)
-            gap = " " * (change.after or change.before).endswith(" ")
-            head, tail = _cut(left.before, 0, _CONTEXT), _cut(right.before, _CONTEXT, 0)
-            made.append((head + marked + gap + tail).strip())
+        else:
+            marked = f"[-{removed}-]" * bool(removed) + f"{{+{added}+}}" * bool(added)
+        made.append((head + marked + tail).strip())
     more = len(made) - lines
     return [*made[: lines - 1], f"{made[lines - 1]} (and {more} more)"] if more > 0 else made
 
@@ -130,22 +151,6 @@ def _named(lines: list[str], first: int, end: int, both: set[str]) -> list[str]:
         if ": " not in name and max(width(name), width(found[0])) <= _FIELD:
             found[0] = f"{name.rstrip(':')}: {found[0]}"
     return found
-
-
-def sides(before: str, after: str) -> tuple[list[Piece], list[Piece]]:
-    """Return the changes in each text, and the words around them: True marks what only it has."""
-    parts = _of_excerpts(before, after)
-    made: tuple[list[Piece], list[Piece]] = ([], [])
-    for place, part in enumerate(parts):
-        around = (_PAGE_CONTEXT * (place > 0), _PAGE_CONTEXT * (place < len(parts) - 1))
-        for side, text in zip(made, part[:2], strict=True):
-            if not part.changed:
-                side.append((_cut(text, *around), False))
-            elif words := text.rstrip():
-                side.append((_cut(words, _PAGE_LONGEST * 2 // 3, _PAGE_LONGEST // 3), True))
-                # The space after the last word is not part of the difference.
-                side += [(" ", False)] * (words != text)
-    return made
 
 
 def _of_excerpts(before: str, after: str) -> list[Stretch]:

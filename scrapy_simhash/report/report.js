@@ -4,22 +4,20 @@ const table = document.querySelector("#drops table");
 if (table) {
   const body = table.tBodies[0];
   const rows = [...body.rows];
-  const value = (row, column) => {
-    const cell = row.cells[column];
-    return column ? cell.textContent.trim() : Number(cell.textContent);
-  };
   const controls = document.querySelector("#drops .controls");
-  const shown = controls.querySelector("output");
-  const chosen = {};
+  const [selects, text] = [controls.querySelectorAll("select"), controls.querySelector("input")];
   const filter = () => {
     let number = 0;
     for (const row of rows) {
-      row.hidden = Object.keys(chosen).some((name) => chosen[name] && row.dataset[name] !== chosen[name]);
+      const isChosen = ({ name, value, selectedIndex }) => !selectedIndex || row.dataset[name] === value;
+      const isFound = row.textContent.toLowerCase().includes(text.value.toLowerCase());
+      row.hidden = !(isFound && [...selects].every(isChosen));
       number += !row.hidden;
     }
-    shown.textContent = `${number.toLocaleString("en")} of ${rows.length.toLocaleString("en")} rows`;
+    const shown = [number, rows.length].map((each) => each.toLocaleString("en"));
+    controls.querySelector("output").textContent = `${shown.join(" of ")} rows`;
   };
-  for (const select of controls.querySelectorAll("select")) {
+  for (const select of selects) {
     const counts = new Map();
     for (const row of rows) {
       const name = row.dataset[select.name];
@@ -28,41 +26,34 @@ if (table) {
     for (const [name, number] of [...counts].sort((a, b) => b[1] - a[1]).slice(0, 500)) {
       select.add(new Option(`${name || "none"} (${number})`, name));
     }
-    select.addEventListener("change", () => {
-      chosen[select.name] = select.selectedIndex ? select.value : "";
-      filter();
-    });
   }
-  [...table.tHead.rows[0].cells].forEach((head, column) => {
-    const button = head.querySelector("button");
-    if (!button) return;
-    button.addEventListener("click", () => {
+  controls.addEventListener("input", filter);
+  const heads = [...table.tHead.rows[0].cells];
+  heads.forEach((head, column) => {
+    head.querySelector("button")?.addEventListener("click", () => {
       const down = head.getAttribute("aria-sort") === "ascending";
-      for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+      for (const each of heads) each.removeAttribute("aria-sort");
       head.setAttribute("aria-sort", down ? "descending" : "ascending");
-      rows.sort((a, b) => {
-        const [one, two] = [value(a, column), value(b, column)];
-        return (one < two ? -1 : one > two ? 1 : 0) * (down ? -1 : 1);
-      });
+      const value = (row) => row.cells[column].textContent.trim();
+      rows.sort((a, b) => value(a).localeCompare(value(b), "en", { numeric: true }) * (down ? -1 : 1));
       body.append(...rows);
     });
   });
-  const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+  const quoted = (word) => `'${word.replaceAll("'", "'\\''")}'`;
   const steering = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/;
   body.addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (!button) return;
-    const log = table.dataset.log;
-    const [page, original] = button.closest("tr").querySelectorAll("a");
+    const [page, original] = button.closest("tr").querySelectorAll("a.url");
     const line = button.name === "explain"
-      ? `scrapy simhash explain ${quoted(page.getAttribute("href"))} ${log}`
-      : `scrapy simhash requeue ${log} --original ${quoted(original.getAttribute("href"))}`;
+      ? `scrapy simhash explain ${quoted(page.getAttribute("href"))} ${table.dataset.log}`
+      : `scrapy simhash requeue ${table.dataset.log} --original ${quoted(original.getAttribute("href"))}`;
     if (steering.test(line)) return;
-    let place = button.parentElement.querySelector("code");
-    if (!place) place = button.parentElement.appendChild(document.createElement("code"));
+    const cell = button.parentElement;
+    const place = cell.querySelector("code") || cell.appendChild(document.createElement("code"));
     place.textContent = line;
     getSelection().selectAllChildren(place);
-    if (navigator.clipboard) navigator.clipboard.writeText(line).catch(() => {});
+    navigator.clipboard?.writeText(line).catch(() => {});
   });
   controls.hidden = false;
   filter();

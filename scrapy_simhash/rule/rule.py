@@ -23,11 +23,11 @@ FAR = "far"
 #: Every reason that the rule gives, with what it means.
 REASONS = {
     "distance": "the texts are near, and nothing else is known of them",
-    "like-headings": "the texts are near, the headings are alike, and no page has much of its own",
+    "like-headings": "the texts are near, and the headings are alike",
     "edits": "the headings are alike, and what differs in the texts stands in pairs, as edits do",
     "long-text": "the headings differ, but the texts have one path or one name",
     "other-site": "two publications have the text under headings of their own",
-    "thin-page": "a page has no main text, and no page has anything of its own",
+    "thin-page": "a page has no main text, and the pages show the same",
     FAR: "the texts are beyond k, and nothing allows for more",
     "short": "the texts are within k, but not near enough for such short ones",
     "own-values": "a page has numbers, names or values of its own, as records have",
@@ -268,3 +268,15 @@ def headings_alike(a: Facts, b: Facts, kin: Kinship, near: float = HALF) -> bool
 def _is_name_of(a: Facts, b: Facts) -> bool:
     """Return whether the title of a page, which has no other ``h1``, is the ``h1`` of another."""
     return a.title == b.heading not in (0, b.title) and a.heading in (0, b.heading)
+
+
+def is_doubtful(page: bytes, other: bytes) -> bool:
+    """Return whether two copies, by their facts, may be records: one text with other numbers.
+
+    Each page has a number of its own, and at most one sentence. No such thing is known of pages
+    that were compared by distance alone.
+    """
+    if not len(page) == len(other) == FACTS_SIZE:
+        return False
+    a, b = _unpacked(page), _unpacked(other)
+    return min(a.numbers.own(b.numbers)) > 0 and max(a.sentences.own(b.sentences)) <= 1

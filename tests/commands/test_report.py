@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from scrapy_simhash.report.dedup_log import to_json
 from tests.commands.running import ROOT, scrapy, simhash
-from tests.report.lines import copy, line, write
+from tests.report.lines import CRAWL, copy, line, write
 
 
 @pytest.fixture
@@ -45,17 +46,28 @@ def test_log_of_the_project_is_read_when_none_is_named(log: Path, capsys: Any) -
 
 def test_all_drops_are_written_as_csv_or_json(log: Path, capsys: Any) -> None:
     assert simhash("report", log, "-o", "drops.csv") == 0
-    assert capsys.readouterr().out.startswith("3 drops: file:///")
+    assert capsys.readouterr().out.startswith("4 judged, 3 near-duplicates (75.0%): file:///")
     rows = list(csv.DictReader(log.with_name("drops.csv").read_text().splitlines()))
     assert [(row["url"], row["distance"]) for row in rows] == [
-        (f"http://b.example/{number}", str(number)) for number in range(3)
+        (f"http://b.example/{number}", str(number)) for number in (2, 1, 0)
     ]
     assert simhash("report", log, "-o", "drops.json") == 0
     drops = json.loads(log.with_name("drops.json").read_text())
-    assert [row["distance"] for row in drops] == [0, 1, 2]
+    assert [row["distance"] for row in drops] == [2, 1, 0]
     log.write_text("")
     assert simhash("report", log, "-o", "none.json") == 0
     assert json.loads(log.with_name("none.json").read_text()) == []
+
+
+def test_a_crawl_of_the_log_may_be_named(log: Path, capsys: Any) -> None:
+    with log.open("a") as file:
+        file.write(to_json(line(crawl="later", time=2e9)) + "\n")
+    assert simhash("report", log) == 0
+    assert capsys.readouterr().out.startswith("1 judged")
+    assert simhash("report", log, "--crawl", CRAWL) == 0
+    assert capsys.readouterr().out.startswith("4 judged")
+    assert simhash("report", log, "--crawl", "none") == 2
+    assert f"there are {CRAWL}, later" in capsys.readouterr().err
 
 
 def test_empty_log_has_a_report_that_says_so(log: Path, capsys: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from collections import Counter
@@ -16,7 +17,7 @@ from scrapy.settings import Settings
 
 from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.crawl import summary as summary_module
-from scrapy_simhash.crawl.summary import Judged, Summary
+from scrapy_simhash.crawl.summary import _ITEMS, _PAGES, Judged, Summary
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index.values import Match
 from scrapy_simhash.report.dedup_log import LogLine, read_log
@@ -136,12 +137,8 @@ def test_summary_at_the_end_accounts_for_every_page(crawl: Any, twins: Any, capl
     rows = [row.split() for row in summary.splitlines()]
     assert rows[0] == "Near-duplicates of pages: 4 pages judged".split()
     assert ["2", "kept"] in rows
-    size = len(twins.pages["/second"])
-    dropped = f"1 dropped, {size / 1000:.1f} kB; their links were not followed"
-    assert dropped.split() in rows
-    assert ["1", "skipped:", "other_type"] in rows
-    [host] = [row for row in rows if re.match(r"127\.0\.0\.1:\d+$", row[0])]
-    assert host[1:5] == ["4", "2", "1", "1"]
+    assert ["1", "dropped"] in rows
+    assert "1 not compared: 1 other_type".split() in rows
     assert summary.endswith("crawl with -s SIMHASH_LOG=dedup.jsonl")
 
 
@@ -160,8 +157,7 @@ def test_robots_txt_is_no_page_that_was_judged(
     assert crawled.stats["simhash/no_page"] == 1
     assert "simhash/skipped" not in crawled.stats
     summary = summary_of(caplog)
-    assert summary.startswith("Near-duplicates of pages: 1 page judged\n           1 kept\nhost")
-    assert summary.splitlines()[-2].split()[1:6] == ["1", "1", "0", "0", "0"]
+    assert summary == "Near-duplicates of pages: 1 page judged\n           1 kept"
     assert list(lines(log)) == ["first"]
 
 
@@ -170,46 +166,53 @@ def test_summary_of_a_crawl_that_flags_says_what_would_have_been_dropped(
 ) -> None:
     settings = {**ONE_AT_A_TIME, "SIMHASH_ACTION": "flag"}
     crawled = crawl(Pages, settings=settings, site=twins, paths=["/first", "/second"])
-    assert "           1 flagged and delivered, would have been dropped\n" in summary_of(caplog)
+    assert "           1 flagged and delivered\n" in summary_of(caplog)
     assert crawled.stat("flagged") == 1
 
 
-def test_summary_tells_how_many_start_requests_were_dropped(
-    crawl: Any, twins: Any, caplog: Any
-) -> None:
-    class Linking(Pages):
-        def parse(self, response: Any) -> Any:
-            yield Request(self.base + "/second")
-
-    start = {"depth": 0, "simhash_action": "drop"}
-    crawled = crawl(
-        Pages, settings=ONE_AT_A_TIME, site=twins, paths=["/first", "/second"], meta=start
-    )
-    assert "           1 of those: start requests\n" in summary_of(caplog)
-    assert crawled.stat("dropped_starts") == 1
-    linked = crawl(Linking, settings=ONE_AT_A_TIME, site=twins, paths=["/first"])
-    assert (linked.stat("dropped"), linked.stat("dropped_starts")) == (1, 0)
+def text_of(counts: dict[str, int], sparing: str = "", **settings: Any) -> list[str]:
+    checked = FilterSettings.from_settings(Settings(settings))
+    return Summary(checked, Counter(counts), "news").text(sparing).splitlines()
 
 
-def test_summary_counts_the_requests_that_were_spared() -> None:
-    counts = Counter({"responses": 2, "unique": 2, "spared/skipped": 1})
-    summary = Summary(FilterSettings.from_settings(Settings()), counts)
-    assert "           1 more not sent, spared by their addresses" in summary.text()
+def test_summary_has_at_most_twenty_lines_and_ends_with_what_to_do_next(log: Path) -> None:
+    reasons = ("empty", "too_short", "status", "other_type", "timeout", "unavailable")
+    counts = dict.fromkeys((*_PAGES, *_ITEMS), 1)
+    counts |= dict.fromkeys(("new", "changed", "moved", "same", "missing", "responses"), 2)
+    counts |= {"duplicate": 3} | {f"skipped/{reason}": 4 for reason in reasons}
+    lines = text_of(counts, "9 pages spared", SIMHASH_LOG=log.with_name("a log"))
+    assert len(lines) <= 20
+    assert "Since earlier runs: 2 new, 2 changed, 2 moved, 2 same, 2 missing" in lines
+    assert lines[-2:] == [
+        "9 pages spared",
+        f"Look at the doubtful drops: scrapy simhash report '{log.with_name('a log')}'",
+    ]
 
 
-def test_summary_is_bounded_however_many_hosts_there_are(tmp_path: Path) -> None:
-    settings = FilterSettings.from_settings(Settings({"SIMHASH_LOG": tmp_path / "a log"}))
-    summary = Summary(settings, Counter(responses=3000))
-    for number in range(3000):
-        url = f"http://{number}.example/"
-        kind: Any = "duplicate" if number < 3 else "unique"
-        verdict = Verdict(kind, url, matches=(Match(1, "http://x/", 1, 0.0, False, "distance"),))
-        summary.judged(Judged(Request(url), Response(url, body=b"12345"), verdict, "drop"))
+def test_summary_of_a_first_run_tells_no_news_of_earlier_ones() -> None:
+    assert text_of({"responses": 497, "unique": 497, "new": 497, "missing": 0}) == [
+        "Near-duplicates of news: 497 pages judged",
+        "         497 kept",
+    ]
+
+
+def test_doubtful_drops_are_counted_and_logged(log: Path) -> None:
+    counts: Counter[str] = Counter()
+    summary = Summary(FilterSettings.from_settings(Settings({"SIMHASH_LOG": log})), counts, "news")
+    url, match = "http://a.example/", Match(1, "http://x/", 1, 0.0, False, "distance")
+    for doubtful in (True, False):
+        verdict = Verdict("duplicate", url, matches=(match,), doubtful=doubtful)
+        summary.judged(Judged(Request(url), Response(url), verdict, "drop"))
     summary.close()
-    text = summary.text()
-    assert len(text.splitlines()) == 14
-    assert re.search(r"\n2,990 other hosts +2,990 +2,990 +0 +0 ", text)
-    assert text.splitlines()[-1].endswith(f"scrapy simhash report '{tmp_path / 'a log'}'")
+    assert counts["doubtful"] == 1
+    assert [line.doubtful for line in read_log([log])] == [True, False]
+
+
+def test_lines_of_a_crawl_have_its_name(crawl: Any, twins: Any, log: Path) -> None:
+    crawl(Pages, settings={"SIMHASH_LOG": log}, site=twins, paths=PATHS)
+    names = {json.loads(row)["crawl"] for row in log.read_text().splitlines()}
+    assert len(names) == 1
+    assert re.fullmatch(r"pages \d{4}-\d\d-\d\d \d\d:\d\d:\d\d", names.pop())
 
 
 def test_line_each_minute_says_how_the_crawl_goes(
@@ -228,13 +231,12 @@ def test_line_each_minute_says_how_the_crawl_goes(
     lines = [r for r in caplog.records if " a minute), " in r.getMessage()]
     assert lines[0].levelname == "INFO"
     assert lines[0].getMessage() == (
-        "Near-duplicates of pages: 5 pages (5 a minute), 3 kept, 1 repeated, 1 near but kept, "
-        "0 spared"
+        "Near-duplicates of pages: 5 pages (5 a minute), 3 kept, 1 repeated, 0 spared"
     )
 
 
 def test_line_each_minute_says_how_many_pages_wait_for_an_index_that_is_away(caplog: Any) -> None:
-    summary = Summary(FilterSettings.from_settings(Settings()), Counter(responses=7))
+    summary = Summary(FilterSettings.from_settings(Settings()), Counter(responses=7), "pages")
     index: Any = SimpleNamespace(away=True, left=3)
     with caplog.at_level(logging.INFO):
         summary.say_progress(index)
@@ -257,12 +259,12 @@ def test_page_that_is_near_but_kept_is_counted_and_logged(
     sibling = found["sibling"]
     assert (sibling.verdict, sibling.reason) == ("unique", "other-heading")
     assert (sibling.near, sibling.original) == (found["first"].key, None)
-    assert "1 of those: near another, told apart by the rule" in caplog.text
 
 
 def test_revisit_is_not_logged_as_near_another_page(log: Path) -> None:
     """As in the stats: who crawls again would find each page of a template in the report."""
-    summary = Summary(FilterSettings.from_settings(Settings({"SIMHASH_LOG": log})), Counter())
+    settings = FilterSettings.from_settings(Settings({"SIMHASH_LOG": log}))
+    summary = Summary(settings, Counter(), "pages")
     url = "http://a.example/"
     near = Match(1, "http://b.example/", 1, 0.0, False, "other-heading")
     verdict = Verdict("revisit", url, near=(near,))

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_simhash.report.dedup_log import Line, LogLine, host_of, read_lines, to_json
-from scrapy_simhash.report.figures import Figures, read_figures
+from scrapy_simhash.report.log_table import LogTable
+
+CRAWL = "news 2027-01-15 08:00:00"
 
 # What a stranger may write into a page or an address.
 HOSTILE = [
@@ -39,6 +41,7 @@ def line(**values: Any) -> LogLine:
         "run": None,
         "change": None,
         "moved_from": None,
+        "crawl": CRAWL,
     } | values
     return LogLine(**{"key": given["url"], "host": host_of(given["url"]), **given})
 
@@ -56,5 +59,5 @@ def write(path: Path, lines: Sequence[Line]) -> Path:
     return path
 
 
-def figures_of(path: Path) -> Figures:
-    return read_figures(lambda: read_lines([path]))
+def table_of(path: Path) -> LogTable:
+    return LogTable(read_lines([path]))

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.extraction.excerpt import CUT, excerpt, first_lines
-from scrapy_simhash.report.difference import change_lines, own_lines, sides, stretches, width
-from tests.pages import article, edited
+from scrapy_simhash.extraction.excerpt import excerpt, first_lines
+from scrapy_simhash.report.difference import change_lines, changes, own_lines, stretches, width
+from tests.pages import article
 
 TEXTS = st.text(st.sampled_from("abc .,会议\n"), max_size=60)
 
@@ -44,31 +44,12 @@ def test_equal_texts_have_no_changes() -> None:
     assert change_lines("one  text", "one text", 80, 3, colour=False) == []
 
 
-def test_changes_are_marked_in_both_texts_of_a_page() -> None:
-    assert sides("an old day", "a new day") == (
-        [("an old", True), (" ", False), ("day", False)],
-        [("a new", True), (" ", False), ("day", False)],
-    )
-    assert sides("今天下雨", "今天下雪") == (
-        [("今天下", False), ("雨", True)],
-        [("今天下", False), ("雪", True)],
-    )
-
-
 def test_excerpts_that_were_cut_at_other_places_differ_where_the_texts_do() -> None:
     words = article(1, 3000).split()
     other = ["First", *words[:-20], "second", *words[-20:]]
     pair = [excerpt(" ".join(text), 1000) for text in (words, other)]
-    changes = [[piece for piece, changed in side if changed] for side in sides(*pair)]
-    assert changes == [[], ["First", "second"]]
-    assert all((CUT, False) in side for side in sides(*pair))
-
-
-def test_long_equal_stretches_are_left_out_of_a_page() -> None:
-    text = article(1, 600)
-    left, right = sides(text, edited(text, 2, 0.004))
-    assert sum(changed for _, changed in left) == sum(changed for _, changed in right) == 2
-    assert sum(len(piece) for piece, _ in right) < len(text) / 4
+    found = [(removed, added) for removed, added, *_ in changes(*pair, 80)]
+    assert found == [("", "First"), ("", "second")]
 
 
 def test_a_word_that_differs_keeps_its_distance_from_the_word_before() -> None:
@@ -77,8 +58,6 @@ def test_a_word_that_differs_keeps_its_distance_from_the_word_before() -> None:
     words[50] = "otherwise"
     [line] = change_lines(text, " ".join(words), 80, 3, colour=False)
     assert f"{words[49]} [-" in line
-    left, _ = sides(text, " ".join(words))
-    assert left[0][0].endswith(f"{words[49]} ")
 
 
 def test_lines_of_one_page_alone_stand_beside_those_of_the_other() -> None:
