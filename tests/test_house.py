@@ -37,7 +37,7 @@ ROOMS = {
     "settings": {"exceptions", "extraction", "fingerprint", "index", "keys", "readers"},
     "crawl": {
         "printable",
-        *("core", "exceptions", "extraction", "index", "keys", "readers"),
+        *("core", "exceptions", "extraction", "index", "keys"),
         *("report", "settings", "url_patterns"),
     },
     "doors": {"printable", "core", "crawl", "exceptions", "keys", "settings", "signals"},

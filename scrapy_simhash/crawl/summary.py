@@ -166,13 +166,17 @@ class Summary:
             if name in ("skipped", "items_skipped"):
                 said += f": {self._reasons(name)}"
             lines.append(f"{counts[name]:>12,} {said}")
-        lines += [*self._since_earlier_runs(), *map(printable, filter(None, sparing)), *self._next_step()]
+        lines += [
+            *self._since_earlier_runs(),
+            *map(printable, filter(None, sparing)),
+            *self._next_step(),
+        ]
         return "\n".join(lines)
 
     def _reasons(self, name: str) -> str:
         return ", ".join(
             f"{number:,} {reason.removeprefix(f'{name}/')}"
-            for reason, number in self._counts.most_common()
+            for reason, number in sorted(self._counts.items(), key=lambda each: (-each[1], each))
             if reason.startswith(f"{name}/") and reason != "skipped/no_callback" and number
         )
 

@@ -23,17 +23,6 @@ def size(number: float) -> str:
     return f"{number / 1000:,.1f} TB"
 
 
-def duration(seconds: float) -> str:
-    """Return a number of seconds in at most two units."""
-    if seconds < 9.95 and seconds != int(seconds):
-        return f"{seconds:.1f} s"
-    parts, left = [], round(seconds)
-    for unit, length in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
-        number, left = divmod(left, length)
-        parts += [f"{number:,} {unit}"] * (number > 0)
-    return " ".join(parts[:2]) or "0 s"
-
-
 def moment(time: float) -> str:
     """Return a time, in seconds since 1970, as it is in UTC."""
     return datetime.fromtimestamp(time, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
