@@ -79,7 +79,8 @@ class Summary:
         """Begin to log a crawl's part of a run; None if the index is away."""
         now = round(time.time(), 3)
         self._run = run.number if run else None
-        self._crawl = f"{self._spider} {moment(run.begun if run else now)}"
+        name = f"{self._spider}, run {run.number}" if run else self._spider
+        self._crawl = f"{name}, {moment(run.begun if run else now)}"
         if self._log is None:
             return
         recipe = self._settings.recipe

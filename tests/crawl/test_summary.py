@@ -212,7 +212,7 @@ def test_lines_of_a_crawl_have_its_name(crawl: Any, twins: Any, log: Path) -> No
     crawl(Pages, settings={"SIMHASH_LOG": log}, site=twins, paths=PATHS)
     names = {json.loads(row)["crawl"] for row in log.read_text().splitlines()}
     assert len(names) == 1
-    assert re.fullmatch(r"pages \d{4}-\d\d-\d\d \d\d:\d\d:\d\d", names.pop())
+    assert re.fullmatch(r"pages, run 1, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d", names.pop())
 
 
 def test_line_each_minute_says_how_the_crawl_goes(

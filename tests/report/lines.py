@@ -9,7 +9,7 @@ from typing import Any
 from scrapy_simhash.report.dedup_log import Line, LogLine, host_of, read_lines, to_json
 from scrapy_simhash.report.log_table import LogTable
 
-CRAWL = "news 2027-01-15 08:00:00"
+CRAWL = "news, run 1, 2027-01-15 08:00:00"
 
 # What a stranger may write into a page or an address.
 HOSTILE = [
