@@ -90,7 +90,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
 
 
 def _in_turn(paths: list[Path], options: argparse.Namespace, settings: BaseSettings) -> None:
-    own = FilterSettings.from_settings(settings)
+    chosen = FilterSettings.from_settings(settings)
     # An index of the crawl's settings is only touched when it is named here.
     url = index_url(options, settings) if options.index else "memory://"
     files = [file for path in paths for file in page_files(path)]
@@ -103,46 +103,48 @@ def _in_turn(paths: list[Path], options: argparse.Namespace, settings: BaseSetti
             read_pages,
             report=bar.update,
             passed_over=passed_over,
-            recipe=own.recipe,
-            fields=item_fields(own),
+            recipe=chosen.recipe,
+            fields=item_fields(chosen),
         )
         analyses = analyse_all(
             ((page, page.body) for path in paths for page in read(path)),
-            own.recipe,
-            processes=own.processes,
-            timeout=own.timeout,
-            excerpt_length=own.log_text if verdicts else 0,
-            largest=own.max_body_size,
+            chosen.recipe,
+            processes=chosen.processes,
+            timeout=chosen.timeout,
+            excerpt_length=chosen.log_text if verdicts else 0,
+            largest=chosen.max_body_size,
         )
         stack.enter_context(contextlib.closing(analyses))
         # What cannot be read makes no index.
         first = [*itertools.islice(analyses, 1)]
-        spec = spec_of(own.recipe, scoped=own.scope != "global")
+        spec = spec_of(chosen.recipe, scoped=chosen.scope != "global")
         index = stack.enter_context(contextlib.closing(open_index(url, spec)))
-        kept, copies = Counter[str](), 0
-        for page, verdict, stays in decide(itertools.chain(first, analyses), index, own.scope):
-            kept[verdict.kind] += stays
+        to_keep, copies = Counter[str](), 0
+        for page, verdict, stays in decide(itertools.chain(first, analyses), index, chosen.scope):
+            to_keep[verdict.kind] += stays
             copies += not stays
             if verdicts:
                 action = None if stays else "drop"
-                line = line_of("page", page.url or page.name, verdict, action, own.recipe.distance)
+                line = line_of(
+                    "page", page.url or page.name, verdict, action, chosen.recipe.distance
+                )
                 values = asdict(line) | {"kept": stays, "bytes": len(page.body.data)}
                 verdicts.write(json.dumps(values).encode() + b"\n")
             bar.set_postfix(duplicates=copies, refresh=False)
     aside = options.verdicts == "-"
-    judged = count(kept.total() + copies, "page")
-    say([f"{judged}: {kept.total():,} to keep, {count(copies, 'copy')}"], aside=aside)
-    if kept["revisit"]:
-        say([f"{kept['revisit']:,} of those to keep were in the index already"], aside=aside)
-    if kept["skipped"]:
-        say([f"{kept['skipped']:,} of those to keep could not be compared"], aside=aside)
+    judged = count(to_keep.total() + copies, "page")
+    say([f"{judged}: {to_keep.total():,} to keep, {count(copies, 'copy')}"], aside=aside)
+    if to_keep["revisit"]:
+        say([f"{to_keep['revisit']:,} of those to keep were in the index already"], aside=aside)
+    if to_keep["skipped"]:
+        say([f"{to_keep['skipped']:,} of those to keep could not be compared"], aside=aside)
     say_passed_over(passed_over, aside=aside)
 
 
-def _join(paths: list[Path], options: argparse.Namespace, own: FilterSettings) -> None:
+def _join(paths: list[Path], options: argparse.Namespace, chosen: FilterSettings) -> None:
     files = print_files(paths)
     spec, _ = spec_of_prints(files)
-    if spec != spec_of(own.recipe):
+    if spec != spec_of(chosen.recipe):
         # Facts of another version would be taken for none, and pages be judged by distance alone.
         raise UsageError(
             f"{files[0]}: its fingerprints were made by another recipe, or version, than the "
@@ -159,7 +161,7 @@ def _join(paths: list[Path], options: argparse.Namespace, own: FilterSettings) -
         ]
         beside = Path(options.verdicts or options.kept or ".").parent
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=".join-", dir=beside))
-        engine = DuckDB(files, own.processes, Path(folder), options.memory)
+        engine = DuckDB(files, chosen.processes, Path(folder), options.memory)
         stack.callback(engine.database.close)
         copies = find_copies(engine, spec, options.order)
         (row,) = engine.database.sql("select count(*) from prints").fetchall()

@@ -14,7 +14,7 @@ changed, and so whether SIMHASH_RECRAWL withheld it.
 
 import argparse
 from collections.abc import Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from scrapy.exceptions import UsageError
@@ -24,11 +24,11 @@ from scrapy_simhash.commands.output import columns, progress, say, sentence
 from scrapy_simhash.commands.selection import (
     Selection,
     add_shared_options,
+    existing_index,
     index_url,
     log_lines,
     log_paths,
 )
-from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.contract import Index
 from scrapy_simhash.index.values import Entry
 from scrapy_simhash.report.dedup_log import LogLine, SparedLine
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     lines = [options.page]
     entries: list[Entry] = []
     if url is not None:
-        with closing(open_existing(url)) as index:
+        with existing_index(url) as index:
             # One and the same key may have come in twice, with different contents.
             everything = progress("looking", len(index), of=index.with_blocks())
             entries = [entry for entry in everything if selection.has(entry.key)]

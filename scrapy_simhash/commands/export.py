@@ -13,7 +13,6 @@ Pages in progress are left out, because nobody knows yet whether they were deliv
 import argparse
 import gzip
 from collections.abc import Iterable, Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import IO, cast
 
@@ -21,8 +20,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import progress, say, whole_file
-from scrapy_simhash.commands.selection import add_shared_options, index_url
-from scrapy_simhash.index import open_existing
+from scrapy_simhash.commands.selection import add_shared_options, existing_index, index_url
 from scrapy_simhash.index.registry import file_of
 from scrapy_simhash.index.values import Entry
 from scrapy_simhash.offline.prints import print_of, write_prints
@@ -40,7 +38,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     if path.suffix.lower() in (".xz", ".bz2"):
         raise UsageError(f"{options.file}: an index is packed as .gz only")
     source, left_out = file_of(url), list[str]()
-    with closing(open_existing(url)) as index:
+    with existing_index(url) as index:
         sources = [source] if source else []
         with whole_file(options.file, *sources) as whole:
             # The fastest level, because keys and fingerprints gain little by more.

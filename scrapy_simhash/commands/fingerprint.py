@@ -47,7 +47,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     pyarrow()  # without it, nothing is made
-    own, folder = FilterSettings.from_settings(settings), Path(options.to)
+    chosen, folder = FilterSettings.from_settings(settings), Path(options.to)
     paths = {Path(path).name: Path(path) for path in sorted(options.pages)}
     if len(paths) < len(options.pages):
         raise UsageError("two of PAGES have one name, and so would their files have")
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         raise UsageError(f"--part {options.part}: it must be a number of a part, as 3/16")
     paths = dict([*paths.items()][int(part[1]) - 1 :: int(part[2])])
     total = sum(file.stat().st_size for path in paths.values() for file in page_files(path))
-    recipe, fields = own.recipe, item_fields(own)
+    recipe, fields = chosen.recipe, item_fields(chosen)
     passed_over, now, written, old = Counter[str](), int(time.time()), 0, 0
     with contextlib.ExitStack() as stack:
         bar = stack.enter_context(progress("reading", total, "B"))
@@ -76,16 +76,16 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
 
         def as_print(analysed: tuple[tuple[Path, SavedPage], PageAnalysis]) -> Print:
             (_, page), analysis = analysed
-            scope = page_scope(page.url or "", own.scope)
+            scope = page_scope(page.url or "", chosen.scope)
             names = (page.key, page.url, scope, now, analysis.reason)
             return Print(*names, analysis.fingerprint, analysis.facts)
 
         analyses = analyse_all(
             pages(),
             recipe,
-            processes=own.processes,
-            timeout=own.timeout,
-            largest=own.max_body_size,
+            processes=chosen.processes,
+            timeout=chosen.timeout,
+            largest=chosen.max_body_size,
         )
         stack.enter_context(contextlib.closing(analyses))
         for target, analysed in itertools.groupby(analyses, lambda pair: pair[0][0]):

@@ -27,7 +27,6 @@ import json
 import re
 import sys
 from collections.abc import Iterable
-from contextlib import closing
 from dataclasses import replace
 
 from scrapy.settings import BaseSettings
@@ -36,11 +35,11 @@ from scrapy_simhash.commands.output import say
 from scrapy_simhash.commands.selection import (
     Selection,
     add_shared_options,
+    existing_index,
     index_url,
     log_lines,
     log_paths,
 )
-from scrapy_simhash.index import open_existing
 from scrapy_simhash.report.dedup_log import Line, LogLine, SparedLine
 from scrapy_simhash.report.words import count
 
@@ -113,9 +112,9 @@ def _orphaned(lines: Iterable[Line | None], url: str) -> list[str]:
     """Return the pages that were dropped because of pages that are not in the index any more."""
     dropped = _dropped(lines)
     keys = {key for page, line in dropped.items() for key in (page, line.original) if key}
-    with closing(open_existing(url)) as index:
-        kept = {entry.key for entry in index.entries_of(keys)}
-    return _urls(line for line in dropped.values() if not kept & {line.key, line.original})
+    with existing_index(url) as index:
+        in_index = {entry.key for entry in index.entries_of(keys)}
+    return _urls(line for line in dropped.values() if not in_index & {line.key, line.original})
 
 
 def _urls(lines: Iterable[LogLine]) -> list[str]:

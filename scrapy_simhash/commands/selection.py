@@ -14,7 +14,7 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy_simhash.commands.output import progress
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.index import open_existing
-from scrapy_simhash.index.contract import Index
+from scrapy_simhash.index.contract import Index, StoreMissing
 from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.keys import page_key
 from scrapy_simhash.offline.saved_pages import Fields
@@ -35,6 +35,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "help": "pages of this host, with any port unless one is given (may be repeated)",
     },
 }
+# Names of indexes that are listed.
+_NAMES = 20
 _PORT = re.compile(r":\d+$")
 
 
@@ -121,7 +123,18 @@ def index_url(options: argparse.Namespace, settings: BaseSettings) -> str:
 
 def chosen_index(options: argparse.Namespace, settings: BaseSettings) -> closing[Index]:
     """Open the index that is named, which must be there, until the end of a block."""
-    return closing(open_existing(index_url(options, settings)))
+    return existing_index(index_url(options, settings))
+
+
+def existing_index(url: str) -> closing[Index]:
+    """Open the index of a URL until the end of a block; where there is none, name those there."""
+    try:
+        return closing(open_existing(url))
+    except StoreMissing as error:
+        store = store_of(url)
+        names = store.call("names", url) if store.names else []
+        listed = f"; there are {', '.join(names[:_NAMES])}" if names else ""
+        raise StoreMissing(f"{error}{listed}") from None
 
 
 def log_paths(paths: Sequence[str] | None, settings: BaseSettings) -> list[str | Path]:

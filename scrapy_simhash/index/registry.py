@@ -28,6 +28,7 @@ class Store:
         lasting: it outlives the process that made it.
         patient: the option of the URL with which a command waits longer than a crawl does.
         named: the option of the URL that names one of several indexes in one place.
+        names: called with the URL, it returns the names of the indexes in its place.
     """
 
     index: str
@@ -36,6 +37,7 @@ class Store:
     lasting: bool = True
     patient: str = ""
     named: str = ""
+    names: str = ""
 
     def call(self, part: str, *given: Any) -> Any:
         return resolve_name(getattr(self, part))(*given)
@@ -46,6 +48,7 @@ _REDIS = Store(
     "scrapy_simhash.url_patterns.cells:RedisCells",
     patient="socket_timeout=30",
     named="name",
+    names="scrapy_simhash.index.redis.names:names_of",
 )
 _OURS = {
     "memory": Store("scrapy_simhash.index.local:open_local", remote=False, lasting=False),

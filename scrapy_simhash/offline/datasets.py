@@ -41,6 +41,8 @@ def read_dataset(folder: str | Path) -> Dataset:
     ``kind``.
     """
     folder = Path(folder)
+    if not (folder / "pairs.tsv").is_file():
+        raise FileError(f"{folder}: no set of labelled pages, because it has no pairs.tsv")
     documents: dict[str, SavedPage] = {}
     for page in read_pages(folder):
         if page.name in documents:
@@ -50,17 +52,17 @@ def read_dataset(folder: str | Path) -> Dataset:
     for where, row in table(folder / "pairs.tsv", "a", "b", "label"):
         a, b = pair = min(row["a"], row["b"]), max(row["a"], row["b"])
         label, _, kind = row["label"].partition("/")
-        given = Pair(label, kind or row.get("kind") or None)
+        pair_label = Pair(label, kind or row.get("kind") or None)
         if unknown := set(pair) - documents.keys():
             raise FileError(f"{where}: there is no document {unknown.pop()!r}")
         if a == b:
             raise FileError(f"{where}: {a} is paired with itself")
         if label not in _LABELS:
             raise FileError(f"{where}: the label {label!r} must be {', '.join(_LABELS)}")
-        if labels.setdefault(pair, given).label != label:
+        if labels.setdefault(pair, pair_label).label != label:
             raise FileError(
                 f"{where}: the pair {a} {b} is {label}, and {labels[pair].label} further up"
             )
-    pairs = {pair: known for pair, known in labels.items() if known.label != "negative"}
+    pairs = {pair: named for pair, named in labels.items() if named.label != "negative"}
     negatives = {pair: labels[pair].kind or "negative" for pair in labels.keys() - pairs.keys()}
     return Dataset(folder.resolve().name, list(documents.values()), pairs, negatives)

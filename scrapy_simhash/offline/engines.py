@@ -81,8 +81,8 @@ class DuckDB:
             return
         with ProcessPoolExecutor(self._processes, get_context("spawn")) as pool:
             waiting = chain(first, batches)
-            while some := [*islice(waiting, 4 * self._processes)]:
-                yield from pool.map(judge, some)
+            while few := [*islice(waiting, 4 * self._processes)]:
+                yield from pool.map(judge, few)
 
 
 class Spark:

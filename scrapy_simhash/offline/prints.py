@@ -76,7 +76,7 @@ def _arrays(prints: Sequence[Print], spec: IndexSpec) -> list[Any]:
     keys, urls, scopes, times, reasons, fingerprints, facts = zip(*prints, strict=True)
     absent = np.array([fingerprint is None for fingerprint in fingerprints])
     size, nothing = spec.bits // 8, b"\0" * (spec.bits // 8 + 4 * spec.blocks)
-    content = b"".join([own.to_bytes() + own.blocks if own else nothing for own in fingerprints])
+    content = b"".join(each.to_bytes() + each.blocks if each else nothing for each in fingerprints)
     octets = np.frombuffer(content, np.uint8).reshape(len(prints), -1)
     words = np.ascontiguousarray(octets[:, :size]).view(">i8").astype("=i8")
     values = np.ascontiguousarray(octets[:, size:]).view("<i4").astype("=i4")
@@ -143,8 +143,8 @@ def read_prints(files: Iterable[Path], spec: IndexSpec) -> Iterator[Entry]:
                 for names, kind in ((words, ">i8"), (blocks, "<i4"))
             ]
             texts = [rows.column(name).to_pylist() for name in ("key", "scope", "facts", "time")]
-            for key, scope, facts, time, own, values in zip(*texts, *numbers, strict=True):
-                value = int.from_bytes(own.tobytes(), "big")
+            for key, scope, facts, time, bits, values in zip(*texts, *numbers, strict=True):
+                value = int.from_bytes(bits.tobytes(), "big")
                 fingerprint = Fingerprint(value, spec.bits, values.tobytes())
                 yield Entry(key, fingerprint, scope, facts, time)
 

@@ -29,21 +29,26 @@ def decide(
     rest = iter(analysed)
     while pages := [*islice(rest, _TOGETHER)]:
         arrivals = [
-            Arrival(page.key, known.fingerprint, page_scope(page.url or "", scope), known.facts)
-            for page, known in pages
-            if known.fingerprint is not None
+            Arrival(
+                page.key, analysis.fingerprint, page_scope(page.url or "", scope), analysis.facts
+            )
+            for page, analysis in pages
+            if analysis.fingerprint is not None
         ]
         verdicts = map(verdict_of, arrivals, index.claim_all(arrivals))
-        for page, known in pages:
-            if known.fingerprint is None:
-                yield page, Verdict("skipped", page.key, known.reason, excerpt=known.excerpt), True
+        for page, analysis in pages:
+            if analysis.fingerprint is None:
+                reason, excerpt = analysis.reason, analysis.excerpt
+                yield page, Verdict("skipped", page.key, reason, excerpt=excerpt), True
                 continue
             verdict = next(verdicts)
             before = texts.get(page.key, b"")
-            is_repeated = verdict.kind == "revisit" and _is_near(known.fingerprint, before, index)
+            is_repeated = verdict.kind == "revisit" and _is_near(
+                analysis.fingerprint, before, index
+            )
             if not is_repeated:
-                texts[page.key] = before + known.fingerprint.to_bytes()
-            verdict = replace(verdict, excerpt=known.excerpt)
+                texts[page.key] = before + analysis.fingerprint.to_bytes()
+            verdict = replace(verdict, excerpt=analysis.excerpt)
             yield page, verdict, verdict.kind != "duplicate" and not is_repeated
         index.confirm([arrival.key for arrival in arrivals])
 

@@ -89,7 +89,7 @@ def test_wrong_pairs_are_printed_when_asked_for(dataset: Path, capsys: Any) -> N
 BAD: dict[str, tuple[list[object], str]] = {
     "no such folder": (
         ["/no/where"],
-        "/no/where: there is no such file",
+        "/no/where: no set of labelled pages",
     ),
     "no such recipe": (["SET", "--recipe", "best"], "unknown recipe 'best'"),
     "distance too large": (
