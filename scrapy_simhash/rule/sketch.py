@@ -190,8 +190,8 @@ def hashes_of(units: Iterable[str], seed: int) -> list[int]:
 
 def grams_of(text: str, seed: str | None = None) -> list[int]:
     """Return hashes of a sample of the different character 8-grams of a normalised text."""
-    values = mix(np.unique(hash_ngrams(text[:_LONGEST], _GRAM, seed)))
-    found: list[int] = values.compress(values < (1 << 64) // ONE_GRAM_IN).tolist()
+    values = mix(hash_ngrams(text[:_LONGEST], _GRAM, seed))
+    found: list[int] = np.unique(values.compress(values < (1 << 64) // ONE_GRAM_IN)).tolist()
     return found
 
 
