@@ -88,9 +88,9 @@ SHORT_TEXT, STORY = 500, 300
 ENOUGH = 6
 #: Edits come in pairs: the page with fewer sentences of its own has half of the other's number.
 #: An edited sentence has its other near by: for each sentence that one page has of its own, so many
-#: character grams at most are in one text alone, and half of it where few sentences are, which
-#: may be the short ones of two replies. A long sentence in the place of another has some 100.
-EDITED = 32
+#: character grams at most are in one text alone. Another word in a sentence makes some 13, and
+#: another sentence some 100, or 30 where all sentences are made alike.
+EDITED = 16
 #: Of all sentences at least this share has changed, times the square of the distance as a share of
 #: k. That square follows the share of the text that has changed (by the angle; Charikar 2002,
 #: section 3), and an edit leaves most of its sentence.
@@ -164,8 +164,7 @@ def _under_like_headings(a: Facts, b: Facts, near: float, limits: Limits) -> Rul
                 return Ruling(False, "own-values")
             touched = less / max(min(a.sentences.size, b.sentences.size), 1)
             grams = ONE_GRAM_IN * units_apart(a.grams, b.grams, WIDE)
-            most = (EDITED if less >= ENOUGH else EDITED / 2) * (less + more)
-            is_edited = grams <= most and touched >= TOUCHED * near**2
+            is_edited = grams <= EDITED * (less + more) and touched >= TOUCHED * near**2
             # Sentences that are no part of the texts are no edits of them.
             is_in_text = a.text.bits != b.text.bits or a.text.size == b.text.size == SAMPLE
             are_pairs = less >= HALF * more and one_template(a, b)

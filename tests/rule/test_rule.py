@@ -121,7 +121,7 @@ def test_edits_come_in_pairs_and_an_edited_sentence_has_its_other_near_by() -> N
     one = page(sentences=RENTED)
     assert rule(one, page(sentences=LET), DOMAIN, 48, 48) == (True, "edits")
     assert rule(one, page(sentences=LET[:2]), DOMAIN, 30, 48) == (False, "own-text")
-    assert rule(one, page(sentences=LET, grams=30), DOMAIN, 30, 48) == (True, "edits")
+    assert rule(one, page(sentences=LET, grams=20), DOMAIN, 30, 48) == (True, "edits")
     assert rule(one, page(sentences=LET, grams=60), DOMAIN, 30, 48) == (False, "own-text")
     one = page(sentences=RENTED[:1])
     for distance in (1, 8, 9, 20):
