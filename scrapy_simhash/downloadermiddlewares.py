@@ -12,6 +12,7 @@ from scrapy.http import Response
 from scrapy_simhash import signals
 from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.requests import (
+    COPY,
     ORDERS,
     PREFERRED,
     QUEUED,
@@ -41,7 +42,7 @@ class NearDuplicateDownloaderMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._filter = filter_of(crawler)
-        self._known_meta = {*ORDERS, QUEUED, PREFERRED, WAITED}
+        self._known_meta = {*ORDERS, COPY, QUEUED, PREFERRED, WAITED}
         crawler.signals.connect(self._spider_opened, signal=scrapy_signals.spider_opened)
 
     @classmethod
@@ -60,7 +61,7 @@ class NearDuplicateDownloaderMiddleware:
                 " copies that wait. Use ADDONS, which places all components."
             )
 
-    def process_request(
+    async def process_request(
         self, request: Request, spider: Spider | None = None
     ) -> Response | Request | None:
         """Let a request pass, put it back into the queue, or spare it.
@@ -68,10 +69,10 @@ class NearDuplicateDownloaderMiddleware:
         Of a page that has waited, return the response.
 
         Raises:
+            IgnoreRequest: it waits, or what it waits for has come; see :class:`.Waiting`.
             SparedPage: its address tells that its page will be a copy; see SIMHASH_SPARE.
         """
-        preferred = self._filter.preferred
-        if preferred is not None and (response := preferred.before_download(request)) is not None:
+        if (response := await self._filter.waiting.before_download(request)) is not None:
             return response
         if QUEUED in request.meta:
             return self._filter.sparing.before_download(request)
@@ -81,8 +82,7 @@ class NearDuplicateDownloaderMiddleware:
         self, request: Request, exception: Exception, spider: Spider | None = None
     ) -> None:
         """Take note of a page that failed, for those that wait for it."""
-        if self._filter.preferred is not None:
-            self._filter.preferred.ended(request)
+        self._filter.waiting.ended(request)
 
     async def process_response(
         self, request: Request, response: Response, spider: Spider | None = None
@@ -92,8 +92,7 @@ class NearDuplicateDownloaderMiddleware:
         Raises:
             NearDuplicatePage: it repeats another page and the action is ``drop``.
         """
-        preferred = self._filter.preferred
-        if preferred is not None and (first := preferred.first(request, response)) is not None:
+        if (first := self._filter.waiting.first(request, response)) is not None:
             return first
         action, times = self._action_of(request), _times_dropped(request, response)
         if times >= MAX_DROPS and action != "follow":

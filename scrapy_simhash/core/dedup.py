@@ -138,6 +138,9 @@ class Dedup:
 
     async def __aenter__(self) -> Dedup:
         self._is_open = True
+        # A page in progress at a kill is lost, and the first one of a cold worker takes seconds.
+        if (body := body_of("A page.", "text/plain", self._recipe)) is not None:
+            await self._pool.analyse(body)
         await self._upkeep.begin()
         return self
 
@@ -268,7 +271,11 @@ class Dedup:
         it fails, one delivered copy is enough.
         """
         original = verdict.matches[0]
-        return self._upkeep.copies.wait(original.entry, original.key, told)
+        return self.follow_entry(original.entry, original.key, told)
+
+    def follow_entry(self, entry: int, original: str, told: Callable[[bool], None]) -> bool:
+        """Do as :meth:`follow` does for a copy of which another crawler has had the verdict."""
+        return self._upkeep.copies.wait(entry, original, told)
 
     def hold(self, key: str) -> None:
         """Note that one more part of a page in progress, such as an item, must be delivered."""
@@ -281,6 +288,10 @@ class Dedup:
     def failed(self, key: str) -> None:
         """Note that a page, or a part of it, was not delivered: a copy may take its place."""
         self._upkeep.end_part(key, failed=True)
+
+    def fail_all(self) -> None:
+        """Note that whatever is in progress has failed, because nothing is on its way."""
+        self._upkeep.progress.end_all()
 
     def in_progress(self, key: str) -> bool:
         """Return whether this crawler owns a page that is neither delivered nor failed."""

@@ -7,7 +7,6 @@ The middlewares and the pipeline act on a copy.
 import asyncio
 from collections import Counter
 from collections.abc import Callable
-from functools import partial
 from typing import Literal
 from weakref import WeakKeyDictionary
 
@@ -21,10 +20,8 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy_simhash.core.analysis import SkipReason
 from scrapy_simhash.core.dedup import Dedup
 from scrapy_simhash.core.verdict import Document, Verdict
-from scrapy_simhash.crawl.preferred import Preferred
-from scrapy_simhash.crawl.progress import Again, Arrivals, Delivery, PassingItems, once_more
+from scrapy_simhash.crawl.progress import Again, Arrivals, Delivery, PassingItems
 from scrapy_simhash.crawl.requests import (
-    PREFERRED,
     QUEUED,
     is_start,
     request_aliases,
@@ -33,6 +30,7 @@ from scrapy_simhash.crawl.requests import (
 from scrapy_simhash.crawl.runs import CrawlRun, resumed_run
 from scrapy_simhash.crawl.sparing import Sparing
 from scrapy_simhash.crawl.summary import Judged, Summary, content_type
+from scrapy_simhash.crawl.waiting import Waiting
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index.contract import StoreError
 from scrapy_simhash.printable import logger_of
@@ -71,6 +69,7 @@ class CrawlFilter:
         self.passing = PassingItems()
         self._arrivals = Arrivals()
         self._again = Again(crawler, self.settings.lease)
+        self.waiting = Waiting(crawler, self.settings, self.dedup, self.counts, self._again.put)
         self.summary = Summary(self.settings, self.counts, spider.name or "")
         self.sparing = Sparing(crawler, self.settings, self.dedup, self.summary, self.counts)
         self._listeners: tuple[Callable[[Judged], None], ...] = (
@@ -78,18 +77,15 @@ class CrawlFilter:
             self.summary.judged,
             self._run_of_spider.judged,
             self._count,
-            self._follow,
+            self._arriving,
+            self.waiting.judged,
         )
-        self.preferred: Preferred | None = None
-        if self.settings.prefer == "canonical":
-            self.preferred = Preferred(self.counts, self._again.put)
-            self._listeners += (self.preferred.judged,)
-            crawler.signals.connect(self._request_dropped, signal=signals.request_dropped)
         self._rounds: asyncio.Task[None] | None = None
         self._stopping: asyncio.Future[None] | None = None
         connect = crawler.signals.connect
         connect(self._spider_opened, signal=signals.spider_opened)
         connect(self._request_scheduled, signal=signals.request_scheduled)
+        connect(self.waiting.request_dropped, signal=signals.request_dropped)
         connect(self._response_received, signal=signals.response_received)
         connect(self._spider_idle, signal=signals.spider_idle)
         connect(self._spider_closed, signal=signals.spider_closed)
@@ -176,19 +172,9 @@ class CrawlFilter:
                 # A whole site may stand behind such a page.
                 self.counts["dropped_starts"] += is_start(judged.request)
 
-    def _follow(self, judged: Judged) -> None:
-        """Follow an original to its delivery, and a dropped copy to that of its original."""
-        request, verdict = judged.request, judged.verdict
-        if verdict.owned:
-            self._arrivals.begin(verdict.key, request)
-        elif verdict.provisional and judged.action != "flag":
-            self.dedup.follow(verdict, partial(self._original_ended, request))
-
-    def _original_ended(self, request: Request, delivered: bool) -> None:
-        if not delivered:
-            logger.debug("Crawling %s again: its original was not delivered", request.url)
-            self.counts["crawled_again"] += 1
-            self._again.put([once_more(request)])
+    def _arriving(self, judged: Judged) -> None:
+        if judged.verdict.owned:
+            self._arrivals.begin(judged.verdict.key, judged.request)
 
     # The events of the crawl.
 
@@ -201,11 +187,6 @@ class CrawlFilter:
 
     def _request_scheduled(self, request: Request) -> None:
         request.meta[QUEUED] = True
-
-    def _request_dropped(self, request: Request) -> None:
-        # An address that redirects to one that was asked for already has no page of its own.
-        if self.preferred is not None and {PREFERRED, "redirect_urls"} <= request.meta.keys():
-            self.preferred.ended(request)
 
     def _response_received(self, response: Response, request: Request) -> None:
         # A middleware may have made another response, and given it another request.
@@ -233,8 +214,7 @@ class CrawlFilter:
             self.dedup.failed(key)
         if self._again:
             self._again.retry()
-        if self.preferred is not None:
-            self.preferred.come_back()
+        self.waiting.come_back()
         self._publish_counts()
         if self.summary.is_due():
             self.summary.say_progress(self.dedup)
@@ -275,7 +255,7 @@ class CrawlFilter:
             await maybe_deferred_to_future(engine.close_spider(self._spider, reason))
 
     def _spider_idle(self, spider: Spider) -> None:
-        is_late = self.preferred is not None and self.preferred.come_back(patience=0)
+        is_late = self.waiting.come_back(patience=0)
         if self._again:
             self._again.put()
         if self.dedup.has_work(IDLE_SECONDS) or self._again or is_late:
@@ -288,9 +268,8 @@ class CrawlFilter:
         """
         if self._rounds is not None:
             self._rounds.cancel()
-        if self.preferred is not None:
-            self.preferred.end()
         await self.dedup.settle()
+        self.waiting.end()
         self._publish_counts()
 
     async def _spider_closed(self, spider: Spider, reason: str) -> None:

@@ -14,8 +14,11 @@ QUEUED = "simhash_queued"
 #: In the meta of a request that goes before a page, because the page declares its address
 #: canonical: the key of that address.
 PREFERRED = "simhash_preferred"
-#: In the meta of the request of a page that has waited for such an address: the page's key.
+#: In the meta of the request of a page that has waited: the page's key.
 WAITED = "simhash_waited"
+#: In the meta of the request of a copy in a queue in Redis: the page's key, the request's priority,
+#: and the position and the key of its original.
+COPY = "simhash_copy"
 
 
 def is_start(request: Request) -> bool:

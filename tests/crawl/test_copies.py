@@ -16,15 +16,21 @@ from tests.crawl.spiders import FailingLate, Pages, answering, paths, until
 from tests.pages import article, html
 
 
-@pytest.mark.parametrize(
-    "answer", [(404, {}, b""), (200, {"Content-Type": "application/pdf"}, b"%PDF-1.7")]
-)
-def test_copy_that_is_no_page_any_more_is_not_asked_for_again(
-    crawl: Any, articles: Any, answer: Any
+def test_copy_whose_original_fails_goes_on_with_the_response_that_it_has(
+    crawl: Any, articles: Any
 ) -> None:
-    requests = answering(articles, "/0/copy", *[answer] * 5)
-    crawl(FailingLate, settings={"SIMHASH_LEASE": 1}, site=articles, paths=[])
-    assert len(requests) == 2
+    requests = answering(articles, "/0/copy", *[(404, {}, b"")] * 5)
+    crawled = crawl(FailingLate, site=articles, paths=[])
+    assert paths(crawled) == ["/0/copy"]
+    assert len(requests) == 1
+
+
+def test_copy_is_downloaded_again_if_there_was_no_room_for_its_response(
+    crawl: Any, articles: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrapy_simhash.crawl.waiting.MOST_BYTES", 100)
+    assert paths(crawl(FailingLate, site=articles, paths=[])) == ["/0/copy"]
+    assert articles.hits["/0/copy"] == 2
 
 
 def test_copy_that_the_queue_does_not_take_is_crawled_later(

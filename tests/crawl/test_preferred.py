@@ -7,8 +7,10 @@ from typing import Any, ClassVar
 
 import pytest
 from scrapy import Request
+from scrapy.http import HtmlResponse
 
 from scrapy_simhash.crawl import filter_of
+from scrapy_simhash.crawl.waiting import _canonical_url, bare_request
 from tests.crawl.spiders import ONE_AT_A_TIME, Following, Pages, paths
 from tests.pages import article, html
 
@@ -93,6 +95,66 @@ def has_failed_before(site: Any) -> None:
     site.pages["/0"] = page(3, links=("/other",))
 
 
+def bare(site: Any, canonical: str, own: str = "") -> Any:
+    given = Request(
+        own or site.url + "/print",
+        headers={"Authorization": "secret", "X-Api-Key": "secret", "Accept": "text/html"},
+        cookies={"session": "secret"},
+        cb_kwargs={"mine": 1},
+        meta={"depth": 2, "proxy": "http://user:secret@proxy.test", "cookiejar": 1},
+    )
+    return bare_request(canonical, given, "key")
+
+
+def test_the_request_of_an_address_that_a_page_names_has_nothing_to_tell(site: Any) -> None:
+    asked = bare(site, "http://127.0.0.1:1/page")
+    assert "secret" not in str([asked.headers, asked.cookies, asked.meta, asked.body])
+    assert asked.headers.getlist("Accept") == [b"text/html"]
+    assert asked.cb_kwargs == {"mine": 1}
+    assert asked.meta["depth"] == 2
+    assert asked.meta["dont_merge_cookies"]
+
+
+def test_https_never_becomes_http() -> None:
+    asked = Request("https://shop.example/a", meta={"simhash_queued": True})
+    for scheme, fetched in (("http", False), ("https", True)):
+        url = f"{scheme}://www.shop.example/b"
+        head = f'<head><link rel="canonical" href="{url}">'.encode()
+        response = HtmlResponse(asked.url, body=head, request=asked)
+        assert (_canonical_url(asked, response) == url) is fetched
+
+
+@pytest.mark.parametrize("where", ["another port", "the same server"])
+def test_no_credential_of_a_page_reaches_the_address_that_it_declares(
+    crawl: Any, site: Any, where: str
+) -> None:
+    got: list[Any] = []
+
+    def note(request: Any) -> Any:
+        got.append({name.lower() for name in request.headers})
+        return 200, {"Content-Type": "text/html"}, page(2)
+
+    site.pages["/other"] = note
+    host = site.url if where == "the same server" else site.url.replace("127.0.0.1", "localhost")
+    site.pages["/print"] = page(1, f"{site.url}/other")
+
+    class Known(Pages):
+        http_user, http_pass, http_auth_domain = "me", "secret", None
+
+        async def start(self) -> Any:
+            yield Request(
+                f"{host}/print",
+                headers={"Authorization": "secret", "X-Api-Key": "secret"},
+                cookies={"session": "secret"},
+                meta={"depth": 1},
+            )
+
+    settings = SETTINGS | {"DEFAULT_REQUEST_HEADERS": {"X-Default": "secret"}}
+    crawl(Known, settings=settings, site=site, paths=[])
+    for headers in got:
+        assert not headers & {"authorization", "cookie", "x-api-key", "x-default"}
+
+
 def is_no_page(site: Any) -> None:
     site.pages["/other"] = 200, {"Content-Type": "application/pdf"}, b"%PDF-1.7"
 
@@ -174,8 +236,8 @@ def test_pages_wait_no_more_where_too_many_wait_in_vain(crawl: Any, site: Any) -
 def test_a_page_that_cannot_wait_any_longer_is_delivered(
     crawl: Any, prints: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrapy_simhash.crawl.preferred.MOST_WAITING", 2)
-    monkeypatch.setattr("scrapy_simhash.crawl.preferred.PATIENCE", 0.3)
+    monkeypatch.setattr("scrapy_simhash.crawl.waiting.MOST_BYTES", 20_000)
+    monkeypatch.setattr("scrapy_simhash.crawl.waiting.PATIENCE", 0.3)
     crawled = crawl(Following, settings=SETTINGS, site=prints, paths=["/"])
     assert len(crawled.items) == 11
     assert {*prints.hits.values()} == {1}
