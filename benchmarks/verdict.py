@@ -6,10 +6,9 @@
 
 Needs ../shared/data, or another folder by ``--data``. Prints two Markdown tables. *Wrong drops* are
 distinct pages of which no copy was kept, in 1,000 of them, in the order of the file and, in
-brackets, the mean of five shuffled crawls. *Like-headed* is the recall without pairs of one host
-whose headings differ. The second table has the recall of made near-duplicates by kind, and the
-false pairs of these sets. All methods have the same text and the same facts; a MinHash has no
-Hamming distance, so the rule gets k times (1 - J) / (1 - .8) instead.
+brackets, the mean of five shuffled crawls. The second table has the recall of made near-duplicates
+by kind, and the false pairs of these sets. All methods have the same text and the same facts; a
+MinHash has no Hamming distance, so the rule gets k times (1 - J) / (1 - .8) instead.
 """
 
 from __future__ import annotations
@@ -123,7 +122,7 @@ def results(pages: Pages, tried: Sequence[Method]) -> Iterator[tuple[Method, Res
                 for extraction in pages.extractions
             ]
         near = method.near(pages, kept[method.rival])
-        result = scored(pages.dataset, method.recipe, near, pages.facts, {})
+        result = scored(pages.dataset, method.recipe, near, {})
         yield method, replace(result, name=method.name)
 
 
@@ -137,7 +136,7 @@ def row(result: Result) -> list[str]:
         result.name,
         f"{result.wrong_per_thousand:.2f} ({result.shuffled_per_thousand:.2f})",
         *(str(result.dropped), str(result.score.false)),
-        *map(share, (result.score.precision, result.score.recall, result.like_headed.recall)),
+        *map(share, (result.score.precision, result.score.recall)),
     ]
 
 
@@ -171,7 +170,7 @@ def main() -> int:
             rows.append(row(result))
             wrong += wrong_pairs(result, options.show)
     head = ("set (distinct)", "method", "wrong drops in 1,000", "drops", "false pairs")
-    show((*head, "precision", "recall", "like-headed"), rows)
+    show((*head, "precision", "recall"), rows)
     if not options.no_made:
         made = map(partial(made_of, options.data), MADE_FROM)
         found = (results(read(dataset, default), tried) for dataset in made)

@@ -16,9 +16,8 @@ it is replayed in the order of the file and in five random ones.
 
 In a project, its SIMHASH_... settings say what is measured, unless --recipe does.
 
-columns: k, the distance; skipped, pages that are not compared; like-headed, recall
-without the pairs of one host whose headings differ; found, missed and false, pairs;
-dropped, pages; wrong/1000, distinct pages of which no copy was kept, in 1,000;
+columns: k, the distance; skipped, pages that are not compared; found, missed and
+false, pairs; dropped, pages; wrong/1000, distinct pages of which no copy was kept, in 1,000;
 shuffled, the same in random orders.
 """
 
@@ -35,7 +34,7 @@ from scrapy_simhash.offline.datasets import read_dataset
 from scrapy_simhash.offline.evaluation import Result, evaluate
 
 _QUALITY = (
-    *("set", "recipe", "k", "pages", "skipped", "precision", "recall", "like-headed"),
+    *("set", "recipe", "k", "pages", "skipped", "precision", "recall"),
     *("found", "missed", "false", "dropped", "wrong/1000", "shuffled"),
 )
 _KINDS = ("set", "recipe", "kind", "label", "copies", "of", "share")
@@ -71,7 +70,7 @@ def tables(results: Sequence[Result]) -> list[str]:
     quality = [
         (
             *(r.dataset, r.name, r.distance, r.documents, sum(r.skipped.values())),
-            *map(_share, (r.score.precision, r.score.recall, r.like_headed.recall)),
+            *map(_share, (r.score.precision, r.score.recall)),
             *(r.score.found, r.score.labelled - r.score.found, r.score.false, r.dropped),
             *(f"{r.wrong_per_thousand:.2f}", f"{r.shuffled_per_thousand:.2f}"),
         )

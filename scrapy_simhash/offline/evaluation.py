@@ -19,10 +19,7 @@ from scrapy_simhash.core.sync import analyse_all
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.index.neighbours import Numbers, near_pairs
 from scrapy_simhash.offline.datasets import Dataset
-from scrapy_simhash.offline.saved_pages import SavedPage
-from scrapy_simhash.rule.facts import FACTS_SIZE, Facts
-from scrapy_simhash.rule.kinship import VIEWS, Kinship, kinship
-from scrapy_simhash.rule.rule import Rule, headings_alike
+from scrapy_simhash.rule.rule import Rule
 from scrapy_simhash.rule.ruling import Page, Ruling
 
 _SHUFFLES = 5
@@ -87,7 +84,6 @@ class Result:
     distinct: int
     skipped: dict[str, int]
     score: Score
-    like_headed: Score
     dropped: int
     wrong_per_thousand: float
     shuffled_per_thousand: float
@@ -105,42 +101,37 @@ def evaluate(
 
     ``progress`` is called after each document.
     """
-    known, fingerprints, skipped = [], [], Counter[str]()
+    analysed, fingerprints, skipped = [], [], Counter[str]()
     pages = ((page.key, page.body) for page in dataset.documents)
     for key, analysis in analyse_all(pages, recipe):
-        known.append(Page(key, analysis.facts))
+        analysed.append(Page(key, analysis.facts))
         fingerprints.append(analysis.fingerprint)
         skipped.update([analysis.reason] if analysis.reason else [])
         progress()
     near = {
-        (a, b): (distance, Rule(recipe.distance)(known[a], known[b], distance))
+        (a, b): (distance, Rule(recipe.distance)(analysed[a], analysed[b], distance))
         for (a, b), distance in near_pairs(fingerprints, recipe.reach)
     }
     # A plain dictionary, because asdict() counts the pairs of a Counter anew.
-    return scored(dataset, recipe, near, [page.facts for page in known], dict(skipped))
+    return scored(dataset, recipe, near, dict(skipped))
 
 
 def scored(
     dataset: Dataset,
     recipe: Recipe,
     near: Mapping[Numbers, tuple[int, Ruling]],
-    facts: Sequence[bytes],
     skipped: dict[str, int],
 ) -> Result:
-    """Score distances and rulings: on all pairs within the recipe's reach, the nearest first.
-
-    ``facts`` are those of each document, empty for a text.
-    """
+    """Score distances and rulings: on all pairs within the recipe's reach, the nearest first."""
     documents = dataset.documents
     number = {document.name: place for place, document in enumerate(documents)}
-    labels = {_ordered(number[a], number[b]): known for (a, b), known in dataset.pairs.items()}
+    labels = {_ordered(number[a], number[b]): label for (a, b), label in dataset.pairs.items()}
     negatives = {_ordered(number[a], number[b]): kind for (a, b), kind in dataset.negatives.items()}
-    duplicates = {p: known.kind for p, known in labels.items() if known.label == "duplicate"}
+    duplicates = {p: pair.kind for p, pair in labels.items() if pair.label == "duplicate"}
     copies = {pair: distance for pair, (distance, ruling) in near.items() if ruling.is_copy}
     false = [pair for pair in copies if pair not in labels]
     missed = [pair for pair in duplicates if pair not in copies]
     missed.sort(key=lambda pair: near[pair][0] if pair in near else recipe.bits)
-    alike = {pair for pair in duplicates if not _are_siblings(documents, facts, pair)}
     cluster = clusters(len(documents), duplicates)
     orders = [list(range(len(documents))) for _ in range(1 + _SHUFFLES)]
     for seed, order in enumerate(orders[1:]):
@@ -166,7 +157,6 @@ def scored(
         distinct=distinct,
         skipped=skipped,
         score=Score(len(duplicates) - len(missed), len(false), len(duplicates)),
-        like_headed=Score(len(alike & copies.keys()), len(false), len(alike)),
         dropped=len(drops[0]),
         wrong_per_thousand=per_thousand[0],
         shuffled_per_thousand=mean(per_thousand[1:]),
@@ -186,9 +176,9 @@ def clusters(count: int, duplicates: Iterable[Numbers]) -> list[int]:
     """Return the number of each page's cluster: copies of one page, and copies of copies."""
     cluster = list(range(count))
     for a, b in duplicates:
-        one, other = cluster[a], cluster[b]
-        if one != other:
-            cluster = [other if number == one else number for number in cluster]
+        merged, into = cluster[a], cluster[b]
+        if merged != into:
+            cluster = [into if number == merged else number for number in cluster]
     return cluster
 
 
@@ -221,15 +211,6 @@ def wrong_drops(
     kept |= {cluster[drop[0]] for drop in drops.items() if _ordered(*drop) in ambiguous}
     lost = {cluster[page]: page for page in sorted(drops, reverse=True)}
     return [(page, drops[page]) for name, page in lost.items() if name not in kept]
-
-
-def _are_siblings(documents: Sequence[SavedPage], facts: Sequence[bytes], pair: Numbers) -> bool:
-    """Return whether two pages of one host have other headings."""
-    if not all(len(facts[page]) == FACTS_SIZE for page in pair):
-        return False
-    a, b = (Facts.from_bytes(facts[page]) for page in pair)
-    on_one_host = kinship(*(documents[page].key for page in pair)) in (*VIEWS, Kinship.DOMAIN)
-    return on_one_host and not headings_alike(a, b, Kinship.DOMAIN)
 
 
 def _matched(

@@ -88,7 +88,6 @@ def test_near_pairs_are_ruled_on_as_in_a_crawl() -> None:
     negatives = {(A, "http://a.test/other"): "template"}
     result = evaluate(Dataset("pages", pages(), pairs, negatives), DEFAULT)
     assert result.score == Score(found=1, false=0, labelled=2)
-    assert result.like_headed == Score(found=1, false=0, labelled=1)
     assert result.kinds == {"edits": (0, 1), "mirror": (1, 1)}
     assert result.negatives == {"template": (0, 1)}
     assert [(p.a, p.b, p.reason) for p in result.missed] == [(A, SIBLING, "other-heading")]
