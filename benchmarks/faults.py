@@ -3,7 +3,7 @@
     python -m benchmarks.faults [--seconds 60] [--only redis,cluster,sqlite] [--seed 1]
 
 Four processes claim pages of shared clusters, now and then one of theirs with another text; they
-renew, confirm, release and adopt them, and note when they asked and when they were answered.
+renew, confirm and release them, and note when they asked and when they were answered.
 Meanwhile processes are killed (-9) and stopped (SIGSTOP). Of one Redis connections are killed,
 scripts flushed, and the server is stopped, or killed and started from an older snapshot, so that it
 has lost what it acknowledged. With sentinels, the master is killed and its replica takes over. The
@@ -13,9 +13,7 @@ clock of a file jumps. Then the notes are checked:
   is replaced once.
 - I2: a duplicate names a page that had asked before with such a text.
 - I3: what was surely confirmed is there in the end, and each cluster has one confirmed entry.
-- I4: an orphan goes to one crawler until that one's lease has run out, and never to the one that
-  has it in progress.
-- I5: a key has one entry, and nothing repeats the text that it had before.
+- I4: a key has one entry, and nothing repeats the text that it had before.
 """
 
 from __future__ import annotations
@@ -41,8 +39,8 @@ from benchmarks.redis_measuring import Table
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Index, StoreError
 from scrapy_simhash.index.values import Arrival, IndexSpec
-from scrapy_simhash.testing.made import fp
 from tests import servers
+from tests.index.promises.made import fp
 
 ROOT = Path(__file__).resolve().parents[1]
 CRAWLERS, CLUSTERS, DISTANCE = 4, 40, 3
@@ -94,11 +92,6 @@ class Crawler:
             self.claim([self.page(place) for place in range(self.chance.choice([1, 1, 3, 8]))])
             for act in ("renew", "release", "confirm"):
                 self.tell(act, [key for key in self.mine if self.chance.random() < 0.25])
-            if self.chance.random() < 0.1:
-                asked = time.monotonic()
-                for orphan in self.tried(self.index.orphans):
-                    self.note("adopt", orphan.key, asked)
-                    self.mine.setdefault(orphan.key, int(orphan.request))
             time.sleep(self.chance.random() * 0.02)
         self.index.close()
 
@@ -111,7 +104,7 @@ class Crawler:
             key = chance.choice([*known])
             cluster = chance.choice([cluster, known[key]])
         own = fp(value_of(cluster) ^ 1 << chance.randrange(64))
-        return cluster, Arrival(key, own, request=str(cluster))
+        return cluster, Arrival(key, own)
 
     def claim(self, pages: list[tuple[int, Arrival]]) -> None:
         asked = time.monotonic()
@@ -296,7 +289,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="redis,redis-local,sentinel,cluster,sqlite")
+    parser.add_argument("--only", default="redis,sentinel,cluster,sqlite")
     parser.add_argument("--work")
     args = parser.parse_args()
     if args.work:
@@ -317,7 +310,6 @@ def main() -> None:
             else:
                 single = stack.enter_context(servers.redis_server())
                 url = single.url
-            url += "?buckets=local" if name.endswith("-local") else ""
             jumps = name == "sqlite"
             events, done, broken = check(url, args.seconds, args.seed, single, group, jumps=jumps)
         shown = ", ".join(f"{count} {kind}" for kind, count in sorted(done.items()))

@@ -22,7 +22,7 @@ class Note(NamedTuple):
     """An act on a key: when it was asked and answered, by whom, and the answer.
 
     Attributes:
-        act: claim, confirm, release, renew or adopt. A claim and a release are noted before they
+        act: claim, confirm, release or renew. A claim and a release are noted before they
             are asked, too, with the outcome "unknown".
         text: the cluster to which the text of a claim belongs.
         outcome: that of a claim; a revisit is "superseded" if its new text became the entry of its
@@ -106,8 +106,6 @@ class Key:
             text = held.text
             if note.act == "confirm":
                 until, crawler = math.inf, ""
-        elif note.act == "adopt":
-            text = self.text
         elif not (note.admits or note.outcome == "revisit"):
             return
         self.holds.append(Hold(note.key, text, note.asked, note.answered, until, crawler))
@@ -155,12 +153,6 @@ class Key:
             for note in self.notes
         )
 
-    def is_in_progress(self, adoption: Note) -> bool:
-        """Return whether the crawler that adopts it has it in progress itself."""
-        own = [n for n in self.notes if n.crawler == adoption.crawler and n.act != "renew"]
-        own = [n for n in own if n.asked < adoption.asked]
-        return bool(own) and (own[-1].admits or own[-1].act == "adopt")
-
 
 def broken_ones(
     notes: Iterable[Note], disturbed: Disturbed, stored: list[Entry]
@@ -186,10 +178,6 @@ def broken_ones(
             if other is None or not other.may_be(x):
                 yield "I2", (x,)
             if other is not None and other.has_left(x):
-                yield "I5", (x,)
-        elif x.act == "adopt":
-            some = (hold for hold in own.holds if hold.crawler != x.crawler)
-            if own.is_in_progress(x) or any(own.has(hold, x) for hold in some):
                 yield "I4", (x,)
     final = [entry.key for entry in stored if not entry.provisional]
     texts = defaultdict[int, list[str]](list)
@@ -199,7 +187,7 @@ def broken_ones(
     sure = {key for key, one in keys.items() if one.is_sure()}
     yield from (("I3", (keys[key].text, key)) for key in sure - set(final))
     twice = Counter(entry.key for entry in stored)
-    yield from (("I5", (key,)) for key, count in twice.items() for _ in range(count - 1))
+    yield from (("I4", (key,)) for key, count in twice.items() for _ in range(count - 1))
 
 
 def violations(notes: Iterable[Note], disturbed: Disturbed, stored: list[Entry]) -> Counter[str]:

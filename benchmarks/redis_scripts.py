@@ -38,7 +38,7 @@ from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Index
 from scrapy_simhash.index.values import Arrival, Entry
 from scrapy_simhash.rule.facts import FACTS_SIZE
-from scrapy_simhash.testing.made import Clock, at
+from tests.index.promises.made import Clock, at
 from tests.servers import RedisServer, redis_server
 
 BATCH = 32

@@ -25,26 +25,33 @@ if TYPE_CHECKING:
     from scrapy_simhash.fingerprint.features import FeatureSpec
     from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
     from scrapy_simhash.index.contract import Index, StoreError
-    from scrapy_simhash.index.registry import Store
+    from scrapy_simhash.index.registry import Scheme
+    from scrapy_simhash.index.verbs import Answer, Counts, Found, Part, Store, Stored
     from scrapy_simhash.offline.engines import spark_verdicts
     from scrapy_simhash.report.dedup_log import read_log
     from scrapy_simhash.signals import near_duplicate
 
 __all__ = [
     "Addon",
+    "Answer",
+    "Counts",
     "CrawleeDedup",
     "Dedup",
     "Document",
     "Extraction",
     "FeatureSpec",
+    "Found",
     "Index",
     "NearDuplicateItem",
     "NearDuplicatePage",
+    "Part",
     "Recipe",
+    "Scheme",
     "SettingError",
     "SparedPage",
     "Store",
     "StoreError",
+    "Stored",
     "SyncDedup",
     "Verdict",
     "__version__",
@@ -71,7 +78,8 @@ _MODULES = {
     "named_recipe": "fingerprint.recipe",
     "Index": "index.contract",
     "StoreError": "index.contract",
-    "Store": "index.registry",
+    "Scheme": "index.registry",
+    **dict.fromkeys(("Answer", "Counts", "Found", "Part", "Store", "Stored"), "index.verbs"),
     "near_duplicate": "signals",
     "read_log": "report.dedup_log",
     "spark_verdicts": "offline.engines",

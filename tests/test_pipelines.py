@@ -14,7 +14,7 @@ from scrapy.exceptions import DropItem
 
 from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.index import open_existing
-from scrapy_simhash.index.local import LocalIndex
+from scrapy_simhash.index.contract import Index
 from tests.crawl.spiders import TEXT, Items
 from tests.pages import article, edited, html
 from tests.sites import chinese
@@ -126,9 +126,9 @@ def test_item_that_waits_for_its_original_claims_once(
     crawl: Any, site: Any, monkeypatch: Any
 ) -> None:
     claimed: list[str] = []
-    claim_all = LocalIndex.claim_all
+    claim_all = Index.claim_all
 
-    def counting(self: LocalIndex, arrivals: Any, **kwargs: Any) -> Any:
+    def counting(self: Index, arrivals: Any, **kwargs: Any) -> Any:
         claimed.extend(page.key for page in arrivals)
         return claim_all(self, arrivals, **kwargs)
 
@@ -137,7 +137,7 @@ def test_item_that_waits_for_its_original_claims_once(
             await asyncio.sleep(1)
             return item
 
-    monkeypatch.setattr(LocalIndex, "claim_all", counting)
+    monkeypatch.setattr(Index, "claim_all", counting)
     items = [{"url": f"http://{host}.example/1", "text": article(1)} for host in "ab"]
     settings = {**TEXT, "ITEM_PIPELINES": {Storage: 300}}
     crawled = crawl(Items, settings=settings, site=site, items=items)

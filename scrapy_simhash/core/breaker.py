@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
+from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import (
     Index,
     StoreDamaged,
@@ -19,8 +20,6 @@ from scrapy_simhash.index.contract import (
     StoreUnavailable,
 )
 from scrapy_simhash.index.decision import ruling
-from scrapy_simhash.index.local import LocalIndex
-from scrapy_simhash.index.sqlite_file import open_file
 from scrapy_simhash.index.values import (
     Arrival,
     Claim,
@@ -82,7 +81,7 @@ class Breaker:
         self._due = 0.0
         self._store: Index | None = None
         # It is made when the store fails for the first time.
-        self._memory: LocalIndex | None = None
+        self._memory: Index | None = None
         self._is_closed = False
         # Pages that are in the memory index and not in the store: in progress, and confirmed.
         self._open: dict[str, list[Arrival]] = {}
@@ -154,7 +153,7 @@ class Breaker:
         if self._is_closed:
             raise StoreUnavailable("the index is closed")
         if self._memory is None:
-            self._memory = LocalIndex(open_file(None, self.spec), self.spec)
+            self._memory = open_index("memory://", self.spec)
         if len(self._memory) >= self._pages and not all(map(self._is_known, arrivals)):
             raise StoreUnavailable(f"the index is away, and let {self._pages} pages through")
         claims = self._memory.claim_all(arrivals)

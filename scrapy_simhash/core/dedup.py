@@ -29,7 +29,7 @@ from scrapy_simhash.core.upkeep import Upkeep
 from scrapy_simhash.core.verdict import Document, Verdict, spec_of, verdict_of
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import Index, StoreMismatch
+from scrapy_simhash.index.contract import Index
 from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.index.values import DEFAULT_LEASE, Arrival, IndexSpec, Run
 from scrapy_simhash.keys import Scope, page_key, page_scope
@@ -62,7 +62,6 @@ class Dedup:
         start_without: whether a remote store may be away at the start.
         runs: it takes part in a run of its spider; without, every page counts as seen in this one.
         resumed: the number of the unfinished run that it goes on with; "last" for the last one.
-        needs_runs: a store that knows no runs cannot be used.
         keep_runs: pages that none of so many finished runs has seen are forgotten.
 
     Raises:
@@ -90,11 +89,9 @@ class Dedup:
         start_without: bool = True,
         runs: bool = False,
         resumed: int | Literal["last"] | None = None,
-        needs_runs: bool = False,
         keep_runs: int = 3,
     ) -> None:
         self.run: Run | None = None
-        self._needs_runs = needs_runs
         recipe = named_recipe(recipe) if isinstance(recipe, str) else recipe
         self._recipe = recipe = replace(recipe, readers=own_readers(recipe.readers))
         scoped = scope != "global"
@@ -123,10 +120,6 @@ class Dedup:
     def _opened(self, url: str, spec: IndexSpec, resumed: int | str | None) -> Index:
         index = open_index(url, spec)
         try:
-            if type(index).begin_run is Index.begin_run:
-                if self._needs_runs:
-                    raise StoreMismatch("this store knows no runs, so no page has changed in it")
-                return index
             if resumed == "last":
                 own = [run for run in index.runs() if run.spider == spec.spider]
                 resumed = own[-1].number if own and not own[-1].finished else None

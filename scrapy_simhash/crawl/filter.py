@@ -310,7 +310,6 @@ def open_dedup(
             start_without=settings.on_unavailable == "continue",
             runs=True,
             resumed=resumed,
-            needs_runs=settings.recrawl == "changed",
             keep_runs=settings.keep_runs,
         )
     except (ValueError, StoreError) as error:

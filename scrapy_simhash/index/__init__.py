@@ -17,8 +17,7 @@ def open_index(url: str, spec: IndexSpec) -> Index:
         ValueError: the URL is of no known form.
         StoreError: the index cannot be opened or does not fit.
     """
-    index: Index = store_of(url).call("index", url, spec)
-    return index
+    return Index(*store_of(url).call("store", url, spec))
 
 
 def open_existing(url: str) -> Index:
@@ -30,5 +29,4 @@ def open_existing(url: str) -> Index:
     Raises:
         StoreMissing: there is none. For other errors see :func:`open_index`.
     """
-    index: Index = store_of(url).call("index", url, None)
-    return index
+    return Index(*store_of(url).call("store", url, None))

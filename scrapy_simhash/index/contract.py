@@ -1,4 +1,4 @@
-"""The contract of the index: every back end promises what stands here.
+"""The index: what it promises, kept over any store of the verbs in :mod:`.verbs`.
 
 An index holds the fingerprints of *originals*. A page is admitted in the log alone; buckets only
 find candidates. A claim is compared exactly with whatever was admitted since its crawler last
@@ -7,31 +7,47 @@ looked, so no race admits two near-duplicates, however stale a crawler's view is
 The life of an entry, each line one atomic act::
 
     claim ──▶ provisional (leased to its crawler) ── confirm ──▶ confirmed ── superseded, or gone()
-                  ├── release ──▶ gone, or confirmed as an earlier run left it, or the copy's
-                  └── lease runs out ──▶ a claim that repeats it takes its place,
-                                         or a crawler of the same spider adopts it through
-                                         orphans(): the page is crawled again
+                  ├── release ──▶ gone, or confirmed as an earlier run left it
+                  └── lease runs out ──▶ a claim that repeats it takes its place
 
-An entry is *expired* once its lease has run out. An entry that was never adopted is expired as
-soon as its crawler is known to be dead, which only a store on this machine can know. An entry that
-is confirmed, or provisional and not expired, is *living*.
+An entry is *expired* once its lease has run out, or as soon as its crawler is known to be dead,
+which only a store on this machine can know. An entry that is confirmed, or provisional and not
+expired, is *living*.
 
 Entries live in time. A *run* is what a spider's crawlers do from start to finish, and an entry
 knows the run in which its page was last *seen*. A key has one entry that counts in its scope: when
 its page comes with another text, the old entry is *superseded*, which is to say deleted, in the
 same act that admits the new one.
 
-A crawler that drops a copy of a provisional original keeps the copy's request itself, and asks
-``unsettled`` how the original fared. The request of one copy stands beside the original's lease,
-too, for the case that this crawler dies: when the original is taken back, its entry becomes *the
-copy's*, which is to say that it is expired, has the copy's request, and its owner is the crawler
-that dropped the copy. While that crawler lives in its run, it is no orphan.
+Every act reads states, makes new ones of them by a pure function, and commits, which the store does
+if nothing changed meanwhile; else the act is tried again.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from typing import TypeVar
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.index import run_list
+from scrapy_simhash.index.decision import NEAR_NOTHING, UNWRITTEN, Decision, Era
+from scrapy_simhash.index.entry_states import Act, Record, State, confirmed, releaser, renewer
+from scrapy_simhash.index.errors import (
+    StoreDamaged,
+    StoreError,
+    StoreMismatch,
+    StoreMissing,
+    StoreRefused,
+    StoreUnavailable,
+)
+from scrapy_simhash.index.liveness import is_dead, leave, new_crawler
+from scrapy_simhash.index.lookups import Lookups, read_fingerprint
+from scrapy_simhash.index.neighbours import Near
 from scrapy_simhash.index.values import (
     Arrival,
     Census,
@@ -39,48 +55,39 @@ from scrapy_simhash.index.values import (
     Entry,
     IndexSpec,
     Match,
-    Orphan,
     Report,
     Run,
     Unsettled,
 )
+from scrapy_simhash.index.verbs import Found, Part, Store, Stored
 from scrapy_simhash.printable import logger_of
+
+__all__ = [
+    "Index",
+    "StoreDamaged",
+    "StoreError",
+    "StoreMismatch",
+    "StoreMissing",
+    "StoreRefused",
+    "StoreUnavailable",
+]
 
 logger = logger_of(__name__)
 
-# Adoptions of one entry, after which it is deleted: its page has ended as many crawlers.
-MAX_ADOPTIONS = 5
-# Expired entries that are looked at in one call.
-MAX_ORPHANS = 100
+T = TypeVar("T")
+
+# Pages that claim, or are put, at a time: each is compared with those before it.
+_PAGES = 64
+# Entries that are read at a time.
+_ENTRIES = 1 << 12
+# Entries at which one call looks, to see whether they expire.
+_SWEPT = 1 << 13
+# How often an act is tried while others change what it rests on.
+_ATTEMPTS = 100
+_RUNS = "index:runs"
 
 
-def warn_of(key: str) -> None:
-    """Say that an entry is deleted because it was adopted ``MAX_ADOPTIONS`` times."""
-    crawlers = MAX_ADOPTIONS + 1
-    logger.warning("%s is given up: %d crawlers that had it in progress have ended", key, crawlers)
-
-
-class StoreError(Exception):
-    """The index cannot do what was asked; the message says what to do."""
-
-
-class StoreMismatch(StoreError):
-    """The stored index was made by another recipe, width, number of blocks or format."""
-
-
-class StoreDamaged(StoreError):
-    """The store holds no index of this package, or a damaged one."""
-
-
-class StoreMissing(StoreError):
-    """There is no index where one was expected."""
-
-
-class StoreUnavailable(StoreError):
-    """The store is away, full, locked or read-only; the same call may work later."""
-
-
-class Index(ABC):
+class Index:
     """Fingerprints of the pages crawled so far, shared by all crawlers of all spiders.
 
     It is synchronous and thread-safe. Every method may raise :class:`StoreUnavailable`, as a closed
@@ -89,25 +96,80 @@ class Index(ABC):
 
     Attributes:
         spec: how it was opened.
-        flooded: look-ups of this crawler that read only the newest entries of a bucket.
+        crawler: this crawler's name in the leases.
         unjudged: near entries of this crawler's pages that were too many to be judged.
-        damaged: how often this crawler met an entry that cannot be read, and passed it over.
+        retries: pages of this crawler that claimed again, because others had changed what their
+            answer rested on.
     """
 
-    spec: IndexSpec
-    flooded: int = 0
-    unjudged: int = 0
-    damaged: int = 0
+    def __init__(self, store: Store, spec: IndexSpec) -> None:
+        self.spec, self._store = spec, store
+        self.crawler = new_crawler() if store.is_here else secrets.token_hex(6)
+        self.unjudged = self.retries = 0
+        self._era = Era()
+        self._lock, self._closed = threading.RLock(), False
+        # The entries in progress of each key: their states by position, as this crawler wrote them.
+        self._open: dict[str, dict[int, bytes]] = {}
+        # Entries that cannot be read.
+        self._damaged: set[int] = set()
+        # Up to which position it was looked whether entries expire.
+        self._swept = 0
 
-    def pass_over(self, what: str) -> None:
-        """Note an entry that cannot be read: the page near it is compared with the others only."""
-        self.damaged += 1
-        if self.damaged == 1:
-            logger.error(
-                "The index is damaged: %s; such entries are passed over, and their copies may be "
-                'crawled again; "scrapy simhash stats --check" tells how many there are',
-                what,
-            )
+    @property
+    def flooded(self) -> int:
+        """How many look-ups of this crawler read only the newest entries of a bucket."""
+        return self._store.flooded
+
+    @property
+    def damaged(self) -> int:
+        """How many entries this crawler has met that cannot be read; they are passed over."""
+        return len(self._damaged)
+
+    @contextmanager
+    def _use(self) -> Iterator[Store]:
+        """Let one thread at a time through, if the index is open."""
+        with self._lock:
+            if self._closed:
+                raise StoreUnavailable("the index is closed")
+            yield self._store
+
+    def _now(self) -> float:
+        """Return the time of the store, because the clocks of crawlers may be far apart."""
+        return self._store.time() if self.spec.clock is time.time else self.spec.clock()
+
+    def _is_expired(self, state: State, now: float) -> bool:
+        if state.owner is None:
+            return False
+        return state.expires <= now or (self._store.is_here and is_dead(state.owner))
+
+    def _read(self, position: int, stored: Stored, read: Callable[..., T]) -> T | None:
+        """Read an entry; one that cannot be read is counted, and passed over."""
+        try:
+            return read(position, stored)
+        except ValueError as error:
+            if not self._damaged:
+                logger.error(
+                    "The index is damaged: entry %d: %s; such entries are passed over, and their "
+                    'copies may be crawled again; "scrapy simhash check" tells how many there are',
+                    position,
+                    error,
+                )
+            self._damaged.add(position)
+            return None
+
+    def _records(self, entries: Mapping[int, Stored]) -> dict[int, Record]:
+        read = Record.unpack
+        records = (self._read(position, stored, read) for position, stored in entries.items())
+        return {record.position: record for record in records if record}
+
+    def _states(self, entries: Mapping[int, Stored]) -> dict[int, State]:
+        def read(_: int, stored: Stored) -> State:
+            return State.unpack(stored.state)
+
+        states = {at: self._read(at, stored, read) for at, stored in entries.items()}
+        return {at: state for at, state in states.items() if state is not None}
+
+    # Claims.
 
     def claim(self, arrival: Arrival) -> Claim:
         """Look for an entry that the page repeats; if there is none, the page becomes an original.
@@ -116,13 +178,13 @@ class Index(ABC):
         first of these sentences that fits decides:
 
         1. The page's own entry, of its key and scope at any distance, was seen in this run:
-           revisit. If the entry is provisional, it is leased to this crawler from now on, and
-           carries the request given here. If its text is beyond reach by now, and repeats no other
-           living entry, a provisional entry with its new text supersedes the own one. It is
-           ``SAME`` if an earlier run has delivered its text, by whole seconds.
+           revisit. If the entry is provisional, it is leased to this crawler from now on. If
+           its text is beyond reach by now, and repeats no other living entry, a provisional entry
+           with its new text supersedes the own one. It is ``SAME`` if an earlier run has delivered
+           its text, by whole seconds.
         2. The own entry was seen in an earlier run, and the page is the same: original, ``SAME``.
            The entry is seen in this run, and is provisional until it is confirmed. When it is
-           released, or given up, it is again what it was.
+           released, it is again what it was.
         3. The page repeats, as the judge says, a living entry that was seen in this run or is of
            another spider: duplicate. Its own entry is deleted.
         4. The own entry has another text: original, ``CHANGED``.
@@ -132,11 +194,6 @@ class Index(ABC):
            the nearest.
         7. Original, ``NEW``.
 
-        The request of a duplicate whose matches are all provisional is kept beside the lease of the
-        nearest one, if none is there yet, and it has at most ``MAX_WAITING`` bytes. The
-        oldest provisional page whose place is taken by another has its request beside the lease of
-        that one; if it has none, the request that stands beside its own lease goes there.
-
         From 4 on, the page becomes a provisional original, leased to this crawler. It supersedes
         its own entry, and the one from which it has moved, and takes the place of expired entries
         that are judged to be copies. An own entry that never was confirmed makes no page ``SAME``
@@ -145,84 +202,213 @@ class Index(ABC):
         (answer,) = self.claim_all([arrival])
         return answer
 
-    @abstractmethod
     def claim_all(self, arrivals: Sequence[Arrival]) -> list[Claim]:
         """Claim for several pages, with the same answers as :meth:`claim` one after the other.
 
         In the log they may stand in another order. When the store fails, some of the pages may have
         become originals; they claim again, or their leases run out.
         """
+        self.spec.check(arrivals)
+        claims: list[Claim] = []
+        for first in range(0, len(arrivals), _PAGES):
+            with self._use():
+                claims += self._claim(arrivals[first : first + _PAGES])
+        return claims
 
-    @abstractmethod
+    def _claim(self, arrivals: Sequence[Arrival]) -> list[Claim]:
+        """Decide on what is near the pages, and commit; again with those that were refused.
+
+        Where a look is dear, the first attempt assumes that nothing is near, as is true of nearly
+        all pages: its refusal tells what is.
+        """
+        claims: dict[int, Claim] = {}
+        left = [*range(len(arrivals))]
+        seen: Found | None = None
+        for attempt in range(_ATTEMPTS):
+            self.retries += len(left) if attempt > 1 or (attempt and self._store.looks_first) else 0
+            lookups = Lookups([arrivals[number] for number in left], self.spec)
+            if self._store.looks_first and seen is None:
+                seen = self._store.find(lookups)
+            answers, again, seen = self._attempt(lookups, seen or Found({}, {}, {}))
+            claims |= {left[number]: claim for number, claim in answers.items()}
+            if not again:
+                return [claims[number] for number in range(len(arrivals))]
+            looked = [(n, m) for n, m in enumerate(again) if m in seen.near]
+            near = {n: seen.near[m] for n, m in looked}
+            seen = Found(near, seen.entries, {n: seen.ends[m] for n, m in looked})
+            left = [left[number] for number in again]
+        raise StoreUnavailable("others are always faster than this crawler")
+
+    def _attempt(self, lookups: Lookups, seen: Found) -> tuple[dict[int, Claim], list[int], Found]:
+        """Return claims by the page's number, pages that must claim again, what is near those."""
+        now, twins = self._now(), lookups.twins()
+        lease = State(self._era.run, self.crawler, now + self.spec.lease)
+        records, packed = self._records(seen.entries), lease.pack()
+        parts, decisions = list[Part](), list[Decision | None]()
+        claims: dict[int, Claim] = {}
+        for members in _groups(twins, seen.near):
+            since = min(seen.ends.get(number, 0) for number in members)
+            if len(members) == 1 and not seen.near.get(members[0]):  # as of nearly all pages
+                (number,) = members
+                page = lookups.arrivals[number]
+                record = Record(0, page.key, page.scope, page.facts, now, lease)
+                parts.append(Part(members, {}, {number: (packed, record.pack())}, {}, since))
+                decisions.append(None)
+                continue
+            near = {number: seen.near.get(number, []) for number in members}
+            positions = {position for some in near.values() for _, position in some}
+            decision = Decision(
+                {number: lookups.arrivals[number] for number in members},
+                *(twins, self.spec, self._era, now, lease),
+                lambda state: self._is_expired(state, now),
+                *(near, {at: records[at] for at in positions if at in records}),
+            )
+            checks = {at: seen.entries[at].state for at in positions if at in records}
+            new = {number: (packed, one.pack()) for number, one in decision.new.items()}
+            writes: dict[int, bytes | None] = dict.fromkeys(decision.deleted)
+            for at, record in decision.leased.items():
+                if at < UNWRITTEN:
+                    writes[at] = record.state.pack()
+            if new or writes:
+                parts.append(Part(members, checks, new, writes, since))
+                decisions.append(decision)
+            else:
+                self._answered(decision, {}, claims)
+        if not parts:
+            return claims, [], seen
+        answer = self._store.commit(parts, lookups)
+        again: list[int] = []
+        for part, made, written in zip(parts, decisions, answer.written, strict=True):
+            if written is None:
+                again += part.members
+            elif made is None:
+                (number,) = part.members
+                claims[number] = NEAR_NOTHING
+                self._open.setdefault(lookups.arrivals[number].key, {})[written[0]] = packed
+            else:
+                places = (UNWRITTEN + number for number in made.new)
+                self._answered(made, dict(zip(places, written, strict=True)), claims)
+        return claims, sorted(again), answer.found
+
+    def _answered(
+        self, decision: Decision, written: Mapping[int, int], claims: dict[int, Claim]
+    ) -> None:
+        """Take in what was decided, with the positions of entries that were written for it."""
+        for at, record in decision.leased.items():
+            self._open.setdefault(record.key, {})[written.get(at, at)] = record.state.pack()
+        self.unjudged += decision.unjudged
+        for number, claim in decision.claims.items():
+            claims[number] = _with_positions(claim, written) if written else claim
+
     def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:
         """Return every entry within reach, nearest first, then oldest.
 
         It neither writes nor judges. Expired entries are among the answer.
         """
+        page = Arrival("", fingerprint, scope)
+        self.spec.check([page])
+        with self._use() as store:
+            found = store.find(Lookups([page], self.spec))
+            records = self._records(found.entries)
+        near = [(d, at) for d, at in found.near.get(0, ()) if d <= self.spec.reach]
+        return [records[at].match(distance) for distance, at in near if at in records]
 
-    @abstractmethod
+    # The life of an entry.
+
     def confirm(self, keys: Iterable[str]) -> None:
-        """Make the entries final that this crawler claimed or adopted under these keys.
+        """Make the entries final that this crawler claimed under these keys.
 
-        An entry that another crawler has adopted since becomes final too: its page was delivered.
+        An entry that another crawler has in progress by now becomes final too: its page was
+        delivered.
         """
+        self._settle(dict.fromkeys(keys, confirmed))
 
-    @abstractmethod
     def release(self, keys: Iterable[str]) -> None:
         """Take back this crawler's provisional entries of these keys.
 
-        They are the copy's, if one waits beside them; else they are deleted, or confirmed as an
-        earlier run has left them. Entries that are confirmed, unknown or leased by another crawler
-        are left alone.
+        They are deleted, or confirmed as an earlier run has left them. Entries that are confirmed,
+        unknown or leased by another crawler are left alone.
         """
+        act = releaser(self.crawler)
+        self._settle(dict.fromkeys(keys, act))
 
-    @abstractmethod
     def renew(self, keys: Iterable[str]) -> None:
         """Start the leases of this crawler's provisional entries of these keys anew."""
+        self.report(Report(renewed=[*keys]))
 
-    @abstractmethod
-    def orphans(self) -> list[Orphan]:
-        """Adopt expired entries of this crawler's spider; the caller crawls their pages again.
-
-        An entry that this crawler itself has in progress is none, whatever its clock says. Each is
-        leased anew to the caller. A second adoption comes only after the lease of the first has run
-        out. One page may have ended the crawler that had all of them in progress, so the next come
-        only once the caller has confirmed or released these, and one that was adopted before comes
-        alone. After ``MAX_ADOPTIONS`` the entry is taken back, as :meth:`release` does, with a
-        warning, and at once if it has no request. At most ``MAX_ORPHANS`` are looked at; the next
-        call may find more.
-        """
-
-    @abstractmethod
     def unsettled(self, entries: Iterable[int]) -> Unsettled:
         """Return how these entries fared; those that are in neither set are confirmed.
 
         An entry that this run has seen again and that was taken back is gone for this run.
         """
+        asked = frozenset(entries)
+        if not asked:
+            return Unsettled(frozenset(), frozenset())
+        with self._use() as store:
+            now = self._now()
+            states = self._states(store.read([*asked]))
+        expired = {at for at, state in states.items() if self._is_expired(state, now)}
+        provisional = {at for at, state in states.items() if state.owner is not None} - expired
+        earlier = {at for at, state in states.items() if state.run in self._era.earlier}
+        gone = asked - states.keys() | expired | (earlier - provisional)
+        return Unsettled(frozenset(provisional), gone)
 
     def report(self, news: Report) -> Unsettled:
-        """Release, confirm, renew and answer, in this order; in one call where that is far.
+        """Release, confirm, renew and answer how entries fared, in one call.
 
         When it fails, a part of it may be done. To do it again does no harm.
         """
-        if news.failed:
-            self.release(news.failed)
-        if news.delivered:
-            self.confirm(news.delivered)
-        if news.renewed is not None:
-            self.renew(news.renewed)
+        with self._use():
+            expires = self._now() + self.spec.lease
+            release, renewed = releaser(self.crawler), renewer(self.crawler, expires)
+            acts: dict[str, Act] = dict.fromkeys(news.renewed or (), renewed)
+            acts |= dict.fromkeys(news.delivered, confirmed)
+            acts |= dict.fromkeys(news.failed, release)
+            if acts:
+                self._settle(acts, renewed)
+            if news.renewed is not None and self._era.run:
+                self._change_runs(
+                    lambda runs: run_list.renew(runs, self._era.run, self.crawler, expires)
+                )
         return self.unsettled(news.entries)
 
-    @abstractmethod
-    def withdraw(self, entries: Iterable[int]) -> None:
-        """Take away this crawler's copies that wait on these entries, because it ends with them.
+    def _settle(self, acts: Mapping[str, Act], renewed: Act | None = None) -> None:
+        """Act on the entries in progress of keys, which are settled by that, or are renewed."""
+        with self._use():
+            todo = {
+                position: (state, act)
+                for key, act in acts.items()
+                for position, state in self._open.get(key, {}).items()
+            }
+            self._act(todo)
+            for key, act in acts.items():
+                if act is not renewed:
+                    self._open.pop(key, None)
+                elif states := self._open.get(key):
+                    for position, state in states.items():
+                        after = act(State.unpack(state))
+                        states[position] = after.pack() if after else state
 
-        Entries that are theirs by now go as :meth:`release` has them go.
-        """
+    def _act(self, todo: Mapping[int, tuple[bytes, Act]]) -> None:
+        """Act on states of entries, given as they are believed to be."""
+        made: dict[tuple[bytes, Act], bytes | None] = {}
+        for _ in range(_ATTEMPTS):
+            for old, act in {*todo.values()} - made.keys():
+                before = State.unpack(old)
+                after = act(before)
+                made[old, act] = old if after is before else after and after.pack()
+            todo = {at: one for at, one in todo.items() if made[one] != one[0]}
+            if not todo:
+                return
+            parts = [Part((), {at: one[0]}, {}, {at: made[one]}) for at, one in todo.items()]
+            answer = self._store.commit(parts)
+            refused = [at for at, w in zip(todo, answer.written, strict=True) if w is None]
+            stored = self._store.read(refused) if refused else {}
+            todo = {at: (one.pack(), todo[at][1]) for at, one in self._states(stored).items()}
+        raise StoreUnavailable("others are always faster than this crawler")
 
     # Runs.
 
-    @abstractmethod
     def begin_run(self, resumed: int | None = None) -> Run:
         """Take part in a run of this crawler's spider; every later claim belongs to it.
 
@@ -230,95 +416,270 @@ class Index(ABC):
         last run of the spider, if it is unfinished and a crawler of it lives, which is to say has
         renewed a lease, or begun, within a lease's time; else a new run.
         """
+        with self._use() as store:
+            now = self._now()
+            spider, lease, counted = self.spec.spider, self.spec.lease, store.counts().by_run
+            number = self._change_runs(
+                lambda runs: run_list.begin(
+                    runs, spider, resumed, self.crawler, now, lease, self._lives, counted
+                )
+            )
+            runs = self.runs()
+            run = next(run for run in runs if run.number == number)
+            self._era = Era.of(run, runs)
+        return run
 
-    @abstractmethod
     def end_run(self, *, finished: bool) -> None:
         """Leave the run. It ends with its last living crawler, whose word counts."""
+        with self._use():
+            now = self._now()
+            self._change_runs(
+                lambda runs: run_list.end(
+                    runs, self._era.run, self.crawler, now, finished, self._lives
+                )
+            )
 
-    @abstractmethod
+    def _lives(self, crawler: str) -> bool:
+        return not (self._store.is_here and is_dead(crawler))
+
+    def _change_runs(self, change: Callable[[run_list.Rows], T]) -> T:
+        for _ in range(_ATTEMPTS):
+            old = self._store.cells(_RUNS).get(_RUNS)
+            runs = run_list.read(old)
+            answer = change(runs)
+            new = run_list.packed(runs)
+            if new == old or self._store.swap(_RUNS, old, new):
+                return answer
+        raise StoreUnavailable("others are always faster than this crawler")
+
     def runs(self) -> list[Run]:
         """Return the runs, the oldest first; those without entries go, see :meth:`expire`."""
+        with self._use() as store:
+            rows = run_list.read(store.cells(_RUNS).get(_RUNS))
+            return run_list.shown(rows, store.counts().by_run)
 
     def missing(self, run: int) -> Iterator[Entry]:
         """Yield the entries of a spider's earlier runs whose pages were not seen in a run or since.
 
         It may read the whole log. A number that is none of a run has nothing missing.
         """
-        earlier = {one.number for one in self._earlier(run)}
+        earlier = {before.number for before in self._earlier(run)}
         return (entry for entry in self if entry.run in earlier) if earlier else iter(())
 
     def missing_count(self, run: int) -> int:
         """Return how many entries :meth:`missing` yields, those in progress included."""
-        return sum(one.pages for one in self._earlier(run))
+        return sum(before.pages for before in self._earlier(run))
 
-    def _earlier(self, run: int) -> list[Run]:
+    def _earlier(self, number: int) -> list[Run]:
         runs = self.runs()
-        spiders = {one.spider for one in runs if one.number == run}
-        return [one for one in runs if one.number < run and one.spider in spiders]
+        spiders = {run.spider for run in runs if run.number == number}
+        return [run for run in runs if run.number < number and run.spider in spiders]
 
     def old_runs(self, keep: int) -> list[Run]:
         """Return this spider's runs that are older than its last ``keep`` finished ones."""
-        own = [run for run in self.runs() if run.spider == self.spec.spider]
-        kept = [run.number for run in own if run.finished][-keep:] if keep > 0 else []
-        return [run for run in own if kept and run.number < kept[0] and len(kept) == keep]
+        runs = [run for run in self.runs() if run.spider == self.spec.spider]
+        kept = [run.number for run in runs if run.finished][-keep:] if keep > 0 else []
+        return [run for run in runs if kept and run.number < kept[0] and len(kept) == keep]
 
-    @abstractmethod
     def expire(self, keep: int, most: int) -> int:
         """Delete entries of this spider's runs before its last ``keep`` finished ones, keep > 0.
 
         At most ``most`` entries go, and a bounded part of the log is looked at; the next call goes
         on behind it. A run without entries is forgotten. Return how many entries were deleted.
         """
+        old = {run.number for run in self.old_runs(keep)}
+        if not old:
+            return 0
+        with self._use() as store:
+            rows, after = list[tuple[int, Stored]](), self._swept
+            while len(rows) < _SWEPT and (more := store.scan(after, _SWEPT - len(rows))):
+                rows, after = rows + more, more[-1][0]
+            states = self._states(dict(rows))
+            swept = [at for at, state in states.items() if state.run in old][:most]
+            act: Act = lambda state: None if state.run in old else state  # noqa: E731
+            self._act({at: (states[at].pack(), act) for at in swept})
+            is_full = len(swept) == most
+            self._swept = swept[-1] if is_full else after if len(rows) >= _SWEPT else 0
+            empty = {run.number for run in self.runs() if run.number in old and not run.pages}
+            if empty:
+                self._change_runs(lambda runs: run_list.forget(runs, empty))
+        return len(swept)
 
     # By keys.
 
-    @abstractmethod
     def entries_of(self, keys: Iterable[str]) -> list[Entry]:
         """Return the entries of these keys, in any scope, each scope's in the order of the log.
 
         It reads no more than that. Fingerprints may lack their block values.
         """
+        with self._use() as store:
+            stored = store.read([*self._of_keys(keys)], contents=True)
+            return self._shown(sorted(stored.items()))
 
-    @abstractmethod
     def gone(self, keys: Iterable[str]) -> int:
         """Delete the entries of these keys, in any scope, whoever has them; return how many."""
+        act: Act = lambda _: None  # noqa: E731
+        with self._use():
+            records = self._of_keys(keys)
+            self._act({at: (record.state.pack(), act) for at, record in records.items()})
+        return len(records)
+
+    def _of_keys(self, keys: Iterable[str]) -> dict[int, Record]:
+        """Return the entries of keys, by position, in the order of the log."""
+        rest, records = iter(dict.fromkeys(keys)), dict[int, Record]()
+        while some := [*islice(rest, _PAGES)]:
+            found = self._store.find(Lookups.of_keys(some, self.spec))
+            for at, record in self._records(found.entries).items():
+                if record.key in some:
+                    records[at] = record
+        return dict(sorted(records.items()))
 
     # Acts of an operator.
 
-    @abstractmethod
     def put(self, entries: Iterable[Entry]) -> int:
         """Append entries of another index, confirmed, whatever is near; return how many are new.
 
         Key, fingerprint, blocks, scope and facts are kept as they are, the time in whole seconds.
         They belong to no run. An entry whose key has a confirmed one in its scope changes nothing.
         """
+        count, rest, confirmed_state = 0, iter(entries), State().pack()
+        while some := [*islice(rest, _PAGES)]:
+            arrivals = [Arrival(one.key, one.fingerprint, one.scope, one.facts) for one in some]
+            self.spec.check(arrivals)
+            with self._use() as store:
+                records = self._of_keys(entry.key for entry in some).values()
+                known = {(one.key, one.scope) for one in records if one.state.delivered}
+                new: dict[int, tuple[bytes, bytes]] = {}
+                for number, (key, _, scope, facts, at, *_) in enumerate(some):
+                    if (key, scope) not in known:
+                        known.add((key, scope))
+                        body = Record(0, key, scope, facts, at, State()).pack()
+                        new[number] = confirmed_state, body
+                if new:
+                    parts = [
+                        Part((number,), {}, {number: new[number]}, {}, UNWRITTEN) for number in new
+                    ]
+                    store.commit(parts, Lookups(arrivals, self.spec))
+            count += len(new)
+        return count
 
-    @abstractmethod
+    def cells(self, prefix: str) -> dict[str, bytes]:
+        """Return the small values whose names begin so; they are no entries, and outlive them.
+
+        A name is ``family:rest``, and a prefix names its family. The family "index" is taken.
+        """
+        with self._use() as store:
+            return store.cells(prefix)
+
+    def swap(self, name: str, old: bytes | None, new: bytes | None) -> bool:
+        """Set a cell if it has the old value, None being a cell that is not there.
+
+        Return whether it had that value.
+        """
+        with self._use() as store:
+            return store.swap(name, old, new)
+
     def clear(self) -> None:
-        """Remove all entries. Address patterns, which tell of sites and not of pages, stay."""
+        """Remove all entries. Cells, which tell of sites and not of pages, stay."""
+        with self._use() as store:
+            store.clear()
+            self._change_runs(run_list.forget_all)
+            self._open.clear()
+            self._swept = 0
 
-    @abstractmethod
     def check(self) -> list[str]:
         """Return what is missing or cannot be read, a sentence each. It reads the whole index."""
+        with self._use() as store:
+            complaints = store.check()
+        for at, stored in self._rows():
+            try:
+                Record.unpack(at, stored)
+            except ValueError as error:
+                complaints.append(f"entry {at}: {error}")
+        return complaints
 
-    @abstractmethod
     def census(self) -> Census:
         """Count what is there; no call to the store is a large one."""
+        with self._use() as store:
+            by_run, provisional = store.counts()
+            return Census(sum(by_run.values()), provisional, store.sizes())
 
-    @abstractmethod
-    def __len__(self) -> int: ...
+    def __len__(self) -> int:
+        with self._use() as store:
+            return sum(store.counts().by_run.values())
 
-    @abstractmethod
     def __iter__(self) -> Iterator[Entry]:
         """Yield the entries, each scope's in the order of the log. The index may change meanwhile.
 
         Fingerprints may lack their block values, which are far apart in some stores.
         """
+        return (entry for row in self._rows() for entry in self._shown([row]))
 
     def with_blocks(self) -> Iterator[Entry]:
         """Yield the entries as another index takes them."""
-        return iter(self)
+        return (entry for row in self._rows(blocks=True) for entry in self._shown([row]))
 
-    @abstractmethod
+    def _rows(self, *, blocks: bool = False) -> Iterator[tuple[int, Stored]]:
+        after = 0
+        while True:
+            with self._use() as store:
+                rows = store.scan(after, _ENTRIES, blocks=blocks)
+            if not rows:
+                return
+            yield from rows
+            after = rows[-1][0]
+
+    def _shown(self, rows: Iterable[tuple[int, Stored]]) -> list[Entry]:
+        entries = []
+        for at, stored in rows:
+            if record := self._read(at, stored, Record.unpack):
+                _, key, scope, facts, time, state = record
+                own = read_fingerprint(stored.content, scope, self.spec.bits)
+                entries.append(
+                    Entry(key, own, scope, facts, time, state.owner is not None, state.run)
+                )
+        return entries
+
     def close(self) -> None:
         """Release the store's resources. Closing twice does no harm."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                leave(self.crawler)
+                self._store.close()
+
+
+def _groups(twins: Sequence[Near], near: Mapping[int, Near]) -> list[list[int]]:
+    """Return the numbers of the pages, those together whose answers depend on each other.
+
+    They are near each other, or near the same entry, in however many steps.
+    """
+    if not any(twins) and not any(near.values()):
+        return [[number] for number in range(len(twins))]
+    leaders: dict[tuple[str, int], tuple[str, int]] = {}
+
+    def leader(name: tuple[str, int]) -> tuple[str, int]:
+        while (above := leaders.get(name, name)) != name:
+            leaders[name] = leaders.get(above, above)
+            name = above
+        return name
+
+    for number, earlier in enumerate(twins):
+        for other in [
+            *(("page", n) for _, n in earlier),
+            *(("entry", at) for _, at in near.get(number, ())),
+        ]:
+            leaders[leader(other)] = leader(("page", number))
+    groups: dict[tuple[str, int], list[int]] = {}
+    for number in range(len(twins)):
+        groups.setdefault(leader(("page", number)), []).append(number)
+    return [*groups.values()]
+
+
+def _with_positions(claim: Claim, written: Mapping[int, int]) -> Claim:
+    """Return a claim that names entries by the positions to which they were written."""
+
+    def placed(matches: Iterable[Match]) -> tuple[Match, ...]:
+        return tuple(m._replace(entry=written.get(m.entry, m.entry)) for m in matches)
+
+    return claim._replace(matches=placed(claim.matches), near=placed(claim.near))

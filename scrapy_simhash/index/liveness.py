@@ -1,11 +1,9 @@
-"""The names of crawlers, and whether one of this machine still runs."""
+"""The names of crawlers of one machine, and whether one of them still runs."""
 
 import os
 import secrets
 import socket
 from pathlib import Path
-
-from scrapy_simhash.index.values import spider_mark
 
 # Containers may share a host's name, and have processes of their own.
 _SPACE = Path("/proc/self/ns/pid")
@@ -14,13 +12,8 @@ HERE = f"{socket.gethostname()}{_SPACE.readlink() if _SPACE.exists() else ''}"
 _open: set[str] = set()
 
 
-def names_of(spider: str) -> str:
-    """Return what the names of a spider's crawlers begin with."""
-    return f"{spider_mark(spider)}@"
-
-
-def new_crawler(spider: str) -> str:
-    name = f"{names_of(spider)}{HERE}:{os.getpid()}:{secrets.token_hex(4)}"
+def new_crawler() -> str:
+    name = f"{HERE}:{os.getpid()}:{secrets.token_hex(4)}"
     _open.add(name)
     return name
 
@@ -33,7 +26,7 @@ def leave(crawler: str) -> None:
 def is_dead(crawler: str) -> bool:
     """Return whether a crawler ran on this machine and does no more."""
     place, _, process = crawler.rpartition(":")[0].rpartition(":")
-    if place.partition("@")[2] != HERE:
+    if place != HERE:
         return False
     try:
         if int(process) == os.getpid():

@@ -53,7 +53,6 @@ class Neighbours:
 
     Attributes:
         flooded: look-ups that read only the newest entries of a bucket, see ``BUCKET_LIMIT``.
-        left_out: near entries that were more than was asked for.
     """
 
     def __init__(self, bits: int, columns: int, distance: int) -> None:
@@ -65,7 +64,7 @@ class Neighbours:
         self._tail = np.empty((TAIL, columns), np.uint32)
         self._runs: list[_Run] = []
         self._count = 0
-        self.flooded = self.left_out = 0
+        self.flooded = 0
 
     @property
     def _in_runs(self) -> int:
@@ -132,7 +131,6 @@ class Neighbours:
         if most and len(pairs) > most:
             place = np.arange(len(pairs)) - pairs.searchsorted(pairs >> _QUERY << _QUERY)
             kept = (place < most) | np.isin(pairs, found_by[is_named[near]])
-            self.left_out += len(pairs) - int(np.count_nonzero(kept))
             pairs = pairs[kept]
         found: list[Near] = [[] for _ in words]
         parts = (pairs >> _QUERY, pairs >> np.uint64(32) & np.uint64(0xFFFF), pairs & _LOW)

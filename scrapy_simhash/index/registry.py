@@ -10,20 +10,18 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 #: A distribution declares a store by an entry point of this group: the scheme names a
-#: :class:`Store`.
+#: :class:`Scheme`.
 GROUP = "scrapy_simhash.stores"
 
 
 @dataclass(frozen=True)
-class Store:
+class Scheme:
     """How the stores of a URL's scheme are opened. Parts are named as ``module:name``.
 
     Attributes:
-        index: called with the URL and a spec, it opens the :class:`.Index` there, and makes one
-            if there is none; called with None for the spec, it opens what is there, or raises
-            :class:`.StoreMissing`.
-        patterns: called with the URL, it opens the ``Cells`` beside the index; without it,
-            crawlers pool nothing.
+        store: called with the URL and a spec, it opens the :class:`.Store` there, and makes one if
+            there is none; called with None for the spec, it opens what is there, or raises
+            :class:`.StoreMissing`. It returns the store, and the spec.
         remote: it may be away for a while, and be back.
         lasting: it outlives the process that made it.
         patient: the option of the URL with which a command waits longer than a crawl does.
@@ -31,8 +29,7 @@ class Store:
         names: called with the URL, it returns the names of the indexes in its place.
     """
 
-    index: str
-    patterns: str = ""
+    store: str
     remote: bool = True
     lasting: bool = True
     patient: str = ""
@@ -43,18 +40,16 @@ class Store:
         return resolve_name(getattr(self, part))(*given)
 
 
-_REDIS = Store(
+_REDIS = Scheme(
     "scrapy_simhash.index.redis.shards:open_redis",
-    "scrapy_simhash.url_patterns.cells:RedisCells",
     patient="socket_timeout=30",
     named="name",
     names="scrapy_simhash.index.redis.names:names_of",
 )
 _OURS = {
-    "memory": Store("scrapy_simhash.index.local:open_local", remote=False, lasting=False),
-    "sqlite": Store(
-        "scrapy_simhash.index.local:open_local",
-        "scrapy_simhash.url_patterns.cells:SqliteCells",
+    "memory": Scheme("scrapy_simhash.index.sqlite_store:open_sqlite", remote=False, lasting=False),
+    "sqlite": Scheme(
+        "scrapy_simhash.index.sqlite_store:open_sqlite",
         remote=False,
     ),
     **dict.fromkeys(("redis", "rediss", "unix", "valkey", "valkeys"), _REDIS),
@@ -66,7 +61,7 @@ _URLS = (
 )
 
 
-def store_of(url: str) -> Store:
+def store_of(url: str) -> Scheme:
     """Return the store that opens a URL.
 
     Raises:
@@ -105,5 +100,5 @@ def _unknown(url: str) -> ValueError:
 
 
 @cache
-def _others() -> dict[str, Store]:
+def _others() -> dict[str, Scheme]:
     return {point.name: point.load() for point in entry_points(group=GROUP)}

@@ -1,4 +1,4 @@
-"""SQLite as this package uses it: its tables, how a file is opened, and why it is refused."""
+"""A connection to a SQLite file, or to a database in RAM, with the errors of this package."""
 
 import contextlib
 import os
@@ -8,43 +8,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from scrapy_simhash.fingerprint.recipe import reach_of
-from scrapy_simhash.index.contract import StoreDamaged, StoreMismatch, StoreUnavailable
-from scrapy_simhash.index.values import IndexSpec
+from scrapy_simhash.index.errors import StoreDamaged, StoreUnavailable
 
-# "simh", so that a file of this package is told from other SQLite files.
-APPLICATION_ID = 0x73696D68
-FORMAT = 7
 # Seconds to wait for another process's write lock.
 BUSY_TIMEOUT = 5.0
 
-# Leases are apart from the entries: an entry's row is never written again, so the log is as
-# compact as it can be.
-SCHEMA = (
-    f"PRAGMA application_id = {APPLICATION_ID}",
-    f"PRAGMA user_version = {FORMAT}",
-    """CREATE TABLE header (
-        recipe TEXT, bits INTEGER, distance INTEGER, blocks INTEGER, last INTEGER NOT NULL)""",
-    """CREATE TABLE entries (
-        position INTEGER PRIMARY KEY, key TEXT NOT NULL, scope TEXT NOT NULL, facts BLOB NOT NULL,
-        time REAL NOT NULL, run INTEGER NOT NULL, fingerprint BLOB NOT NULL)""",
-    """CREATE TABLE leases (
-        position INTEGER PRIMARY KEY, owner TEXT NOT NULL, expires REAL NOT NULL,
-        adoptions INTEGER NOT NULL, request TEXT, back INTEGER, copier TEXT, waiting TEXT)""",
-    """CREATE TABLE runs (
-        number INTEGER PRIMARY KEY AUTOINCREMENT, spider TEXT NOT NULL, begun REAL NOT NULL,
-        ended REAL, finished INTEGER NOT NULL, pages INTEGER NOT NULL)""",
-    "CREATE TABLE crawlers (owner TEXT PRIMARY KEY, run INTEGER NOT NULL, expires REAL NOT NULL)",
-    """CREATE TRIGGER went AFTER DELETE ON entries WHEN OLD.run > 0 BEGIN
-        UPDATE runs SET pages = pages - 1 WHERE number = OLD.run; END""",
-    """CREATE TRIGGER was_seen AFTER UPDATE OF run ON entries BEGIN
-        UPDATE runs SET pages = pages - 1 WHERE number = OLD.run;
-        UPDATE runs SET pages = pages + 1 WHERE number = NEW.run; END""",
-)
-
 
 class SqliteFile:
-    """A connection to a file, or to a database in RAM; it is not thread-safe.
+    """It is not thread-safe.
 
     Args:
         path: the file; None for RAM.
@@ -115,59 +86,3 @@ class SqliteFile:
         # A crawl that does not get to its start closes nothing.
         if "_connection" in vars(self):
             self.close()
-
-
-def open_file(path: Path | None, spec: IndexSpec) -> SqliteFile:
-    """Open the index in a file, or in RAM, and check that it fits; make it if there is none."""
-    if path and not path.parent.is_dir():
-        raise StoreUnavailable(f"cannot open {path}: {path.parent} is no folder")
-    file = SqliteFile(path, make=True)
-    try:
-        _prepare(file, spec)
-    except BaseException:
-        file.close()
-        raise
-    return file
-
-
-def _prepare(file: SqliteFile, spec: IndexSpec) -> None:
-    """Make the tables, if there are none, and check that the index fits."""
-    with file.transaction():
-        tables = file.run("SELECT name FROM sqlite_master")
-        if not tables and file.run("PRAGMA application_id") == [(0,)]:
-            for statement in SCHEMA:
-                file.run(statement)
-            header = (spec.recipe, spec.bits, spec.distance, spec.blocks)
-            file.run("INSERT INTO header VALUES (?, ?, ?, ?, 0)", header)
-        stored = stored_spec(file)
-        for name in ("recipe", "bits", "blocks"):
-            there, asked = getattr(stored, name), getattr(spec, name)
-            if there != asked:
-                raise StoreMismatch(
-                    f"{file.name} was made with the {name} {there}, not {asked}: use the same "
-                    f"{name} or another file, or delete this one to start anew"
-                )
-    # In WAL mode this survives kill -9; only a power cut may lose the last claims.
-    file.run("PRAGMA synchronous = NORMAL")
-    with contextlib.suppress(StoreUnavailable):
-        # It fails while another that opens the file does the same, once for all.
-        file.run("PRAGMA journal_mode = WAL")
-
-
-def stored_spec(file: SqliteFile) -> IndexSpec:
-    """Return how the index in a file was opened first."""
-    ((application,),) = file.run("PRAGMA application_id")
-    ((version,),) = file.run("PRAGMA user_version")
-    if application != APPLICATION_ID:
-        raise StoreDamaged(f"{file.name} is a SQLite file of another program: use another file")
-    if version != FORMAT:
-        raise StoreMismatch(
-            f"{file.name} has format {version}, this version of scrapy-simhash reads {FORMAT}: "
-            "use the version that made it, or another file"
-        )
-    try:
-        (row,) = file.run("SELECT recipe, bits, distance, blocks FROM header")
-        recipe, bits, distance, blocks = row
-        return IndexSpec(recipe, bits, distance, blocks, reach=reach_of(bits, distance))
-    except (ValueError, TypeError) as error:
-        raise StoreDamaged(f"{file.name} has a damaged header: {error}") from error

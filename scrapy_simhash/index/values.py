@@ -2,7 +2,6 @@
 
 import enum
 import time
-import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -11,23 +10,16 @@ from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.rule.ruling import Judge, by_distance
 
 DEFAULT_LEASE = 60.0
-# Bytes of facts: Redis counts them with one.
+# Bytes of facts.
 MAX_FACTS = 255
 # Other keys of one page.
 MAX_ALIASES = 8
 # Pages of a cluster that become originals; a claim looks at all of them each time.
 MAX_COPIES = 16
-# Bytes of the request of a copy that is kept beside its original's lease; a larger one is not.
-MAX_WAITING = 1 << 12
-# Bytes of a key, and of a scope: 64 rows of Redis are read together.
+# Bytes of a key, and of a scope.
 MAX_TEXT = (1 << 16) - 1
 # Entries that are read of a bucket at most, the newest ones.
 BUCKET_LIMIT = 512
-
-
-def spider_mark(spider: str) -> int:
-    """Return the number of 32 bits that marks a spider's crawlers in a store."""
-    return zlib.crc32(spider.encode("utf-8", "surrogatepass"))
 
 
 # Facts of a page, facts of its entry, their distance in bits: whether the page stayed the same. It
@@ -46,7 +38,6 @@ class Arrival(NamedTuple):
     Attributes:
         scope: pages of different scopes never match.
         facts: at most 255 bytes, opaque to the store, for the judge.
-        request: text that makes the page's request again; None if nobody can repeat it.
         aliases: at most 8 other keys of the page: those of its redirects, of another scheme or
             with another ``www``.
     """
@@ -55,7 +46,6 @@ class Arrival(NamedTuple):
     fingerprint: Fingerprint
     scope: str = ""
     facts: bytes = b""
-    request: str | None = None
     aliases: tuple[str, ...] = ()
 
 
@@ -69,7 +59,7 @@ class IndexSpec:
         distance: k, 0 <= k < bits; pages within k bits are near.
         blocks: block values of a page, 1 to 255.
         lease: seconds that a provisional entry belongs to its crawler, more than 0.
-        spider: name of the spider whose orphans this crawler adopts.
+        spider: name of the spider to whose runs this crawler belongs.
         judge: tells whether a page repeats an entry.
         copies: how many pages of a cluster become originals, the first ones, 1 to ``MAX_COPIES``.
         reach: the judge is asked about pages within so many bits, at least k; k by default.
@@ -111,8 +101,7 @@ class IndexSpec:
 
     def check(self, pages: Iterable[Arrival]) -> None:
         """Raise ValueError if a page could not stand in the index."""
-        for key, own, scope, facts, request, aliases in pages:
-            (request or "").encode()  # a lone surrogate raises UnicodeEncodeError
+        for key, own, scope, facts, aliases in pages:
             if max(len(key.encode()), len(scope.encode())) > MAX_TEXT:
                 raise ValueError(f"key and scope have at most {MAX_TEXT} bytes: {key:.60}…")
             if aliases and max(len(alias.encode()) for alias in aliases) > MAX_TEXT:
@@ -180,7 +169,6 @@ class Match(NamedTuple):
         run: number of the run in which its page was last seen, 0 if that was in none.
         expired: its lease has run out.
         delivered: it is confirmed, or was before this or another run has seen it again.
-        has_copy: the request of a copy stands beside its lease.
     """
 
     entry: int
@@ -194,7 +182,6 @@ class Match(NamedTuple):
     scope: str = ""
     expired: bool = False
     delivered: bool = True
-    has_copy: bool = False
 
 
 class Claim(NamedTuple):
@@ -215,13 +202,6 @@ class Claim(NamedTuple):
     near: tuple[Match, ...] = ()
     change: Change | None = None
     before: Match | None = None
-
-
-class Orphan(NamedTuple):
-    """A page that the caller has adopted, and crawls again by the request given with its claim."""
-
-    key: str
-    request: str
 
 
 class Unsettled(NamedTuple):

@@ -22,8 +22,8 @@ from scrapy_simhash.index.values import Entry
 from scrapy_simhash.report.dedup_log import SparedLine, to_json
 from scrapy_simhash.report.words import moment
 from scrapy_simhash.rule.rule import REASONS
-from scrapy_simhash.testing.made import fp, spec
 from tests.commands.running import log_line, simhash
+from tests.index.promises.made import fp, spec
 from tests.pages import article, edited, html
 
 A, B, C = "http://a.example/1", "http://a.example/2", "http://b.example:8080/1"

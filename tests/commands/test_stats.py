@@ -18,8 +18,8 @@ from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.values import Arrival, Entry
-from scrapy_simhash.testing.made import page, spec, values
 from tests.commands.running import simhash
+from tests.index.promises.made import page, spec, values
 
 DEFAULT = named_recipe("default")
 

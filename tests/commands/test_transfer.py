@@ -18,8 +18,8 @@ from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.index.contract import StoreError
 from scrapy_simhash.index.values import Arrival, Entry, Outcome
 from scrapy_simhash.keys import page_key
-from scrapy_simhash.testing.made import fp, spec, values
 from tests.commands.running import interrupted, simhash
+from tests.index.promises.made import fp, spec, values
 from tests.pages import article
 
 PYPI = named_recipe("pypi")

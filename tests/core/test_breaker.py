@@ -17,8 +17,8 @@ from scrapy_simhash.core import breaker
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Index, StoreMismatch, StoreUnavailable
 from scrapy_simhash.index.values import Arrival, Unsettled
-from scrapy_simhash.testing.made import DUPLICATE, ORIGINAL, REVISIT, fp, same_facts, spec, values
 from tests.index.made import Over
+from tests.index.promises.made import DUPLICATE, ORIGINAL, REVISIT, fp, same_facts, spec, values
 
 CENTRES = [0x0123456789ABCDEF, 0xFEDCBA9876543210, 0x00FF00FF00FF00FF, 0xA5A5A5A55A5A5A5A]
 COPIES = 4

@@ -11,8 +11,7 @@ import pytest
 
 from scrapy_simhash.core import upkeep as upkeep_module
 from scrapy_simhash.core.upkeep import Upkeep
-from scrapy_simhash.index.contract import Index
-from scrapy_simhash.index.values import Unsettled
+from scrapy_simhash.index.values import Report, Unsettled
 
 
 class Calls:
@@ -43,7 +42,14 @@ class Calls:
             self.note("unsettled", entries)
         return self.answer
 
-    report = Index.report
+    def report(self, news: Report) -> Unsettled:
+        if news.failed:
+            self.release(news.failed)
+        if news.delivered:
+            self.confirm(news.delivered)
+        if news.renewed is not None:
+            self.renew(news.renewed)
+        return self.unsettled(news.entries)
 
     def catch_up(self, *, at_once: bool) -> bool:
         return self.more

@@ -23,8 +23,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 
 from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.filter import CrawlFilter
-from scrapy_simhash.index.contract import StoreDamaged, StoreUnavailable
-from scrapy_simhash.index.local import LocalIndex
+from scrapy_simhash.index.contract import Index, StoreDamaged, StoreUnavailable
 from scrapy_simhash.report.dedup_log import read_log
 from tests.crawl.spiders import (
     ONE_AT_A_TIME,
@@ -398,8 +397,8 @@ def test_store_that_fails_costs_no_page(
     def unavailable(*args: Any, **kwargs: Any) -> Any:
         raise error("the store is away")
 
-    for method in ("claim_all", "confirm", "release", "orphans", "unsettled"):
-        monkeypatch.setattr(LocalIndex, method, unavailable)
+    for method in ("claim_all", "report"):
+        monkeypatch.setattr(Index, method, unavailable)
     # On a busy machine, the crawl takes longer than the pause, and would be told twice.
     monkeypatch.setattr("scrapy_simhash.core.breaker.PAUSE", 60.0)
     crawled = crawl(Pages, site=twins, paths=["/first", "/second", "/other"])
@@ -487,12 +486,12 @@ def test_page_whose_callback_asks_for_it_again_is_no_original(
 def test_what_is_being_handed_back_when_the_spider_is_idle_is_crawled_again(
     crawl: Any, twins: Any, monkeypatch: Any
 ) -> None:
-    release = LocalIndex.release
+    report = Index.report
 
-    def slow(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if threading.current_thread().name.startswith("simhash"):
+    def slow(self: Any, news: Any) -> Any:
+        if news.failed and threading.current_thread().name.startswith("simhash"):
             time.sleep(1)
-        return release(self, *args, **kwargs)
+        return report(self, news)
 
     def late(request: Any) -> Any:
         time.sleep(0.9)
@@ -507,7 +506,7 @@ def test_what_is_being_handed_back_when_the_spider_is_idle_is_crawled_again(
                 raise RuntimeError
             yield from super().parse(response)
 
-    monkeypatch.setattr(LocalIndex, "release", slow)
+    monkeypatch.setattr(Index, "report", slow)
     twins.pages["/late"] = late
     crawled = crawl(OneFails, site=twins, paths=["/first", "/second", "/late"])
     assert len(crawled.items) == 1
@@ -542,15 +541,19 @@ def test_store_that_fails_is_not_asked_to_confirm_again_and_again(
 ) -> None:
     calls = []
 
-    def unavailable(*args: Any, **kwargs: Any) -> Any:
-        calls.append(args)
+    report = Index.report
+
+    def unavailable(self: Any, news: Any) -> Any:
+        if not news.delivered:
+            return report(self, news)
+        calls.append(news)
         raise StoreUnavailable("the store is away")
 
     def late(request: Any) -> Any:
         time.sleep(3)
         return 404, {}, b""
 
-    monkeypatch.setattr(LocalIndex, "confirm", unavailable)
+    monkeypatch.setattr(Index, "report", unavailable)
     twins.pages["/late"] = late
     start = time.monotonic()
     crawl(Pages, site=twins, paths=["/first", "/late"])

@@ -13,9 +13,9 @@ import pytest
 
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Index
-from scrapy_simhash.testing.made import spec
-from scrapy_simhash.testing.store import Store
 from tests import servers
+from tests.index.promises.made import spec
+from tests.index.promises.store import Store
 
 
 class Servers:
@@ -71,19 +71,16 @@ def redis_servers() -> Iterator[Servers]:
 # The URL of each redis back end, without the name that is added to it.
 REDIS: dict[str, Callable[[Servers], str]] = {
     "redis": lambda started: started.single.url + "?",
-    "redis-local": lambda started: started.single.url + "?buckets=local&",
     "rediss": lambda started: started.tls.url + "&",
     "redis-unix": lambda started: started.single.unix_url + "&",
     "sentinel": lambda started: started.sentinel.url + "?",
     "cluster": lambda started: started.cluster.url + "?",
     "redis-shards": lambda started: started.single.url + "?shards=3&",
     "cluster-shards": lambda started: started.cluster.url + "?shards=6&",
-    "cluster-local": lambda started: started.cluster.url + "?buckets=local&",
 }
 LOCAL = ["memory", "sqlite"]
-# Those that differ in what they do. The others differ in how they connect, or have the same parts
-# put together otherwise; they take part in all but the longest tests.
-THOROUGH = [*LOCAL, "redis", "redis-local", "cluster", "cluster-shards"]
+# Those that differ in what they do; the others differ in how they connect.
+DIFFERENT = [*LOCAL, "redis", "cluster-shards"]
 
 
 @pytest.fixture

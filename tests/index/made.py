@@ -1,22 +1,20 @@
-"""The index that stands before a store, as the contract's tests look into it."""
+"""The index that stands before a store, as tests look into it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from scrapy_simhash.core.breaker import Breaker
-from scrapy_simhash.index.contract import Index
-from scrapy_simhash.index.values import Report, Unsettled
+from scrapy_simhash.index.values import Arrival, Claim, Entry, Report, Unsettled
 
 
-class Over(Breaker, Index):
-    """A Breaker that the contract's tests can look into: an operator's acts go to its store."""
+class Over(Breaker):
+    """A Breaker that tests can look into: an operator's acts go to its store."""
 
-    def query(self, *args: Any, **kwargs: Any) -> Any:
-        found = self._opened().query(*args, **kwargs)
-        self.flooded = self._opened().flooded
-        return found
+    def claim(self, arrival: Arrival) -> Claim:
+        (answer,) = self.claim_all([arrival])
+        return answer
 
     def confirm(self, keys: Iterable[str]) -> None:
         self.report(Report(delivered=list(keys)))
@@ -27,43 +25,16 @@ class Over(Breaker, Index):
     def renew(self, keys: Iterable[str]) -> None:
         self.report(Report(renewed=list(keys)))
 
-    orphans = withdraw = None  # type: ignore[assignment]
-
     def unsettled(self, entries: Iterable[int]) -> Unsettled:
         return self.report(Report(entries=list(entries)))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._opened(), name)
 
     def __len__(self) -> int:
         return len(self._opened())
 
-    def check(self) -> Any:
-        return self._opened().check()
-
-    def put(self, entries: Any) -> int:
-        return self._opened().put(entries)
-
-    def gone(self, keys: Any) -> int:
-        return self._opened().gone(keys)
-
-    def entries_of(self, keys: Any) -> Any:
-        return self._opened().entries_of(keys)
-
-    def begin_run(self, resumed: int | None = None) -> Any:
-        return self._opened().begin_run(resumed)
-
-    def end_run(self, *, finished: bool) -> None:
-        self._opened().end_run(finished=finished)
-
-    def runs(self) -> Any:
-        return self._opened().runs()
-
-    def expire(self, keep: int, most: int) -> int:
-        return self._opened().expire(keep, most)
-
-    def clear(self) -> None:
-        self._opened().clear()
-
-    def census(self) -> Any:
-        return self._opened().census()
-
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Entry]:
         return iter(self._opened())

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import neighbours
+from scrapy_simhash.index.lookups import KEY_BYTES, Lookups, in_scope, key_value
 from scrapy_simhash.index.neighbours import TAIL, Neighbours
-from scrapy_simhash.index.pages import KEY_BYTES, Pages, in_scope, key_value
 from scrapy_simhash.index.values import BUCKET_LIMIT, Arrival, IndexSpec
 
 few_examples = settings(max_examples=25, deadline=None)
@@ -137,15 +137,14 @@ def test_of_many_near_entries_the_nearest_come_and_those_of_the_key(count):
     read = min(count, BUCKET_LIMIT)
     nearest = [(0, n) if n in (20, 30) else (3, n) for n in range(count - read, count)]
     assert index.find(*sought, most=6) == [[*sorted(nearest)[:6], own], [own]]
-    assert index.left_out == read - 7
     assert index.find(*sought) == [sorted({*nearest, own}), [own]]
 
 
 def test_pages_of_different_scopes_are_not_near_and_the_fingerprint_can_be_had_back():
     fingerprint = Fingerprint(0, 64, np.arange(4, dtype="<u4").tobytes())
     recipe = IndexSpec("recipe", bits=64, distance=3, blocks=4)
-    pages = Pages([Arrival(f"{n}", fingerprint, n) for n in ("", "a", "b")], recipe)
-    assert pages.twins(DISTANCE) == [[], [], []]
+    pages = Lookups([Arrival(f"{n}", fingerprint, n) for n in ("", "a", "b")], recipe)
+    assert pages.twins() == [[], [], []]
     assert len(np.unique(pages.values[:, :-1])) == 12
     own = fingerprint.to_bytes() + fingerprint.blocks
     contents = [content[:-KEY_BYTES] for content in pages.contents]
@@ -159,7 +158,7 @@ def test_a_key_has_one_value_in_every_scope_and_with_every_scheme_and_www():
     assert key_value("http://h.example/b") != key_value(names[0])
     recipe = IndexSpec("recipe", bits=64, distance=3, blocks=4)
     own = Fingerprint(0, 64, bytes(16))
-    pages = Pages([Arrival(names[0], own, scope, aliases=("b",)) for scope in ("", "s")], recipe)
+    pages = Lookups([Arrival(names[0], own, scope, aliases=("b",)) for scope in ("", "s")], recipe)
     assert [content[-KEY_BYTES:] for content in pages.contents] == [key_value(names[0])] * 2
     assert pages.near([[(0, 1)], [], [(2, 1)], [(9, 5)]]) == [[(0, 1), (2, 1)], [(9, 5)]]
     assert len(pages.sought[0]) == 4

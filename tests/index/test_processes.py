@@ -11,16 +11,12 @@ import socket
 import sqlite3
 import subprocess
 import sys
-import time
 from pathlib import Path
 
-import pytest
-
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import MAX_ADOPTIONS, Index, StoreUnavailable
+from scrapy_simhash.index.contract import Index, StoreUnavailable
 from scrapy_simhash.index.liveness import HERE, is_dead
-from scrapy_simhash.testing.made import DUPLICATE, ORIGINAL, at, page, spec, values
-from tests import servers
+from tests.index.promises.made import ORIGINAL, page, spec
 
 CLUSTERS = 40
 
@@ -58,18 +54,18 @@ def test_of_near_duplicates_in_lock_step_exactly_one_is_the_original(tmp_path):
 WRITER = """
 import random, sys
 from scrapy_simhash.index import open_index
-from scrapy_simhash.testing.made import page, spec
+from tests.index.promises.made import page, spec
 index = open_index(f"sqlite:///{sys.argv[1]}", spec())
 numbers = random.Random(0)
 for i in range(10**6):
-    index.claim(page(str(i), numbers.getrandbits(64), request="again"))
+    index.claim(page(str(i), numbers.getrandbits(64)))
     if i % 10 == 9:
         index.confirm(str(key) for key in range(i - 9, i - 4))
     print(i, flush=True)
 """
 
 
-def test_kill_9_loses_no_acknowledged_claim_and_leaves_orphans_at_once(tmp_path):
+def test_kill_9_loses_no_acknowledged_claim_and_leaves_no_lease(tmp_path):
     path = tmp_path / "index.sqlite"
     child = subprocess.Popen(
         [sys.executable, "-c", WRITER, path],
@@ -89,84 +85,25 @@ def test_kill_9_loses_no_acknowledged_claim_and_leaves_orphans_at_once(tmp_path)
         assert {entry.key for entry in entries} >= set(acknowledged)
         provisional = {entry.key for entry in entries if entry.provisional}
         # A dead crawler's leases need not run out.
-        adopted = set()
-        while some := index.orphans():
-            adopted |= {orphan.key for orphan in some}
-            index.confirm([orphan.key for orphan in some])
-        assert adopted == provisional
+        fate = index.unsettled(index.query(e.fingerprint)[0].entry for e in entries)
+        assert (len(fate.gone), fate.provisional) == (len(provisional), frozenset())
     with contextlib.closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-def dies_with(path: Path) -> None:
-    """Adopt what there is, or claim if there is nothing, and die at once."""
+def test_a_claim_takes_the_place_of_a_dead_crawlers_original_at_once(tmp_path):
+    path = tmp_path / "index.sqlite"
     code = "\n".join(
         [
             "import os, sys",
             "from scrapy_simhash.index import open_index",
-            "from scrapy_simhash.testing.made import page, spec",
-            "index = open_index(f'sqlite:///{sys.argv[1]}', spec(lease=60))",
-            "index.orphans() or index.claim(page('a', request='A'))",
+            "from tests.index.promises.made import page, spec",
+            "open_index(f'sqlite:///{sys.argv[1]}', spec(lease=60)).claim(page('a'))",
             "os._exit(0)",
         ]
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run([sys.executable, "-c", code, path], check=True, env=environment)
-
-
-def test_crawlers_that_die_at_once_use_one_adoption_at_once_and_the_page_is_not_lost(tmp_path):
-    path = tmp_path / "index.sqlite"
-    dies_with(path)
-    dies_with(path)  # adopts the page
-    dies_with(path)  # finds it leased, and no page is lost by that
-    with contextlib.closing(opened(path)) as index:
-        assert index.orphans() == []
-        assert index.claim(page("copy", 1)).outcome is DUPLICATE
-        (orphan,) = at(index, time.time() + 60).orphans()
-        assert (orphan.key, orphan.request) == ("a", "A")
-
-
-CRAWLER = """
-import os, signal, sys, time
-from scrapy_simhash.index import open_index
-from scrapy_simhash.testing.made import page, spec, values
-url, poison = sys.argv[1:]
-index = open_index(url, spec(lease=0.4, spider="s", clock=time.time))
-if not len(index):
-    index.claim_all([page(str(value), value, request="R") for value in values(200)])
-    os.kill(os.getpid(), signal.SIGKILL)
-while some := [orphan.key for orphan in index.orphans()]:
-    if poison in some:
-        os.kill(os.getpid(), signal.SIGKILL)
-    index.confirm(some)
-"""
-
-
-@pytest.mark.parametrize("kind", ["sqlite", "redis"])
-def test_a_page_that_kills_each_of_its_crawlers_is_given_up_alone(tmp_path, kind):
-    """Of 200 that were in progress with it, and that a crawl loop restarts at once."""
-    if kind == "redis" and servers.PROGRAM is None:
-        pytest.skip("no redis-server on this machine")
-    keys = [str(value) for value in values(200)]
-    poison, ends = keys[70], []
-    with contextlib.ExitStack() as stack:
-        url = f"sqlite:///{tmp_path / 'index.sqlite'}"
-        if kind == "redis":
-            url = f"{stack.enter_context(servers.redis_server()).url}?socket_timeout=5"
-        while not ends or (ends[-1] and len(ends) < 12):
-            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-            command = [sys.executable, "-c", CRAWLER, url, poison]
-            ends.append(subprocess.run(command, env=environment, check=False).returncode)
-            time.sleep(0.5 if kind == "sqlite" else 1.5)  # leases of Redis end at whole seconds
-        assert ends == [-signal.SIGKILL] * (MAX_ADOPTIONS + 1) + [0]
-        with contextlib.closing(open_index(url, spec(spider="s", clock=time.time))) as index:
-            stored = {entry.key: entry.provisional for entry in index}
-    assert stored == {key: False for key in keys if key != poison}
-
-
-def test_a_claim_takes_the_place_of_a_dead_crawlers_original_at_once(tmp_path):
-    path = tmp_path / "index.sqlite"
-    dies_with(path)
     with contextlib.closing(opened(path)) as index:
         assert index.claim(page("copy", 1)).outcome is ORIGINAL
         assert [entry.key for entry in index] == ["copy"]
@@ -175,19 +112,20 @@ def test_a_claim_takes_the_place_of_a_dead_crawlers_original_at_once(tmp_path):
 def test_a_closed_crawler_of_this_process_is_dead_and_an_open_one_is_not(tmp_path):
     path = tmp_path / "index.sqlite"
     one = opened(path)
-    one.claim(page("a", request="A"))
+    one.claim(page("a"))
     with contextlib.closing(opened(path)) as other:
-        assert other.orphans() == []
+        (match,) = other.claim(page("copy", 1)).matches
+        assert other.unsettled([match.entry]).provisional
         one.close()
-        assert [orphan.key for orphan in other.orphans()] == ["a"]
+        assert other.unsettled([match.entry]).gone
 
 
 def test_a_crawler_of_another_machine_is_not_known_to_be_dead():
-    assert not is_dead("1@elsewhere:1:abc")
+    assert not is_dead("elsewhere:1:abc")
     assert not is_dead("rubbish")
-    here = f"1@{HERE}"
+    here = HERE
     # A container of this machine: 1 is a process of its own.
-    assert not is_dead(f"1@{socket.gethostname()}pid:[1]:{10**6}:abc")
+    assert not is_dead(f"{socket.gethostname()}pid:[1]:{10**6}:abc")
     assert not is_dead(f"{here}:{10**30}:abc")
     assert not is_dead(f"{here}:{'1' * 5000}:abc")
     assert not is_dead(f"{here}:rubbish:abc")

@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 
 from scrapy_simhash.index import open_existing, open_index, registry
-from scrapy_simhash.index.contract import Index, StoreMissing
-from scrapy_simhash.index.local import LocalIndex, open_local
+from scrapy_simhash.index.contract import StoreMissing
+from scrapy_simhash.index.sqlite_store import open_sqlite
 from scrapy_simhash.index.values import IndexSpec
-from scrapy_simhash.testing.made import DUPLICATE, ORIGINAL, page, spec
+from tests.index.promises.made import DUPLICATE, ORIGINAL, page, spec
 
 
-def open_elsewhere(url: str, asked: IndexSpec | None) -> LocalIndex:
+def open_elsewhere(url: str, asked: IndexSpec | None) -> object:
     """Open a store of another distribution."""
     assert url == "elsewhere://"
-    return open_local("memory://", asked)
+    return open_sqlite("memory://", asked)
 
 
-ELSEWHERE = registry.Store(f"{__name__}:open_elsewhere", lasting=False)
+ELSEWHERE = registry.Scheme(f"{__name__}:open_elsewhere", lasting=False)
 
 
 @pytest.fixture
@@ -65,12 +65,3 @@ def test_an_index_in_valkey_is_opened_by_its_own_scheme(redis_servers, opened):
     index = opened(url + redis_servers.new_name())
     assert index.claim(page("a")).outcome is ORIGINAL
     assert index.claim(page("b")).outcome is DUPLICATE
-
-
-def test_a_store_without_a_verb_fails_when_it_is_made():
-    class Half(Index):
-        def claim_all(self, arrivals):
-            return []
-
-    with pytest.raises(TypeError, match="abstract"):
-        Half()

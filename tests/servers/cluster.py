@@ -101,9 +101,10 @@ class Cluster:
         raise LookupError(slot)
 
     def _move(self, slot: int, source: RedisServer, to: RedisServer, limit: int) -> int:
-        keys = call(source, "CLUSTER GETKEYSINSLOT", slot, limit)
-        if keys:
-            call(source, "MIGRATE", HOST, to.port, "", 0, 5000, "KEYS", *keys)
+        with source.client() as client:
+            keys = client.execute_command("CLUSTER GETKEYSINSLOT", slot, limit)
+            if keys:
+                client.execute_command("MIGRATE", HOST, to.port, "", 0, 5000, "KEYS", *keys)
         return len(keys)
 
 

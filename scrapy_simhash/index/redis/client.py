@@ -1,9 +1,13 @@
 """Talking to Redis, Sentinel or Cluster: connections, commands, scripts, errors."""
 
+import hashlib
 import re
+import socket
+import ssl
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from importlib.resources import files
 from typing import Any, TypeVar
 
 from redis import Redis, Sentinel
@@ -13,22 +17,27 @@ from redis.cluster import ClusterNode, RedisCluster
 from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError
 
-from scrapy_simhash.index.contract import StoreDamaged, StoreUnavailable
+from scrapy_simhash.index.errors import StoreDamaged, StoreError, StoreRefused, StoreUnavailable
 from scrapy_simhash.index.redis.location import Location
 
 # A crawl does not wait for a store that is away. The client's own defaults are seconds, and ten
 # attempts, also of each sentinel.
 _PATIENCE = {"socket_connect_timeout": 0.25, "socket_timeout": 0.5, "retry": Retry(NoBackoff(), 0)}
-# The keys of an index, in the order in which scripts are given them; see ``lua/keys.lua``.
-KEYS = ("meta", "log", "rows", "buckets", "leases", "due", "dead", "seen", "runs")
-
 # If a script fails, the keys that it reads are damaged, unless Redis refused one of its commands.
 _IN_SCRIPT = re.compile("user_script|Error running script")
 _REFUSED = re.compile("OOM|MISCONF|NOREPLICAS|CLUSTERDOWN|TRYAGAIN|BUSY|memory|replica|killed")
-_GONE = re.compile(r"SIMHASH (\S+) is gone")
+_NOT_LET_IN = re.compile("WRONGPASS|NOAUTH|AUTH|invalid password|DB index|unknown command .HELLO")
 _DENIED = re.compile(r"(?i)NOPERM|permission|ACL failure|can't run this command")
 
 T = TypeVar("T")
+
+
+class Script:
+    """A script beside this module, and its SHA-1."""
+
+    def __init__(self, name: str) -> None:
+        self.source = (files(__package__) / f"{name}.lua").read_text("utf-8")
+        self.digest = hashlib.sha1(self.source.encode(), usedforsecurity=False).hexdigest()
 
 
 class Client:
@@ -38,21 +47,22 @@ class Client:
     cannot do what was asked now, and :class:`.StoreDamaged` when a key is not of ours.
 
     Args:
-        mark: of the spider whose leases are told by their end.
         beside: another client, whose connections it uses.
     """
 
-    def __init__(self, address: Location, mark: int = 0, beside: "Client | None" = None) -> None:
+    _was_reached = False
+
+    def __init__(self, address: Location, beside: "Client | None" = None) -> None:
         self.address = address
-        self._mark = mark
-        self.keys = [self.key(f"due:{mark}" if part == "due" else part) for part in KEYS]
         self._owns_connections = beside is None
         connect = beside._connection if beside else lambda: _connect(address)
         self._redis: Any = self._translated(connect)
+        # An error that waiting does not heal is told from an outage as long as no call succeeded.
+        self._was_reached = False
 
     def of_shard(self, tag: str) -> "Client":
         """Return the client of the index with another name in the same place."""
-        return Client(replace(self.address, name=tag), self._mark, self)
+        return Client(replace(self.address, name=tag), self)
 
     def _connection(self) -> Any:
         return self._redis
@@ -69,35 +79,37 @@ class Client:
         if self._owns_connections:
             self._redis.close()
 
-    def run(self, script: tuple[str, str], *arguments: Any) -> Any:
-        """Run a script, given with its SHA-1, on the keys of the index."""
-        source, digest = script
-        rest = (len(self.keys), *self.keys, *arguments)
+    def run(self, script: "Script", keys: Sequence[str], arguments: Sequence[Any]) -> Any:
+        """Run a script on some keys."""
+        rest = (len(keys), *keys, *arguments)
         try:
-            return self.call("EVALSHA", digest, *rest)
+            return self.call("EVALSHA", script.digest, *rest)
         except errors.NoScriptError:
             # Never loaded, or gone with SCRIPT FLUSH or a failover.
-            return self.call("EVAL", source, *rest)
+            return self.call("EVAL", script.source, *rest)
 
-    def run_all(self, asked: "Sequence[tuple[Client, tuple[str, str], list[Any]]]") -> list[Any]:
-        """Run scripts of clients that share connections; return the answers, or their errors."""
-        answers: list[Any] = []
-        if len(asked) > 1:
-            pipeline = self._redis.pipeline(transaction=False)
-            for client, (_, digest), arguments in asked:
-                keys = (len(client.keys), *client.keys)
-                pipeline.execute_command("EVALSHA", digest, *_texts((*keys, *arguments)))
-            answers = self._translated(lambda: pipeline.execute(raise_on_error=False))
-        for number, (client, script, arguments) in enumerate(asked):
-            try:
-                if number == len(answers):
-                    answers.append(client.run(script, *arguments))
-                elif isinstance(answers[number], errors.NoScriptError):
-                    answers[number] = client.run(script, *arguments)
-                elif isinstance(answers[number], Exception):
-                    client._translated(partial(_raise, answers[number]))
-            except (StoreUnavailable, StoreDamaged) as error:
-                answers[number:] = [error, *answers[number + 1 :]]
+    def run_all(
+        self, script: "Script", asked: Sequence[tuple[Sequence[str], Sequence[Any]]]
+    ) -> list[Any]:
+        """Run a script on several groups of keys at once, each with its arguments."""
+        if len(asked) == 1:
+            return [self.run(script, *asked[0])]
+        commands = [("EVALSHA", script.digest, len(keys), *keys, *rest) for keys, rest in asked]
+        answers = self.call_all(commands)
+        for number, given in enumerate(asked):
+            if isinstance(answers[number], errors.NoScriptError):
+                answers[number] = self.run(script, *given)
+        return answers
+
+    def call_all(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
+        """Send commands together, each about the keys of one slot."""
+        pipeline = self._redis.pipeline(transaction=False)
+        for command in commands:
+            pipeline.execute_command(*_texts(command))
+        answers: list[Any] = self._translated(lambda: pipeline.execute(raise_on_error=False))
+        for answer in answers:
+            if isinstance(answer, Exception) and not isinstance(answer, errors.NoScriptError):
+                self._translated(partial(_raise, answer))
         return answers
 
     def call(self, *command: Any) -> Any:
@@ -106,7 +118,9 @@ class Client:
     def _translated(self, call: Callable[[], T]) -> T:
         address = self.address
         try:
-            return call()
+            answer = call()
+            self._was_reached = True
+            return answer
         except errors.NoScriptError:
             raise
         except errors.ResponseError as error:
@@ -121,10 +135,14 @@ class Client:
             reason = f"no {address.topology} answers and names a master"
         except (errors.RedisError, errors.RedisClusterException, OSError) as error:
             reason = address.without_secrets(str(error) or type(error).__name__)
+            if not self._was_reached and _is_lasting(error):
+                raise StoreRefused(f"cannot use {self.where}: {reason}") from None
         raise StoreUnavailable(f"cannot use {self.where}: {reason}")
 
-    def _refusal(self, text: str) -> StoreUnavailable | StoreDamaged:
+    def _refusal(self, text: str) -> StoreError:
         """Return the error that tells of an answer that is an error."""
+        if not self._was_reached and _NOT_LET_IN.search(text):
+            return StoreRefused(f"cannot use {self.where}: {text}")
         if _DENIED.search(text):
             return StoreUnavailable(
                 f"cannot use {self.where}, because the user's ACL denies a command, which ACL LOG "
@@ -135,11 +153,6 @@ class Client:
                 f"keys of {self.where} are another program's: "
                 "give the index another name with ?name="
             )
-        if gone := _GONE.search(text):
-            return StoreDamaged(
-                f"{self.where} is damaged, because {gone[1]} is gone: Redis may have deleted it to "
-                "make room (set maxmemory-policy to noeviction); delete this index to start anew"
-            )
         if _IN_SCRIPT.search(text) and not _REFUSED.search(text):
             return StoreDamaged(f"{self.where} is damaged: {text}")
         return StoreUnavailable(f"cannot use {self.where}: {text}")
@@ -148,6 +161,19 @@ class Client:
 def _texts(parts: Sequence[Any]) -> list[str | bytes]:
     # Ctrl-C while hiredis writes a number ends the process (3.5.0, ``pack.c``), so all is text.
     return [part if isinstance(part, (str, bytes)) else str(part) for part in parts]
+
+
+def _is_lasting(error: BaseException | None) -> bool:
+    """Return whether an error is of the URL: an unknown host, no TLS, a password, no Redis."""
+    while error:
+        if isinstance(error, socket.gaierror):
+            return error.errno != socket.EAI_AGAIN
+        if isinstance(error, (ssl.SSLError, errors.AuthenticationError, errors.InvalidResponse)):
+            return not isinstance(error, ssl.SSLEOFError)
+        if "protocol error" in str(error).lower():
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _raise(error: Exception) -> None:

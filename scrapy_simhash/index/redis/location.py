@@ -13,8 +13,6 @@ from redis.connection import parse_url, to_bool
 _PLACE = re.compile(r"([\w.-]+|\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\])(?::(\d{1,5}))?")
 _PORTS = {"": 6379, "sentinel": 26379, "cluster": 6379}
 _COUNT = re.compile("[1-9][0-9]{0,3}")
-# Options of the index, and the values that each may have; the first is the default.
-_BUCKETS = ("redis", "local")
 #: An index is opened, and looked at as a whole, shard by shard.
 MOST_SHARDS = 1024
 # Answers are bytes here, and those of a master, whatever the user's other clients want.
@@ -39,7 +37,6 @@ class Location:
         client: the options of redis-py.
         sentinel: the options of redis-py for the sentinels themselves.
         name: the index's name, with which its keys begin.
-        buckets: ``redis`` or ``local``.
         shards: over how many shards its scopes are spread; 0 if nobody says so.
         secrets: texts that no message may contain.
     """
@@ -51,7 +48,6 @@ class Location:
     client: dict[str, Any] = field(repr=False)
     sentinel: dict[str, Any] = field(repr=False)
     name: str
-    buckets: str
     shards: int
     secrets: frozenset[str] = field(repr=False)
 
@@ -82,11 +78,9 @@ def parse_location(url: str) -> Location:
     if topology not in _PORTS or (topology and is_unix):
         raise ValueError(f"{shown}: what follows redis+ or rediss+ must be sentinel or cluster")
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
-    name, buckets = query.pop("name", "simhash"), query.pop("buckets", _BUCKETS[0])
+    name = query.pop("name", "simhash")
     if not name or set(name) & set("{}"):
         raise ValueError(f"{shown}: name={name!r} must be a name without braces")
-    if buckets not in _BUCKETS:
-        raise ValueError(f"{shown}: buckets={buckets!r} is none of {', '.join(_BUCKETS)}")
     shards = query.pop("shards", "")
     if shards and not (_COUNT.fullmatch(shards) and int(shards) <= MOST_SHARDS):
         raise ValueError(f"{shown}: shards={shards!r} must be from 1 to {MOST_SHARDS}")
@@ -130,7 +124,7 @@ def parse_location(url: str) -> Location:
         client["unix_socket_path"] = client.pop("path")
     return Location(
         shown, topology, [host for host in hosts if host], service, client, sentinel,
-        name, buckets, int(shards or 0), _secrets(user_info, client, sentinel),
+        name, int(shards or 0), _secrets(user_info, client, sentinel),
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from scrapy_simhash.index.contract import Index, StoreUnavailable
 from scrapy_simhash.index.values import Outcome
-from scrapy_simhash.testing.made import page
+from tests.index.promises.made import page
 
 PATIENCE = 1.5
 
@@ -18,16 +18,10 @@ PATIENCE = 1.5
 def keep(index: Index, value: int, key: str = "") -> Outcome:
     """Claim, and confirm what is kept."""
     key = key or str(value)
-    outcome = index.claim(page(key, value, request=key)).outcome
+    outcome = index.claim(page(key, value)).outcome
     if outcome is Outcome.ORIGINAL:
         index.confirm([key])
     return outcome
-
-
-def notice_another_log(*indexes: Index) -> None:
-    """Check that the next call says that the log is another one; those after it are about that."""
-    for index in indexes:
-        fails_soon(lambda index=index: len(index), "cleared")  # type: ignore[misc]
 
 
 def fails_soon(call: Callable[[], Any], match: str | None = None) -> None:

@@ -10,9 +10,9 @@ from redis.crc import key_slot
 
 from scrapy_simhash.index.contract import Index, StoreUnavailable
 from scrapy_simhash.index.values import Outcome
-from scrapy_simhash.testing.made import fp, page, values
 from tests import servers
-from tests.index.redis.cases import keep, notice_another_log
+from tests.index.promises.made import fp, page, values
+from tests.index.redis.cases import keep
 
 pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
 
@@ -32,7 +32,7 @@ def test_after_a_failover_that_lost_the_last_writes_the_index_goes_on(opened):
             client.replicaof("127.0.0.1", 1)
         for value in lost:
             keep(index, value)
-        other.claim(page("in progress", values(1, seed=2)[0], request="r"))
+        other.claim(page("in progress", values(1, seed=2)[0]))
         own.fail_over()
         servers.wait_until(lambda: _answers(index) and _answers(other), "it stays away", 20)
         other.confirm(["in progress"])
@@ -65,7 +65,6 @@ def test_a_crawler_notices_that_another_cleared_the_index(server, opened, before
     for value in values(before):
         keep(index, value)
     other.clear()
-    notice_another_log(index)
     for value in values(before):
         keep(other, value)
     for value in values(1200, seed=3):

@@ -13,8 +13,8 @@ from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import StoreError, StoreUnavailable
 from scrapy_simhash.index.redis.location import parse_location
 from scrapy_simhash.index.values import Outcome
-from scrapy_simhash.testing.made import fp, page, spec
 from tests import servers
+from tests.index.promises.made import fp, page, spec
 
 
 def opened(url):

@@ -1,0 +1,136 @@
+"""The life of an entry: what changes of it, what stays, and the act that takes it a step on.
+
+Each act of the index is a pure function of states. A store compares and writes their bytes, and
+knows of them only what :class:`.State` says of its first four.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import NamedTuple
+
+from scrapy_simhash.index.values import MAX_FACTS, Match
+from scrapy_simhash.index.verbs import RUN_BYTES, Stored
+
+_LEASE = struct.Struct(">IdI")  # run, end of the lease, run to go back to + 1
+_BODY = struct.Struct(">IHHB")  # time, sizes of key, scope and facts
+
+
+class State(NamedTuple):
+    """What changes of an entry.
+
+    Packed, a confirmed entry's state is the number of its run, without leading zeros. That of an
+    entry in progress is longer than ``RUN_BYTES``, and begins with the run in so many bytes.
+
+    Attributes:
+        run: in which its page was last seen, less than 2**32 - 1; 0 for none.
+        owner: name of the crawler that has it in progress; None once it is confirmed.
+        expires: when its lease runs out, in seconds since the Unix epoch.
+        back: of an entry in progress that was confirmed before, the run that it was seen in then.
+    """
+
+    run: int = 0
+    owner: str | None = None
+    expires: float = 0.0
+    back: int | None = None
+
+    @property
+    def delivered(self) -> bool:
+        return self.owner is None or self.back is not None
+
+    def pack(self) -> bytes:
+        if self.owner is None:
+            return self.run.to_bytes((self.run.bit_length() + 7) // 8, "big")
+        back = 0 if self.back is None else self.back + 1
+        return _LEASE.pack(self.run, self.expires, back) + self.owner.encode()
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> State:
+        """Read a state.
+
+        Raises:
+            ValueError: it cannot be read.
+        """
+        if len(packed) <= RUN_BYTES:
+            return cls(int.from_bytes(packed, "big"))
+        if len(packed) < _LEASE.size:
+            raise ValueError("its lease is cut off")
+        run, expires, back = _LEASE.unpack_from(packed)
+        return cls(run, packed[_LEASE.size :].decode(), expires, back - 1 if back else None)
+
+
+#: What an act makes of a state: None deletes the entry, and the same state leaves it alone.
+Act = Callable[[State], State | None]
+
+
+def confirmed(state: State) -> State:
+    return state if state.owner is None else State(state.run)
+
+
+def releaser(crawler: str) -> Act:
+    """Return the act that takes back what a crawler has in progress."""
+
+    def released(state: State) -> State | None:
+        if state.owner != crawler:
+            return state
+        return None if state.back is None else State(state.back)
+
+    return released
+
+
+def renewer(crawler: str, expires: float) -> Act:
+    """Return the act that lets the leases of a crawler end at a later time."""
+
+    def renewed(state: State) -> State:
+        return state._replace(expires=expires) if state.owner == crawler else state
+
+    return renewed
+
+
+class Record(NamedTuple):
+    """An entry without its fingerprint.
+
+    Attributes:
+        position: its place in the log.
+        time: when its text was admitted, in whole seconds since the Unix epoch.
+    """
+
+    position: int
+    key: str
+    scope: str
+    facts: bytes
+    time: float
+    state: State
+
+    def match(self, distance: int, *, expired: bool = False) -> Match:
+        """Return the entry as one at a distance from a page."""
+        state = self.state
+        return Match(
+            *(self.position, self.key, distance, self.time, state.owner is not None, ""),
+            *(self.facts, state.run, self.scope, expired, state.delivered),
+        )
+
+    def pack(self) -> bytes:
+        """Return all but position and state."""
+        key, scope = self.key.encode(), self.scope.encode()
+        head = _BODY.pack(int(self.time), len(key), len(scope), len(self.facts))
+        return head + key + scope + self.facts
+
+    @classmethod
+    def unpack(cls, position: int, stored: Stored) -> Record:
+        """Read an entry.
+
+        Raises:
+            ValueError: it cannot be read.
+        """
+        state, body = State.unpack(stored.state), stored.body
+        if len(body) < _BODY.size:
+            raise ValueError("it is cut off")
+        time, key, scope, facts = _BODY.unpack_from(body)
+        end_of_key = _BODY.size + key
+        end = end_of_key + scope
+        if len(body) != end + facts or facts > MAX_FACTS:
+            raise ValueError("it is cut off")
+        texts = body[_BODY.size : end_of_key].decode(), body[end_of_key:end].decode()
+        return cls(position, *texts, body[end:], float(time), state)

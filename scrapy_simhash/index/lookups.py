@@ -1,0 +1,111 @@
+"""The pages of one call as an index compares them: fingerprints, block values, values of keys."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import xxhash
+
+from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.index.neighbours import Near, distances, unpacked
+from scrapy_simhash.index.values import Arrival, IndexSpec
+
+# Bytes of a key's value.
+KEY_BYTES = 4
+# Pages of another scheme, or with another "www", are found by the same value.
+_VARIANT = re.compile(r"https?://(?:www\.)?")
+
+
+def key_value(key: str) -> bytes:
+    """Return the value by which the entries of a key are found, and those of its variants."""
+    variant = _VARIANT.match(key)
+    value: bytes = xxhash.xxh32_digest((key[variant.end() :] if variant else key).encode())
+    return value
+
+
+def in_scope(content: bytes, scope: str) -> bytes:
+    """Return the bytes of a fingerprint and of its blocks with the bits flipped that a scope flips.
+
+    So pages of different scopes are neither near nor share a bucket. Done twice, it is undone.
+    """
+    if not scope:
+        return content
+    mask = hashlib.shake_128(scope.encode()).digest(len(content))
+    flipped = int.from_bytes(content, "big") ^ int.from_bytes(mask, "big")
+    return flipped.to_bytes(len(content), "big")
+
+
+def read_fingerprint(content: bytes, scope: str, bits: int) -> Fingerprint:
+    """Return the fingerprint of a page, given its bytes, and those of its blocks, in its scope."""
+    content, size = in_scope(content, scope), bits // 8
+    return Fingerprint(int.from_bytes(content[:size], "big"), bits, content[size:])
+
+
+class Lookups:
+    """The pages of one call.
+
+    Attributes:
+        arrivals: the pages; their numbers are their places here.
+        everywhere: they ask for what has their keys in any scope.
+        contents: their fingerprints and blocks, in their scopes, and the values of their keys, as
+            bytes.
+        words: their fingerprints, shape (n, bits / 64).
+        values: their block values, and last the value of the key, shape (n, blocks + 1).
+        names: for each page, the values of its key and of its aliases.
+        sought: words and values of all look-ups: those of the pages, then those by aliases.
+    """
+
+    def __init__(
+        self, arrivals: Sequence[Arrival], spec: IndexSpec, *, everywhere: bool = False
+    ) -> None:
+        self.arrivals, self.everywhere, self._reach = arrivals, everywhere, spec.reach
+        self.contents: list[bytes] = []
+        self.names: list[list[bytes]] = []
+        for page in arrivals:
+            content = in_scope(page.fingerprint.to_bytes() + page.fingerprint.blocks, page.scope)
+            names = [key_value(page.key)]
+            if page.aliases:
+                names = [*dict.fromkeys((*names, *map(key_value, page.aliases)))]
+            self.names.append(names)
+            self.contents.append(content + names[0])
+        self._pages_of_aliases = [n for n, names in enumerate(self.names) for _ in names[1:]]
+        aliases = [value for names in self.names for value in names[1:]]
+        by_alias = [
+            self.contents[n][:-KEY_BYTES] + value
+            for n, value in zip(self._pages_of_aliases, aliases, strict=True)
+        ]
+        self.sought = unpacked(b"".join(self.contents + by_alias), spec.bits, spec.blocks + 1)
+        words, values = self.sought
+        self.words, self.values = words[: len(arrivals)], values[: len(arrivals)]
+
+    @classmethod
+    def of_keys(cls, keys: Iterable[str], spec: IndexSpec) -> Lookups:
+        """Look for the entries of keys, in any scope; some of other keys may be found with them."""
+        blank = Fingerprint(0, spec.bits, bytes(4 * spec.blocks))
+        return cls([Arrival(key, blank) for key in keys], spec, everywhere=True)
+
+    def near(self, by_lookup: list[Near]) -> list[Near]:
+        """Return what is near each page, given what each look-up found."""
+        near = by_lookup[: len(self.arrivals)]
+        for n, more in zip(self._pages_of_aliases, by_lookup[len(near) :], strict=True):
+            near[n] = sorted({*near[n], *more})
+        return near
+
+    def twins(self) -> list[Near]:
+        """Return for each page (distance, number) of the earlier ones near it or of its key.
+
+        As in the log, near ones share a block with it.
+        """
+        twins: list[Near] = [[] for _ in self.arrivals]
+        keys = self.values[:, -1]
+        between = distances(self.words[:, None], self.words)
+        pairs = np.tril((between <= self._reach) | (keys[:, None] == keys), -1)
+        if pairs.any():
+            pairs &= (self.values[:, None] == self.values).any(2)
+        for i, j in np.argwhere(pairs).tolist():
+            if self.arrivals[i].scope == self.arrivals[j].scope:
+                twins[i].append((int(between[i, j]), j))
+        return twins

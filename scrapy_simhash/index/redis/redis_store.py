@@ -1,0 +1,529 @@
+"""A store in Redis: entries in hashes, and leaves of values, which are appended to.
+
+``commit.lua`` tells what the keys hold. Outside, the position of an entry has more digits than its
+*place* in Redis: the generation of the index before it, so that an entry of an index that was
+deleted is none of the one that was made under its name since, and a checksum of the entry behind
+it, because a crash or a failover that loses the end of the log lets its places be used again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+import secrets
+import struct
+import time
+import zlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_simhash.fingerprint.recipe import reach_of
+from scrapy_simhash.index.errors import (
+    StoreDamaged,
+    StoreMismatch,
+    StoreMissing,
+    StoreRefused,
+    StoreUnavailable,
+)
+from scrapy_simhash.index.lookups import Lookups
+from scrapy_simhash.index.neighbours import GATHER, SPREAD, Near
+from scrapy_simhash.index.redis.client import Client, Script
+from scrapy_simhash.index.values import BUCKET_LIMIT, IndexSpec
+from scrapy_simhash.index.verbs import Answer, Counts, Found, Part, Stored
+from scrapy_simhash.printable import logger_of
+
+logger = logger_of(__name__)
+
+FORMAT = 13
+# The scripts need this version of Redis.
+_OLDEST = (6, 2)
+# Positions in one field of the entries, as in commit.lua.
+_GROUP = 8
+_LEAVES = 1 << 12
+# Bits of a place, and of a checksum.
+_PLACE, _CHECK = 32, 16
+# Where there is one, a clock that goes on while the machine sleeps.
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+_HEAD = struct.Struct(">5HI")
+# Keys that one command reads or deletes.
+_KEYS = 1024
+_SAMPLES = 64
+_COMMIT, _OPEN, _SWAP = (Script(name) for name in ("commit", "open", "swap"))
+# A state that no entry has, at a position that no entry has.
+_NEVER: dict[int, bytes] = {0: b"-"}
+
+
+class RedisStore:
+    """See :class:`.Store`.
+
+    Args:
+        header: what a new index is said to be besides, by field; an old one must be the same.
+
+    Raises:
+        StoreMismatch: the index there is another one.
+    """
+
+    looks_first = is_here = False
+
+    def __init__(self, client: Client, spec: IndexSpec, header: Mapping[str, str]) -> None:
+        self.client, self._spec, self._width = client, spec, spec.bits // 8
+        self._keys = [client.key(part) for part in ("meta", "entries", "leases", "")]
+        self._asked = {
+            "format": str(FORMAT),
+            "recipe": spec.recipe,
+            "bits": str(spec.bits),
+            "blocks": str(spec.blocks),
+            **header,
+        }
+        self.flooded = 0
+        self._base, self._last, self._ahead = 0, 0, -math.inf
+        self._begin()
+
+    def _begin(self) -> None:
+        """Read or make the header, and go on with the log that is there now."""
+        made = {"distance": str(self._spec.distance), "last": str(self._last)}
+        made |= {**self._asked, "generation": secrets.token_hex(4)}
+        asked = time.clock_gettime(_CLOCK)
+        answer, is_whole, (seconds, microseconds) = self.client.run(
+            _OPEN, self._keys, [text for item in made.items() for text in item]
+        )
+        where, header = self.client.where, _texts_of(answer, self.client.where)
+        for name, value in self._asked.items():
+            if header and header.get(name) != value:
+                raise StoreMismatch(
+                    f"{where} was made with {name}={header.get(name)}, not {value}: use the same "
+                    "or another name with ?name=, or delete this index to start anew"
+                )
+        if not is_whole:
+            raise StoreDamaged(
+                f"{where} is damaged, because a part is gone: Redis may have deleted it to make "
+                "room (set maxmemory-policy to noeviction); delete this index to start anew"
+            )
+        try:
+            self._base = int(header["generation"], 16) << _PLACE + _CHECK
+            self._generation, self._last = header["generation"], int(header["last"])
+        except (KeyError, ValueError) as error:
+            raise StoreDamaged(f"{where} has a damaged header: {error}") from error
+        self._set_clock(asked, seconds, microseconds)
+
+    def _set_clock(self, asked: float, seconds: bytes, microseconds: bytes) -> None:
+        """Take in the time of Redis, which it told between a moment and now.
+
+        An answer that was read late, because the process was stopped, tells only between which
+        times it was.
+        """
+        told = int(seconds) + int(microseconds) / 1e6
+        self._ahead = min(max(self._ahead, told - time.clock_gettime(_CLOCK)), told - asked)
+
+    def time(self) -> float:
+        return time.clock_gettime(_CLOCK) + self._ahead
+
+    def _place(self, position: int) -> int:
+        """Return where Redis has an entry; 0, which is nowhere, for one of another generation."""
+        place = position - self._base >> _CHECK
+        return place if 0 <= place < 1 << _PLACE else 0
+
+    def _position(self, place: int, fingerprint_and_body: bytes) -> int:
+        check = zlib.crc32(fingerprint_and_body) & (1 << _CHECK) - 1
+        return self._base + (place << _CHECK | check)
+
+    def _row(self, place: int, entry: bytes, lease: bytes | None) -> tuple[int, Stored]:
+        """Return position and entry, given the entry as Redis has it."""
+        fingerprint = 1 + entry[0]
+        body = fingerprint + self._width
+        state = lease or entry[1:fingerprint]
+        stored = Stored(state, entry[body:], entry[fingerprint:body])
+        return self._position(place, entry[fingerprint:]), stored
+
+    # Commits, and looks, which are commits of what is refused.
+
+    def commit(self, parts: Sequence[Part], lookups: Lookups | None = None) -> Answer:
+        (answer,) = commit_together([(self, parts, lookups)])
+        return answer
+
+    def request(self, parts: Sequence[Part], lookups: Lookups | None) -> list[Any]:
+        """Return the arguments of ``commit.lua``."""
+        arguments: list[Any] = [self._generation, self._last, self._width, self._spec.reach]
+        arguments += [self._spec.blocks, BUCKET_LIMIT]
+        looks = _looks(lookups, self._spec) if lookups else []
+        size = self._width + 6 * (self._spec.blocks + 1)
+        for members, checks, new, writes, since in parts:
+            kept = [(at, state) for at, state in writes.items() if state is not None]
+            deleted = [at for at, state in writes.items() if state is None]
+            counts = map(len, (members, checks, new, kept, deleted))
+            since = min(max(since - self._base >> _CHECK, 0), (1 << 32) - 1)
+            arguments += (_HEAD.pack(*counts, since), *(looks[number] for number in members))
+            for at, state in checks.items():
+                arguments += (self._place(at), state)
+            for number, (state, body) in new.items():
+                fingerprint = looks[number][: self._width]
+                arguments += (members.index(number), size, state, fingerprint + body)
+            for at, state in kept:
+                arguments += (self._place(at), state)
+            arguments += [self._place(at) for at in deleted]
+        return arguments
+
+    def answered(
+        self, parts: Sequence[Part], lookups: Lookups | None, answer: list[Any], asked: float
+    ) -> Answer | None:
+        """Read the answer of ``commit.lua``; None if it is to be asked again."""
+        if len(answer) < 9:  # of another generation, or damaged, which shows when it is opened
+            self._begin()
+            return None
+        _, last, *clock, flooded, firsts, looks, places, rows = answer
+        self._set_clock(asked, *clock)
+        self._last = max(self._last, last)
+        self.flooded += flooded
+        entries: dict[int, Stored] = {}
+        positions: dict[int, int] = {}
+        for n, place in enumerate(places):
+            positions[place], stored = self._row(place, rows[2 * n + 1], rows[2 * n])
+            entries[positions[place]] = stored
+        near: dict[int, Near] = {}
+        written: list[Sequence[int] | None] = []
+        told = iter(looks)
+        for part, first in zip(parts, firsts, strict=True):
+            written.append(None if first < 0 else self._written(first, part, lookups))
+            for number in part.members if first == -1 else ():
+                some = next(told)
+                pairs = zip(some[::2], some[1::2], strict=True)
+                near[number] = sorted((distance, positions[place]) for distance, place in pairs)
+        end = self._base + (last + 1 << _CHECK)
+        return Answer(written, Found(near, entries, dict.fromkeys(near, end)))
+
+    def _written(self, first: int, part: Part, lookups: Lookups | None) -> list[int]:
+        if lookups is None:
+            return []
+        return [
+            self._position(first + n, lookups.contents[number][: self._width] + body)
+            for n, (number, (_, body)) in enumerate(part.new.items())
+        ]
+
+    def find(self, lookups: Lookups) -> Found:
+        (found,) = find_together([(self, lookups, range(len(lookups.arrivals)))])
+        return found
+
+    # Reading.
+
+    def read(self, positions: Collection[int], *, contents: bool = False) -> dict[int, Stored]:
+        del contents  # they are there in any case
+        (rows,) = read_together([(self, self.places(positions))])
+        return {at: stored for at, stored in rows if at in positions}
+
+    def places(self, positions: Collection[int]) -> list[int]:
+        """Return the places of those that are of this generation."""
+        return sorted({place for at in positions if (place := self._place(at))})
+
+    def reading(self, places: Sequence[int]) -> list[tuple[Any, ...]]:
+        """Return the commands that read entries.
+
+        Leases come before entries: one that is confirmed meanwhile is as it was.
+        """
+        _, entries, leases, _ = self._keys
+        groups = [*{at // _GROUP: None for at in places}]
+        alone = [f":{at}" for at in places]
+        return [("HMGET", leases, "", *places), ("HMGET", entries, "", *groups, *alone)]
+
+    def rows(self, places: Sequence[int], answers: Sequence[Any]) -> list[tuple[int, Stored]]:
+        """Return positions and entries, given the answers to these commands."""
+        (own, *leased), (theirs, *packed) = answers
+        if own != theirs or own != self._generation.encode():
+            self._begin()
+            return []
+        groups = [*{at // _GROUP: None for at in places}]
+        known = dict(zip(places, packed[len(groups) :], strict=True))
+        for group, content in zip(groups, packed, strict=False):
+            known |= _of_group(group, content or b"")
+        leases = zip(places, leased, strict=True)
+        return [self._row(at, known[at], lease) for at, lease in leases if known[at]]
+
+    def scan(self, after: int, most: int, *, blocks: bool = False) -> list[tuple[int, Stored]]:
+        last = int(self.client.call("HGET", self._keys[0], "last") or 0)
+        rows: list[tuple[int, Stored]] = []
+        place = self._place(after)
+        while place < last and not rows:
+            end = min(place + most, last)
+            (rows,) = read_together([(self, range(place + 1, end + 1))])
+            place = end
+        if not rows:
+            self._blocks = None
+        elif blocks:
+            values = self._values(place)
+            rows = [
+                (at, one._replace(content=one.content + values[self._place(at)].tobytes()))
+                for at, one in rows
+            ]
+        return rows
+
+    def _values(self, place: int) -> npt.NDArray[np.uint32]:
+        """Return the block values of all entries, up to a place at least, shape (n, blocks).
+
+        They are read leaf by leaf, and kept for the next call; values that stand in no leaf are 0.
+        """
+        if self._blocks is not None and len(self._blocks) > place:
+            return self._blocks
+        last = int(self.client.call("HGET", self._keys[0], "last") or 0)
+        values = np.zeros((last + 1, self._spec.blocks), "<u4")
+        for names in self._leaf_names(self._spec.blocks):
+            for name, leaf in zip(
+                names, self.client.call("MGET", *map(self._leaf, names)), strict=True
+            ):
+                octets = np.frombuffer(leaf or b"", np.uint8)
+                octets = octets[: len(octets) // 6 * 6].reshape(-1, 6).astype(np.uint64)
+                packed = (octets << np.arange(40, -8, -8, dtype=np.uint64)).sum(1, dtype=np.uint64)
+                places = (packed & np.uint64((1 << 28) - 1)).astype(np.int64)
+                high = np.uint64(int.from_bytes(name[1:], "big") << 20)
+                spread = ((packed >> np.uint64(28)) | high).astype(np.uint32)
+                inside = places <= last
+                values[places[inside], name[0]] = spread[inside] * GATHER
+        self._blocks = values
+        return values
+
+    _blocks: npt.NDArray[np.uint32] | None = None
+
+    def _leaf(self, name: bytes) -> bytes:
+        return self._keys[3].encode() + name
+
+    def _leaf_names(self, blocks: int) -> Iterator[list[bytes]]:
+        for block in range(blocks):
+            for first in range(0, _LEAVES, _KEYS):
+                yield [(block << 16 | n).to_bytes(3, "big") for n in range(first, first + _KEYS)]
+
+    def cells(self, prefix: str) -> dict[str, bytes]:
+        family = prefix.partition(":")[0]
+        if prefix == f"{family}:" or family != "index":
+            fields = self.client.call("HGETALL", self.client.key(f"cells:{family}"))
+            named = {name.decode(): value for name, value in fields.items()}
+            return {name: value for name, value in named.items() if name.startswith(prefix)}
+        value = self.client.call("HGET", self.client.key(f"cells:{family}"), prefix)
+        return {} if value is None else {prefix: value}
+
+    def swap(self, name: str, old: bytes | None, new: bytes | None) -> bool:
+        key = self.client.key(f"cells:{name.partition(':')[0]}")
+        marked = [b"" if value is None else b"=" + value for value in (old, new)]
+        return bool(self.client.run(_SWAP, [key], [name, *marked]))
+
+    # All of it.
+
+    def counts(self) -> Counts:
+        header = _texts_of(self.client.call("HGETALL", self._keys[0]), self.client.where)
+        try:
+            by_run = {
+                int(name.removesuffix(":pages")): int(value)
+                for name, value in header.items()
+                if name.endswith(":pages")
+            }
+        except ValueError as error:
+            raise StoreDamaged(f"{self.client.where} has a damaged header: {error}") from error
+        leases = self.client.call("HLEN", self._keys[2]) - 1
+        return Counts({run: pages for run, pages in by_run.items() if pages}, max(leases, 0))
+
+    def sizes(self) -> dict[str, int]:
+        """Return the bytes of each part, from a sample; none where the server does not tell."""
+
+        def size(key: str | bytes) -> int:
+            return self.client.call("MEMORY USAGE", key, "SAMPLES", _SAMPLES) or 0
+
+        try:
+            parts = zip(("meta", "entries", "leases"), self._keys, strict=False)
+            sizes = {part: size(key) for part, key in parts}
+            step = _LEAVES // _SAMPLES
+            sample = [
+                (block << 16 | n).to_bytes(3, "big")
+                for block in (0, self._spec.blocks)
+                for n in range(0, _LEAVES, step)
+            ]
+            of_leaves = sum(size(self._leaf(name)) for name in sample) / len(sample)
+        except StoreUnavailable:
+            return {}
+        sizes["leaves"] = int(of_leaves * _LEAVES * (self._spec.blocks + 1))
+        return {part: size for part, size in sizes.items() if size}
+
+    def check(self) -> list[str]:
+        self._begin()
+        self._blocks = None
+        lost, after = 0, 0
+        while rows := self.scan(after, _KEYS, blocks=True):
+            after = rows[-1][0]
+            contents = b"".join(one.content[self._width :] for _, one in rows)
+            lost += int((np.frombuffer(contents, np.uint32) == 0).sum())
+        if lost:
+            return [f"{lost} block values stand in no bucket: buckets are full, or gone"]
+        return []
+
+    def clear(self) -> None:
+        last = self.client.call("HGET", self._keys[0], "last") or b""
+        for names in self._leaf_names(self._spec.blocks + 1):
+            self.client.call("UNLINK", *map(self._leaf, names))
+        # Together, because an index of which only a part is there is a damaged one.
+        self.client.call("UNLINK", *self._keys[:3])
+        self._blocks, self._last = None, int(last) if last.isdigit() else 0
+        self._begin()
+
+    def close(self) -> None:
+        self.client.close()
+
+
+def commit_together(
+    asked: Sequence[tuple[RedisStore, Sequence[Part], Lookups | None]],
+) -> list[Answer]:
+    """Commit to several stores whose clients share their connections, in one round trip."""
+    answers: dict[int, Answer] = {}
+    for _ in range(_TRIES):
+        left = [number for number in range(len(asked)) if number not in answers]
+        if not left:
+            return [answers[number] for number in range(len(asked))]
+        requests = [(asked[n][0]._keys, asked[n][0].request(*asked[n][1:])) for n in left]
+        begun = time.clock_gettime(_CLOCK)
+        results = asked[left[0]][0].client.run_all(_COMMIT, requests)
+        for number, result in zip(left, results, strict=True):
+            store, parts, lookups = asked[number]
+            with _readable(store.client.where):
+                if answer := store.answered(parts, lookups, result, begun):
+                    answers[number] = answer
+    raise StoreUnavailable("the index is deleted again and again")
+
+
+_TRIES = 3
+
+
+def read_together(
+    asked: Sequence[tuple[RedisStore, Sequence[int]]],
+) -> list[list[tuple[int, Stored]]]:
+    """Read places of several stores, as :func:`commit_together` commits."""
+    rows: list[list[tuple[int, Stored]]] = [[] for _ in asked]
+    most = max((len(places) for _, places in asked), default=0)
+    for first in range(0, most, _KEYS):
+        parts = [(n, places[first : first + _KEYS]) for n, (_, places) in enumerate(asked)]
+        parts = [(n, places) for n, places in parts if places]
+        commands = [command for n, places in parts for command in asked[n][0].reading(places)]
+        answers = asked[0][0].client.call_all(commands)
+        for k, (n, places) in enumerate(parts):
+            store = asked[n][0]
+            with _readable(store.client.where):
+                rows[n] += store.rows(places, answers[2 * k : 2 * k + 2])
+    return rows
+
+
+def find_together(
+    asked: Sequence[tuple[RedisStore, Lookups, Sequence[int]]],
+) -> list[Found]:
+    """Find what is near some pages in several stores, as :func:`commit_together` commits."""
+    found = [Found({}, {}, {}) for _ in asked]
+    while True:
+        left = {
+            place: pages
+            for place, (_, _, numbers) in enumerate(asked)
+            if (pages := [number for number in numbers if number not in found[place].near])
+        }
+        if not left:
+            return found
+        # A part that checks what is never there is refused, and so it is told what is near.
+        requests = [
+            (*asked[place][:1], [Part((number,), _NEVER) for number in pages], asked[place][1])
+            for place, pages in left.items()
+        ]
+        for place, answer in zip(left, commit_together(requests), strict=True):
+            found[place].update(answer.found)
+
+
+def _looks(lookups: Lookups, spec: IndexSpec) -> list[bytes]:
+    """Return for each page its fingerprint and its values, those of its aliases last."""
+    spread = (lookups.values * SPREAD).astype(np.uint64)
+    columns = np.arange(spec.blocks + 1, dtype=np.uint64) << np.uint64(40)
+    leaf, tag = (
+        spread >> np.uint64(20) << np.uint64(24),
+        (spread & np.uint64(0xFFFFF)) << np.uint64(4),
+    )
+    rows = (columns | leaf | tag).astype(">u8").view(np.uint8).reshape(*spread.shape, 8)[:, :, 2:]
+    width = spec.bits // 8
+    looks = [
+        content[:width] + row.tobytes() for content, row in zip(lookups.contents, rows, strict=True)
+    ]
+    for number, names in enumerate(lookups.names):
+        for name in names[1:]:
+            value = int.from_bytes(name, "little") * int(SPREAD) & 0xFFFFFFFF
+            packed = spec.blocks << 40 | value >> 20 << 24 | (value & 0xFFFFF) << 4
+            looks[number] += packed.to_bytes(6, "big")
+    return looks
+
+
+def _of_group(group: int, packed: bytes) -> dict[int, bytes]:
+    """Return the entries that stand together by their places."""
+    entries, at = dict[int, bytes](), 0
+    for position in range(group * _GROUP, group * _GROUP + _GROUP):
+        size = int.from_bytes(packed[at : at + 3], "big")
+        if size:
+            entries[position] = packed[at + 3 : at + 3 + size]
+        at += 3 + size
+    return entries
+
+
+def _texts_of(fields: Any, where: str) -> dict[str, str]:
+    """Return fields and values of a hash, which a script returns one after the other."""
+    if not isinstance(fields, dict):
+        fields = dict(zip(fields[::2], fields[1::2], strict=True))
+    try:
+        return {name.decode(): value.decode() for name, value in fields.items()}
+    except UnicodeDecodeError as error:
+        raise StoreDamaged(f"{where} has a damaged header: {error}") from error
+
+
+@contextlib.contextmanager
+def _readable(where: str) -> Iterator[None]:
+    """Tell of what cannot be read as damage."""
+    try:
+        yield
+    except (ValueError, TypeError, IndexError, KeyError, struct.error) as error:
+        raise StoreDamaged(f"{where} is damaged: {error}") from error
+
+
+@contextlib.contextmanager
+def speaking_redis(client: Client) -> Iterator[None]:
+    """Turn the errors of answers that are of other types into one that says so."""
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise StoreRefused(
+            f"{client.address.shown} does not answer as Redis does: {error}"
+        ) from error
+
+
+def stored_spec(client: Client) -> tuple[IndexSpec, int]:
+    """Return how the index that is there was opened first, and over how many shards it is."""
+    answer = client.call("HGETALL", client.key("meta"))
+    if not answer:
+        raise StoreMissing(f"there is no {client.where.removeprefix('the ')}")
+    header = _texts_of(answer, client.where)
+    try:
+        bits, distance, blocks = (int(header[name]) for name in ("bits", "distance", "blocks"))
+        reach = reach_of(bits, distance)
+        shards = int(header["shards"].rpartition(" of ")[2])
+        return IndexSpec(header["recipe"], bits, distance, blocks, reach=reach), shards
+    except (KeyError, ValueError) as error:
+        raise StoreDamaged(f"{client.where} has a damaged header: {error}") from error
+
+
+def check_server(client: Client) -> None:
+    """Refuse a Redis that is too old; warn of one that deletes parts of the index."""
+    with contextlib.suppress(StoreUnavailable):  # not every user may ask, and then a script tells
+        version = client.call("INFO", "server").get("redis_version", "")
+        numbers = re.match(r"(\d{1,5})\.(\d{1,5})", version)
+        if numbers and (int(numbers[1]), int(numbers[2])) < _OLDEST:
+            raise StoreMismatch(
+                f"{client.address.shown} is Redis {version}: the index needs 6.2 or newer"
+            )
+    with contextlib.suppress(StoreUnavailable):
+        settings = client.call("CONFIG GET", "maxmemory*")
+        policy = settings.get("maxmemory-policy", "noeviction")
+        if policy != "noeviction" and settings["maxmemory"] != "0":
+            logger.warning(
+                "maxmemory-policy of %s is %s: when its memory is full, Redis deletes parts of the "
+                "index, and pages are crawled twice; set it to noeviction",
+                client.address.shown,
+                policy,
+            )

@@ -1,0 +1,356 @@
+"""A store in a SQLite file or in RAM: a table decides, fingerprints in this process's RAM find.
+
+RAM holds a superset of the table: an entry that was deleted is noticed, and forgotten, when it is
+read. Leases are apart from the entries: an entry's row is hardly ever written again, so the file is
+as compact as it can be.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from scrapy_simhash.fingerprint.recipe import reach_of
+from scrapy_simhash.index.decision import RULINGS
+from scrapy_simhash.index.errors import (
+    StoreDamaged,
+    StoreMismatch,
+    StoreMissing,
+    StoreUnavailable,
+)
+from scrapy_simhash.index.lookups import KEY_BYTES, Lookups
+from scrapy_simhash.index.neighbours import Near, Neighbours, unpacked
+from scrapy_simhash.index.registry import file_of
+from scrapy_simhash.index.sqlite_file import SqliteFile
+from scrapy_simhash.index.values import IndexSpec
+from scrapy_simhash.index.verbs import RUN_BYTES, Answer, Counts, Found, Part, Stored, run_of
+
+# "simh", so that a file of this package is told from other SQLite files.
+APPLICATION_ID = 0x73696D68
+FORMAT = 8
+_SCHEMA = (
+    f"PRAGMA application_id = {APPLICATION_ID}",
+    f"PRAGMA user_version = {FORMAT}",
+    """CREATE TABLE header (
+        recipe TEXT, bits INTEGER, distance INTEGER, blocks INTEGER, last INTEGER NOT NULL)""",
+    """CREATE TABLE entries (
+        position INTEGER PRIMARY KEY, run INTEGER NOT NULL, body BLOB NOT NULL,
+        content BLOB NOT NULL)""",
+    "CREATE TABLE leases (position INTEGER PRIMARY KEY, state BLOB NOT NULL)",
+    "CREATE TABLE runs (run INTEGER PRIMARY KEY, pages INTEGER NOT NULL)",
+    "CREATE TABLE cells (name TEXT PRIMARY KEY, value BLOB NOT NULL)",
+)
+_COUNT = "INSERT INTO runs VALUES (?, ?) ON CONFLICT DO UPDATE SET pages = pages + excluded.pages"
+# Rows that are taken into RAM at a time.
+_ROWS = 1 << 14
+# Near entries of a page that are read at most: some of them may be gone.
+_NEAREST = 4 * RULINGS
+
+
+def open_sqlite(url: str, spec: IndexSpec | None) -> tuple[SqliteStore, IndexSpec]:
+    """Open the store in a file, or a new one in RAM; without a spec, one that is there."""
+    path = file_of(url)
+    if spec is None and path is None:
+        raise StoreMissing("an index in memory is gone with the process that made it")
+    if spec is None and path and not path.is_file():
+        raise StoreMissing(f"there is no index {path}")
+    if path and not path.parent.is_dir():
+        raise StoreUnavailable(f"cannot open {path}: {path.parent} is no folder")
+    file = SqliteFile(path, make=spec is not None)
+    try:
+        spec = _prepared(file, spec)
+        return SqliteStore(file, spec), spec
+    except BaseException:
+        file.close()
+        raise
+
+
+def _prepared(file: SqliteFile, asked: IndexSpec | None) -> IndexSpec:
+    """Make the tables, if there are none, and check that the index fits; return its spec."""
+    with file.transaction():
+        tables = file.run("SELECT name FROM sqlite_master")
+        if asked and not tables and file.run("PRAGMA application_id") == [(0,)]:
+            for statement in _SCHEMA:
+                file.run(statement)
+            header = (asked.recipe, asked.bits, asked.distance, asked.blocks)
+            file.run("INSERT INTO header VALUES (?, ?, ?, ?, 0)", header)
+        stored = _stored_spec(file)
+        for name in ("recipe", "bits", "blocks") if asked else ():
+            there, wanted = getattr(stored, name), getattr(asked, name)
+            if there != wanted:
+                raise StoreMismatch(
+                    f"{file.name} was made with the {name} {there}, not {wanted}: use the same "
+                    f"{name} or another file, or delete this one to start anew"
+                )
+    # In WAL mode this survives kill -9; only a power cut may lose the last claims.
+    file.run("PRAGMA synchronous = NORMAL")
+    with contextlib.suppress(StoreUnavailable):
+        # It fails while another that opens the file does the same, once for all.
+        file.run("PRAGMA journal_mode = WAL")
+    return asked or stored
+
+
+def _stored_spec(file: SqliteFile) -> IndexSpec:
+    ((application,),) = file.run("PRAGMA application_id")
+    ((version,),) = file.run("PRAGMA user_version")
+    if application != APPLICATION_ID:
+        raise StoreDamaged(f"{file.name} is a SQLite file of another program: use another file")
+    if version != FORMAT:
+        raise StoreMismatch(
+            f"{file.name} has format {version}, this version of scrapy-simhash reads {FORMAT}: "
+            "use the version that made it, or another file"
+        )
+    try:
+        ((recipe, bits, distance, blocks),) = file.run(
+            "SELECT recipe, bits, distance, blocks FROM header LIMIT 2"
+        )
+        return IndexSpec(recipe, bits, distance, blocks, reach=reach_of(bits, distance))
+    except (ValueError, TypeError) as error:
+        raise StoreDamaged(f"{file.name} has a damaged header: {error}") from error
+
+
+class SqliteStore:
+    """See :class:`.Store`. In RAM the table has no fingerprints, because the neighbours have them.
+
+    Args:
+        file: a file, or RAM, with the tables.
+    """
+
+    looks_first = is_here = True
+
+    def __init__(self, file: SqliteFile, spec: IndexSpec) -> None:
+        self._file, self._spec = file, spec
+        self._run, self._run_many = file.run, file.run_many
+        self._neighbours = Neighbours(spec.bits, spec.blocks + 1, spec.reach)
+        # The last position that is in RAM.
+        self._seen = 0
+
+    @property
+    def flooded(self) -> int:
+        return self._neighbours.flooded
+
+    def time(self) -> float:
+        return time.time()
+
+    # What is near.
+
+    def _follow(self) -> None:
+        """Take what the table holds since the last look into RAM."""
+        sql = "SELECT position, content FROM entries WHERE position > ? ORDER BY position LIMIT ?"
+        while rows := self._run(sql, (self._seen, _ROWS)):
+            positions, contents = zip(*rows, strict=True)
+            added = unpacked(
+                b"".join(map(self._checked, positions, contents)),
+                self._spec.bits,
+                self._spec.blocks + 1,
+            )
+            self._neighbours.add(positions, *added)
+            self._seen = positions[-1]
+
+    def _near(self, lookups: Lookups) -> tuple[dict[int, Near], dict[int, Stored]]:
+        near = lookups.near(self._neighbours.find(*lookups.sought, _NEAREST))
+        wanted = {position for some in near for _, position in some}
+        entries = self.read(wanted) if wanted else {}
+        if gone := wanted - entries.keys():
+            self._neighbours.forget([*gone])
+            near = [[one for one in some if one[1] in entries] for some in near]
+        return dict(enumerate(near)), entries
+
+    def find(self, lookups: Lookups) -> Found:
+        self._follow()
+        near, entries = self._near(lookups)
+        return Found(near, entries, dict.fromkeys(near, self._seen + 1))
+
+    # Writing.
+
+    def commit(self, parts: Sequence[Part], lookups: Lookups | None = None) -> Answer:
+        near: dict[int, Near] = {}
+        entries: dict[int, Stored] = {}
+        written, writing = list[Sequence[int] | None](), list[tuple[int, Part]]()
+        since = min((part.since for part in parts if part.members), default=0)
+        with self._file.transaction():
+            if lookups:
+                self._follow()
+                if since <= self._seen:
+                    near, entries = self._near(lookups)
+            checked = {at for part in parts for at in part.checks}
+            states = self._states(checked) if checked else {}
+            first = end = self._last() + 1
+            for part in parts:
+                newer = any(at >= part.since for n in part.members for _, at in near.get(n, ()))
+                if newer or any(states.get(at) != old for at, old in part.checks.items()):
+                    written.append(None)
+                    continue
+                written.append(range(end, end + len(part.new)))
+                writing.append((end, part))
+                end += len(part.new)
+            if None in written and lookups and not near:
+                near, entries = self._near(lookups)
+            self._write(writing, states, lookups, end - first)
+        numbers = [number for _, part in writing for number in part.new]
+        if lookups and numbers:
+            added = range(first, end)
+            self._neighbours.add(added, lookups.words[numbers], lookups.values[numbers])
+            self._seen = end - 1
+        return Answer(written, Found(near, entries, dict.fromkeys(near, first)))
+
+    def _last(self) -> int:
+        """Return the last position that was ever used, 0 if none."""
+        ((last,),) = self._run("SELECT last FROM header LIMIT 1") or [(None,)]
+        if not (type(last) is int and 0 <= last < (1 << 32) - (1 << 16)):
+            raise StoreDamaged(f"{self._file.name} is damaged: its last position is {last}")
+        return last
+
+    def _write(
+        self,
+        writing: Sequence[tuple[int, Part]],
+        states: Mapping[int, bytes],
+        lookups: Lookups | None,
+        new: int,
+    ) -> None:
+        rows, leases, settled = list[Any](), list[Any](), list[Any]()
+        moved, deleted, counts = list[Any](), list[Any](), Counter[int]()
+        in_file = self._file.path is not None
+        for position, part in writing:
+            for number, (state, body) in part.new.items():
+                # As bytes a value would take SQLite's module longer than all others together.
+                content = bytearray(lookups.contents[number]) if in_file and lookups else b""
+                rows.append((position, run_of(state), bytearray(body), content))
+                counts[run_of(state)] += 1
+                if len(state) > RUN_BYTES:
+                    leases.append((position, state))
+                position += 1
+            for at, after in part.writes.items():
+                before = run_of(states[at])
+                counts[before] -= 1
+                if after and len(after) > RUN_BYTES:
+                    leases.append((at, after))
+                else:
+                    settled.append((at,))
+                if after is None:
+                    deleted.append((at,))
+                    continue
+                counts[run_of(after)] += 1
+                if run_of(after) != before:
+                    moved.append((run_of(after), at))
+        for sql, values in (
+            ("INSERT INTO entries VALUES (?, ?, ?, ?)", rows),
+            ("UPDATE header SET last = last + ?", [(new,)] if new else []),
+            ("REPLACE INTO leases VALUES (?, ?)", leases),
+            ("UPDATE entries SET run = ? WHERE position = ?", moved),
+            ("DELETE FROM leases WHERE position = ?", settled),
+            ("DELETE FROM entries WHERE position = ?", deleted),
+            (_COUNT, [count for count in counts.items() if count[1]]),
+        ):
+            if values:
+                self._run_many(sql, values)
+
+    # Reading.
+
+    def _of(self, columns: str, positions: Collection[int]) -> list[Any]:
+        sql = f"SELECT position, run, state{columns} FROM entries LEFT JOIN leases USING (position)"  # noqa: S608
+        sql += " WHERE position IN (SELECT value FROM json_each(?))"
+        return self._run(sql, (json.dumps([*positions]),))
+
+    def read(self, positions: Collection[int], *, contents: bool = False) -> dict[int, Stored]:
+        columns = ", body, content" if contents else ", body, x''"
+        rows = self._of(columns, positions)
+        return dict(self._with_contents(rows) if contents else self._stored(rows))
+
+    def _states(self, positions: Collection[int]) -> dict[int, bytes]:
+        return {at: _state(run, state) for at, run, state in self._of("", positions)}
+
+    def scan(self, after: int, most: int, *, blocks: bool = False) -> list[tuple[int, Stored]]:
+        del blocks  # they are there in any case
+        sql = "SELECT position FROM entries WHERE position > ? ORDER BY position LIMIT ?"
+        positions = [position for (position,) in self._run(sql, (after, most))]
+        return self._with_contents(self._of(", body, content", positions))
+
+    def _stored(self, rows: Iterable[Any]) -> list[tuple[int, Stored]]:
+        return [
+            (at, Stored(_state(run, state), body if type(body) is bytes else b"", content))
+            for at, run, state, body, content in rows
+        ]
+
+    def _with_contents(self, rows: Sequence[Any]) -> list[tuple[int, Stored]]:
+        stored = self._stored(sorted(rows, key=lambda row: row[0]))
+        if rows and self._file.path is None:
+            known = self._neighbours.at([at for at, _ in stored])
+            contents = [content for _, content in known]
+        else:
+            contents = [self._checked(at, one.content) for at, one in stored]
+        return [
+            (at, one._replace(content=content[:-KEY_BYTES]))
+            for (at, one), content in zip(stored, contents, strict=True)
+        ]
+
+    def _checked(self, position: int, content: object) -> bytes:
+        size = self._spec.bits // 8 + 4 * self._spec.blocks + KEY_BYTES
+        if not (position < 1 << 32 and type(content) is bytes and len(content) == size):
+            raise StoreDamaged(
+                f"{self._file.name} is damaged: the fingerprint at {position} does not have "
+                f"{self._spec.bits} bits and {self._spec.blocks} block values"
+            )
+        return content
+
+    def cells(self, prefix: str) -> dict[str, bytes]:
+        sql = "SELECT name, value FROM cells WHERE substr(name, 1, ?) = ?"
+        if prefix:  # by the table's own order
+            sql = "SELECT name, value FROM cells WHERE name >= ? AND name < ?"
+            return dict(self._run(sql, (prefix, prefix + chr(0x10FFFF))))
+        return dict(self._run(sql, (0, "")))
+
+    def swap(self, name: str, old: bytes | None, new: bytes | None) -> bool:
+        with self._file.transaction():
+            there = self._run("SELECT value FROM cells WHERE name = ?", (name,))
+            if there != ([] if old is None else [(old,)]):
+                return False
+            if new is None:
+                self._run("DELETE FROM cells WHERE name = ?", (name,))
+            else:
+                self._run("REPLACE INTO cells VALUES (?, ?)", (name, new))
+        return True
+
+    def counts(self) -> Counts:
+        by_run = dict(self._run("SELECT run, pages FROM runs WHERE pages != 0"))
+        ((leases,),) = self._run("SELECT count(*) FROM leases")
+        return Counts(by_run, leases)
+
+    def sizes(self) -> dict[str, int]:
+        """Return the bytes of the file without its write-ahead log."""
+        sql = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+        ((size,),) = self._run(sql)
+        return {"file" if self._file.path else "RAM": size}
+
+    def check(self) -> list[str]:
+        complaints = [f"SQLite: {text}" for (text,) in self._run("PRAGMA quick_check(20)")]
+        complaints = [text for text in complaints if text != "SQLite: ok"]
+        lost = "leases WHERE position NOT IN (SELECT position FROM entries)"
+        wrong = "runs WHERE pages != (SELECT count(*) FROM entries WHERE run = runs.run)"
+        for what, rows in (("leases of no entry", lost), ("runs that count wrongly", wrong)):
+            ((count,),) = self._run(f"SELECT count(*) FROM {rows}")  # noqa: S608
+            if count:
+                complaints.append(f"{what}: {count}")
+        return complaints
+
+    def clear(self) -> None:
+        with self._file.transaction():
+            for table in ("entries", "leases", "runs"):
+                self._run(f"DELETE FROM {table}")  # noqa: S608
+            last = self._last()
+        self._neighbours = Neighbours(self._spec.bits, self._spec.blocks + 1, self._spec.reach)
+        self._seen = last
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _state(run: object, state: object) -> bytes:
+    """Return the state of an entry; of one whose values are of other types, one of no meaning."""
+    if state is None and isinstance(run, int) and 0 <= run < 1 << 8 * RUN_BYTES:
+        return run.to_bytes((run.bit_length() + 7) // 8, "big")
+    return state if isinstance(state, bytes) else bytes(RUN_BYTES + 1)

@@ -1,0 +1,158 @@
+"""What a store does: few verbs, none of which knows of leases, runs or rules.
+
+A store keeps entries at positions, which grow and are never used twice, and finds those that may be
+near a page by its *values*: those of its blocks, and last that of its key. Every act of the index
+reads, decides, and commits, which a store does only if what the decision rests on is unchanged.
+Whoever brings a store of another kind brings these verbs; ``scrapy_simhash.testing`` proves them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from scrapy_simhash.index.lookups import Lookups
+from scrapy_simhash.index.neighbours import Near
+
+#: Bytes of a state that name the run.
+RUN_BYTES = 4
+
+
+def run_of(state: bytes) -> int:
+    """Return the run in which an entry was last seen, for which a store counts it."""
+    return int.from_bytes(state[:RUN_BYTES], "big")
+
+
+class Stored(NamedTuple):
+    """An entry as a store has it.
+
+    Attributes:
+        state: the bytes that a commit compares. Of an entry in progress they are more than
+            ``RUN_BYTES``, and begin with its run; else they are its run, without leading zeros.
+        body: all that never changes but the fingerprint.
+        content: the fingerprint in its scope, and maybe the block values behind it; empty where
+            nobody asks for it.
+    """
+
+    state: bytes
+    body: bytes
+    content: bytes = b""
+
+
+class Part(NamedTuple):
+    """What is written together, or not at all.
+
+    Attributes:
+        members: numbers of its pages. Entries near one of them, or of its key, that came at or
+            after ``since`` stand against the part.
+        checks: states of entries, by position; another state, or no entry, stands against it, too.
+        new: state and body of the entries that its pages become, by the page's number.
+        writes: new states of checked entries, by position; None deletes.
+        since: a position.
+    """
+
+    members: Sequence[int] = ()
+    checks: Mapping[int, bytes] = {}
+    new: Mapping[int, tuple[bytes, bytes]] = {}
+    writes: Mapping[int, bytes | None] = {}
+    since: int = 0
+
+
+class Found(NamedTuple):
+    """What is there.
+
+    Attributes:
+        near: for the number of each page that was looked at: distance and position of the entries
+            within reach that share a block value with it, and of those at any distance that share
+            the value of one of its keys; sorted.
+        entries: these entries.
+        ends: for the number of each of these pages, the position up to which this is all.
+    """
+
+    near: dict[int, Near]
+    entries: dict[int, Stored]
+    ends: dict[int, int]
+
+    def update(self, more: Found) -> None:
+        self.near.update(more.near)
+        self.entries.update(more.entries)
+        self.ends.update(more.ends)
+
+
+class Answer(NamedTuple):
+    """What became of a commit.
+
+    Attributes:
+        written: for each part the positions of its new entries, or None if it was refused.
+        found: what is near the pages of the latter. A page that is missing was not looked at,
+            because the call was long enough.
+    """
+
+    written: list[Sequence[int] | None]
+    found: Found
+
+
+class Counts(NamedTuple):
+    """How many entries there are by the run in which they were last seen, and in progress."""
+
+    by_run: dict[int, int]
+    provisional: int
+
+
+class Store(Protocol):
+    """The verbs. One thread at a time calls them.
+
+    All may raise :class:`.StoreUnavailable` or :class:`.StoreDamaged`. A commit that raises may
+    have written some of its parts.
+
+    Attributes:
+        looks_first: a look costs little, beside a commit that is refused.
+        is_here: only processes of this machine can reach it.
+        flooded: look-ups that read only the newest entries that share a value.
+    """
+
+    looks_first: bool
+    is_here: bool
+
+    @property
+    def flooded(self) -> int: ...
+
+    def commit(self, parts: Sequence[Part], lookups: Lookups | None = None) -> Answer:
+        """Write each part that nothing stands against. Parts of one call share no entry."""
+
+    def find(self, lookups: Lookups) -> Found:
+        """Return what is near each page. What has one of the keys of a page is among it."""
+
+    def read(self, positions: Collection[int], *, contents: bool = False) -> dict[int, Stored]:
+        """Return the entries at these positions, if they are there; maybe with fingerprints."""
+
+    def scan(self, after: int, most: int, *, blocks: bool = False) -> list[tuple[int, Stored]]:
+        """Return the next entries behind a position, at least one if there is one.
+
+        They have their fingerprints, and their block values, if these are asked for.
+        """
+
+    def cells(self, prefix: str) -> dict[str, bytes]:
+        """Return the small values whose names begin so; clearing does not touch them.
+
+        A name is ``family:rest``, and a prefix names its family.
+        """
+
+    def swap(self, name: str, old: bytes | None, new: bytes | None) -> bool:
+        """Set a cell, if it has the old value; None is one that is not there."""
+
+    def counts(self) -> Counts: ...
+
+    def sizes(self) -> dict[str, int]:
+        """Return the bytes of each of its parts, maybe from a sample."""
+
+    def check(self) -> list[str]:
+        """Return what it knows to be damaged beside its entries, a sentence each."""
+
+    def time(self) -> float:
+        """Return the time that all its crawlers share, in seconds since the Unix epoch."""
+
+    def clear(self) -> None:
+        """Delete all entries."""
+
+    def close(self) -> None: ...

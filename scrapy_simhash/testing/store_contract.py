@@ -1,0 +1,219 @@
+"""Everything that a store promises; see :class:`scrapy_simhash.index.verbs.Store`."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.index.contract import StoreMismatch, StoreMissing
+from scrapy_simhash.index.lookups import Lookups
+from scrapy_simhash.index.registry import store_of
+from scrapy_simhash.index.values import Arrival, IndexSpec
+from scrapy_simhash.index.verbs import Answer, Part, Store
+
+BLOCKS = 4
+SPEC = IndexSpec("suite", 64, 3, BLOCKS, reach=5)
+# States of a confirmed entry that was seen in run 1, and of one in progress in run 1.
+CONFIRMED, LEASED = b"\x01", b"\0\0\0\x01lease"
+
+
+def page(key: str, value: int = 0, text: object = 0, **given: Any) -> Arrival:
+    """Return a page; pages of one text share all their block values."""
+    blocks = random.Random(f"{text}").randbytes(4 * BLOCKS)
+    return Arrival(key, Fingerprint(value, 64, blocks), **given)
+
+
+def looked(*pages: Arrival) -> Lookups:
+    return Lookups(pages, SPEC)
+
+
+def admit(store: Store, *pages: Arrival, state: bytes = CONFIRMED, since: int = 1 << 90) -> Answer:
+    """Commit a part for each page, with its key as the body."""
+    parts = [
+        Part((n,), {}, {n: (state, one.key.encode())}, {}, since) for n, one in enumerate(pages)
+    ]
+    return store.commit(parts, looked(*pages))
+
+
+def admitted(store: Store, *pages: Arrival, state: bytes = CONFIRMED) -> list[int]:
+    answer = admit(store, *pages, state=state)
+    return [position for written in answer.written for position in written or ()]
+
+
+class StoreContract:
+    """A subclass has the fixture ``new_url``, which makes the URL of an empty store."""
+
+    @pytest.fixture
+    def new_url(self) -> Callable[[], str]:
+        raise NotImplementedError("the subclass has a fixture new_url, which makes URLs of stores")
+
+    @pytest.fixture
+    def opened(self) -> Iterator[Callable[..., Store]]:
+        """Open stores, and close them in the end."""
+        made: list[Store] = []
+
+        def make(url: str, spec: IndexSpec | None = SPEC) -> Store:
+            store, _ = store_of(url).call("store", url, spec)
+            made.append(store)
+            return made[-1]
+
+        yield make
+        for store in made:
+            store.close()
+
+    @pytest.fixture
+    def store(self, opened: Callable[..., Store], new_url: Callable[[], str]) -> Store:
+        return opened(new_url())
+
+    def test_positions_grow_and_are_never_used_twice(self, store: Store) -> None:
+        positions = admitted(store, *(page(f"{n}") for n in range(20)))
+        store.commit([Part((), {positions[-1]: CONFIRMED}, {}, {positions[-1]: None})])
+        positions += admitted(store, page("a"))
+        assert positions == sorted({*positions})
+        store.clear()
+        assert not {*admitted(store, page("b"))} & {*positions}
+
+    def test_what_is_written_is_read(self, store: Store) -> None:
+        one = page("a", 5, scope="s")
+        (position,) = admitted(store, one, state=LEASED)
+        assert store.read([position, position + 1 << 20])[position].state == LEASED
+        stored = store.read([position], contents=True)[position]
+        assert stored[:2] == (LEASED, b"a")
+        assert stored.content[:8] == looked(one).contents[0][:8]
+        assert store.read([]) == {}
+
+    def test_near_entries_are_found_by_one_shared_value_and_no_others(self, store: Store) -> None:
+        far, near, other_text = admitted(
+            store, page("far", 0b111111), page("near", 0b11111), page("text", 0, text=1)
+        )
+        found = store.find(looked(page("a"), page("b", text=2)))
+        assert found.near == {0: [(5, near)], 1: []}
+        assert [*found.entries] == [near]
+        assert found.ends[0] > max(far, near, other_text)
+
+    def test_entries_of_a_key_or_an_alias_are_found_at_any_distance(self, store: Store) -> None:
+        own, alias = admitted(store, page("k", 2**40 - 1, 1), page("alias", 2**50 - 1, 2))
+        assert store.find(looked(page("k", 0, 3))).near[0] == [(40, own)]
+        found = store.find(looked(page("k", 0, 3, aliases=("alias",))))
+        assert found.near[0] == [(40, own), (50, alias)]
+
+    def test_scopes_are_apart_but_for_keys_that_are_sought_everywhere(self, store: Store) -> None:
+        scopes = [f"{n}" for n in range(8)]
+        positions = admitted(store, *(page("k", scope=scope) for scope in scopes))
+        near = store.find(looked(page("copy", 1, scope="3"))).near[0]
+        assert (1, positions[3]) in near
+        assert {at for d, at in near if d <= SPEC.reach} == {positions[3]}
+        everywhere = store.find(Lookups.of_keys(["k", "none"], SPEC))
+        assert everywhere.entries.keys() >= {*positions}
+
+    def test_a_part_is_refused_for_what_came_near_since_and_told_of_it(self, store: Store) -> None:
+        (old,) = admitted(store, page("old"))
+        seen = store.find(looked(page("a"))).ends[0]
+        assert admit(store, page("a"), since=seen).written != [None]
+        answer = admit(store, page("b"), page("far", 2**40 - 1), since=seen)
+        assert answer.written[0] is None
+        assert answer.written[1] is not None
+        near = [at for _, at in answer.found.near[0]]
+        assert (len(near), near[0]) == (2, old)
+        assert answer.found.entries.keys() == {*near}
+        assert admit(store, page("c"), since=answer.found.ends[0]).written[0] is not None
+
+    def test_a_part_is_refused_if_a_state_that_it_checks_has_changed(self, store: Store) -> None:
+        first, second = admitted(store, page("a"), page("b"), state=LEASED)
+        parts = [
+            Part((), {first: CONFIRMED}, {}, {first: None}),
+            Part((), {second: LEASED}, {}, {second: CONFIRMED}),
+        ]
+        written = store.commit(parts).written
+        assert (written[0], written[1] is None) == (None, False)
+        states = {at: stored.state for at, stored in store.read([first, second]).items()}
+        assert states == {first: LEASED, second: CONFIRMED}
+        assert store.commit(parts).written == [None, None]
+
+    def test_a_page_replaces_an_entry_in_one_part_or_not_at_all(self, store: Store) -> None:
+        (old,) = admitted(store, page("a"))
+        for state, is_refused in ((LEASED, True), (CONFIRMED, False)):
+            part = Part((0,), {old: state}, {0: (LEASED, b"new")}, {old: None}, 1 << 90)
+            (written,) = store.commit([part], looked(page("a", 1))).written
+            assert (written is None) is is_refused
+            assert (old in store.read([old])) is is_refused
+        assert [stored.body for _, stored in store.scan(0, 9)] == [b"new"]
+        assert [d for d, _ in store.find(looked(page("b"))).near[0]] == [1]
+
+    def test_entries_are_counted_by_run_and_in_progress(self, store: Store) -> None:
+        first, second, third = admitted(store, page("a"), page("b"), page("c"), state=LEASED)
+        later = b"\0\0\x02\0lease"
+        states = {first: CONFIRMED, second: later, third: None}
+        store.commit([Part((), {at: LEASED}, {}, {at: state}) for at, state in states.items()])
+        assert store.counts() == ({1: 1, 0x200: 1}, 1)
+        store.commit([Part((), {second: later}, {}, {second: b"\x02\0"})])
+        assert store.counts() == ({1: 1, 0x200: 1}, 0)
+        store.clear()
+        assert store.counts() == ({}, 0)
+        assert store.scan(0, 9) == []
+
+    def test_a_scan_yields_all_entries_with_what_they_were_made_of(self, store: Store) -> None:
+        pages = {f"{n}": page(f"{n}", n, n, scope=f"{n % 3}") for n in range(50)}
+        admitted(store, *pages.values())
+        after, found = 0, dict[str, bytes]()
+        while rows := store.scan(after, 7, blocks=True):
+            assert len(rows) <= 7
+            after = rows[-1][0]
+            found |= {stored.body.decode(): stored.content for _, stored in rows}
+        assert found == {key: looked(one).contents[0][:-4] for key, one in pages.items()}
+
+    def test_a_cell_is_set_only_if_it_has_the_value_that_is_expected(self, store: Store) -> None:
+        assert store.swap("family:a", None, b"1")
+        assert not store.swap("family:a", None, b"2")
+        assert not store.swap("family:a", b"0", b"2")
+        assert store.swap("family:a", b"1", b"")
+        assert store.swap("family:b", None, b"3")
+        store.clear()
+        assert store.cells("family:") == {"family:a": b"", "family:b": b"3"}
+        assert store.cells("family:b") == {"family:b": b"3"}
+        assert store.cells("families:") == {}
+        assert store.swap("family:a", b"", None)
+        assert store.cells("family:") == {"family:b": b"3"}
+
+    def test_near_pages_of_several_crawlers_are_not_admitted_at_once(
+        self, opened: Callable[..., Store], new_url: Callable[[], str]
+    ) -> None:
+        url = new_url()
+        if not store_of(url).lasting:
+            pytest.skip("one crawler has this store for itself")
+        stores, start = [opened(url) for _ in range(4)], threading.Barrier(4)
+        answers: list[Answer] = []
+
+        def crawl(number: int) -> None:
+            for n in range(20):
+                start.wait(60)
+                answers.append(admit(stores[number], page(f"{n}/{number}", number, n), since=0))
+
+        threads = [threading.Thread(target=crawl, args=(n,)) for n in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert sum(answer.written != [None] for answer in answers) == 20
+
+    def test_another_opens_what_is_there_and_nothing_else(
+        self, opened: Callable[..., Store], new_url: Callable[[], str]
+    ) -> None:
+        url = new_url()
+        with pytest.raises(StoreMissing):
+            opened(url, None)
+        if not store_of(url).lasting:
+            return
+        (position,) = admitted(opened(url), page("a"))
+        _, spec = store_of(url).call("store", url, None)
+        assert (spec.recipe, spec.bits, spec.distance, spec.blocks) == ("suite", 64, 3, BLOCKS)
+        assert opened(url).find(looked(page("b"))).near == {0: [(0, position)]}
+        for changed in ({"recipe": "another"}, {"bits": 128}, {"blocks": 5}):
+            given: dict[str, Any] = {"recipe": "suite", "bits": 64, "distance": 3, "blocks": BLOCKS}
+            with pytest.raises(StoreMismatch):
+                opened(url, IndexSpec(**given | changed))

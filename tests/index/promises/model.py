@@ -1,0 +1,167 @@
+"""The contract in the plainest words: a model that looks at every entry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scrapy_simhash.fingerprint.simhash import hamming_distance
+from scrapy_simhash.index.values import Arrival, Change, Outcome
+from tests.index.promises.made import DUPLICATE, LEASE, ORIGINAL, REVISIT
+
+
+@dataclass
+class Known:
+    """An entry of the model; of a confirmed one the owner is None."""
+
+    page: Arrival
+    owner: int | None
+    expires: int
+    # The crawlers that claimed it and have not settled it since.
+    open: set[int]
+    run: int
+    # The run that it goes back to, if it was confirmed there.
+    back: int | None = None
+
+    def lives(self, now: int) -> bool:
+        return self.owner is None or now < self.expires
+
+    @property
+    def delivered(self) -> bool:
+        return self.owner is None or self.back is not None
+
+
+@dataclass
+class Crawler:
+    """A crawler of the model: its spider, its run, and until when it lives."""
+
+    spider: str
+    run: int = 0
+    expires: int = 0
+
+
+class Model:
+    """An index that does as the contract says, in the plainest code."""
+
+    def __init__(self, distance: int, spiders: Sequence[str] = ("",)) -> None:
+        self.distance = distance
+        self.log: list[Known] = []
+        self.crawlers = [Crawler(spider) for spider in spiders]
+        # Spider, whether it has ended, whether it is finished.
+        self.runs: list[tuple[str, bool, bool]] = []
+
+    def claim(
+        self, owner: int, page: Arrival, now: int
+    ) -> tuple[Outcome, list[str], list[str], Change | None, str | None]:
+        crawler = self.crawlers[owner]
+        near = [
+            (distance, number, known)
+            for number, known in enumerate(self.log)
+            if known.page.scope == page.scope
+            and (
+                (distance := self.apart(known, page)) <= self.distance
+                or known.page.key in (page.key, *page.aliases)
+            )
+        ]
+        near.sort(key=lambda one: one[:2])
+        found = [known for _, _, known in near]
+        own = next((known for known in found if known.page.key == page.key), None)
+        rest = [k for d, _, k in near if k is not own and d <= self.distance]
+        copies = [k for k in rest if k.page.facts == page.facts]
+        others = [k.page.key for k in rest if k not in copies and k.lives(now)]
+        living = [k for k in copies if k.lives(now) and not self.is_old(k, crawler)]
+        names = [k.page.key for k in living]
+        lost = [k for k in copies if k not in living and not k.delivered]
+        if own and (not crawler.run or own.run == crawler.run):
+            if self.apart(own, page) <= self.distance:
+                if own.owner is not None:
+                    self.lease(own, owner, now)
+                return REVISIT, [page.key], [], None, None
+            if not living:
+                self.admit(owner, page, now, [own, *lost])
+            elif own.owner is not None:
+                self.lease(own, owner, now)
+            return REVISIT, [page.key, *names], others, None, None
+        if own and self.apart(own, page) == 0:
+            change = Change.SAME if own.delivered else Change.NEW
+            if own.page.facts != page.facts:
+                self.admit(owner, page, now, [own])
+                return ORIGINAL, [], [], change, page.key if own.delivered else None
+            own.back = own.run if own.owner is None else own.back
+            own.run = crawler.run
+            self.lease(own, owner, now)
+            return (
+                ORIGINAL,
+                [],
+                [],
+                change,
+                page.key if own.delivered and own.back is not None else None,
+            )
+        if living:
+            self.log = [known for known in self.log if known is not own]
+            return DUPLICATE, names, others, None, None
+        change, before = Change.NEW, None
+        named = [k for k in found if k.page.key in page.aliases and self.is_old(k, crawler)]
+        moved = [] if own else named[:1] or [k for k in copies if k.delivered][:1]
+        if own and own.delivered:
+            change, before = Change.CHANGED, page.key
+        elif moved and moved[0].delivered:
+            change, before = Change.MOVED, moved[0].page.key
+        self.admit(owner, page, now, [*([own] if own else []), *lost, *moved])
+        return ORIGINAL, [], others, change, before
+
+    def apart(self, known: Known, page: Arrival) -> int:
+        return hamming_distance(known.page.fingerprint.value, page.fingerprint.value)
+
+    def is_old(self, known: Known, crawler: Crawler) -> bool:
+        is_earlier = 0 < known.run < crawler.run
+        return is_earlier and self.runs[known.run - 1][0] == crawler.spider
+
+    def admit(self, owner: int, page: Arrival, now: int, replaced: list[Known]) -> None:
+        self.log = [known for known in self.log if known not in replaced]
+        run = self.crawlers[owner].run
+        self.log.append(Known(page, owner, now + LEASE, {owner}, run))
+
+    def lease(self, known: Known, owner: int, now: int) -> None:
+        known.owner, known.expires = owner, now + LEASE
+        known.open.add(owner)
+
+    def settle(self, owner: int, key: str, *, good: bool) -> None:
+        for known in [k for k in self.log if k.page.key == key and owner in k.open]:
+            known.open.discard(owner)
+            if good:
+                known.owner = known.back = None
+            elif known.owner == owner:
+                if known.back is None:
+                    self.log.remove(known)
+                else:
+                    known.owner, known.run, known.back = None, known.back, None
+
+    def renew(self, owner: int, key: str, now: int) -> None:
+        if self.crawlers[owner].expires:
+            self.crawlers[owner].expires = now + LEASE
+        for known in self.log:
+            if known.page.key == key and known.owner == owner:
+                known.expires = now + LEASE
+
+    def begin(self, owner: int, now: int) -> int:
+        own = self.crawlers[owner]
+        numbers = [n for n, run in enumerate(self.runs, 1) if run[0] == own.spider]
+        joins = (
+            numbers and not self.runs[numbers[-1] - 1][1] and self.others(owner, numbers[-1], now)
+        )
+        if not joins:
+            self.runs.append((own.spider, False, False))
+            numbers = [len(self.runs)]
+        own.run, own.expires = numbers[-1], now + LEASE
+        return own.run
+
+    def end(self, owner: int, now: int, *, finished: bool) -> None:
+        own = self.crawlers[owner]
+        own.expires = 0
+        if own.run and not self.others(owner, own.run, now):
+            self.runs[own.run - 1] = (own.spider, True, finished)
+
+    def others(self, owner: int, run: int, now: int) -> bool:
+        others = [c for n, c in enumerate(self.crawlers) if n != owner]
+        return any(c.run == run and c.expires > now for c in others)

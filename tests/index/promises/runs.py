@@ -1,0 +1,322 @@
+"""Runs tell pages of earlier ones from new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from scrapy_simhash.index.values import Arrival, Change, Claim, Outcome, Run, Unsettled
+from tests.index.promises.made import DUPLICATE, FAR, ORIGINAL, REVISIT, at, keys, page, values
+from tests.index.promises.store import OverStore, Store
+
+
+def in_run(
+    store: Store, *pages: Arrival, finished: bool = True, **changed: Any
+) -> tuple[Run, list[Claim]]:
+    """Let the pages be seen in a new run, confirm them, and return the run with their claims."""
+    index = store.open(**changed)
+    run = index.begin_run()
+    claims = index.claim_all(pages)
+    index.confirm([one.key for one in pages])
+    index.end_run(finished=finished)
+    return run, claims
+
+
+def told(claims: Iterable[Claim]) -> list[tuple[Outcome, Change | None, Any]]:
+    """Return outcome, change, and key and distance of the entry of an earlier run."""
+    return [(c.outcome, c.change, c.before and (c.before.key, c.before.distance)) for c in claims]
+
+
+class Runs(OverStore):
+    """Pages are the same, changed, moved or missing since earlier runs."""
+
+    def test_runs_have_numbers_spiders_and_ends(self, run_store: Store) -> None:
+        now = 1000.0
+        index = at(run_store.open(spider="one"), now)
+        assert (index.runs(), index.missing_count(1), list(index.missing(1))) == ([], 0, [])
+        run = index.begin_run()
+        assert run == Run(1, "one", now)
+        index.claim_all([page("a", 0), page("b", FAR)])
+        assert index.runs() == [run._replace(pages=2)]
+        at(index, now + 5).end_run(finished=True)
+        assert index.runs() == [Run(1, "one", now, now + 5, finished=True, pages=2)]
+        assert index.begin_run() == Run(2, "one", now + 5)
+
+    def test_the_first_run_finds_new_pages_and_a_claim_outside_of_runs_too(
+        self, run_store: Store
+    ) -> None:
+        index = run_store.open()
+        assert told([index.claim(page("a", 0))]) == [(ORIGINAL, Change.NEW, None)]
+        index.begin_run()
+        assert told([index.claim(page("b", FAR))]) == [(ORIGINAL, Change.NEW, None)]
+        assert index.claim(page("b", FAR)).change is None
+        assert [entry.run for entry in index] == [0, 1]
+
+    def test_a_later_run_tells_same_changed_moved_and_new_pages(self, run_store: Store) -> None:
+        one, two, three = FAR, FAR << 9, FAR << 18
+        in_run(run_store, page("a", 0), page("b", one), page("c", two))
+        run, claims = in_run(
+            run_store, page("a", 0), page("b", three), page("d", two ^ 1), page("e", FAR << 24)
+        )
+        assert told(claims) == [
+            (ORIGINAL, Change.SAME, ("a", 0)),
+            (ORIGINAL, Change.CHANGED, ("b", (one ^ three).bit_count())),
+            (ORIGINAL, Change.MOVED, ("c", 1)),
+            (ORIGINAL, Change.NEW, None),
+        ]
+        assert [claim.before and claim.before.run for claim in claims[:3]] == [run.number - 1] * 3
+        index = run_store.open()
+        assert sorted((e.key, e.run, e.provisional) for e in index) == [
+            (key, run.number, False) for key in "abde"
+        ]
+        assert [run.pages for run in index.runs()] == [0, 4]
+
+    def test_in_one_run_a_page_that_comes_again_is_a_revisit_and_its_copy_a_duplicate(
+        self, run_store: Store
+    ) -> None:
+        in_run(run_store, page("a", 0))
+        index = at(run_store.open(), 1000.0)
+        index.begin_run()
+        claims = index.claim_all([page("a", 0), page("copy", 1), page("a", 0)])
+        assert told(claims) == [
+            (ORIGINAL, Change.SAME, ("a", 0)),
+            (DUPLICATE, None, None),
+            (REVISIT, None, None),
+        ]
+
+    def test_a_revisit_is_the_same_if_an_earlier_run_delivered_its_text(
+        self, run_store: Store
+    ) -> None:
+        def same(facts: bytes, others: bytes, _: int) -> bool:
+            return facts[:1] == others[:1]
+
+        index = at(run_store.open(same=same), 1000.0)
+        index.begin_run()
+        index.claim_all([page("a", 0, facts=b"a1"), page("old", FAR, facts=b"o")])
+        index.confirm(["a", "old"])
+        index.end_run(finished=True)
+        index = at(run_store.open(same=same), 1001.5)
+        index.begin_run()
+        some = [page("a", 0, facts=b"a2"), page("moved", FAR, facts=b"o")]
+        for one in (*some, page("b", FAR << 9, facts=b"b")):
+            index.claim(one)
+            index.confirm([one.key])
+            claim = index.claim(one)
+            assert (claim.outcome, claim.change) == (REVISIT, Change.SAME if one in some else None)
+        claim = index.claim(page("a", 0, facts=b"x"))
+        assert (claim.outcome, claim.change) == (REVISIT, None)
+
+    def test_the_old_address_of_a_moved_page_is_a_copy_of_the_new_one(
+        self, run_store: Store
+    ) -> None:
+        in_run(run_store, page("old", 0))
+        _, claims = in_run(run_store, page("new", 1), page("old", 0))
+        assert told(claims) == [(ORIGINAL, Change.MOVED, ("old", 1)), (DUPLICATE, None, None)]
+        assert keys(run_store.open()) == ["new"]
+
+    def test_a_text_that_was_superseded_makes_no_copies(self, run_store: Store) -> None:
+        in_run(run_store, page("list/1", 0), page("list/2", FAR))
+        _, claims = in_run(run_store, page("list/1", FAR << 9), page("list/2", 0))
+        assert [claim.change for claim in claims] == [Change.CHANGED, Change.CHANGED]
+
+    def test_a_page_that_becomes_a_copy_of_another_one_of_its_run_gives_up_its_own_entry(
+        self, run_store: Store
+    ) -> None:
+        in_run(run_store, page("a", 0), page("b", FAR))
+        _, claims = in_run(run_store, page("a", 0), page("b", 1))
+        assert told(claims)[1] == (DUPLICATE, None, None)
+        assert keys(run_store.open()) == ["a"]
+
+    def test_a_page_with_an_alias_in_an_earlier_run_has_moved_from_there_at_any_distance(
+        self, run_store: Store
+    ) -> None:
+        in_run(run_store, page("http://www.h.example/a", 0), page("/short", FAR))
+        moved = page("https://h.example/a", FAR << 9, aliases=("http://www.h.example/a",))
+        other = page("https://h.example/b", FAR << 18, aliases=("/none", "/short"))
+        _, claims = in_run(run_store, moved, other)
+        assert [(c.change, c.before and c.before.key) for c in claims] == [
+            (Change.MOVED, "http://www.h.example/a"),
+            (Change.MOVED, "/short"),
+        ]
+        assert keys(run_store.open()) == [moved.key, other.key]
+
+    def test_an_alias_with_an_entry_of_this_run_or_of_another_scope_moves_nothing(
+        self, run_store: Store
+    ) -> None:
+        in_run(run_store, page("old", 0, scope="s"))
+        index = run_store.open()
+        index.begin_run()
+        index.claim(page("a", FAR))
+        claim = index.claim(page("b", FAR << 9, aliases=("a", "old")))
+        assert told([claim]) == [(ORIGINAL, Change.NEW, None)]
+        assert keys(index) == ["a", "b", "old"]
+
+    def test_a_copy_of_another_spiders_page_is_a_duplicate_in_every_run(
+        self, run_store: Store
+    ) -> None:
+        in_run(run_store, page("a", 0), spider="one")
+        _, claims = in_run(run_store, page("b", 1, aliases=("a",)), spider="other")
+        assert told(claims) == [(DUPLICATE, None, None)]
+        _, claims = in_run(run_store, page("a", 0), spider="other")
+        assert told(claims) == [(ORIGINAL, Change.SAME, ("a", 0))]
+
+    def test_a_page_that_is_the_same_may_differ_as_the_rule_allows(self, run_store: Store) -> None:
+        given = []
+
+        def same(*facts: object) -> bool:
+            given.append(facts)
+            return True
+
+        in_run(run_store, page("a", 0, facts=b"1"))
+        _, claims = in_run(run_store, page("a", FAR, facts=b"2"), same=same)
+        assert told(claims) == [(ORIGINAL, Change.SAME, ("a", 40))]
+        assert given == [(b"2", b"1", 40)]
+
+    def test_a_page_that_is_the_same_is_known_from_then_on_as_it_is_now(
+        self, run_store: Store
+    ) -> None:
+        in_run(run_store, page("a", 0, facts=b"1"))
+        in_run(run_store, page("a", FAR, facts=b"2"), same=lambda *_: True)
+        found = [(e.fingerprint.value, e.facts, e.run, e.provisional) for e in run_store.open()]
+        assert found == [(FAR, b"2", 2, False)]
+        assert [run.pages for run in run_store.open().runs()] == [0, 1]
+        _, claims = in_run(run_store, page("copy", FAR, facts=b"2"))
+        assert told(claims) == [(ORIGINAL, Change.MOVED, ("a", 0))]
+
+    def test_a_page_that_is_the_same_and_fails_is_what_it_was(self, run_store: Store) -> None:
+        in_run(run_store, page("a", 0))
+        index = run_store.open()
+        index.begin_run()
+        index.claim(page("a", 0))
+        assert [(entry.run, entry.provisional) for entry in index] == [(2, True)]
+        assert index.census()[:2] == (1, 1)
+        index.release(["a"])
+        assert [(entry.run, entry.provisional) for entry in index] == [(1, False)]
+        assert [run.pages for run in index.runs()] == [1, 0]
+        assert told([index.claim(page("copy", 1))]) == [(ORIGINAL, Change.MOVED, ("a", 1))]
+
+    def test_a_page_that_is_the_same_keeps_what_was_confirmed_of_it(self, run_store: Store) -> None:
+        in_run(run_store, page("a", 0, facts=b"f"))
+        before = [entry._replace(run=2) for entry in run_store.open()]
+        in_run(run_store, page("a", 0, facts=b"f"))
+        assert list(run_store.open()) == before
+
+    def test_a_page_that_was_never_delivered_is_new_in_the_next_run(self, run_store: Store) -> None:
+        index = run_store.open(lease=60)
+        index.begin_run()
+        index.claim_all([page("a", 0), page("b", FAR), page("c", FAR << 9)])
+        index.end_run(finished=False)
+        _, claims = in_run(
+            run_store, page("a", 0), page("b", FAR << 18), page("copy", FAR << 9 ^ 1)
+        )
+        assert told(claims) == [(ORIGINAL, Change.NEW, None)] * 3
+        assert sorted(keys(run_store.open())) == ["a", "b", "copy"]
+
+    def test_the_entries_of_earlier_runs_that_were_not_seen_are_missing(
+        self, run_store: Store
+    ) -> None:
+        in_run(run_store, page("other", FAR << 18), spider="other")
+        in_run(run_store, page("a", 0), page("b", FAR))
+        run, _ = in_run(run_store, page("a", 0), page("c", FAR << 9))
+        index = run_store.open()
+        assert [(entry.key, entry.run) for entry in index.missing(run.number)] == [("b", 2)]
+        assert index.missing_count(run.number) == 1
+        assert (list(index.missing(2)), index.missing_count(2)) == ([], 0)
+        assert index.gone(["b"]) == 1
+        assert index.missing_count(run.number) == 0
+
+    def test_entries_of_old_runs_expire_a_few_at_a_time(self, run_store: Store) -> None:
+        numbers = values(60)
+        in_run(run_store, *(page(f"{v}", v) for v in numbers))
+        in_run(run_store, *(page(f"{v}", v) for v in numbers[:20]), finished=False)
+        in_run(run_store, *(page(f"{v}", v) for v in numbers[:10]))
+        index = run_store.open()
+        assert index.expire(2, 100) == 0
+        in_run(run_store, page("a", FAR))
+        assert [index.expire(2, 15) for _ in range(5)] == [15, 15, 15, 5, 0]
+        assert [(run.number, run.pages) for run in index.runs()] == [(3, 10), (4, 1)]
+        assert sorted(keys(index)) == sorted([*(f"{v}" for v in numbers[:10]), "a"])
+        assert run_store.open(spider="other").expire(1, 100) == 0
+
+    def test_crawlers_of_a_spider_that_live_at_the_same_time_are_in_one_run(
+        self, run_store: Store
+    ) -> None:
+        one, two = run_store.open(lease=60), run_store.open(lease=60)
+        other = run_store.open(spider="other")
+        assert [index.begin_run().number for index in (one, two, other)] == [1, 1, 2]
+        two.end_run(finished=True)
+        assert [(run.ended, run.finished) for run in one.runs()] == [(None, False)] * 2
+        one.end_run(finished=False)
+        assert [run.finished for run in two.runs()] == [False, False]
+        assert two.begin_run().number == 3
+        two.end_run(finished=True)
+        assert [run.finished for run in two.runs()] == [False, False, True]
+
+    def test_a_run_whose_crawlers_are_dead_is_joined_by_its_number_only(
+        self, run_store: Store
+    ) -> None:
+        one = at(run_store.open(lease=60), 1000)
+        one.begin_run()
+        at(one, 1050).renew([])
+        two = at(run_store.open(lease=60), 1109)
+        assert two.begin_run().number == 1
+        two.end_run(finished=False)
+        late = at(run_store.open(lease=60), 1111)
+        assert late.begin_run().number == 2
+        again = at(run_store.open(lease=60), 1111).begin_run(resumed=1)
+        assert (again.number, again.ended) == (1, None)
+        late.end_run(finished=True)
+        assert run_store.open().begin_run(resumed=2).number == 3
+        assert run_store.open(spider="other").begin_run(resumed=1).number == 4
+
+    def test_runs_of_two_spiders_beside_each_other_miss_their_own_pages(
+        self, run_store: Store
+    ) -> None:
+        in_run(run_store, page("a", 0), page("b", FAR), spider="one")
+        in_run(run_store, page("x", FAR << 9), page("y", FAR << 18), spider="two")
+        one, two = (run_store.open(spider=spider) for spider in ("one", "two"))
+        first, second = one.begin_run().number, two.begin_run().number
+        asked = (one, page("a", 0)), (two, page("x", FAR << 9)), (two, page("copy", 1))
+        claims = [index.claim(some) for index, some in (*asked, (one, page("z", FAR << 18 ^ 1)))]
+        assert [(claim.outcome, claim.change) for claim in claims] == [
+            *[(ORIGINAL, Change.SAME)] * 2,
+            *[(DUPLICATE, None)] * 2,
+        ]
+        for index, key in ((one, "a"), (two, "x")):
+            index.confirm([key])
+            index.end_run(finished=True)
+        assert [[e.key for e in one.missing(run)] for run in (first, second)] == [["b"], ["y"]]
+        assert [run.finished for run in one.runs()] == [True] * 4
+
+    def test_a_page_that_two_crawlers_bring_with_a_new_text_has_one_entry(
+        self, run_store: Store
+    ) -> None:
+        in_run(run_store, page("a", 0), page("b", FAR))
+        one, two = run_store.open(), run_store.open()
+        one.begin_run(), two.begin_run()
+        first, second = one.claim(page("a", FAR << 9)), two.claim(page("a", FAR << 9 ^ 1))
+        assert (first.change, second.outcome) == (Change.CHANGED, REVISIT)
+        two.confirm(["a"])
+        assert [(entry.key, entry.provisional) for entry in one] == [("b", False), ("a", False)]
+
+    def test_clear_forgets_the_runs_but_not_their_numbers(self, run_store: Store) -> None:
+        index = run_store.open()
+        in_run(run_store, page("a"))
+        index.clear()
+        assert index.runs() == []
+        assert index.begin_run().number > 1
+
+    def test_a_page_that_is_the_same_and_fails_is_gone_for_its_run(self, run_store: Store) -> None:
+        """Copies that wait for it would be delivered by nobody."""
+        in_run(run_store, page("a", 0))
+        index = run_store.open()
+        index.begin_run()
+        before = index.claim(page("a", 0)).before
+        assert before
+        entry = before.entry
+        assert index.unsettled([entry]) == Unsettled(frozenset({entry}), frozenset())
+        index.release(["a"])
+        assert index.unsettled([entry]) == Unsettled(frozenset(), frozenset({entry}))
+        index.claim(page("a", 0))
+        index.confirm(["a"])
+        assert index.unsettled([entry]) == Unsettled(frozenset(), frozenset())
