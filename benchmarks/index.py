@@ -46,7 +46,6 @@ TIMED = 2048
 SECONDS = 1.0
 BATCH = 10_000
 KEY = "https://www.example.com/section/{}.html"
-REQUEST = '{"url":"https://www.example.com/section/123456.html","method":"GET","callback":null}'
 Page = tuple[str, Fingerprint]
 # Claims for some pages; returns for each the key of a page within the distance, None for a new one.
 Claimer = Callable[[list[Page]], list[object]]
@@ -101,7 +100,7 @@ class Ours:
             self(batch)
 
     def __call__(self, pages: list[Page]) -> list[object]:
-        arrivals = [Arrival(*page, facts=FACTS, request=REQUEST) for page in pages]
+        arrivals = [Arrival(*page, facts=FACTS) for page in pages]
         claims = self.index.claim_all(arrivals)
         found = [claim.matches[0].key if claim.matches else None for claim in claims]
         self.pending += [key for (key, _), old in zip(pages, found, strict=True) if old is None]

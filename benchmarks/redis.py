@@ -1,0 +1,149 @@
+"""What an index costs Redis, and whether crawlers that race keep one page of each cluster.
+
+    python -m benchmarks.redis [--pages 100000] [--batch 32] [--race 8]
+
+Pages that are near nothing claim and are confirmed, a batch at a time and alone; then copies claim.
+Each has a key of some 60 bytes and 83 bytes of facts. CPU is that of the server and of the client,
+memory is the server's, and what is written is the growth of its append-only file. In the race each
+process claims a copy of each cluster, in batches of its own sizes; the pages share half of their
+block values, as those of one template do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from random import Random
+
+from benchmarks.redis_measuring import Table, cpu_seconds, need_redis
+from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.index import open_index
+from scrapy_simhash.index.contract import Index
+from scrapy_simhash.index.values import Arrival, IndexSpec, Outcome
+from tests import servers
+
+BLOCKS, CLUSTERS = 14, 1000
+SPEC = IndexSpec("benchmark", 256, 48, BLOCKS, reach=64)
+
+
+def pages(seed: int = 1) -> Iterator[Arrival]:
+    chance = Random(seed)
+    for number in itertools.count():
+        value, blocks = chance.getrandbits(256), chance.randbytes(4 * BLOCKS)
+        name = f"section/{number % 31}/article-{chance.getrandbits(32):x}.html"
+        key = f"https://www.example-{number % 997}.com/{name}"
+        yield Arrival(key, Fingerprint(value, 256, blocks), facts=chance.randbytes(83))
+
+
+class Costs:
+    """Counts what pages cost a server and this process, from its making on."""
+
+    def __init__(self, server: servers.RedisServer) -> None:
+        self._server = server
+        self._before = self._now()
+
+    def _now(self) -> tuple[float, float, int]:
+        written = int(self._server.info("persistence")["aof_current_size"])
+        return cpu_seconds(self._server), time.process_time(), written
+
+    def of_each(self, count: int) -> list[int]:
+        """Return us of the server and of the client, and bytes written, a page."""
+        server, client, written = (
+            now - was for now, was in zip(self._now(), self._before, strict=True)
+        )
+        return [round(1e6 * server / count), round(1e6 * client / count), written // count]
+
+
+def admit(index: Index, arrivals: Iterator[Arrival], count: int, batch: int) -> None:
+    for start in range(0, count, batch):
+        some = [*itertools.islice(arrivals, min(batch, count - start))]
+        index.claim_all(some)
+        index.confirm(page.key for page in some)
+
+
+def measure(server: servers.RedisServer, count: int, batch: int) -> None:
+    table = Table("pages", "claims", "server us", "client us", "bytes written", "bytes of memory")
+    empty = int(server.info("memory")["used_memory"])
+    index, arrivals = open_index(f"{server.url}?socket_timeout=60", SPEC), pages()
+    for done in range(0, count, max(step := min(count, 100_000), 1)):
+        costs = Costs(server)
+        admit(index, arrivals, step, batch)
+        memory = (int(server.info("memory")["used_memory"]) - empty) // (done + step)
+        table.row(done + step, f"{batch} a call", *costs.of_each(step), memory)
+    costs = Costs(server)
+    admit(index, arrivals, 2000, 1)
+    table.row(count, "alone", *costs.of_each(2000), "")
+    some = [page._replace(key=f"{page.key}?") for page in itertools.islice(pages(), 0, count, 31)]
+    costs = Costs(server)
+    claims = [index.claim_all(some[at : at + batch]) for at in range(0, len(some), batch)]
+    assert {claim.outcome for part in claims for claim in part} == {Outcome.DUPLICATE}
+    table.row(count, "copies", *costs.of_each(len(some)), "")
+    index.close()
+
+
+def copies(crawler: int) -> Iterator[Arrival]:
+    """Yield a page of each cluster, which differs in ten bits from those of the others."""
+    chance, shared = Random(7), bytes(2 * BLOCKS)
+    for cluster in range(CLUSTERS):
+        value = chance.getrandbits(256)
+        blocks = shared + chance.randbytes(2 * BLOCKS)
+        for place in Random(f"{crawler} {cluster}").sample(range(256), 10):
+            value ^= 1 << place
+        yield Arrival(f"http://h{crawler}.example/{cluster}", Fingerprint(value, 256, blocks))
+
+
+def race(url: str, crawler: int) -> None:
+    """Claim, and print how many pages became originals, and how many claimed again."""
+    index, arrivals, chance, originals = open_index(url, SPEC), copies(crawler), Random(crawler), 0
+    sys.stdin.readline()
+    while some := [*itertools.islice(arrivals, chance.randint(1, 40))]:
+        claims = index.claim_all(some)
+        originals += sum(claim.outcome is Outcome.ORIGINAL for claim in claims)
+        index.confirm(page.key for page in some)
+    print(originals, index.retries, flush=True)
+    index.close()
+
+
+def compare(server: servers.RedisServer, crawlers: int) -> None:
+    url = f"{server.url}?name=race&socket_timeout=60"
+    open_index(url, SPEC).close()
+    command = [sys.executable, "-m", "benchmarks.redis", "--url", url, "--work"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    running = [subprocess.Popen([*command, str(n)], **pipes) for n in range(crawlers)]  # type: ignore[call-overload]
+    time.sleep(2)
+    before = cpu_seconds(server)
+    for crawler in running:
+        crawler.stdin.write("\n")
+        crawler.stdin.flush()
+    rows = [[int(text) for text in crawler.communicate()[0].split()] for crawler in running]
+    originals, retries = (sum(column) for column in zip(*rows, strict=True))
+    count = crawlers * CLUSTERS
+    table = Table("crawlers", "clusters", "originals", "retries a page", "server us a page")
+    used = round(1e6 * (cpu_seconds(server) - before) / count)
+    table.row(crawlers, CLUSTERS, originals, retries / count, used)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pages", type=int, default=100_000)
+    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--race", type=int, default=8)
+    parser.add_argument("--url")
+    parser.add_argument("--work", type=int)
+    args = parser.parse_args()
+    if args.url:
+        race(args.url, args.work)
+        return
+    need_redis()
+    with servers.redis_server("--appendonly yes --auto-aof-rewrite-percentage 0") as server:
+        measure(server, args.pages, args.batch)
+        if args.race:
+            compare(server, args.race)
+
+
+if __name__ == "__main__":
+    main()
