@@ -224,12 +224,13 @@ class Index:
         claims: dict[int, Claim] = {}
         left = [*range(len(arrivals))]
         seen: Found | None = None
-        for attempt in range(_ATTEMPTS):
-            self.retries += len(left) if attempt > 1 or (attempt and self._store.looks_first) else 0
+        for _ in range(_ATTEMPTS):
             lookups = Lookups([arrivals[number] for number in left], self.spec)
             if self._store.looks_first and seen is None:
                 seen = self._store.find(lookups)
-            answers, again, seen = self._attempt(lookups, seen or Found({}, {}, {}))
+            known = seen or Found({}, {}, {})
+            answers, again, seen = self._attempt(lookups, known)
+            self.retries += len(known.near.keys() & {*again})
             claims |= {left[number]: claim for number, claim in answers.items()}
             if not again:
                 return [claims[number] for number in range(len(arrivals))]

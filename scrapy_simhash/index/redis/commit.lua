@@ -168,15 +168,19 @@ local parts, firsts, found, positions, there, rows = {}, {}, {}, {}, {}, {}
 while at <= #ARGV do
   local looks, checks, new, writes, gone, since = decode('>I2I2I2I2I2I4', ARGV[take(1)])
   local part = {new = new, writes = writes, gone = gone, looks = at, fate = 0}
+  local known = {}
   if effort > EFFORT then part.fate = -2 end
   for i = take(looks), at - 1 do
-    if part.fate == 0 and since <= first and #near(ARGV[i], since) > 0 then part.fate = -1 end
+    if part.fate > -2 and since <= first then
+      known[i] = near(ARGV[i], since)
+      if #known[i] > 0 then part.fate = -1 end
+    end
   end
   for i = take(2 * checks), at - 2, 2 do
     if part.fate == 0 and state_of(tonumber(ARGV[i])) ~= ARGV[i + 1] then part.fate = -1 end
   end
   for i = part.looks, part.looks + (part.fate == -1 and looks or 0) - 1 do
-    local some = near(ARGV[i], 0)
+    local some = since <= 1 and known[i] or near(ARGV[i], 0)
     for k = 2, #some, 2 do
       local position = some[k]
       if not there[position] then
