@@ -28,7 +28,7 @@ ROOMS = {
     "readers": {"extraction", "fingerprint", "loading"},
     "rule": {"addresses", "extraction", "fingerprint", "keys"},
     "index": {"printable", "fingerprint", "rule"},
-    "testing": {"fingerprint", "index", "rule"},
+    "testing": {"fingerprint", "index"},
     "url_patterns": {"index", "rule"},
     "core": {"printable", "extraction", "fingerprint", "index", "keys", "readers", "rule"},
     "report": {"printable", "core", "extraction", "rule"},
