@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import xor
 
+import xxhash
+
+from scrapy_simhash.addresses import split_address
 from scrapy_simhash.extraction.extractor import Extraction
 from scrapy_simhash.fingerprint.hashing import key_from_seed
 from scrapy_simhash.fingerprint.normalisation import normalise
@@ -27,7 +30,7 @@ from scrapy_simhash.rule.sketch import (
 from scrapy_simhash.rule.state import STATE_SIZE, state_of
 
 # Names and digest, the sketches with their counts, length, flags and state.
-_LAYOUT = struct.Struct(f"<3s3s3sB3s16sBIBQHIBQBQ16sBB{STATE_SIZE}s")
+_LAYOUT = struct.Struct(f"<3s3s3sB3s16sBIBQHIBQBQ16s3sBB{STATE_SIZE}s")
 #: How many bytes the facts of a page take.
 FACTS_SIZE = _LAYOUT.size
 
@@ -36,7 +39,7 @@ _STEPS = 8  # of a length, to an octave
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Facts about a page beside its fingerprint, in 88 bytes.
+    """Facts about a page beside its fingerprint, in 91 bytes.
 
     Attributes:
         headings, title, heading, site, backed: what it calls itself, see :mod:`.names`.
@@ -51,6 +54,7 @@ class Facts:
             in Chinese would seem a third of its size; in eighths of an octave, from 0 to 255.
         fills: the main text is at least a third of all visible text.
         thin: the page has no main text, and the fingerprint is of all that it shows.
+        canonical: 24-bit hash of the address that the page declares canonical; 0 is none.
         grams: sketch of 128 bits of one in 8 character 8-grams of the main text.
         state: hash of the content as it is written, see :mod:`.state`.
     """
@@ -72,6 +76,7 @@ class Facts:
     backed: bool
     state: bytes = bytes(STATE_SIZE)
     grams: int = 0
+    canonical: int = 0
 
     def to_bytes(self) -> bytes:
         names = self.headings, self.title, self.heading
@@ -80,7 +85,8 @@ class Facts:
             *(*map(_three_bytes, names), self.site, _three_bytes(self.said)),
             *(self.numbers.bits.to_bytes(16, "little"), min(self.numbers.size, 255)),
             *(number for each in counted for number in (each.bits, each.size)),
-            *(self.listed.bits, self.grams.to_bytes(16, "little"), self.text_steps),
+            *(self.listed.bits, self.grams.to_bytes(16, "little")),
+            *(_three_bytes(self.canonical), self.text_steps),
             self.thin | self.backed << 1 | self.fills << 2 | self.listed.size << 3,
             self.state,
         )
@@ -99,7 +105,7 @@ class Facts:
             for part in _LAYOUT.unpack(data)
         )
         of_numbers, words, of_words, sentences, of_sentences, *others = sketches
-        text, of_text, rest, of_rest, listed, grams = others
+        text, of_text, rest, of_rest, listed, grams, canonical = others
         return cls(
             *(headings, title, heading, site, said),
             Sketch(numbers, of_numbers, WIDE),
@@ -110,7 +116,7 @@ class Facts:
             Sketch(listed, flags >> 3),
             *(steps, bool(flags & 4), bool(flags & 1), bool(flags & 2)),
             data[-STATE_SIZE:],
-            grams,
+            *(grams, canonical),
         )
 
     @property
@@ -154,9 +160,17 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
         fills=3 * _size(extraction.text) >= _size(extraction.shown),
         thin=extraction.thin,
         backed=names.backed,
+        canonical=address_hash(extraction.canonical),
         grams=sketch(grams_of(text, recipe.seed), width=WIDE).bits,
         state=state_of(f"{extraction.content or extraction.text}\n{extraction.links}", key),
     ).to_bytes()
+
+
+def address_hash(address: str) -> int:
+    """Return 24 bits of an http address; 0 for anything else, such as a relative one."""
+    if split_address(address) is None:
+        return 0
+    return xxhash.xxh3_64_intdigest(address.encode("utf-8", "replace")) & 0xFFFFFF or 1
 
 
 def facts_of_text(text: str, recipe: Recipe) -> bytes:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from scrapy_simhash.rule.facts import FACTS_SIZE, Facts
+from scrapy_simhash.rule.facts import FACTS_SIZE, Facts, address_hash
 from scrapy_simhash.rule.kinship import TWO_SITES, VIEWS, Kinship, kinship
 from scrapy_simhash.rule.names import LONG_TEXT
 from scrapy_simhash.rule.ruling import Page, Ruling
@@ -117,9 +117,13 @@ class Rule:
         if not len(page.facts) == len(other.facts) == FACTS_SIZE:
             near = distance <= self.distance
             return Ruling(True, "distance") if near else Ruling(False, FAR)
-        facts = _unpacked(page.facts), _unpacked(other.facts)
+        a, b = _unpacked(page.facts), _unpacked(other.facts)
         kin = kinship(page.key, other.key, is_same=distance <= SAME * self.distance)
-        return rule(*facts, kin, distance, self.distance)
+        # Parts of a list may declare the whole one, so it is evidence of a view only.
+        names = a.canonical or address_hash(page.key), b.canonical or address_hash(other.key)
+        if kin is Kinship.DOMAIN and names[0] == names[1] != 0:
+            kin = Kinship.VIEW
+        return rule(a, b, kin, distance, self.distance)
 
 
 #: A page is judged beside many, and an entry beside many pages.

@@ -33,7 +33,7 @@ def test_facts_are_the_same_after_they_were_bytes() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"x", bytes(FACTS_SIZE + 1)])
 def test_bytes_of_another_length_are_refused_in_one_line(data: bytes) -> None:
-    with pytest.raises(ValueError, match="the facts of a page have 88 bytes, not"):
+    with pytest.raises(ValueError, match="the facts of a page have 91 bytes, not"):
         Facts.from_bytes(data)
 
 

@@ -72,3 +72,23 @@ def test_a_table_in_another_order_is_a_copy_under_a_longer_title(more: str) -> N
     assert judged(*zip(addresses, (one, other), strict=True)).is_copy
     part = rows([*range(20, 60)], f"40 harbours {more}")
     assert not judged(*zip(addresses, (one, part), strict=True)).is_copy
+
+
+def product(collection: str, canonical: str, price: str, entry: str = "cotton") -> str:
+    return (
+        f"<title>Hook - Shop</title><link rel=canonical href={canonical}>"
+        f"<main><p>{collection}</p><h1>Hook</h1><p>{price}</p><p>{article(7, 90)}</p>"
+        f"<p>Made of {entry}.</p></main>"
+    )
+
+
+def test_pages_that_declare_one_address_are_views_of_one_page() -> None:
+    one, other = "http://s.test/all/products/b12", "http://s.test/brass/goods/b12"
+    canonical = "http://s.test/products/b12"
+    original = (one, product("", canonical, "$2.15"))
+    view = product("All the brass of the shop: back to it", canonical, "$2.15")
+    assert judged(original, (other, view)).is_copy
+    assert judged((canonical, original[1]), (other, view)).is_copy
+    assert not judged(original, (other, view.replace(canonical, "/b12"))).is_copy
+    assert not judged(original, (other, product("", canonical, "$2.95"))).is_copy
+    assert not judged(original, (other, product("", canonical, "$2.15", "brass wire"))).is_copy
