@@ -57,7 +57,7 @@ _COLUMNS = (
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("logs", nargs="*", metavar="LOG", help="dedup log")
-    default, says = "simhash-report.html", "where the report goes (%(default)s)"
+    default, says = "simhash-report.html", "where the report goes (%(default)s), or -"
     parser.add_argument("-o", "--output", metavar="FILE", default=default, help=says)
     parser.add_argument("--crawl", metavar="NAME", help="a crawl of the log, not the last one")
     add_shared_options(parser, "index")
@@ -81,7 +81,9 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
             report = render(table, [*map(str, logs)], crawl, missing)
             file.write(report.encode("utf-8", "replace"))
     share = f"{count(dropped, 'near-duplicate')} ({percent(dropped, judged)})"
-    say([f"{count(judged)} judged, {share}: {Path(options.output).absolute().as_uri()}"])
+    is_file = options.output != "-"
+    place = f": {Path(options.output).absolute().as_uri()}" if is_file else ""
+    say([f"{count(judged)} judged, {share}{place}"], aside=not is_file)
 
 
 def _chosen(table: LogTable, name: str | None) -> str:

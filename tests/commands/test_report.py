@@ -70,6 +70,15 @@ def test_a_crawl_of_the_log_may_be_named(log: Path, capsys: Any) -> None:
     assert f"there are {CRAWL}, later" in capsys.readouterr().err
 
 
+def test_a_dash_stands_for_standard_output(log: Path, capsys: Any) -> None:
+    assert simhash("report", log, "-o", "-") == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("<!doctype html>")
+    assert printed.out.rstrip().endswith("</html>")
+    assert printed.err == "4 judged, 3 near-duplicates (75.0%)\n"
+    assert not log.with_name("-").exists()
+
+
 def test_empty_log_has_a_report_that_says_so(log: Path, capsys: Any) -> None:
     log.write_text("")
     assert simhash("report", log) == 0
