@@ -332,15 +332,18 @@ def compare(name: str, full: dict[str, Any], found: dict[str, Any]) -> None:
     addresses: dict[str, list[tuple[str, int]]] = defaultdict(list)
     for url, page, length in full["fetched"]:
         addresses[page].append((url, length))
-    spared, fetched = set(found["spared"]), {page for _, page, _ in found["fetched"]}
+    spared = set(found["spared"])
+    # A real page is named by the address that came first, which may be another one each time.
+    fetched = {name for url, page, _ in found["fetched"] for name in (url, page)}
     copies = saved = 0
     lost, beyond = [], []
     for page, of_page in addresses.items():
         copies += sum(length for _, length in of_page[1:])
         # One address of a page is no copy.
         left_out = [length for url, length in of_page if url in spared]
-        saved += sum(left_out) - (0 if page in fetched or not left_out else left_out[0])
-        if page not in fetched:
+        is_there = page in fetched or any(url in fetched for url, _ in of_page)
+        saved += sum(left_out) - (0 if is_there or not left_out else left_out[0])
+        if not is_there:
             (lost if left_out else beyond).append(page)
     stats = found["stats"]
     estimate = (stats.get(f"simhash/spared/lost_{what}", 0) for what in ("estimate", "at_most"))

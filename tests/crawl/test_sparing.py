@@ -354,3 +354,17 @@ def test_all_pages_behind_a_log_in_come_when_it_goes_away(crawl: Any, site: Any)
     crawled = run(crawl, site)
     assert len(crawled.items) >= 1 + len(items) - 10 - crawled.stat("spared/skipped")
     assert crawled.stat("spared/skipped") <= 5
+
+
+def test_the_last_line_of_a_crawl_pins_what_is_nearly_a_pattern(
+    crawl: Any, shop: Any, tmp_path: Path, caplog: Any
+) -> None:
+    for n in range(0, NUMBER, 4):
+        shop.pages[f"/item?id={n}x&print=1"] = html(article(700 + n))
+    settings = {"SIMHASH_INDEX_URL": f"sqlite:///{tmp_path}/index.sqlite"}
+    crawled = run(crawl, shop, settings)
+    assert crawled.stat("spared/skipped") == 0
+    host = shop.url.removeprefix("http://")
+    line = [record.getMessage() for record in caplog.records if "--pin" in record.getMessage()][-1]
+    assert f"45 of 60 pages like {host}/item?id=*&print=1 were copies, but 15 were not" in line
+    assert line.endswith(f"scrapy simhash patterns --pin '{host}/item?id=*&print=1'")
