@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from itemadapter import ItemAdapter
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem
@@ -126,6 +125,8 @@ class NearDuplicatePipeline:
         return delivery.key
 
     def _key(self, item: Any) -> str | None:
+        from itemadapter import ItemAdapter  # heavy, with pydantic
+
         if not ItemAdapter.is_item(item):
             return None
         value = ItemAdapter(item).get(self._filter.settings.item_key_field)
@@ -137,6 +138,8 @@ class NearDuplicatePipeline:
             return None
 
     def _document(self, item: Any, key: str) -> Document | None:
+        from itemadapter import ItemAdapter
+
         from scrapy_simhash.core.verdict import Document  # heavy
 
         settings, adapter = self._filter.settings, ItemAdapter(item)

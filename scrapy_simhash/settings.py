@@ -328,7 +328,6 @@ class FilterSettings:
     spare: Spare = _setting("watch", _choice(get_args(Spare)))
     spare_never: tuple[re.Pattern[str], ...] = _setting([], _spare_never)
     log: Path | None = _setting(None, _log)
-    log_size: int = _setting(1_000_000_000, _number(int, 10_000))
     log_text: int = _setting(1000, _number(int, 0))
     item_text_field: str | None = _setting(None, _text)
     item_html_field: str | None = _setting(None, _text)

@@ -97,7 +97,6 @@ def test_processes_are_as_many_as_the_extractor_needs_and_the_cores_allow(
         ("SIMHASH_LOG", ["log"], "no path of a file"),
         ("SIMHASH_LOG", "pyproject.toml/log", "pyproject.toml"),
         ("SIMHASH_LOG", "a\0b", "no path of a file"),
-        ("SIMHASH_LOG_SIZE", 10, "at least 10000"),
         ("SIMHASH_LOG_TEXT", -1, "at least 0"),
     ],
 )

@@ -69,7 +69,7 @@ class Summary:
         self._counts = counts
         self._log: DedupLog | None = None
         if settings.log is not None:
-            self._log = DedupLog(settings.log, size=settings.log_size)
+            self._log = DedupLog(settings.log)
         self._said = time.monotonic()
         self._pages_said = 0
         self._run: int | None = None

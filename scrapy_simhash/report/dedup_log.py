@@ -29,6 +29,8 @@ logger = logger_of(__name__)
 VERDICTS = ("unique", "revisit", "duplicate", "skipped")
 #: The files of one log, the one that is written to among them.
 FILES = 10
+#: Bytes that the files of one log take together.
+LOG_SIZE = 1_000_000_000
 _FLUSH_SECONDS = 1.0
 # Bytes of a line that can be read.
 _LONGEST = 1 << 24
@@ -196,7 +198,7 @@ class DedupLog:
     full or the folder is gone, wait for the next attempt; there is one warning.
     """
 
-    def __init__(self, path: Path, *, size: int) -> None:
+    def __init__(self, path: Path, *, size: int = LOG_SIZE) -> None:
         self.path = path
         self._file_size = max(1, size // FILES)
         # The crawl appends, the writer takes from the beginning; both are single steps.
