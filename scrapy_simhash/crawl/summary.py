@@ -175,8 +175,14 @@ class Summary:
         return "\n".join(lines)
 
     def _reasons(self, name: str) -> str:
+        settings = self._settings
+        texts = filter(None, (settings.item_text_field, settings.item_html_field))
+        words = {
+            "items_skipped/no_key": f"without the field {settings.item_key_field!r}",
+            "items_skipped/no_text": f"without the field {' or '.join(map(repr, texts))}",
+        }
         return ", ".join(
-            f"{number:,} {reason.removeprefix(f'{name}/')}"
+            f"{number:,} {words.get(reason, reason.removeprefix(f'{name}/'))}"
             for reason, number in sorted(self._counts.items(), key=lambda each: (-each[1], each))
             if reason.startswith(f"{name}/") and reason != "skipped/no_callback" and number
         )
