@@ -29,7 +29,7 @@ from scrapy_simhash.crawl.summary import Judged, Summary
 from scrapy_simhash.exceptions import SparedPage
 from scrapy_simhash.index.decision import RULINGS
 from scrapy_simhash.keys import page_key
-from scrapy_simhash.printable import logger_of
+from scrapy_simhash.printable import logger_of, without_userinfo
 from scrapy_simhash.report.dedup_log import host_of
 from scrapy_simhash.report.words import count, size
 from scrapy_simhash.settings import FilterSettings
@@ -126,7 +126,7 @@ class Sparing:
         # A request without a depth may be the beginning of a crawl.
         if self._is_off or is_start(request) or not self._may_spare(request):
             return None
-        forecast = self._learner.forecast(request.url)
+        forecast = self._learner.forecast(without_userinfo(request.url))
         due = min(level + 1, _LAST) if forecast.spared else int(forecast.may_wait)
         if self._slows and due > level:
             self.counts["spared/held_back"] += not level
@@ -194,7 +194,7 @@ class Sparing:
         if self._is_off or request.method != "GET":
             return None
         asked = (request.meta.get("redirect_urls") or [request.url])[0]
-        forecast = self._on_their_way.pop(asked, None) or Forecast(asked)
+        forecast = self._on_their_way.pop(asked, None) or Forecast(without_userinfo(asked))
         pattern = forecast.name if forecast.bound else None
         if verdict.kind == "skipped" and verdict.reason in _TELL_NOTHING:
             return pattern
@@ -202,7 +202,7 @@ class Sparing:
         if verdict.kind == "revisit":
             # An earlier crawl may have got it by this address, too, which a redirect or the key of
             # the request hides.
-            first = self._learner.first.setdefault(verdict.key, asked)
+            first = self._learner.first.setdefault(verdict.key, without_userinfo(asked))
             if page_key(asked) in (verdict.key, page_key(first)):
                 return pattern  # the page was crawled once more, as somebody wished
             original = verdict.key

@@ -10,8 +10,7 @@ import json
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
-
-from lxml import etree
+from xml.parsers import expat
 
 from scrapy_simhash.extraction.charset import decode_html
 from scrapy_simhash.extraction.extractor import Extraction
@@ -21,9 +20,9 @@ from scrapy_simhash.readers.text import in_letters, read_text
 _MOST = 50_000
 _LEAST = 300  # characters of text
 _MOST_TEXT = 1_000_000  # characters that are fingerprinted
-_LONG, _MANY = 4096, 400  # bytes between two "<", and "=" in them
+_CHUNK = 1 << 16  # characters that are parsed before the values are counted
 
-Values = Iterator[tuple[str, str]]
+Values = list[tuple[str, str]]
 
 
 def read_json(data: bytes, charset: str | None) -> Extraction | None:
@@ -33,38 +32,33 @@ def read_json(data: bytes, charset: str | None) -> Extraction | None:
         root = json.loads(decode_html(data, charset), parse_int=str, parse_float=str)
     except (ValueError, RecursionError):
         return read_text(data, charset)
-    return _of_values(_in_json(root), data)
+    values = [*islice(_in_json(root), _MOST)]
+    return _of_values(values, data, is_whole=len(values) < _MOST)
 
 
 def read_xml(data: bytes, charset: str | None) -> Extraction | None:
     """Return the values of an XML document or feed; entities stay as they are written."""
-    # The parser takes quadratic time for the attributes of one element.
-    if any(part.count(b"=") > _MANY for part in data.split(b"<") if len(part) > _LONG):
-        return read_text(data, charset)
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=True
-    )
+    text = decode_html(data, charset)
+    values: Values = []
     try:
-        root = etree.fromstring(data, parser)
-    except (etree.XMLSyntaxError, ValueError):
-        root = None
-    if root is None:
-        return read_text(data, charset)
-    return _of_values(_in_xml(root), data)
+        is_whole = _read_values(text, values)
+    except expat.ExpatError:
+        if not values:
+            return read_text(data, charset)
+        values, is_whole = [("", text)], False
+    return _of_values(values, data, is_whole=is_whole)
 
 
-def _of_values(values: Values, data: bytes) -> Extraction | None:
-    found = list(islice(values, _MOST))
-    text = "\n".join(value for _, value in found if value)[:_MOST_TEXT]
+def _of_values(values: Values, data: bytes, *, is_whole: bool) -> Extraction | None:
+    text = "\n".join(value for _, value in values if value)[:_MOST_TEXT]
     if len(text) < _LEAST:
         return None
-    all_of_it = "\0".join(part for pair in found for part in pair).encode("utf-8", "surrogatepass")
-    if len(found) == _MOST:
-        all_of_it = data
-    return Extraction(text, thin=True, shown=text, labels=(in_letters(all_of_it),), content=text)
+    content = "\0".join(part for pair in values for part in pair).encode("utf-8", "surrogatepass")
+    label = in_letters(content if is_whole else data)
+    return Extraction(text, thin=True, shown=text, labels=(label,), content=text)
 
 
-def _in_json(root: Any) -> Values:
+def _in_json(root: Any) -> Iterator[tuple[str, str]]:
     """Yield names and values in the order of the document, objects in that of their names."""
     waiting: list[tuple[str, Any]] = [("", root)]
     while waiting:
@@ -81,12 +75,35 @@ def _in_json(root: Any) -> Values:
             yield name, value if isinstance(value, str) else str(value)
 
 
-def _in_xml(root: Any) -> Values:
-    for el in root.iter():
-        if not isinstance(el.tag, str):  # comments, instructions and entities
-            yield "", el.text or ""
-            continue
-        yield el.tag, " ".join((el.text or "").split())
-        yield from ((f"@{name}", value) for name, value in sorted(el.attrib.items()))
-        if el.tail and (tail := " ".join(el.tail.split())):
-            yield "", tail
+def _read_values(text: str, values: Values) -> bool:
+    """Add the first names and values of an XML document; return whether these are all.
+
+    Raises:
+        ExpatError: it is damaged from there on.
+    """
+    parser = expat.ParserCreate("utf-8")
+    parser.buffer_text = True
+
+    def begin(name: str, attributes: dict[str, str]) -> None:
+        values.append((name, ""))
+        values.extend((f"@{name}", value) for name, value in sorted(attributes.items()))
+
+    def add(content: str) -> None:
+        if content := " ".join(content.split()):
+            values.append(("", content))
+
+    def add_entity(markup: str) -> None:
+        if markup.startswith("&"):
+            add(markup)
+
+    parser.StartElementHandler = begin
+    parser.CharacterDataHandler = parser.CommentHandler = add
+    # With such a handler, the parser does not expand entities.
+    parser.DefaultHandler = add_entity
+    for at in range(0, len(text), _CHUNK):
+        parser.Parse(text[at : at + _CHUNK].encode("utf-8", "replace"))
+        if len(values) >= _MOST:
+            del values[_MOST:]
+            return False
+    parser.Parse(b"", True)
+    return True

@@ -21,7 +21,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
 from scrapy_simhash.core.verdict import Verdict
-from scrapy_simhash.printable import logger_of
+from scrapy_simhash.printable import logger_of, without_userinfo
 from scrapy_simhash.report.difference import Shown
 
 logger = logger_of(__name__)
@@ -127,7 +127,7 @@ def line_of(what: str, url: str, verdict: Verdict, action: str | None, k: int) -
     return LogLine(
         time=round(time.time(), 3),
         what=what,
-        url=url,
+        url=without_userinfo(url),
         key=verdict.key,
         host=host_of(url),
         verdict=verdict.kind,

@@ -63,7 +63,10 @@ def parse_location(url: str) -> Location:
     Raises:
         ValueError: it is of no known form; the message does not show what may be a password.
     """
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # its message may hold a password
+        raise ValueError("the URL of an index has characters that no address has") from None
     scheme, _, topology = parts.scheme.partition("+")
     scheme = scheme.replace("valkey", "redis")
     is_unix = scheme == "unix"
